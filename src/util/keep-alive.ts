@@ -9,15 +9,15 @@ interface Connection {
 export interface SignsOfLife<V> {
   readonly session: Connection
   readonly clock: Clock
-  /** How often there is a sign while the next step takes long, in milliseconds. */
+  /** The distance of keep-alives during a slow step, in milliseconds. */
   readonly everyMs: number
-  /** The sign, such as a page without events; `last` is the step before, if there was one. */
+  /** Makes a keep-alive, such as a page without events; `last` is the value of the previous step, if there was one. */
   sign(last: V | undefined): V
 }
 
 /**
- * The same steps, and a sign of life between them as long as the connection receives bytes. So a large answer over a slow line is not
- * mistaken for silence. Closes the session at the end.
+ * Yields the values of `steps`, and a keep-alive between them while the connection receives bytes. This keeps a large
+ * response over a slow connection from timing out. Closes the session at the end.
  */
 export async function* withSignsOfLife<V>(
   steps: AsyncGenerator<V>,
@@ -36,7 +36,7 @@ export async function* withSignsOfLife<V>(
       yield last
     }
   } finally {
-    await session.close() // Before the steps are ended: they may be waiting for an answer.
+    await session.close() // Before the steps end: they may be waiting for a response.
     await steps.return(undefined)
   }
 }
@@ -56,5 +56,5 @@ async function isSettledWithin(ms: number, promise: Promise<unknown>, clock: Clo
   return outcome
 }
 
-/** One for all: making one takes time. */
+/** Shared by all calls, because creating an error is slow. */
 const OVER = new Error('over')

@@ -4,7 +4,7 @@ import { informerOf, mirrorOf, type Order, order, warnings } from '../support/in
 import { put, scripted } from '../support/scripted-source.js'
 
 describe('the store', () => {
-  test('is empty before the first list', () => {
+  test('the store is empty before the first list', () => {
     const { informer } = mirrorOf<number, object>([['a', 1]])
     informer.start()
     expect([informer.size, informer.get('a'), informer.has('a'), informer.list(), informer.version]).toEqual([
@@ -17,7 +17,7 @@ describe('the store', () => {
     expect([[...informer.keys()], [...informer.entries()], [...informer.versions]]).toEqual([[], [], []])
   })
 
-  test('holds what the source holds', async () => {
+  test('the store holds the objects of the source', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([
       ['a', 1],
       ['b', 2],
@@ -42,7 +42,7 @@ describe('the store', () => {
     )
   })
 
-  test('has the version of the source, and versions has it under its name', async () => {
+  test('version is the version of the source, and versions has it under the name of the source', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([], { memory: { name: 'mine' } })
     informer.start()
     await clock.advance(0)
@@ -96,7 +96,7 @@ describe('no read sees part of a list or of a batch', () => {
     expect(sums).toEqual(new Set([0, 100]))
   })
 
-  test('not the first list either', async () => {
+  test('no page of the first list is visible before the list is complete', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     const sizes = new Set<number>()
@@ -113,7 +113,7 @@ describe('no read sees part of a list or of a batch', () => {
     expect([...sizes]).toEqual([0, 5])
   })
 
-  test('nor an error listener that is told of something in the middle of a batch', async () => {
+  test('an error listener that is called because of a batch sees the whole batch', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([put('a', 0), put('b', 0)], '5') })
     const { clock, informer } = informerOf(source, {
       indexes: (ix) => ({
@@ -132,7 +132,7 @@ describe('no read sees part of a list or of a batch', () => {
     expect(seen).toEqual([[1, 1, '6']])
   })
 
-  test('nor a subscription that an error listener begins in the middle of a batch', async () => {
+  test('a subscription that an error listener begins in the middle of a batch receives each object of it once', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([put('a', 0)], '5') })
     const { clock, informer } = informerOf(source, {
       transform: (n: number, key: string) => {
@@ -156,7 +156,7 @@ describe('no read sees part of a list or of a batch', () => {
 
 describe('indexes', () => {
   // I9
-  test('follow whatever happens', async () => {
+  test('indexes of every type follow the changes of the store', async () => {
     const { clock, source, informer } = mirrorOf(
       [
         ['a', order(1)],
@@ -184,7 +184,7 @@ describe('indexes', () => {
     expect([...informer.by.tenant.values()]).toEqual(['other'])
   })
 
-  test('addIndex on a full store, which then follows', async () => {
+  test('an index that is added to a full store has its objects and follows later changes', async () => {
     const { clock, source, informer } = mirrorOf([['a', order(1)]])
     informer.start()
     await clock.advance(0)
@@ -214,7 +214,7 @@ describe('indexes', () => {
     expect(() => Reflect.apply(informer.addIndex, informer, args)).toThrow(new TypeError(message))
   })
 
-  test('a function that throws leaves the object out, is reported once, and stops nothing', async () => {
+  test('an index function that throws leaves the object out, is reported once, and stops nothing', async () => {
     const { clock, source, informer, errors } = mirrorOf([['a', order(1)]], {
       indexes: (ix) => ({
         tenant: ix.equal((o: Order) => {
@@ -260,7 +260,7 @@ describe('a snapshot', () => {
     expect([snapshot.by.tenant.count('acme'), informer.by.tenant.count('acme')]).toEqual([2, 0])
   })
 
-  test('that is disposed of is read no more', async () => {
+  test('a read of a disposed snapshot throws STOPPED', async () => {
     const { clock, informer } = mirrorOf([['a', order(1)]])
     informer.start()
     await clock.advance(0)
@@ -269,7 +269,7 @@ describe('a snapshot', () => {
     expect(() => snapshot.get('a')).toThrow(expect.objectContaining({ code: 'STOPPED' }))
   })
 
-  test('before the first list is empty, and stays so', async () => {
+  test('a snapshot from before the first list stays empty', async () => {
     const { clock, informer } = mirrorOf([['a', order(1)]])
     informer.start()
     using snapshot = informer.snapshot()
@@ -279,7 +279,7 @@ describe('a snapshot', () => {
 })
 
 describe('transform', () => {
-  test('makes the stored object of the source’s', async () => {
+  test('transform makes the stored object from the object of the source', async () => {
     const source = scripted<{ n: number }>({ onList: (list) => list.answer([put('a', { n: 1 })], '5') })
     const { clock, informer } = informerOf<{ n: number }, object, typeof source>(source, {
       transform: ({ n }, key) => ({ n: n * 10, key }),
@@ -332,7 +332,7 @@ describe('transform', () => {
     expect([told, [...informer.keys()]]).toEqual([['+a', '-a', '+b'], ['b']])
   })
 
-  test('a throw makes the object invalid', async () => {
+  test('a transform that throws makes the object invalid', async () => {
     const { clock, informer, errors } = mirrorOf<number, object>(
       [
         ['a', 1],
@@ -367,7 +367,7 @@ describe('equals', () => {
     expect(told).toEqual([2])
   })
 
-  test('one that throws counts as changed, and is reported once', async () => {
+  test('an object whose comparison throws counts as changed, and the error is reported once', async () => {
     const { clock, source, informer, errors } = mirrorOf<Order, object>([['a', order(1)]], {
       equals: () => {
         throw new Error('no')
@@ -398,7 +398,7 @@ describe('freezing', () => {
     expect(informer.get('a')?.total).toBe(1)
   })
 
-  test('is deep, and leaves Dates and instances of classes alone', async () => {
+  test('freezing is deep, and does not freeze Dates and instances of classes', async () => {
     class Money {
       amount = 1
     }
@@ -411,7 +411,7 @@ describe('freezing', () => {
     expect([Object.isFrozen(stored?.at), Object.isFrozen(stored?.money)]).toEqual([false, false])
   })
 
-  test('can be switched off', async () => {
+  test('freeze: false stores objects that are not frozen', async () => {
     const { clock, informer } = mirrorOf<Order, object>([['a', order(1)]], { freeze: false })
     informer.start()
     await clock.advance(0)
@@ -429,7 +429,7 @@ describe('freezing', () => {
     expect(Object.isFrozen(informer.get('a'))).toBe(false)
   })
 
-  test('what list and an index give cannot be changed either', async () => {
+  test('the results of list and of an index are frozen', async () => {
     const { clock, informer } = mirrorOf<Order, { tenant: (v: string) => readonly Order[] }>([['a', order(1)]], {
       indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }),
     })
@@ -439,7 +439,7 @@ describe('freezing', () => {
   })
 })
 
-test('without options an indexer that is used by hand says on the process what nobody else can be told', async () => {
+test('an indexer that is used by hand without options emits its errors as process warnings', async () => {
   const { Indexer } = await import('../../src/store/indexer.js')
   const said = warnings()
   const indexer = new Indexer({

@@ -81,7 +81,7 @@ describe('no resurrection', () => {
     expect(informer.has('a')).toBe(false)
   })
 
-  test('nor one that is older than the list, of a key that is absent', async () => {
+  test('a put that is older than the list is not applied, if its key is absent', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '9') })
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -179,7 +179,7 @@ test('a jump of the system clock does not matter', async () => {
   }
 })
 
-test('a list of zero objects where the last had many is applied: it may be true', async () => {
+test('an empty list after a list of many objects is applied', async () => {
   const world = await started(['a', 1], ['b', 2])
   const { clock, source, fold } = world
   source.disconnect()

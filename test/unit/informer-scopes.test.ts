@@ -16,7 +16,7 @@ async function started(...entries: (readonly [string, Order])[]) {
 }
 
 describe('a scope', () => {
-  test('by key sees one key', async () => {
+  test('a subscription by key receives the changes of one key', async () => {
     const { clock, source, informer } = await started(['a', order(1)], ['b', order(1)])
     const fold = new Fold<Order>()
     informer.subscribe(fold.handlers, { key: 'a' })
@@ -27,7 +27,7 @@ describe('a scope', () => {
     expect(fold.told).toEqual(['add a', 'update a', 'delete a'])
   })
 
-  test('by where sees what has these values: what leaves is a delete, what enters an add', async () => {
+  test('a subscription with `where` receives a delete for an object that leaves its scope, and an add for one that enters', async () => {
     const { clock, source, informer } = await started(['a', order(1)], ['b', order(1, 'other')])
     const fold = new Fold<Order>()
     informer.subscribe(fold.handlers, { where: { tenant: 'acme' } })
@@ -39,7 +39,7 @@ describe('a scope', () => {
     expect(fold.told).toEqual(['add a', 'delete a', 'add b', 'update b'])
   })
 
-  test('by a compound index asks for the whole tuple', async () => {
+  test('a subscription with `where` on a compound index matches the whole tuple', async () => {
     const { clock, source, informer } = await started(['a', order(1)])
     const fold = new Fold<Order>()
     informer.subscribe(fold.handlers, { where: { latest: ['acme', 1] } })
@@ -49,7 +49,7 @@ describe('a scope', () => {
     expect(fold.told).toEqual(['add a', 'add c'])
   })
 
-  test('by filter sees what it gives true for', async () => {
+  test('a subscription with a filter receives the objects for which it returns true', async () => {
     const { clock, source, informer } = await started(['a', order(1)])
     const fold = new Fold<Order>()
     informer.subscribe(fold.handlers, { filter: ({ total }) => total % 2 === 1 })
@@ -59,7 +59,7 @@ describe('a scope', () => {
     expect(fold.told).toEqual(['add a', 'delete a', 'add a'])
   })
 
-  test('holds through a relist', async () => {
+  test('a relist keeps the scope of a subscription', async () => {
     const { clock, source, informer } = await started(['a', order(1)], ['b', order(1, 'other')], ['c', order(1)])
     const fold = new Fold<Order>()
     informer.subscribe(fold.handlers, { where: { tenant: 'acme' } })
@@ -74,7 +74,7 @@ describe('a scope', () => {
     expect(fold.changes.slice(2).every(({ origin }) => origin === 'relist')).toBe(true)
   })
 
-  test('holds with delivery latest, behind a slow handler', async () => {
+  test('delivery `latest` behind a slow handler keeps the scope', async () => {
     const { clock, source, informer } = await started(['a', order(1)])
     const fold = new Fold<Order>()
     const tell = async (change: Parameters<typeof fold.tell>[0]): Promise<void> => {
@@ -91,7 +91,7 @@ describe('a scope', () => {
     expect(fold.objects).toEqual(new Map([['a', order(99)]]))
   })
 
-  test('of a change stream and of a controller is the same', async () => {
+  test('a change stream and a controller have the scope of their options', async () => {
     const { clock, source, informer } = await started(['a', order(1)], ['b', order(1, 'other')])
     const [runs, told]: [string[], string[]] = [[], []]
     informer.reconcile(async (key, { object }) => void runs.push(`${key} ${object?.tenant}`), {
@@ -112,7 +112,7 @@ describe('a scope', () => {
     await end
   })
 
-  test('on an index that was added to a full store', async () => {
+  test('`where` accepts an index that was added to a full store', async () => {
     const { clock, source, informer } = await started(['a', order(1)], ['b', order(2)])
     informer.addIndex('odd', (ix) => ix.equal(({ total }) => total % 2 === 1))
     const fold = new Fold<Order>()
@@ -123,7 +123,7 @@ describe('a scope', () => {
     expect(fold.told).toEqual(['add a', 'add b'])
   })
 
-  test('an object that its index could not take is out of scope', async () => {
+  test('an object whose index function throws leaves the scope', async () => {
     const { clock, source, informer } = mirrorOf([['a', order(1)]], {
       indexes: (ix) => ({
         tenant: ix.equal((o: Order) => {
@@ -141,7 +141,7 @@ describe('a scope', () => {
     expect(fold.told).toEqual(['add a', 'delete a'])
   })
 
-  test('a misspelt index is a TypeError that names those that there are', async () => {
+  test('an unknown index in `where` is a TypeError that names the existing ones', async () => {
     const { informer } = await started()
     expect(() => informer.subscribe({}, { where: { tennant: 'acme' } as object })).toThrow(
       new TypeError('subscribe: where: there is no index "tennant"; allowed are tenant, tag, latest'),

@@ -16,7 +16,7 @@ async function started(...entries: (readonly [string, number])[]): Promise<Numbe
 }
 
 describe('subscribe', () => {
-  test('before start: receives the first list, then every change', async () => {
+  test('a subscription from before start receives the first list, then every change', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     const fold = new Fold<number>()
     informer.subscribe(fold.handlers)
@@ -31,7 +31,7 @@ describe('subscribe', () => {
   })
 
   // I13
-  test('while it runs: receives the stored objects, then every later change exactly once', async () => {
+  test('a subscription to a running informer receives the stored objects, then every later change exactly once', async () => {
     const { clock, source, informer } = await started(['a', 1], ['b', 1])
     const folds: Fold<number>[] = []
     for (let i = 0; i < 20; i++) {
@@ -48,7 +48,7 @@ describe('subscribe', () => {
     for (const fold of folds) expect(fold.objects).toEqual(held)
   })
 
-  test('a change that is in the store when it begins is not told again', async () => {
+  test('a change that the store has when a subscription begins is delivered once', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const version = source.put('a', 2)
     await informer.waitFor(version)
@@ -58,7 +58,7 @@ describe('subscribe', () => {
     expect(fold.changes).toMatchObject([{ type: 'add', object: 2 }])
   })
 
-  test('in the middle of a relist: no gap and no double', async () => {
+  test('a subscription that begins during a relist has no gap and no duplicate', async () => {
     const { clock, source, informer } = await started(['a', 1], ['b', 1])
     source.disconnect()
     source.put('a', 2)
@@ -82,7 +82,7 @@ describe('subscribe', () => {
     expect(informer.status.relists).toBe(1)
   })
 
-  test('inside a handler: defined, and told all', async () => {
+  test('a subscription that begins inside a handler receives all objects', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const inner = new Fold<number>()
     const begun: Subscription[] = []
@@ -97,7 +97,7 @@ describe('subscribe', () => {
     expect(inner.told).toEqual(['add a', 'add b'])
   })
 
-  test('inside a filter, while the first list is being told: told all, once', async () => {
+  test('a subscription that begins inside a filter, during the delivery of the first list, receives each object once', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     const inner = new Fold<number>()
     const begun: Subscription[] = []
@@ -157,7 +157,7 @@ describe('subscribe', () => {
   })
 
   // I4
-  test('a key that was deleted and came back while disconnected is an update, or a delete and an add where its identity is known', async () => {
+  test('a key that was deleted and recreated during a disconnection is an update, or a delete and an add if identities are known', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const fold = new Fold<number>()
     informer.subscribe(fold.handlers)
@@ -207,7 +207,7 @@ describe('subscriptions are independent', () => {
     expect(stuck.backlog.keys).toBeLessThanOrEqual(101)
   })
 
-  test('its version is its own', async () => {
+  test('each subscription has its own version', async () => {
     const { clock, source, informer } = await started()
     const { promise, resolve } = deferred()
     const slow = informer.subscribe({ add: () => promise })
@@ -223,7 +223,7 @@ describe('subscriptions are independent', () => {
   })
 })
 
-describe('what is refused is a TypeError that says why, and leaves nothing behind', () => {
+describe('a refused subscription is a TypeError with the reason, and its filter is never called', () => {
   const reconcile = 'reconcile: the first argument must be a function'
   test.each<['subscribe' | 'reconcile', unknown, string]>([
     ['subscribe', undefined, 'subscribe: the handlers must be an object'],
@@ -242,12 +242,12 @@ describe('what is refused is a TypeError that says why, and leaves nothing behin
     expect(() => Reflect.apply(informer[call], informer, [what, { filter }])).toThrow(new TypeError(message))
     source.put('a', 1)
     await clock.advance(0)
-    expect(asked, 'its filter is asked no more').toBe(0)
+    expect(asked, 'calls of the filter').toBe(0)
   })
 })
 
 describe('changes', () => {
-  test('are the same as an iterator of batches, transaction by transaction', async () => {
+  test('the iterator of changes yields one batch for each transaction', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const batches: string[] = []
     const control = new AbortController()
@@ -270,7 +270,7 @@ describe('changes', () => {
     expect(batches).toEqual(['add a @0 true', 'update a, add b @1 true', ' @1 true'])
   })
 
-  test('can be folded into what the store is', async () => {
+  test('a fold of the iterated changes equals the store', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const fold = new Fold<number>()
     const read = async (): Promise<void> => {
@@ -294,7 +294,7 @@ describe('changes', () => {
 })
 
 describe('reconcile', () => {
-  test('begins after the first list, then runs each key that changes', async () => {
+  test('a controller begins after the first list, then runs each key that changes', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     const runs: string[] = []
     const controller = informer.reconcile(async (key, { object }) => void runs.push(`${key}=${object}`))
@@ -310,7 +310,7 @@ describe('reconcile', () => {
     expect(runs).toEqual(['a=1', 'a=2', 'a=undefined'])
   })
 
-  test('two controllers of one informer do not know of each other', async () => {
+  test('two controllers of one informer are independent', async () => {
     const { clock, informer, errors } = await started(['a', 1])
     const runs: string[] = []
     informer.reconcile(async () => Promise.reject(new Error('no')), { name: 'one' })
@@ -320,7 +320,7 @@ describe('reconcile', () => {
     expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['HANDLER']))
   })
 
-  test('converges over faults', async () => {
+  test('a controller converges after faults of the source', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const applied = new Map<string, number>()
     let runs = 0
@@ -344,7 +344,7 @@ describe('reconcile', () => {
 })
 
 describe('a subscription that is closed', () => {
-  test('is told nothing more, and does not keep its informer from stopping at once', async () => {
+  test('a closed subscription receives no further change, and its informer stops at once', async () => {
     const { clock, source, informer } = await started()
     const told: Change<number>[] = []
     const subscription = informer.subscribe({ add: (change) => void told.push(change) })
@@ -355,7 +355,7 @@ describe('a subscription that is closed', () => {
     expect(await outcomeOf(informer.stop(), clock)).toBe('resolved')
   })
 
-  test('still waits for its handler when the informer is stopped', async () => {
+  test('a closed subscription waits for its handler when the informer stops', async () => {
     const { clock, informer } = await started(['a', 1])
     const { promise, resolve } = deferred()
     const subscription = informer.subscribe({ add: () => promise })
@@ -368,7 +368,7 @@ describe('a subscription that is closed', () => {
   })
 
   // I15
-  test('leaves no listener on its signal when the informer is stopped', async () => {
+  test('a closed subscription leaves no listener on its signal when the informer stops', async () => {
     const { clock, informer } = await started(['a', 1])
     const { signal } = new AbortController()
     informer.subscribe({}, { signal })

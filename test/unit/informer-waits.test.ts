@@ -19,13 +19,13 @@ async function started(entries: readonly (readonly [string, number])[] = []): Pr
   return world
 }
 
-/** A version that nobody will reach soon. */
+/** A version far above `version`, which the store does not reach soon. */
 function beyond(version: Version | undefined, by = 100): Version {
   return (version ?? '').replace(/\d+$/, (n) => `${Number(n) + by}`)
 }
 
 describe('waitFor', () => {
-  test('resolves when the store includes what a writer wrote', async () => {
+  test('waitFor resolves when the store includes the version of the write', async () => {
     const { clock, source, informer } = await started()
     const version = source.put('a', 1)
     const waited = informer.waitFor(version)
@@ -39,7 +39,7 @@ describe('waitFor', () => {
     await expect(informer.waitFor(informer.version ?? '')).resolves.toBeUndefined()
   })
 
-  test('resolves with a bookmark', async () => {
+  test('waitFor resolves with a bookmark', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -49,7 +49,7 @@ describe('waitFor', () => {
     expect(await outcomeOf(waited, clock)).toBe('resolved')
   })
 
-  test('resolves with a relist that shows it', async () => {
+  test('waitFor resolves with a relist that includes the version', async () => {
     const { clock, source, informer } = await started()
     source.stall()
     const waited = informer.waitFor(source.put('a', 1))
@@ -82,7 +82,7 @@ describe('waitFor', () => {
     await waited
   })
 
-  test('that was satisfied at once bothers nobody', async () => {
+  test('a waitFor that resolves at once sends no progress request', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -91,12 +91,12 @@ describe('waitFor', () => {
     expect(source.watches[0]?.progressRequests).toBe(0)
   })
 
-  test('rejects for a mark of another epoch, once the source says that it is in the epoch of the store', async () => {
+  test('waitFor rejects for a mark of another epoch, once the head of the source is in the epoch of the store', async () => {
     const { informer } = await started()
     await expect(informer.waitFor(memorySource().put('a', 1))).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
   })
 
-  test('for a mark of another epoch asks the source again after each batch, until it has an answer', async () => {
+  test('waitFor for a mark of another epoch requests the head after each batch until a response arrives', async () => {
     let failures = 2
     const source = scripted<number>({
       hasReached: numbered,
@@ -117,7 +117,7 @@ describe('waitFor', () => {
     expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
   })
 
-  test('for a mark of another epoch is decided by a head that was requested after the wait began', async () => {
+  test('waitFor for a mark of another epoch is decided by a head that was requested after the wait began', async () => {
     const heads: ReturnType<typeof deferred<Version>>[] = []
     const source = scripted<number>({
       hasReached: numbered,
@@ -141,7 +141,7 @@ describe('waitFor', () => {
     expect(await outcomeOf(later, clock)).toBe('pending')
   })
 
-  test('for a mark of another epoch cancels its request for the head when the informer stops', async () => {
+  test('waitFor for a mark of another epoch cancels its request for the head when the informer stops', async () => {
     let asked: AbortSignal | undefined
     const source = {
       ...scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], 'a5') }),
@@ -161,7 +161,7 @@ describe('waitFor', () => {
     expect([asked?.aborted, clock.sleeping]).toEqual([true, 0])
   })
 
-  test('rejects at once for a mark of another epoch if the source has no head', async () => {
+  test('waitFor rejects at once for a mark of another epoch if the source has no head', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], 'a5') })
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -169,7 +169,7 @@ describe('waitFor', () => {
     expect(await outcomeOf(informer.waitFor('b1'), clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
   })
 
-  test('for a mark of the epoch that has begun waits for the list, though the mirror has not noticed it', async () => {
+  test('waitFor for a mark of the new epoch waits for the list, though the mirror has not noticed that epoch', async () => {
     const { clock, source, informer } = await started([['a', 1]])
     const subscription = informer.subscribe({})
     await clock.advance(0)
@@ -216,7 +216,7 @@ describe('waitFor', () => {
       expect([await outcomeOf(bySlow, clock), slow.version]).toEqual(['resolved', '60'])
     })
 
-    test('what handlers finish of the old history answers no wait, though later changes were taken', async () => {
+    test('a change of the old history that a handler completes resolves no wait, though later changes were taken', async () => {
       const { source, clock, informer, gate } = await forked()
       const hanging = deferred()
       const add = ({ key }: { readonly key: string }): Promise<void> => (key === 'new' ? hanging : gate).promise
@@ -275,7 +275,7 @@ describe('waitFor', () => {
       return { clock, informer, subscription, change }
     }
 
-    test('outlives EPOCH_CHANGED with isLaterEpoch, and resolves with the list of that epoch', async () => {
+    test('a wait outlives EPOCH_CHANGED with isLaterEpoch, and resolves with the list of that epoch', async () => {
       const { clock, informer, subscription, change } = await live({ isLaterEpoch })
       const [next, handled, afterNext] = [informer.waitFor('b1'), subscription.waitFor('b1'), informer.waitFor('c5')]
       expect(await outcomeOf(next, clock)).toBe('pending')
@@ -290,7 +290,7 @@ describe('waitFor', () => {
       expect([informer.version, await outcomeOf(afterNext, clock)]).toEqual(['c5', 'resolved'])
     })
 
-    test('rejects at EPOCH_CHANGED without isLaterEpoch', async () => {
+    test('a wait rejects at EPOCH_CHANGED without isLaterEpoch', async () => {
       const { clock, informer, subscription, change } = await live({})
       const waits = [informer.waitFor('b1'), subscription.waitFor('b1')]
       for (const wait of waits) wait.catch(() => {})
@@ -299,7 +299,7 @@ describe('waitFor', () => {
         expect(await outcomeOf(wait, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
     })
 
-    test('outlives it alone: a wait for a mark of the epoch that is over rejects', async () => {
+    test('with isLaterEpoch a wait for a mark of the epoch that is over rejects', async () => {
       const { clock, informer, change } = await live({ isLaterEpoch })
       const [over, next] = [informer.waitFor('a9'), informer.waitFor('b9')]
       over.catch(() => {})
@@ -337,7 +337,7 @@ describe('waitFor', () => {
       return { source, clock, codes, gate, waitFor: () => subscription.waitFor('101', { source: 'scripted' }) }
     }
 
-    test.each(forms)('rejects when the epoch changes (%s)', async (form) => {
+    test.each(forms)('the wait rejects when the epoch changes (%s)', async (form) => {
       const { source, clock, gate, waitFor } = await handling(form)
       const waited = waitFor()
       expect(await outcomeOf(waited, clock)).toBe('pending')
@@ -346,7 +346,7 @@ describe('waitFor', () => {
       gate.resolve()
     })
 
-    test.each(forms)('is not answered by the next history, whenever that begins (%s)', async (form) => {
+    test.each(forms)('no version of the next history resolves the wait (%s)', async (form) => {
       let early = 0
       for (let turns = 0; turns < 30; turns++) {
         const { source, clock, codes, gate, waitFor } = await handling(form)
@@ -370,7 +370,7 @@ describe('waitFor', () => {
   })
 
   // Waiters reject on a change of epoch.
-  test('rejects when the epoch changes while it waits', async () => {
+  test('waitFor rejects when the epoch changes', async () => {
     const { clock, source, informer } = await started()
     const waited = informer.waitFor(beyond(informer.version))
     const rejected = expect(waited).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
@@ -379,7 +379,7 @@ describe('waitFor', () => {
     await rejected
   })
 
-  test('rejects when the epoch changes, of which the versions of the source say nothing', async () => {
+  test('waitFor rejects when the epoch changes and the versions of the source do not show it', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source)
     const subscription = informer.start().subscribe({})
@@ -391,12 +391,12 @@ describe('waitFor', () => {
     await Promise.all(rejected)
   })
 
-  test.each(['', 'x'.repeat(65_537), 'a\u0000'])('rejects a mark that can be none, as PROTOCOL (%#)', async (mark) => {
+  test.each(['', 'x'.repeat(65_537), 'a\u0000'])('waitFor rejects an invalid mark as PROTOCOL (%#)', async (mark) => {
     const { informer } = await started()
     await expect(informer.waitFor(mark)).rejects.toMatchObject({ code: 'PROTOCOL' })
   })
 
-  test('rejects a mark that the source does not know, as PROTOCOL', async () => {
+  test('waitFor rejects a mark that the source does not know as PROTOCOL', async () => {
     const { informer } = await started()
     await expect(informer.waitFor('hello')).rejects.toMatchObject({ code: 'PROTOCOL' })
   })
@@ -460,7 +460,7 @@ describe('waitFor', () => {
     expect(errors.map(({ message }) => message)).toContain('the socket is closed')
   })
 
-  test('is what a subscription offers too, for what has been handled', async () => {
+  test('waitFor of a subscription resolves when its handler has completed the change', async () => {
     const { clock, source, informer } = await started()
     const seen: string[] = []
     const subscription = informer.subscribe({
@@ -476,7 +476,7 @@ describe('waitFor', () => {
     expect([seen, await outcomeOf(handled, clock)]).toEqual([['a'], 'resolved'])
   })
 
-  test('of a subscription rejects when the epoch changes while it waits', async () => {
+  test('waitFor of a subscription rejects when the epoch changes', async () => {
     const { clock, source, informer } = await started([['a', 1]])
     const subscription = informer.subscribe({})
     await clock.advance(0)
@@ -511,7 +511,7 @@ describe('fresh', () => {
     expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['resolved', 1])
   })
 
-  test('rejects with the very OptionError that head threw', async () => {
+  test('fresh rejects with the OptionError that head threw', async () => {
     const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
     const { informer } = informerOf(
       scripted<number>({
@@ -574,7 +574,7 @@ describe('fresh', () => {
     expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 2])
   })
 
-  test('rejects with TIMEOUT and the reason, if the source cannot be asked in time', async () => {
+  test('fresh rejects with TIMEOUT and the error of head, if head fails until the timeout', async () => {
     const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(new Error('down')) })
     const { clock, informer } = informerOf(source)
     const late = expect(informer.fresh({ timeoutMs: 3_000 })).rejects.toMatchObject({
@@ -585,14 +585,14 @@ describe('fresh', () => {
     await late
   })
 
-  test('rejects with an error that no retry mends, and says where it happened', async () => {
+  test('fresh rejects with an error that no retry fixes, which names the source', async () => {
     const refusal = new SourceError('no access', { code: 'UNAUTHORIZED' })
     const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(refusal) })
     const { informer } = informerOf(source)
     await expect(informer.fresh()).rejects.toMatchObject({ code: 'UNAUTHORIZED', source: 'scripted' })
   })
 
-  test('rejects with TIMEOUT though the source never answers, and tells it to stop', async () => {
+  test('fresh rejects with TIMEOUT if head never settles, and aborts its signal', async () => {
     let asked: AbortSignal | undefined
     const source = {
       ...scripted<number>({ hasReached: numbered }),
@@ -608,7 +608,7 @@ describe('fresh', () => {
     expect(asked?.aborted).toBe(true)
   })
 
-  test.each(['timeout', 'abort'])('that ended early leaves no wait that a source is asked for: %s', async (how) => {
+  test.each(['timeout', 'abort'])('fresh leaves no waiter after an early end by %s', async (how) => {
     const source = scripted<number>({
       hasReached: numbered,
       head: async () => '9',
@@ -627,7 +627,7 @@ describe('fresh', () => {
     expect(watch?.context.hasWaiters?.()).toBe(false)
   })
 
-  test('rejects with STOPPED when a source that never answers is removed meanwhile', async () => {
+  test('fresh rejects with STOPPED when a source whose head never settles is removed', async () => {
     const mute = Object.assign(memorySource<number>(), { head: () => new Promise<Version>(() => {}) })
     const set = sourceSet<number>({ mute, other: memorySource<number>() })
     const clock = new VirtualClock()
@@ -641,7 +641,7 @@ describe('fresh', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('rejects with STOPPED when the informer is stopped meanwhile', async () => {
+  test('fresh rejects with STOPPED when the informer is stopped', async () => {
     const source = scripted<number>({ hasReached: numbered, head: () => new Promise(() => {}) })
     const { informer } = informerOf(source)
     const waited = expect(informer.fresh()).rejects.toMatchObject({ code: 'STOPPED' })
@@ -651,7 +651,7 @@ describe('fresh', () => {
 })
 
 describe('until', () => {
-  test('looks when it starts, where there is no source to wait for', async () => {
+  test('until calls its condition at start if the set has no source', async () => {
     const clock = new VirtualClock()
     const informer = createInformer({ source: sourceSet<number>({}), clock })
     const waited = informer.until('a', (n) => n === undefined)
@@ -661,7 +661,7 @@ describe('until', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('resolves with the object once the condition holds', async () => {
+  test('until resolves with the object once the condition holds', async () => {
     const { clock, source, informer } = await started([['a', 1]])
     const waited = informer.until('a', (n) => n === 3)
     source.put('a', 2)
@@ -676,7 +676,7 @@ describe('until', () => {
     await expect(informer.until('a', (n) => n === 1)).resolves.toBe(1)
   })
 
-  test('looks at nothing before the first list is in', async () => {
+  test('until calls no condition before the first list is complete', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     const looks: unknown[] = []
     const waited = informer.until('a', (n) => {
@@ -688,7 +688,7 @@ describe('until', () => {
     expect([await outcomeOf(waited, clock), looks]).toEqual(['resolved', [1]])
   })
 
-  test('an absent key is undefined', async () => {
+  test('until passes undefined for an absent key', async () => {
     const { clock, source, informer } = await started([['a', 1]])
     const waited = informer.until('a', (n) => n === undefined)
     source.delete('a')
@@ -696,7 +696,7 @@ describe('until', () => {
     await expect(waited).resolves.toBeUndefined()
   })
 
-  test('sees each state that the store had', async () => {
+  test('until passes each state that the store had', async () => {
     const { clock, source, informer } = await started()
     const seen: unknown[] = []
     const waited = informer.until('a', (n) => {
@@ -709,7 +709,7 @@ describe('until', () => {
     expect(seen).toEqual([undefined, 1, 2, 3])
   })
 
-  test('rejects with what the condition throws', async () => {
+  test('until rejects with the error that the condition throws', async () => {
     const { clock, source, informer } = await started()
     const waited = informer.until('a', (n) => {
       if (n !== undefined) throw new Error('mine')
@@ -721,7 +721,7 @@ describe('until', () => {
     await rejected
   })
 
-  test('rejects with TIMEOUT, and looks no more', async () => {
+  test('after TIMEOUT until calls its condition no more', async () => {
     const { clock, source, informer } = await started()
     let looks = 0
     const waited = informer.until(
@@ -752,7 +752,7 @@ describe('until', () => {
 })
 
 describe('relist', () => {
-  test('reads the whole source again, and resolves when that is in the store', async () => {
+  test('relist reads the whole source again, and resolves when the store has that list', async () => {
     const source = scripted<number>({ onList: (list, nth) => list.answer([put('a', nth)], `${nth}`) })
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -763,7 +763,7 @@ describe('relist', () => {
     expect([await outcomeOf(relisted, clock), informer.get('a')]).toEqual(['resolved', 2])
   })
 
-  test('right after synced it resolves', async () => {
+  test('relist right after synced resolves', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     const relistAtOnce = async (): Promise<void> => {
       await informer.start().synced()
@@ -775,7 +775,7 @@ describe('relist', () => {
     expect(informer.status.relists).toBe(1)
   })
 
-  test('a list that is on its way began before: the one after it counts', async () => {
+  test('relist during a list resolves with the list after it', async () => {
     const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -787,7 +787,7 @@ describe('relist', () => {
     expect([await outcomeOf(relisted, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 2, 2])
   })
 
-  test('where the list that is on its way fails, the next one began after the call', async () => {
+  test('relist during a list that fails resolves with the next list', async () => {
     const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -798,7 +798,7 @@ describe('relist', () => {
     expect([await outcomeOf(relisted, clock), source.lists.length]).toEqual(['resolved', 2])
   })
 
-  test('before start the first list counts', async () => {
+  test('relist before start resolves with the first list', async () => {
     const { clock, informer } = mirrorOf<number, object>([])
     const relisted = informer.relist()
     expect(await outcomeOf(relisted, clock)).toBe('pending')
@@ -824,7 +824,7 @@ describe('relist', () => {
     expect(informer.status.relists).toBe(1)
   })
 
-  test('asked for again and again it is spaced, never a tight loop', async () => {
+  test('relists that are requested every second are spaced', async () => {
     const { clock, source, informer } = await started()
     let lists = 0
     const list = source.list.bind(source)
@@ -841,7 +841,7 @@ describe('relist', () => {
     expect(lists).toBeLessThanOrEqual(10)
   })
 
-  test('resolves when the source that is not read again is removed', async () => {
+  test('relist resolves when the source that cannot be read is removed', async () => {
     const [eu, us] = [memorySource<number>({ entries: [['a', 1]] }), memorySource<number>()]
     const set = sourceSet({ eu, us })
     const clock = new VirtualClock()

@@ -81,7 +81,7 @@ describe('the message of JSON.parse', () => {
 })
 
 describe('redactError', () => {
-  test('copies an error and its causes without secrets, with name, code and stack', () => {
+  test('redactError copies an error and its causes without secrets, with name, code and stack', () => {
     const cause = Object.assign(new TypeError('password=hunter2'), { stderr: 'hunter2', code: 'ENOENT' })
     const safe = redactError(new Error('token: hunter2', { cause }))
     expect([safe.message, safe.name, (safe.cause as Error).name]).toEqual(['token: ***', 'Error', 'TypeError'])
@@ -90,12 +90,12 @@ describe('redactError', () => {
     expect(inspect(safe, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
   })
 
-  test('copies what is no error', () => {
+  test('redactError makes an error from any other value', () => {
     expect(redactError('token: hunter2').message).toBe('token: ***')
     expect(redactError(Object.create(null)).message).toBe('an object')
   })
 
-  test('ends where an error is its own cause', () => {
+  test('redactError ends if an error is its own cause', () => {
     const error = new Error('round')
     error.cause = error
     expect(redactError(error).message).toBe('round')

@@ -22,17 +22,17 @@ function healthy(
   })
 }
 
-describe('versions that are none', () => {
+describe('invalid versions', () => {
   const bad = [
     ['empty', ''],
-    ['with a line break', '1\n2'],
+    ['of two lines', '1\n2'],
     ['not ASCII', '1é'],
     ['too long', '1'.repeat(65_537)],
-    ['no string', odd<string>(7)],
+    ['not a string', odd<string>(7)],
     ['missing', odd<string>(undefined)],
   ] as const
 
-  test.each(bad)('%s, of a list: PROTOCOL, and no watch is opened from it', async (_what, version) => {
+  test.each(bad)('a list version that is %s is PROTOCOL, and no watch is opened', async (_what, version) => {
     const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], version) })
     const { sink, objects } = store<number>()
     const { errors, reflector } = await reflect(source, sink)
@@ -40,7 +40,7 @@ describe('versions that are none', () => {
     expect([reflector.state.name, source.watches.length, objects()]).toEqual(['failed', 0, {}])
   })
 
-  test.each(bad)('%s, of a batch: PROTOCOL, and nothing of it is applied', async (_what, version) => {
+  test.each(bad)('a batch version that is %s is PROTOCOL, and the batch is not applied', async (_what, version) => {
     const source = scripted<number>({
       onList: (list) => list.answer([put('a', 1)], '5'),
       onWatch: (watch, nth) => nth === 1 && watch.batch([put('a', 2)], version),
@@ -53,14 +53,14 @@ describe('versions that are none', () => {
     expect(source.watches[1]?.context.after).toBe('5')
   })
 
-  test('the longest and the oddest that are allowed are taken', async () => {
+  test('a watch starts from a version of the greatest length with unusual characters', async () => {
     const version = `~ !{}${'9'.repeat(65_531)}`
     const source = scripted<number>({ onList: (list) => list.answer([], version) })
     await reflect(source, store<number>().sink)
     expect(source.watches[0]?.context.after).toBe(version)
   })
 
-  test('a list that never names one is PROTOCOL', async () => {
+  test('a list without a version fails with PROTOCOL', async () => {
     const source = scripted<number>({
       onList: (list) => {
         list.page([put('a', 1)])
@@ -72,7 +72,7 @@ describe('versions that are none', () => {
     expect(errors[0]?.message).toContain('the version of the list is missing')
   })
 
-  test('a list without a page is PROTOCOL', async () => {
+  test('a list without a page fails with PROTOCOL', async () => {
     const source = scripted<number>({ onList: (list) => list.end() })
     const { errors } = await reflect(source, store<number>().sink)
     expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
@@ -82,7 +82,7 @@ describe('versions that are none', () => {
 describe('an event of an unknown type', () => {
   const unknown = odd<WatchEvent<number>>({ type: 'patch', key: 'a' })
 
-  test('is left out, what came with it is applied', async () => {
+  test('an event of an unknown type is left out, and the rest of its batch is applied', async () => {
     const source = healthy([put('a', 1)])
     const { sink, objects } = store<number>()
     const { clock, reflector } = await reflect(source, sink)
@@ -92,7 +92,7 @@ describe('an event of an unknown type', () => {
     expect(reflector.state.name).toBe('live')
   })
 
-  test('is reported, at most once a minute', async () => {
+  test('an event of an unknown type is reported at most once a minute', async () => {
     const source = healthy()
     const { clock, errors } = await reflect(source, store<number>().sink)
     for (let i = 0; i < 61; i++) {
@@ -104,7 +104,7 @@ describe('an event of an unknown type', () => {
     expect(errors[0]?.message).toMatch(/^an event of the unknown type "patch" of \S+ was left out/)
   })
 
-  test('has the source read again, 5 minutes after the last list', async () => {
+  test('an event of an unknown type schedules a relist 5 minutes after the last list', async () => {
     const source = healthy([put('a', 1)], [put('a', 2)])
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -116,7 +116,7 @@ describe('an event of an unknown type', () => {
     expect(objects()).toEqual({ a: 2 })
   })
 
-  test('has it read again soon, where the last list is longer ago than that', async () => {
+  test('an event of an unknown type causes a relist soon, if the last list is older than 5 minutes', async () => {
     const source = healthy()
     const { clock } = await reflect(source, store<number>().sink)
     await clock.advance(2 * FIVE_MINUTES)
@@ -125,7 +125,7 @@ describe('an event of an unknown type', () => {
     expect(source.lists).toHaveLength(2)
   })
 
-  test('costs at most one relist in 5 minutes, however often it comes', async () => {
+  test('events of an unknown type cause at most one relist in 5 minutes', async () => {
     const source = healthy()
     const { clock } = await reflect(source, store<number>().sink)
     const listed: number[] = []
@@ -139,7 +139,7 @@ describe('an event of an unknown type', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(299)
   })
 
-  test.each([[null], [undefined], [7], [{}]])('%j is one too', async (event) => {
+  test.each([[null], [undefined], [7], [{}]])('%j is an event of an unknown type', async (event) => {
     const source = healthy()
     const { clock, errors } = await reflect(source, store<number>().sink)
     source.watches[0]?.batch([odd(event), put('b', 2)], '6')
@@ -147,7 +147,7 @@ describe('an event of an unknown type', () => {
     expect(errors).toMatchObject([{ code: 'DECODE' }])
   })
 
-  test('in a list: the others are taken', async () => {
+  test('a list with an event of an unknown type applies the other events', async () => {
     const source = healthy([put('a', 1), odd(unknown), put('b', 2)])
     const { sink, objects } = store<number>()
     const { clock, errors } = await reflect(source, sink)
@@ -161,7 +161,7 @@ describe('an event of an unknown type', () => {
 describe('an object without a key', () => {
   const keyless = odd<ListEvent<number>>({ type: 'put', object: 7 })
 
-  test('is reported as invalid, and the others are applied', async () => {
+  test('an object without a key is reported as invalid, and the others are applied', async () => {
     const reported: string[] = []
     const sink = new Indexer<number>({}, { report: (error) => reported.push(`${error.code}: ${error.message}`) })
     const source = healthy([put('a', 1)])
@@ -172,7 +172,7 @@ describe('an object without a key', () => {
     expect(reported).toEqual(['DECODE: an object whose key is unknown is invalid: its key is not a string'])
   })
 
-  test('is reported and never stored, in a batch under the last version too', async () => {
+  test('an object without a key is reported and never stored, also in a batch of the last version', async () => {
     const reported: string[] = []
     const sink = new Indexer<number>({}, { report: ({ code }) => reported.push(code) })
     const source = healthy([put('a', 1)])
@@ -182,7 +182,7 @@ describe('an object without a key', () => {
     expect([[...sink.entries()], reported]).toEqual([[['a', 1]], ['DECODE']])
   })
 
-  test('in a list keeps that list from deleting anything', async () => {
+  test('a list with an object without a key deletes nothing', async () => {
     const source = healthy([put('a', 1), put('b', 1)], [put('a', 2), keyless])
     const { sink, objects } = store<number>()
     const { clock, reflector } = await reflect(source, sink)
@@ -191,7 +191,7 @@ describe('an object without a key', () => {
     expect(objects()).toEqual({ a: 2, b: 1 })
   })
 
-  test('has the source read again after 5 minutes', async () => {
+  test('an object without a key schedules a relist after 5 minutes', async () => {
     const source = healthy([put('a', 1), keyless], [put('a', 2)])
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -202,7 +202,7 @@ describe('an object without a key', () => {
   })
 
   test.each([{ type: 'put', key: 7, object: 1 }, { type: 'delete' }, { type: 'invalid', error: new Error('bad') }])(
-    '%j is one too: read again',
+    '%j is an event without a key, and causes a relist',
     async (event) => {
       const source = healthy()
       const { clock } = await reflect(source, store<number>().sink)
@@ -213,7 +213,7 @@ describe('an object without a key', () => {
   )
 })
 
-test('a relist that is scheduled leaves no timer after the end', async () => {
+test('a scheduled relist leaves no timer after the reflector has ended', async () => {
   const source = healthy()
   const { clock, stop } = await reflect(source, store<number>().sink)
   source.watches[0]?.batch([odd({ type: 'patch' })], '6')
@@ -223,9 +223,9 @@ test('a relist that is scheduled leaves no timer after the end', async () => {
   expect(clock.sleeping).toBe(0)
 })
 
-describe('what makes no sense at all is PROTOCOL', () => {
+describe('a malformed batch fails with PROTOCOL', () => {
   test.each([
-    ['events that are no array', odd<WatchEvent<number>[]>('put')],
+    ['events that are not an array', odd<WatchEvent<number>[]>('put')],
     ['a replace without entries', [odd<WatchEvent<number>>({ type: 'replace' })]],
     [
       'a replace with an entry that has no key',
@@ -242,7 +242,7 @@ describe('what makes no sense at all is PROTOCOL', () => {
   })
 })
 
-test('a replace is what the collection is now', async () => {
+test('a replace event replaces the whole collection', async () => {
   const source = healthy([put('a', 1), put('b', 2)])
   const { sink, objects } = store<number>()
   const { clock } = await reflect(source, sink)

@@ -9,7 +9,7 @@ function failure(code: SourceErrorCode, retryAfterMs?: number): SourceError {
   return new SourceError(`it is ${code}`, { code, retryAfterMs })
 }
 
-/** A source that lists at once, and remembers when it was asked. */
+/** A source that lists at once, and records the time of each list and watch. */
 function timed(
   clock: { now: () => number },
   script: Script<number> = {},
@@ -52,7 +52,7 @@ describe('EPOCH_CHANGED', () => {
     expect(objects()).toEqual({ a: 2 })
   })
 
-  test('a batch of another epoch is one, though the source does not say so', async () => {
+  test('a batch of another epoch has the effect of EPOCH_CHANGED', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? 'a9' : 'b2'),
@@ -66,7 +66,7 @@ describe('EPOCH_CHANGED', () => {
     expect(errors).toMatchObject([{ code: 'EPOCH_CHANGED' }])
   })
 
-  test('where only the last page of a list reveals it, the list is abandoned and read again', async () => {
+  test('if only the last page of a list reveals another epoch, the list is abandoned and read again', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth, '1')], nth === 1 ? 'a9' : 'b2'),
@@ -97,9 +97,9 @@ describe('EPOCH_CHANGED', () => {
   })
 })
 
-describe('what costs a relist, and what does not', () => {
+describe('errors with and without a relist', () => {
   test.each(['UNAVAILABLE', 'TIMEOUT', 'DECODE', 'UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
-    'a watch that breaks with %s is opened again where it was',
+    'a watch that breaks with %s is resumed from its version',
     async (code) => {
       const source = scripted<number>({
         onList: (list) => list.answer([], '5'),
@@ -111,7 +111,7 @@ describe('what costs a relist, and what does not', () => {
     },
   )
 
-  test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED', 'STALE_LIST'] as const)('%s is one relist', async (code) => {
+  test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED', 'STALE_LIST'] as const)('%s causes one relist', async (code) => {
     const source = scripted<number>({
       onList: (list) => list.answer([], '5'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(failure(code)),
@@ -121,7 +121,7 @@ describe('what costs a relist, and what does not', () => {
     expect([source.lists.length, source.watches.length]).toEqual([2, 2])
   })
 
-  test('what is no SourceError counts as unavailable', async () => {
+  test('an error that is not a SourceError counts as UNAVAILABLE', async () => {
     const source = scripted<number>({
       onList: (list) => list.answer([], '5'),
       onWatch: (watch, nth) => nth === 1 && watch.fail('a string'),
@@ -151,7 +151,7 @@ describe('silence', () => {
     expect(errors[0]?.message).toContain(`no data for ${idleMs / 1_000} s; reconnecting in 0.`)
   })
 
-  test('anything that is said begins it anew, also a bookmark', async () => {
+  test('each batch restarts the limit of silence, also a bookmark', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { clock, errors } = await reflect(source, store<number>().sink)
     for (let i = 0; i < 5; i++) {
@@ -162,7 +162,7 @@ describe('silence', () => {
     expect([errors, source.watches.length]).toEqual([[], 1])
   })
 
-  test('what a silent watch says after it was given up counts no more', async () => {
+  test('a batch of a watch that was abandoned because of its silence is ignored', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], '5') })
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -199,7 +199,7 @@ describe('silence', () => {
 })
 
 describe('a source that misbehaves', () => {
-  test('one that throws synchronously in list is tried again later', async () => {
+  test('a source that throws synchronously in list is retried', async () => {
     const source = scripted<number>({
       onList: (list, nth) => {
         if (nth === 1) throw new Error('no connection')
@@ -212,7 +212,7 @@ describe('a source that misbehaves', () => {
     expect(reflector.state.name).toBe('connecting')
   })
 
-  test('one that throws synchronously in watch is tried again later', async () => {
+  test('a source that throws synchronously in watch is retried', async () => {
     const source = scripted<number>({
       onList: (list) => list.answer([], '5'),
       onWatch: (_watch, nth) => {
@@ -225,7 +225,7 @@ describe('a source that misbehaves', () => {
     expect(reflector.state).toMatchObject({ name: 'connecting', reconnects: 1 })
   })
 
-  test('one whose watch is no iterable is tried again later, and reported', async () => {
+  test('a source whose watch is not an async iterable is reported as PROTOCOL', async () => {
     const source = { ...scripted<number>({ onList: (list) => list.answer([], '5') }), watch: () => 5 }
     const running = await reflect(source as never, store<number>().sink)
     expect(running.errors).toMatchObject([{ code: 'PROTOCOL' }])
@@ -234,13 +234,13 @@ describe('a source that misbehaves', () => {
     )
   })
 
-  test('one whose list is a promise of an array is told what it should be', async () => {
+  test('the error about a list that is a promise of an array names the required type', async () => {
     const source = { ...scripted<number>(), list: async () => [] }
     const running = await reflect(source as never, store<number>().sink)
     expect(running.errors[0]?.message).toContain('list did not return an async iterable; it must be an async generator')
   })
 
-  test('one that ends at once, again and again, is asked ever more rarely, and is called unstable', async () => {
+  test('a watch that ends at once repeatedly is opened after growing delays, with the reason `unstable`', async () => {
     const clock = new VirtualClock()
     const source = timed(clock, {
       onWatch: (watch) => {
@@ -266,7 +266,7 @@ describe('a source that misbehaves', () => {
     await running
   })
 
-  test('one that fails at once, again and again, is asked ever more rarely too', async () => {
+  test('a list that fails at once repeatedly is opened after growing delays', async () => {
     const clock = new VirtualClock()
     const opens: number[] = []
     const source = scripted<number>({
@@ -286,7 +286,7 @@ describe('a source that misbehaves', () => {
     await running
   })
 
-  test('one that lives long between its breaks is asked again soon each time', async () => {
+  test('a watch that is live for a minute between its breaks is reopened within 0.8 s', async () => {
     const source = scripted<number>({
       onList: (list) => list.answer([], '5'),
       onWatch: (watch) => watch.batch([], '5'),
@@ -304,7 +304,7 @@ describe('a source that misbehaves', () => {
     }
   })
 
-  test('one that ignores its abort signal cannot hold the reflector back', async () => {
+  test('a source that ignores its abort signal delays no relist and no stop', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { clock, reflector, stop } = await reflect(source, store<number>().sink)
     reflector.relist('wanted')
@@ -315,13 +315,13 @@ describe('a source that misbehaves', () => {
   })
 })
 
-describe('the wish of the server', () => {
+describe('retryAfterMs', () => {
   test.each([
     [7_000, 7_000],
     [0, 800],
     [Number.NaN, 800],
     [undefined, 800],
-  ])('retryAfterMs %s: opened again within %i ms', async (retryAfterMs, withinMs) => {
+  ])('after an error with retryAfterMs %s the list is opened again within %i ms', async (retryAfterMs, withinMs) => {
     const source = scripted<number>({
       onList: (list, nth) => nth === 1 && list.fail(failure('UNAVAILABLE', retryAfterMs)),
     })
@@ -332,7 +332,7 @@ describe('the wish of the server', () => {
     expect(source.lists).toHaveLength(2)
   })
 
-  test('is told to nobody as an endless delay', async () => {
+  test('an infinite retryAfterMs counts as absent', async () => {
     const source = scripted<number>({
       onList: (list, nth) => nth === 1 && list.fail(failure('UNAVAILABLE', Number.POSITIVE_INFINITY)),
     })
@@ -366,7 +366,7 @@ describe('failed', () => {
     },
   )
 
-  test('rights that are granted again bring it back', async () => {
+  test('a reflector in the state failed becomes live after access is granted again', async () => {
     const source = scripted<number>({
       onList: (list, nth) => (nth < 3 ? list.fail(failure('UNAUTHORIZED')) : list.answer([put('a', 1)], '5')),
       onWatch: (watch) => watch.batch([], '5'),
@@ -378,7 +378,7 @@ describe('failed', () => {
     expect(states).toEqual(['listing', 'failed', 'listing', 'failed', 'listing', 'connecting', 'live'])
   })
 
-  test('what was shown stays readable, and the watch is resumed where it was', async () => {
+  test('in the state failed the objects stay readable, and the watch is resumed from its version', async () => {
     const source = scripted<number>({
       onList: (list) => list.answer([put('a', 1)], '5'),
       onWatch: (watch, nth) => (nth === 1 ? watch.fail(failure('NOT_FOUND')) : watch.batch([put('a', 2)], '6')),
@@ -391,8 +391,8 @@ describe('failed', () => {
   })
 })
 
-describe('what is reported', () => {
-  test('says what failed, of which source, and what happens next', async () => {
+describe('reported errors', () => {
+  test('the message names the failed call, the source and the next step', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { clock, errors } = await reflect(source, store<number>().sink)
     source.watches[0]?.fail(failure('VERSION_EXPIRED'))
@@ -400,7 +400,7 @@ describe('what is reported', () => {
     expect(errors[0]?.message).toMatch(/^watch of scripted failed: it is VERSION_EXPIRED; listing again in 0\.\d s$/)
   })
 
-  test('keeps code, cause and wish of what was thrown', async () => {
+  test('a reported error keeps code, cause, key and retryAfterMs of the thrown error', async () => {
     const cause = new Error('root')
     const source = scripted<number>({
       onList: (list) => list.fail(new SourceError('no', { code: 'TIMEOUT', cause, retryAfterMs: 7_000, key: 'k' })),
@@ -422,7 +422,7 @@ describe('what is reported', () => {
 })
 
 describe('relist', () => {
-  test('reads the source again, and then watches from there', async () => {
+  test('relist reads the source again, and then watches from the version of that list', async () => {
     const source = scripted<number>({ onList: (list, nth) => list.answer([put('a', nth)], `${nth}`) })
     const { sink, objects } = store<number>()
     const { clock, reflector } = await reflect(source, sink)
@@ -433,7 +433,7 @@ describe('relist', () => {
     expect(reflector.state.relists).toBe(1)
   })
 
-  test('asked for while a list is on its way, it is another list after that one', async () => {
+  test('a relist that is requested during a list is another list after it', async () => {
     const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
     const { sink, objects } = store<number>()
     const { clock, reflector } = await reflect(source, sink)
@@ -446,7 +446,7 @@ describe('relist', () => {
     expect(source.watches).toHaveLength(1)
   })
 
-  test('asked for ten times, it happens once', async () => {
+  test('a relist that is requested ten times is one list', async () => {
     const source = scripted<number>({ onList: (list, nth) => list.answer([], `${nth}`) })
     const { clock, reflector } = await reflect(source, store<number>().sink)
     for (let i = 0; i < 10; i++) reflector.relist('wanted')

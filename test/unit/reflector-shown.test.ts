@@ -16,21 +16,21 @@ function ending(code: SourceErrorCode): ScriptedSource<number> {
   })
 }
 
-describe('a source that is listed', () => {
-  test('for the first time is told that nothing was shown', async () => {
+describe('the floor of a list', () => {
+  test('the first list has no floor', async () => {
     const source = ending('VERSION_EXPIRED')
     await reflect(source, store<number>().sink)
     expect(source.lists[0]?.context.floor).toBeUndefined()
   })
 
-  test('again is told up to where everything was shown', async () => {
+  test('a later list has the version of the shown state as its floor', async () => {
     const source = ending('VERSION_EXPIRED')
     const { clock } = await reflect(source, store<number>().sink)
     await clock.advance(1_600)
     expect(source.lists[1]?.context.floor).toBe('9')
   })
 
-  test('because its history became another one is told of no version', async () => {
+  test('a list after EPOCH_CHANGED has no floor', async () => {
     const source = ending('EPOCH_CHANGED')
     const { clock } = await reflect(source, store<number>().sink)
     await clock.advance(1_600)

@@ -16,7 +16,7 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
 type Chance = readonly [number, number]
 
-/** Least and most that chance can give. */
+/** The least and the greatest random numbers. */
 const LOW: Chance = [0, 0]
 const HIGH: Chance = [1, 1]
 
@@ -117,7 +117,7 @@ function outcome({ state, effect }: Step): string {
 }
 
 describe('every state with every input', () => {
-  // `-`: nothing at all happens. `name`: it goes on with what it does. `name/effect`: it does that instead.
+  // `-`: nothing happens. `name`: the next state; the current work continues. `name/effect`: the effect replaces that work.
   const all = [...cells(transitions())]
 
   test('the table in SPEC.md is as large as the one in the code', () => {
@@ -140,7 +140,7 @@ describe('every state with every input', () => {
 })
 
 describe('every code of a failure', () => {
-  // What it waits as, what it opens next, and whether that trusts versions.
+  // The state that waits, the next open, and `blind` if that open trusts no version.
   const answers = `
                    listing                   relisting                 connecting                live
   VERSION_EXPIRED  backing-off,list          backing-off,list          backing-off,list          backing-off,list
@@ -157,7 +157,7 @@ describe('every code of a failure', () => {
   PROTOCOL         failed,list               failed,list               failed,watch              failed,watch
   `
   test.each([...cells(answers)])('$row while $column: $cell', ({ row, column, cell }) => {
-    if (!isStateful(column)) throw new Error(`${column} is no state`)
+    if (!isStateful(column)) throw new Error(`${column} is not a state`)
     const { state } = enter(column).tell(5, failed(row as SourceErrorCode))
     expect([state.name, state.next, ...(state.ignoreVersions ? ['blind'] : [])].join()).toBe(cell)
   })
@@ -211,7 +211,7 @@ describe('the first reconnect after a break', () => {
     expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 900 }), LOW).until).toBe(10_900)
   })
 
-  test('may become a list, if one is asked for while it waits', () => {
+  test('a reconnect that waits becomes a list if a relist is requested', () => {
     const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH)
     machine.tell(10_100, { type: 'relist', reason: 'wanted' }).tell(10_200, { type: 'delayElapsed' })
     expect(machine.last.effect).toMatchObject({ type: 'list' })
@@ -248,7 +248,7 @@ describe('opens are spaced', () => {
   test.each([
     { chance: LOW, until: 10_400, of: 'the least' },
     { chance: HIGH, until: 10_800, of: 'the most' },
-  ])('after an error at 10 s, $of that chance gives is $until', ({ chance, until }) => {
+  ])('after an error at 10 s, $of of the random delays ends at $until', ({ chance, until }) => {
     expect(reopened().tell(10_000, failed('UNAVAILABLE'), chance).until).toBe(until)
   })
 
@@ -256,7 +256,7 @@ describe('opens are spaced', () => {
     expect(enter('live').tell(10_000, failed('VERSION_EXPIRED'), LOW).until).toBe(10_400)
   })
 
-  test('a stream that ends without an error needs no delay of its own where the spacing is over', () => {
+  test('a stream that ends without an error after the spacing is reopened at once', () => {
     expect(enter('live').tell(10_000, { type: 'ended' }, HIGH).until).toBe(10_000)
   })
 
@@ -366,15 +366,15 @@ describe('opens are spaced', () => {
     expect(machine.state.spacing.currentMs).toBe(1_600)
   })
 
-  test('the wish of the server counts from the error', () => {
+  test('retryAfterMs counts from the error', () => {
     expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 5_000 }), HIGH).until).toBe(15_000)
   })
 
-  test('a wish that is shorter than our own delay changes nothing', () => {
+  test('a retryAfterMs that is shorter than the delay after an error changes nothing', () => {
     expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 3 }), LOW).until).toBe(10_400)
   })
 
-  test.each([0, Number.NaN, -1, Number.POSITIVE_INFINITY])('a wish of %d ms counts as absent', (retryAfterMs) => {
+  test.each([0, Number.NaN, -1, Number.POSITIVE_INFINITY])('a retryAfterMs of %d counts as absent', (retryAfterMs) => {
     expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs }), LOW).until).toBe(10_000)
   })
 
@@ -405,8 +405,8 @@ describe('opens are spaced', () => {
   })
 })
 
-describe('what is remembered', () => {
-  test('a list that trusts no version is asked for until one is in', () => {
+describe('the memory of the state', () => {
+  test('after EPOCH_CHANGED every list trusts no version until one succeeds', () => {
     const machine = enter('live').tell(0, failed('EPOCH_CHANGED')).tell(1_000, { type: 'delayElapsed' })
     expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: true })
     machine.tell(1_001, failed('UNAVAILABLE')).tell(9_000, { type: 'delayElapsed' })
@@ -418,7 +418,7 @@ describe('what is remembered', () => {
     expect(machine.last.effect).toEqual({ type: 'list', ignoreVersions: false })
   })
 
-  test('a list that trusts no version stays one if another relist is asked for before it or during it', () => {
+  test('a list that trusts no version stays one if a relist is requested before or during it', () => {
     const machine = enter('live').tell(5, failed('EPOCH_CHANGED')).tell(6, { type: 'relist', reason: 'wanted' })
     expect(machine.tell(2_000, { type: 'delayElapsed' }).last.effect).toEqual({ type: 'list', ignoreVersions: true })
     machine.tell(2_001, { type: 'relist', reason: 'wanted' }).tell(2_002, failed('UNAVAILABLE'))
@@ -448,7 +448,7 @@ describe('what is remembered', () => {
     expect([...attempts, machine.state.attempt]).toEqual([0, 1, 2, 3, 0])
   })
 
-  test('a relist that is asked for during a list is another list after it, spaced', () => {
+  test('a relist that is requested during a list is another list after it, spaced', () => {
     const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, { type: 'listed' }, HIGH)
     expect(machine.until).toBe(800)
     expect(machine.tell(800, { type: 'delayElapsed' }).last.effect).toEqual({
@@ -458,13 +458,13 @@ describe('what is remembered', () => {
     expect(machine.tell(801, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
   })
 
-  test('a relist that was asked for during a list that failed is no second list after the next one', () => {
+  test('a relist that was requested during a list that failed causes one list, not two', () => {
     const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, failed('UNAVAILABLE'))
     machine.tell(1_000, { type: 'delayElapsed' }).tell(1_001, { type: 'listed' })
     expect(machine.last.effect).toEqual({ type: 'watch' })
   })
 
-  test('a relist that is asked for while a list waits for its turn is that list', () => {
+  test('a relist that is requested while a list waits for its slot is that list', () => {
     const machine = enter('relisting').tell(5, { type: 'relist', reason: 'wanted' })
     machine.tell(20_000, { type: 'admitted' })
     expect(machine.last.effect).toEqual({ type: 'continue' })
@@ -472,13 +472,13 @@ describe('what is remembered', () => {
     expect(machine.tell(20_001, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
   })
 
-  test('a list that waited for its turn was opened when that came: the next open is spaced from there', () => {
+  test('a list that waited for its slot counts as opened when it got the slot: the next open is spaced from then', () => {
     const machine = enter('relisting').tell(20_000, { type: 'admitted' })
     machine.tell(20_001, { type: 'relist', reason: 'wanted' }).tell(20_002, { type: 'listed' }, LOW)
     expect(machine.until).toBeGreaterThanOrEqual(20_400)
   })
 
-  test('a relist that is asked for while a watch is waited for is what comes instead', () => {
+  test('a relist that is requested during the delay of a watch opens a list instead', () => {
     const machine = enter('backing-off').tell(5, { type: 'relist', reason: 'wanted' })
     expect(machine.tell(1_000, { type: 'delayElapsed' }).last.effect).toEqual({
       type: 'list',
@@ -488,15 +488,15 @@ describe('what is remembered', () => {
 })
 
 describe('the reason', () => {
-  test('says unstable of a stream that ended sooner than the spacing', () => {
+  test('the reason of a stream that ended sooner than the spacing says unstable', () => {
     expect(enter('live').tell(12, { type: 'ended' }).state.reason).toBe('unstable: the watch ended after 12 ms')
   })
 
-  test('says nothing of the kind of one that lived', () => {
+  test('a stream that was live for longer is not called unstable', () => {
     expect(enter('live').tell(60_000, { type: 'ended' }).state.reason).toBe('the source ended the watch')
   })
 
-  test('says behind after five stale lists in a row, and forgets them with a good one', () => {
+  test('the reason says behind after five stale lists in a row, and no more after a good list', () => {
     const machine = enter('listing')
     const reasons: string[] = []
     for (let i = 1; i <= 5; i++) {

@@ -14,7 +14,7 @@ import { reflect, store } from '../support/reflectors.js'
 import { numbered, put, scripted } from '../support/scripted-source.js'
 
 describe('over a memory source', () => {
-  test('lists, then follows', async () => {
+  test('a reflector lists a memory source, then follows its changes', async () => {
     const source = memorySource({ entries: [['a', 1]] })
     const { sink, objects } = store<number>()
     const { clock, states } = await reflect(source, sink)
@@ -84,7 +84,7 @@ describe('over a memory source', () => {
 })
 
 describe('the list', () => {
-  test('takes its version from the last page that names one', async () => {
+  test('a list has the version of the last page that names one', async () => {
     const source = scripted<number>()
     const { sink } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -96,7 +96,7 @@ describe('the list', () => {
     expect(source.watches[0]?.context.after).toBe('5')
   })
 
-  test('shows nothing before its last page (I8)', async () => {
+  test('a list shows nothing before its last page (I8)', async () => {
     const source = scripted<number>()
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -115,7 +115,7 @@ describe('the list', () => {
     expect([sink.version, reflector.state.name]).toEqual(['1', 'connecting'])
   })
 
-  test('one that breaks in the middle leaves nothing behind, and is read again from its beginning', async () => {
+  test('a list that breaks in the middle leaves nothing behind, and is read again from its beginning', async () => {
     const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('b', 2)], '6') })
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -127,7 +127,7 @@ describe('the list', () => {
     expect(objects()).toEqual({ b: 2 })
   })
 
-  test('one that brings no page for 30 s counts as unavailable', async () => {
+  test('a list that yields no page for 30 s fails with UNAVAILABLE', async () => {
     const source = scripted<number>()
     const { clock, errors } = await reflect(source, store<number>().sink)
     source.lists[0]?.page([put('a', 1)])
@@ -153,7 +153,7 @@ describe('the list', () => {
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'list' }])
   })
 
-  test('one whose only page takes minutes to take in is not late', async () => {
+  test('a list whose only page takes minutes to apply does not time out', async () => {
     const clock = new BusyClock()
     const source = scripted<number>()
     const transform = (object: number): number => {
@@ -171,14 +171,14 @@ describe('the list', () => {
     await informer.stop()
   })
 
-  test('gets the page size, time and chance of the reflector', async () => {
+  test('a list context has the page size, clock and random numbers of the reflector', async () => {
     const source = scripted<number>()
     const { clock } = await reflect(source, store<number>().sink)
     expect(source.lists[0]?.context).toMatchObject({ pageSize: 1_000, clock })
     expect(source.lists[0]?.context.random.next()).toBeTypeOf('number')
   })
 
-  test('one page of many objects gives the event loop turns', async () => {
+  test('a page of many objects yields to the event loop', async () => {
     const source = scripted<number>()
     const real = new VirtualClock()
     let reads = 0
@@ -223,7 +223,7 @@ describe('the list floor', () => {
     expect(objects()).toEqual({ a: 3 })
   })
 
-  test('a list is told what was shown; not the first one, nor one after EPOCH_CHANGED', async () => {
+  test('a list has the shown version as its floor; the first list and one after EPOCH_CHANGED have none', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth)], '9'),
@@ -273,7 +273,7 @@ describe('the list floor', () => {
 })
 
 describe('batches', () => {
-  test('one that the store includes already is dropped whole', async () => {
+  test('a batch that the store includes already is dropped whole', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -283,7 +283,7 @@ describe('batches', () => {
     expect(objects()).toEqual({ a: 1, b: 7 })
   })
 
-  test('one of an equal version is applied', async () => {
+  test('a batch of an equal version is applied', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -293,7 +293,7 @@ describe('batches', () => {
   })
 
   // I3
-  test('one that is told again takes nothing back', async () => {
+  test('a batch that is delivered again changes nothing', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
     const { clock, informer } = informerOf<number, object, typeof source>(source, { onInvalid: 'omit' })
     const told = followed(informer)
@@ -318,7 +318,7 @@ describe('batches', () => {
     expect(told).toEqual(once)
   })
 
-  test('one of a whole collection that is told again takes nothing back', async () => {
+  test('a batch with a replace event that is delivered again changes nothing', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
     const { clock, informer } = informerOf<number, object, typeof source>(source)
     const told = followed(informer)
@@ -338,7 +338,7 @@ describe('batches', () => {
     expect(told.slice(once.length)).toEqual([])
   })
 
-  test('one with a whole collection and an invalid object keeps that object invalid when it is told again', async () => {
+  test('a batch with a replace event and an invalid object that is delivered again keeps that object invalid', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list) => list.answer([put('a', 0), put('c', 0)], '1'),
@@ -363,7 +363,7 @@ describe('batches', () => {
     expect(told.slice(once.length)).toEqual([])
   })
 
-  test('one of an equal version may say what came without a key', async () => {
+  test('a batch of an equal version reports each invalid event without a key', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
     const { clock, informer, errors } = informerOf(source)
     await informer.start().synced()
@@ -404,7 +404,7 @@ describe('batches', () => {
   })
 })
 
-/** What a handler is told, as it comes. */
+/** The changes that a handler receives, in their order. */
 function followed(informer: Informer<number>): string[] {
   const told: string[] = []
   const tell = ({ type, key, object }: Change<number>): void => void told.push(`${type} ${key} ${object}`)
@@ -432,7 +432,7 @@ function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): S
 
 // I10
 describe('the resume point moves only after the sink has accepted', () => {
-  test('a sink that rejects a batch is given it again', async () => {
+  test('a batch that the sink rejects is applied again', async () => {
     const applied: string[] = []
     const sink = slowSink(async ({ version }) => {
       applied.push(version)
@@ -461,7 +461,7 @@ describe('the resume point moves only after the sink has accepted', () => {
     expect(errors[0]).toMatchObject({ phase: 'apply', source: source.name })
   })
 
-  test('a sink that throws at once is given the batch again', async () => {
+  test('a batch for which the sink throws synchronously is applied again', async () => {
     let times = 0
     const sink = slowSink(() => {
       if (++times === 1) throw new Error('no')
@@ -475,7 +475,7 @@ describe('the resume point moves only after the sink has accepted', () => {
     expect([times, source.watches[1]?.context.after]).toEqual([2, '5'])
   })
 
-  test('a sink that takes its time holds the source back, and is no silence of the source', async () => {
+  test('a slow sink delays the source, and its time does not count as silence of the source', async () => {
     const { promise, resolve } = deferred()
     const applied: string[] = []
     const sink = slowSink(({ version }) => {
@@ -527,20 +527,20 @@ describe('the resume point moves only after the sink has accepted', () => {
 })
 
 describe('progressRequests', () => {
-  test('reach the open watch', async () => {
+  test('progress requests reach the open watch', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { reflector } = await reflect(source, store<number>().sink)
     reflector.requestProgress()
     expect(source.watches[0]?.progressRequests).toBe(1)
   })
 
-  test('reach a watch that opens while somebody waits', async () => {
+  test('progress requests reach a watch that opens while a waiter exists', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     await reflect(source, store<number>().sink, { hasWaiters: () => true })
     expect(source.watches[0]?.progressRequests).toBe(1)
   })
 
-  test('do not reach a watch that is over', async () => {
+  test('progress requests do not reach a watch that is over', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { clock, reflector } = await reflect(source, store<number>().sink)
     source.watches[0]?.end()
@@ -551,13 +551,13 @@ describe('progressRequests', () => {
 })
 
 describe('run', () => {
-  test('opens nothing where its signal has aborted already, and resolves', async () => {
+  test('run opens nothing if its signal has aborted already, and resolves', async () => {
     const source = scripted<number>()
     await new Reflector(source, store<number>().sink).run({ signal: AbortSignal.abort() })
     expect(source.lists).toHaveLength(0)
   })
 
-  test('resolves once its signal aborts, though the source ignores its own', async () => {
+  test('run resolves once its signal aborts, though the source ignores its own signal', async () => {
     const source = scripted<number>()
     const { stop } = await reflect(source, store<number>().sink)
     await stop()
@@ -565,7 +565,7 @@ describe('run', () => {
   })
 
   // I15
-  test('leaves no listener on the signal and no timer', async () => {
+  test('run leaves no listener on the signal and no timer', async () => {
     const clock = new VirtualClock()
     const control = new AbortController()
     const source = memorySource({ entries: [['a', 1]] })
@@ -577,7 +577,7 @@ describe('run', () => {
     expect([clock.sleeping, getEventListeners(control.signal, 'abort').length]).toEqual([0, 0])
   })
 
-  test('resolves while the next attempt is waited for', async () => {
+  test('run resolves if its signal aborts during the delay of the next attempt', async () => {
     const source = scripted<number>({ onList: (list) => list.fail(new Error('no')) })
     const { reflector, stop } = await reflect(source, store<number>().sink)
     expect(reflector.state.name).toBe('backing-off')
@@ -601,7 +601,7 @@ describe('run', () => {
   })
 })
 
-describe('what is no source', () => {
+describe('an invalid source', () => {
   const good = { name: 'x', list: () => [], watch: () => [] }
   test.each([
     [undefined, 'the source must have a name'],

@@ -7,8 +7,8 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { outcomeOf } from '../support/informers.js'
 
-describe('a limit of relists', () => {
-  test('lets them begin in the order in which they came, each when one is over', async () => {
+describe('the limit of concurrent relists', () => {
+  test('relists begin in the order of their requests, each when another one is over', async () => {
     const limit = new RelistLimiter(1)
     const clock = new VirtualClock()
     const { signal } = new AbortController()
@@ -27,7 +27,7 @@ describe('a limit of relists', () => {
     expect(clock.sleeping).toBe(0)
   })
 
-  test('lets the next one begin where one takes longer than five minutes', async () => {
+  test('the next relist begins if one takes longer than five minutes', async () => {
     const limit = new RelistLimiter(1)
     const clock = new VirtualClock()
     const { signal } = new AbortController()
@@ -37,7 +37,7 @@ describe('a limit of relists', () => {
     expect(await outcomeOf(next, clock)).toBe('pending')
     await clock.advance(1)
     expect(await outcomeOf(next, clock)).toBe('resolved')
-    late() // Its turn was over: there is no more room than before.
+    late() // Its slot had expired: this frees no further slot.
     const third = limit.acquire(signal, clock)
     expect(await outcomeOf(third, clock)).toBe('pending')
     ;(await next)()
@@ -45,7 +45,7 @@ describe('a limit of relists', () => {
     expect(clock.sleeping).toBe(0)
   })
 
-  test('forgets who no longer waits', async () => {
+  test('an aborted request for a slot leaves the queue', async () => {
     const limit = new RelistLimiter(1)
     const clock = new VirtualClock()
     const control = new AbortController()
@@ -58,7 +58,7 @@ describe('a limit of relists', () => {
     expect(await limit.acquire(new AbortController().signal, clock)).toBeTypeOf('function')
   })
 
-  test('gets back a turn that comes to a reflector which has been stopped', async () => {
+  test('a slot that arrives after the stop of its reflector is released', async () => {
     const clock = new VirtualClock()
     const control = new AbortController()
     const turn = Promise.withResolvers<() => void>()
@@ -74,7 +74,7 @@ describe('a limit of relists', () => {
     await clock.advance(2_000)
     expect(reflector.state.name).toBe('relisting')
     let isBack = false
-    // The turn has come, and in the same moment it is not wanted any more.
+    // The slot arrives, and the reflector is stopped before it continues.
     turn.resolve(() => {
       isBack = true
     })

@@ -10,7 +10,7 @@ function told(changes: readonly Change<Order>[]): readonly string[] {
 }
 
 describe('resyncMs', () => {
-  test('delivers each object again once a period, as an update of itself, spread over the period', async () => {
+  test('resync delivers each object again once a period, as an update of itself, spread over the period', async () => {
     const { informer, clock, source } = mirrorOf(entries)
     const changes: Change<Order>[] = []
     informer.subscribe({ update: (change) => changes.push(change) }, { resyncMs: 1_000 })
@@ -27,7 +27,7 @@ describe('resyncMs', () => {
     source.disconnect()
   })
 
-  test.each(['initial', 'resync'])('%s changes have no version: an object’s own is no position', async (wanted) => {
+  test.each(['initial', 'resync'])('%s changes have no version', async (wanted) => {
     const { informer, clock } = mirrorOf(entries)
     const versions = new Set<unknown>()
     const note = ({ origin, version }: Change<Order>): unknown => origin === wanted && versions.add(version)
@@ -37,7 +37,7 @@ describe('resyncMs', () => {
     expect([...versions]).toEqual([undefined])
   })
 
-  test('holds in a scope, and does not deliver objects that have left it', async () => {
+  test('resync delivers the objects in scope only', async () => {
     const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
     const keys: string[] = []
     await informer.start().synced()
@@ -47,7 +47,7 @@ describe('resyncMs', () => {
     expect(keys.sort()).toEqual(['k10', 'k12', 'k14', 'k16', 'k18', 'k2', 'k4', 'k6', 'k8'])
   })
 
-  test('misses no object if others leave the scope and return meanwhile', async () => {
+  test('resync misses no object if others leave the scope and return meanwhile', async () => {
     const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
     const keys: string[] = []
     await informer.start().synced()
@@ -65,7 +65,7 @@ describe('resyncMs', () => {
     expect(keys).toEqual(expect.arrayContaining(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
   })
 
-  test('adds nothing while something waits', async () => {
+  test('resync adds nothing while changes are pending', async () => {
     const { informer, clock } = mirrorOf(entries)
     const stuck = Promise.withResolvers<void>()
     const keys: string[] = []
@@ -84,7 +84,7 @@ describe('resyncMs', () => {
     expect(keys.length).toBeGreaterThan(100)
   })
 
-  test('of a key whose handler runs while a change waits behind it holds back no version', async () => {
+  test('resync of a key with a running handler and a pending change delays no version', async () => {
     const { informer, clock, source } = mirrorOf<number, object>([['a', 1]])
     const gate = deferred()
     const subscription = informer.subscribe({ update: () => gate.promise }, { concurrency: 2, resyncMs: 1_000 })
@@ -99,7 +99,7 @@ describe('resyncMs', () => {
     expect(await outcomeOf(subscription.waitFor(source.put('b', 1)), clock)).toBe('resolved')
   })
 
-  test('happens also if the source sends nothing', async () => {
+  test('resync happens also if the source sends nothing', async () => {
     const { informer, clock, source } = mirrorOf(entries, { memory: { heartbeatMs: 3_600_000 } })
     await informer.start().synced()
     await clock.advance(1_000)
@@ -110,7 +110,7 @@ describe('resyncMs', () => {
     expect(source.heartbeatMs).toBe(3_600_000)
   })
 
-  test('does not close a subscription with onOverflow `fail`', async () => {
+  test('resync does not close a subscription with onOverflow `fail`', async () => {
     const { informer, clock, source, errors } = mirrorOf(entries)
     const changes: Change<Order>[] = []
     const options = { resyncMs: 15, capacity: 5, onOverflow: 'fail' } as const
@@ -160,7 +160,7 @@ describe('resyncMs', () => {
     },
   )
 
-  test('runs the keys of a controller again', async () => {
+  test('resync runs the keys of a controller again', async () => {
     const { informer, clock } = mirrorOf(entries)
     const runs = new Map<string, number>()
     await informer.start().synced()
@@ -170,7 +170,7 @@ describe('resyncMs', () => {
     expect(runs.size).toBe(20)
   })
 
-  test('does not shorten the delay of a key whose runs fail', async () => {
+  test('resync does not shorten the delay of a key whose runs fail', async () => {
     const { informer, clock } = mirrorOf(entries)
     let runs = 0
     informer.on('error', () => {})
@@ -186,7 +186,7 @@ describe('resyncMs', () => {
     expect(runs).toBeLessThanOrEqual(12)
   })
 
-  test('of an empty store waits for objects to come', async () => {
+  test('resync of an empty store begins when objects arrive', async () => {
     const { informer, clock, source } = mirrorOf<Order, object>([])
     let updates = 0
     informer.subscribe({ update: () => updates++ }, { resyncMs: 1_000 })

@@ -57,7 +57,7 @@ describe('an ordered index', () => {
     ['abcde', { lt: 'a' }],
     ['abcde', { limit: 100 }],
     ['b', { gte: 2, lte: 2 }],
-  ])('gives "%s" for %o', (expected, range) => {
+  ])('an ordered index returns "%s" for %o', (expected, range) => {
     const { by } = sorted(digits)
     expect([names(by(range)), keys(by.entriesIn(range))]).toEqual([expected, expected])
   })

@@ -23,7 +23,7 @@ function stopsClean(clock: VirtualClock, ...informers: readonly Informer<string>
 
 const contents = (informer: Informer<string>): Record<string, string> => Object.fromEntries(informer.entries())
 
-describe('a key that two sources give while both are being listed', () => {
+describe('a key that two sources provide while both are being listed', () => {
   async function both(): Promise<{
     clock: VirtualClock
     errors: SourceError[]
@@ -57,13 +57,13 @@ describe('a key that two sources give while both are being listed', () => {
     return { clock, errors, informer, ...memory }
   }
 
-  test('stays with the one whose list was whole first, and is reported', async () => {
+  test('a shared key stays with the source whose list was complete first, and is reported', async () => {
     const { informer, errors } = await both()
     expect(contents(informer)).toEqual({ k: 'of eu' })
     expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'k']])
   })
 
-  test('goes to the other one when the first gives it up', async () => {
+  test('a shared key moves to the other source when the first deletes it', async () => {
     const { informer, eu, us, clock } = await both()
     us.delete('k')
     us.put('k', 'of us, later')
@@ -189,13 +189,13 @@ describe('a set that changes inside a listener', () => {
     expect(await outcomeOf(synced, clock)).toBe('resolved')
   })
 
-  test('a source that is removed because a subscription fell behind is told after what made it so', async () => {
+  test('the deletes of a source that a listener removes are delivered after the change that caused the removal', async () => {
     const { clock, set, first } = world()
     const source = memorySource<string>({ name: 'us', entries: [['c', '1']] })
     set.add('us', source)
     await first.start().synced()
     const behind = first.changes({ capacity: 1, onOverflow: 'fail' })
-    const fold = new Fold<string>('what the other one was told')
+    const fold = new Fold<string>('the changes of the other subscription')
     first.subscribe(fold.handlers)
     await clock.advance(10)
     first.on('error', () => set.remove('us'))
@@ -208,7 +208,7 @@ describe('a set that changes inside a listener', () => {
     expect(behind.backlog.keys).toBe(0)
   })
 
-  test('fresh does not wait for ever for a source that is removed while it is asked', async () => {
+  test('fresh rejects with STOPPED if a source is removed during its request for the head', async () => {
     const { clock, set, first } = world()
     const asked = us()
     const head = Promise.withResolvers<string>()

@@ -57,7 +57,7 @@ async function synced(): Promise<World> {
 
 const keysOf = (informer: Informer<Pod>): readonly string[] => [...informer.keys()].sort()
 
-/** What a subscription was told, in words. */
+/** The type, key and origin of each change that a new subscription receives. */
 function telling(informer: Informer<Pod>): string[] {
   const told: string[] = []
   const tell = ({ type, key, origin }: Change<Pod>): void => void told.push(`${type} ${key} ${origin}`)
@@ -66,13 +66,13 @@ function telling(informer: Informer<Pod>): string[] {
 }
 
 describe('a set of sources', () => {
-  test('fills one store, with one set of indexes', async () => {
+  test('a set of sources fills one store, with one set of indexes', async () => {
     const { informer } = await synced()
     expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
     expect(informer.by.node('n1')).toEqual([pod('n1'), pod('n1')])
   })
 
-  test('is synced when each of them has been listed, and not before', async () => {
+  test('an informer of a set is synced when each source has been listed, and not before', async () => {
     const { informer, us, clock } = world()
     us.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
     const whole = informer.start().synced()
@@ -83,7 +83,7 @@ describe('a set of sources', () => {
     expect(informer.health().isReady).toBe(true)
   })
 
-  test('rejects synced where one of them refuses for good, with which', async () => {
+  test('synced rejects with the name of the source, if one source of the set fails with NOT_FOUND', async () => {
     const { clock, set, informer } = world()
     const gone = memorySource<Pod>({ name: 'gone' })
     gone.fail(new SourceError('no such table', { code: 'NOT_FOUND' }))
@@ -94,7 +94,7 @@ describe('a set of sources', () => {
     expect(await outcomeOf(whole, clock)).toMatchObject({ rejected: { code: 'NOT_FOUND', source: 'gone' } })
   })
 
-  test('without sources is synced at once, and empty', async () => {
+  test('an informer of a set without sources is synced at once, and empty', async () => {
     const clock = new VirtualClock()
     const set = sourceSet<Pod>({})
     const informer = createInformer({ source: set, clock })
@@ -110,7 +110,7 @@ describe('a set of sources', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('tells changes of all of them, in batches that name their source', async () => {
+  test('an informer of a set delivers the changes of all sources, in batches that name their source', async () => {
     const { informer, eu, us, clock } = await synced()
     const batches: unknown[] = []
     const reading = (async () => {
@@ -134,7 +134,7 @@ describe('a set of sources', () => {
     ])
   })
 
-  test('has a version each, and none of its own', async () => {
+  test('an informer of a set has a version of each source, and none of its own', async () => {
     const { informer, eu } = await synced()
     const version = eu.put('a', pod('n3'))
     await informer.waitFor(version, { source: 'eu' })
@@ -143,7 +143,7 @@ describe('a set of sources', () => {
     expect(informer.versions.get('eu')).toBe(version)
   })
 
-  test('has a status each; the one that is least well has the word', async () => {
+  test('an informer of a set has a status of each source, and the state and reason of the worst one', async () => {
     const { informer, us, clock } = await synced()
     await clock.advance(0)
     us.disconnect()
@@ -157,7 +157,7 @@ describe('a set of sources', () => {
     ])
   })
 
-  test('a relist of one of them touches nothing of the others', async () => {
+  test('a relist of one source does not affect the others', async () => {
     const { informer, us, eu, clock } = await synced()
     const told = telling(informer)
     await clock.advance(0)
@@ -171,7 +171,7 @@ describe('a set of sources', () => {
     expect([informer.status.sources?.['us']?.relists, informer.status.sources?.['eu']?.relists]).toEqual([1, 0])
   })
 
-  test('waits and fresh are about each of them', async () => {
+  test('fresh and relist of a set wait for each source', async () => {
     const { informer, eu, us, clock } = await synced()
     eu.put('a', pod('n5'))
     us.put('c', pod('n6'))
@@ -218,18 +218,22 @@ describe('a set of sources', () => {
       'waitFor: over several sources the option "source" must say which of eu, us',
     ],
     [
-      'waitFor of an unknown one',
+      'waitFor of an unknown source',
       (i) => i.waitFor('1', { source: 'ap' }),
       'waitFor: there is no source "ap"; there are eu, us',
     ],
-    ['that of a subscription', (i) => i.subscribe({}).waitFor('1'), 'the option "source" must say which of eu, us'],
+    [
+      'waitFor of a subscription without a source',
+      (i) => i.subscribe({}).waitFor('1'),
+      'the option "source" must say which of eu, us',
+    ],
   ])('%s is a TypeError at the call', async (_what, call, message) => {
     const { informer } = await synced()
     expect(() => call(informer)).toThrow(message)
     expect(() => call(informer)).toThrow(TypeError)
   })
 
-  test('a single source may be named, by its own name', async () => {
+  test('waitFor of a single source accepts its name', async () => {
     const clock = new VirtualClock()
     const source = memorySource<Pod>({ entries: [] })
     const informer = createInformer({ source, clock })
@@ -242,8 +246,8 @@ describe('a set of sources', () => {
   })
 })
 
-describe('sources that come and go', () => {
-  test('one that is added is listed, and what it has is told as adds', async () => {
+describe('added and removed sources', () => {
+  test('a source that is added is listed, and its objects are delivered as adds', async () => {
     const { informer, set, clock } = await synced()
     const told = telling(informer)
     await clock.advance(0)
@@ -253,7 +257,7 @@ describe('sources that come and go', () => {
     expect(informer.status.sources?.['ap']?.state).toBe('live')
   })
 
-  test('one that is removed takes its objects with it, and nothing of it comes any more', async () => {
+  test('a source that is removed is deleted from the store, and no later change of it is delivered', async () => {
     const { informer, set, eu, clock } = await synced()
     const told = telling(informer)
     await clock.advance(0)
@@ -266,7 +270,7 @@ describe('sources that come and go', () => {
     expect(['STOPPED', 'EPOCH_CHANGED', 'PROTOCOL']).toContain(await waited)
   })
 
-  test('one that is removed and added again is read anew', async () => {
+  test('a source that is removed and added again is listed again', async () => {
     const { informer, set, eu, clock } = await synced()
     set.remove('eu')
     set.add('eu', eu)
@@ -274,7 +278,7 @@ describe('sources that come and go', () => {
     expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
   })
 
-  test('a list that is on its way when its source is removed leaves nothing behind', async () => {
+  test('a running list of a source that is removed leaves nothing behind', async () => {
     const { informer, set, clock } = await synced()
     const slow: ListerWatcher<Pod> = {
       name: 'slow',
@@ -292,7 +296,7 @@ describe('sources that come and go', () => {
     expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
   })
 
-  test('a stopped informer follows its set no more', async () => {
+  test('a stopped informer ignores later changes of its set', async () => {
     const { informer, set, clock } = await synced()
     await informer.stop()
     set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
@@ -304,8 +308,8 @@ describe('sources that come and go', () => {
   test.each<[string, (set: SourceSet<Pod>) => void, string]>([
     ['a name that is taken', (set) => set.add('eu', memorySource<Pod>()), 'there is a source "eu" already'],
     ['a name that is empty', (set) => set.add('', memorySource<Pod>()), 'must be a string that is not empty'],
-    ['what is no source', (set) => set.add('x', {} as never), 'the source must have a name'],
-    ['removing an unknown one', (set) => set.remove('x'), 'there is no source "x"'],
+    ['an invalid source', (set) => set.add('x', {} as never), 'the source must have a name'],
+    ['removing an unknown source', (set) => set.remove('x'), 'there is no source "x"'],
   ])('%s is a TypeError', (_what, change, message) => {
     const { set } = world()
     expect(() => change(set)).toThrow(TypeError)
@@ -320,8 +324,8 @@ describe('sources that come and go', () => {
   })
 })
 
-describe('a key that two sources give', () => {
-  test('stays with the first, and is reported once', async () => {
+describe('a key that two sources provide', () => {
+  test('a shared key stays with the first source, and is reported once', async () => {
     const { informer, us, errors, clock } = await synced()
     await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
     await informer.waitFor(us.put('a', pod('again')), { source: 'us' })
@@ -333,7 +337,7 @@ describe('a key that two sources give', () => {
     )
   })
 
-  test('is not taken away by the other one that deletes it, nor by its lists', async () => {
+  test('a shared key stays in the store when the other source deletes it or is listed without it', async () => {
     const { informer, us, clock } = await synced()
     us.put('a', pod('other'))
     void informer.relist()
@@ -344,7 +348,7 @@ describe('a key that two sources give', () => {
     expect(informer.get('a')).toEqual(pod('n1'))
   })
 
-  test('goes to the other one when the first gives it up', async () => {
+  test('a shared key moves to the other source when the first deletes it', async () => {
     const { informer, eu, us, clock } = await synced()
     await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
     const told = telling(informer)
@@ -355,7 +359,7 @@ describe('a key that two sources give', () => {
     expect(told.slice(-2)).toEqual(['delete a watch', 'add a relist'])
   })
 
-  test('goes to the other one when the first is removed', async () => {
+  test('a shared key moves to the other source when the first is removed', async () => {
     const { informer, us, set, clock } = await synced()
     await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
     set.remove('eu')
@@ -363,7 +367,7 @@ describe('a key that two sources give', () => {
     expect(informer.get('a')).toEqual(pod('other'))
   })
 
-  test('is reported with the source that gave it, where its object is invalid or another has it', async () => {
+  test('an error about an invalid object or a shared key names the source of the object', async () => {
     const { us, clock, errors } = await synced()
     us.put('x', pod('n'))
     us.corrupt('x', new Error('broken'))
@@ -376,7 +380,7 @@ describe('a key that two sources give', () => {
     expect(errors[0]?.message).toBe('the object "x" of us is invalid: broken')
   })
 
-  test('is nobody else’s while its object is invalid', async () => {
+  test('a shared key stays with the first source while its object is invalid', async () => {
     const { informer, eu, us, clock } = await synced()
     eu.put('x', pod('n'))
     eu.corrupt('x', new Error('broken'))
@@ -391,7 +395,7 @@ describe('a key that two sources give', () => {
 
 describe('a source whose objects cannot be deleted at once, because an index throws', () => {
   test.each([1, 3])(
-    'is deleted later, with %d errors, and one of its name that comes meanwhile comes after that',
+    'the source is deleted later, with %d errors, and a source added under its name is listed after that',
     async (times) => {
       const { clock, set, informer, errors } = await synced()
       const told = telling(informer)

@@ -12,21 +12,21 @@ function schemaOf<T>(validate: (value: unknown) => SchemaResult<T> | Promise<Sch
 const Limits = z.object({ rps: z.number().default(100), name: z.string().optional() })
 
 describe('a schema', () => {
-  test('gives what the store holds', async () => {
+  test('a schema produces the stored object', async () => {
     const source = memorySource<unknown>({ entries: [['a', {}]] })
     await using informer = createInformer({ source, schema: Limits })
     await informer.start().synced()
     expect(informer.get('a')).toEqual({ rps: 100 })
   })
 
-  test('of what it gives, transform makes the rest', async () => {
+  test('transform receives the output of the schema', async () => {
     const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
     await using informer = createInformer({ source, schema: Limits, transform: ({ rps }, key) => `${key} ${rps}` })
     await informer.start().synced()
     expect(informer.list()).toEqual(['a 7'])
   })
 
-  test('makes what it refuses invalid, with the place, and the last good object stays', async () => {
+  test('an object that the schema refuses is invalid, with the path in its error, and the last valid object stays', async () => {
     const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
     await using informer = createInformer({ source, schema: Limits })
     informer.on('error', () => {})
@@ -36,7 +36,7 @@ describe('a schema', () => {
     expect(informer.invalid.get('a')?.message).toContain('the schema refuses it: rps: ')
   })
 
-  test('runs once for each object that arrives', async () => {
+  test('a schema runs once for each object that arrives', async () => {
     let runs = 0
     const schema = schemaOf<unknown>((value) => {
       runs++
@@ -54,7 +54,7 @@ describe('a schema', () => {
     ['undefined', () => undefined],
     ['a string', () => 'no'],
     ['an object without a prototype', () => Object.create(null)],
-  ])('that throws %s makes the object invalid, and nothing else', async (_what, thrown) => {
+  ])('a schema that throws %s makes that object invalid, and no other', async (_what, thrown) => {
     const source = memorySource<unknown>({ entries: [['a', 'bad']] })
     source.put('b', 'good')
     const schema = schemaOf<unknown>((value) => {
@@ -67,7 +67,7 @@ describe('a schema', () => {
     expect([[...informer.keys()], [...informer.invalid.keys()]]).toEqual([['b'], ['a']])
   })
 
-  test('or a transform that is asynchronous makes every object invalid, and leaves no rejection behind', async () => {
+  test('an asynchronous transform makes every object invalid, and leaves no unhandled rejection', async () => {
     const source = memorySource<unknown>({ entries: [['a', 1]] })
     await using informer = createInformer({ source, transform: () => Promise.reject(new Error('later')) })
     informer.on('error', () => {})
@@ -82,7 +82,7 @@ describe('a schema', () => {
     [{ '~standard': { version: 2, validate: () => {} } }],
     [{ '~standard': { version: 1 } }],
     ['zod'],
-  ])('%j is none: a TypeError that names the option', (schema) => {
+  ])('the schema %j is a TypeError that names the option', (schema) => {
     expect(() => createInformer({ source: memorySource(), schema: schema as never })).toThrow(
       'createInformer: option "schema" must be a Standard Schema',
     )
@@ -90,23 +90,23 @@ describe('a schema', () => {
 })
 
 describe('the parser of a schema', () => {
-  test('names up to five issues, and how many more there are', () => {
+  test('the error names up to five issues, and the number of further ones', () => {
     const issues = Array.from({ length: 7 }, (_, i) => ({ message: `wrong ${i}`, path: ['list', { key: i }] }))
     expect(() => parserOf(schemaOf(() => ({ issues })))({})).toThrow(
       'the schema refuses it: list.0: wrong 0; list.1: wrong 1; list.2: wrong 2; list.3: wrong 3; list.4: wrong 4; and 2 more',
     )
   })
 
-  test('an issue without a path is about the whole', () => {
+  test('the message of an issue without a path has no path', () => {
     expect(() => parserOf(schemaOf(() => ({ issues: [{ message: 'no' }] })))({})).toThrow(/refuses it: no$/)
   })
 
-  test('a schema that is asynchronous is refused, and leaves no rejection behind', () => {
+  test('an asynchronous schema is refused, and leaves no unhandled rejection', () => {
     const parse = parserOf(schemaOf(() => Promise.reject(new Error('later'))))
     expect(() => parse({})).toThrow('the schema is asynchronous')
   })
 
-  test('a promise of another realm is one too', () => {
+  test('a schema that returns a promise of another realm is refused as asynchronous', () => {
     const parse = parserOf(schemaOf(() => runInNewContext('Promise.resolve({ value: 1 })') as never))
     expect(() => parse({})).toThrow('the schema is asynchronous')
   })

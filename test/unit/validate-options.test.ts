@@ -102,7 +102,7 @@ describe('checkOptions', () => {
     expect(call).toThrow(new TypeError('open: unknown option "resyncMS"; allowed are resyncMs, name'))
   })
 
-  test.each(['constructor', 'toString', '__proto__'])('%s is an unknown option where it is not declared', (name) => {
+  test.each(['constructor', 'toString', '__proto__'])('%s is an unknown option unless it is declared', (name) => {
     const options: unknown = JSON.parse(`{${JSON.stringify(name)}: 1}`)
     expect(() => checkOptions('open', options, { resyncMs: isPositive })).toThrow(`unknown option "${name}"`)
   })

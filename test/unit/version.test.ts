@@ -30,11 +30,11 @@ describe('assertVersion', () => {
 })
 
 describe('assertMark', () => {
-  test('a version may be waited for', () => {
+  test('assertMark accepts a version', () => {
     expect(() => assertMark('8812')).not.toThrow()
   })
 
-  test('what is no version is refused as PROTOCOL', () => {
+  test('assertMark refuses an invalid version as PROTOCOL', () => {
     const message = 'the version to wait for is empty'
     expect(() => assertMark('')).toThrow(expect.objectContaining({ code: 'PROTOCOL', message }))
   })

@@ -15,8 +15,8 @@ function ends(): { settle: Settle<void>; outcomes: unknown[] } {
   }
 }
 
-describe('waiting', () => {
-  test('gives what its registration settles with', async () => {
+describe('withDeadline', () => {
+  test('withDeadline resolves with the value of its registration', async () => {
     await expect(
       withDeadline('it', {}, new VirtualClock(), (settle) => {
         settle.resolve(7)
@@ -25,7 +25,7 @@ describe('waiting', () => {
     ).resolves.toBe(7)
   })
 
-  test('rejects with TIMEOUT after timeoutMs, naming what was waited for', async () => {
+  test('withDeadline rejects with TIMEOUT after timeoutMs, with the name of the wait', async () => {
     const clock = new VirtualClock()
     const wait = withDeadline('synced of x', { timeoutMs: 100 }, clock, () => () => {})
     await clock.advance(99)
@@ -35,14 +35,14 @@ describe('waiting', () => {
     await late
   })
 
-  test('rejects with the reason of its signal', async () => {
+  test('withDeadline rejects with the reason of its signal', async () => {
     const control = new AbortController()
     const wait = withDeadline('it', { signal: control.signal }, new VirtualClock(), () => () => {})
     control.abort('enough')
     await expect(wait).rejects.toBe('enough')
   })
 
-  test('a signal that has aborted already rejects before anything is registered', async () => {
+  test('withDeadline with an aborted signal rejects before the registration', async () => {
     let isRegistered = false
     const wait = withDeadline('it', { signal: AbortSignal.abort('before') }, new VirtualClock(), () => {
       isRegistered = true
@@ -53,7 +53,7 @@ describe('waiting', () => {
   })
 
   test.each(['resolve', 'reject', 'abort', 'timeout', 'at once'] as const)(
-    'leaves no timer, listener or registration behind: %s',
+    'withDeadline leaves no timer, listener or registration behind: %s',
     async (how) => {
       const clock = new VirtualClock()
       const control = new AbortController()
@@ -77,7 +77,7 @@ describe('waiting', () => {
     },
   )
 
-  test('only the first end counts', async () => {
+  test('withDeadline ignores all but the first outcome', async () => {
     const wait = withDeadline<string>('it', {}, new VirtualClock(), (settle) => {
       settle.resolve('first')
       settle.reject('second')
@@ -87,8 +87,8 @@ describe('waiting', () => {
   })
 })
 
-describe('Gate', () => {
-  test('who comes before it opens waits for it', () => {
+describe('Latch', () => {
+  test('a waiter that enters before the latch opens waits for it', () => {
     const gate = new Latch()
     const { settle, outcomes } = ends()
     gate.enter(settle)
@@ -97,7 +97,7 @@ describe('Gate', () => {
     expect(outcomes).toEqual(['resolved'])
   })
 
-  test('who comes after it has opened passes', () => {
+  test('a waiter that enters an open latch resolves at once', () => {
     const gate = new Latch()
     gate.open()
     const { settle, outcomes } = ends()
@@ -105,7 +105,7 @@ describe('Gate', () => {
     expect(outcomes).toEqual(['resolved'])
   })
 
-  test('refuse turns away who waits now, and nobody who comes later', () => {
+  test('rejectAll rejects the current waiters, and no later one', () => {
     const gate = new Latch()
     const [now, later] = [ends(), ends()]
     gate.enter(now.settle)
@@ -114,7 +114,7 @@ describe('Gate', () => {
     expect([now.outcomes, later.outcomes, gate.isOpen]).toEqual([['failed'], [], false])
   })
 
-  test('who leaves is not told any more', () => {
+  test('a waiter that has left is not notified', () => {
     const gate = new Latch()
     const { settle, outcomes } = ends()
     gate.enter(settle)()
@@ -124,7 +124,7 @@ describe('Gate', () => {
 })
 
 describe('VersionWaiters', () => {
-  test('resolve with the first version that includes the mark', () => {
+  test('version waiters resolve with the first version that includes the mark', () => {
     const waiters = new VersionWaiters(numbered)
     const { settle, outcomes } = ends()
     waiters.enter('5', '3', settle)
@@ -134,13 +134,13 @@ describe('VersionWaiters', () => {
     expect(outcomes).toEqual(['resolved'])
   })
 
-  test('resolve at once where the version of now includes it', () => {
+  test('version waiters resolve at once if the current version includes the mark', () => {
     const { settle, outcomes } = ends()
     new VersionWaiters(numbered).enter('5', '5', settle)
     expect(outcomes).toEqual(['resolved'])
   })
 
-  test('wait where there is no version yet', () => {
+  test('version waiters wait if there is no version yet', () => {
     const waiters = new VersionWaiters(numbered)
     const { settle, outcomes } = ends()
     waiters.enter('5', undefined, settle)
@@ -148,13 +148,13 @@ describe('VersionWaiters', () => {
     expect([outcomes, waiters.size]).toEqual([[], 1])
   })
 
-  test('reject at once for a mark of another epoch', () => {
+  test('version waiters reject at once for a mark of another epoch', () => {
     const { settle, outcomes } = ends()
     new VersionWaiters(numbered).enter('b5', 'a7', settle)
     expect(outcomes).toMatchObject([{ code: 'EPOCH_CHANGED' }])
   })
 
-  test('for a mark of another epoch are judged at once, and at each check', () => {
+  test('version waiters for a mark of another epoch are passed on at once, and at each check', () => {
     const judged: unknown[] = []
     const waiters = new VersionWaiters(numbered, (_settle, ...wait) => judged.push(wait))
     const { settle, outcomes } = ends()
@@ -164,7 +164,7 @@ describe('VersionWaiters', () => {
     expect([judged, outcomes]).toEqual([[wait, wait], []])
   })
 
-  test('resolve for a mark of the epoch that begins', () => {
+  test('version waiters resolve for a mark of the epoch that begins', () => {
     const waiters = new VersionWaiters(numbered, () => {})
     const { settle, outcomes } = ends()
     waiters.enter('b5', 'a7', settle)
@@ -173,7 +173,7 @@ describe('VersionWaiters', () => {
     expect(outcomes).toEqual(['resolved'])
   })
 
-  test('reject for a mark of the epoch that ends', () => {
+  test('version waiters reject for a mark of the epoch that ends', () => {
     const waiters = new VersionWaiters(numbered)
     const { settle, outcomes } = ends()
     waiters.enter('a9', 'a7', settle)
@@ -181,7 +181,7 @@ describe('VersionWaiters', () => {
     expect(outcomes).toEqual(['forked'])
   })
 
-  test('reject for a mark of the epoch that ends, behind a wait for a mark of a later one', () => {
+  test('version waiters reject for a mark of the epoch that ends, behind a wait for a mark of a later one', () => {
     const waiters = new VersionWaiters(numbered)
     const [later, ending] = [ends(), ends()]
     waiters.enter('20', '7', later.settle)
@@ -190,7 +190,7 @@ describe('VersionWaiters', () => {
     expect([later.outcomes, ending.outcomes]).toEqual([[], ['forked']])
   })
 
-  test('reject when the epoch changes while they wait', () => {
+  test('version waiters reject when the epoch changes', () => {
     const waiters = new VersionWaiters(numbered)
     const { settle, outcomes } = ends()
     waiters.enter('a5', 'a3', settle)
@@ -198,15 +198,18 @@ describe('VersionWaiters', () => {
     expect(outcomes).toMatchObject([{ code: 'EPOCH_CHANGED' }])
   })
 
-  test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])('reject a mark that can be none, as PROTOCOL (%#)', (mark) => {
-    const waiters = new VersionWaiters(numbered)
-    const { settle, outcomes } = ends()
-    waiters.enter(mark, undefined, settle)
-    expect(outcomes).toMatchObject([{ code: 'PROTOCOL' }])
-    expect(waiters.size).toBe(0)
-  })
+  test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])(
+    'version waiters reject an invalid mark as PROTOCOL (%#)',
+    (mark) => {
+      const waiters = new VersionWaiters(numbered)
+      const { settle, outcomes } = ends()
+      waiters.enter(mark, undefined, settle)
+      expect(outcomes).toMatchObject([{ code: 'PROTOCOL' }])
+      expect(waiters.size).toBe(0)
+    },
+  )
 
-  test('who leaves is forgotten', () => {
+  test('a version waiter that has left is forgotten', () => {
     const waiters = new VersionWaiters(numbered)
     const { settle, outcomes } = ends()
     waiters.enter('5', undefined, settle)()
@@ -214,7 +217,7 @@ describe('VersionWaiters', () => {
     expect([outcomes, waiters.size]).toEqual([[], 0])
   })
 
-  test('refuse turns everybody away', () => {
+  test('rejectAll rejects all version waiters', () => {
     const waiters = new VersionWaiters(numbered)
     const [one, two] = [ends(), ends()]
     waiters.enter('5', undefined, one.settle)
@@ -224,7 +227,7 @@ describe('VersionWaiters', () => {
   })
 })
 
-describe('what is no wait', () => {
+describe('invalid arguments of a wait', () => {
   test.each([
     ['timeoutMs', 0],
     ['timeoutMs', -1],
@@ -242,11 +245,11 @@ describe('what is no wait', () => {
     )
   })
 
-  test('a version that is no string is a TypeError', () => {
+  test('a version that is not a string is a TypeError', () => {
     expect(() => checkVersionWait(5, {})).toThrow(new TypeError('waitFor: the version must be a string, got number'))
   })
 
-  test('a source is allowed only where a version is waited for', () => {
+  test('the option `source` is allowed only with a version', () => {
     expect(() => checkVersionWait('5', { source: 'a' })).not.toThrow()
     expect(() => checkWait('synced', { source: 'a' })).toThrow(TypeError)
   })
