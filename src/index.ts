@@ -1,7 +1,7 @@
 // For users.
 
 export type { Logger, State, Status } from './contract/status.js'
-export { createInformer } from './informer/informer.js'
+export { createInformer } from './informer/create-informer.js'
 export { groupInformers } from './informer/informer-group.js'
 export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from './informer/informer-types.js'
 export { type SourceSet, sourceSet } from './informer/source-set.js'

@@ -67,7 +67,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'adapters/kubernetes',
     'src/contract',
     'src/util',
-    'src/informer/informer.ts',
+    'src/informer/create-informer.ts',
     'src/informer/informer-types.ts',
   ],
   testing: ['src/contract', 'adapters/memory/index.ts'],

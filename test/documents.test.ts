@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { binary, ensureBuilt } from './support/build.js'
-import { blocksOf } from './support/documents.js'
+import { blocksOf, exampleBlocks } from './support/documents.js'
 import { filesUnder, root, textOf } from './support/sources.js'
 import { TAKEN_FOR_GRANTED } from './support/taken-for-granted.js'
 import { UserProject } from './support/user-project.js'
@@ -36,6 +36,7 @@ const examples = filesUnder(['examples'], '.ts').map((path) => linesOf(textOf(pa
 const blocks = blocksOf()
   .filter(({ language }) => language === 'ts')
   .filter(({ text }) => !examples.some((example) => example.includes(linesOf(text))))
+  .concat(exampleBlocks())
 const project = new UserProject([
   '@kubernetes/client-node',
   '@types/express',
@@ -50,7 +51,7 @@ const project = new UserProject([
 ])
 afterAll(() => project[Symbol.dispose]())
 
-describe('every TypeScript block of the documents compiles against the built package', () => {
+describe('every TypeScript block of the documents and docstrings compiles against the built package', () => {
   let errors: string[] = []
   beforeAll(async () => {
     await ensureBuilt()
@@ -64,8 +65,9 @@ describe('every TypeScript block of the documents compiles against the built pac
     errors = stdout.split('\n').filter((line) => line !== '')
   })
 
-  test('there are some', () => {
+  test('documents and docstrings have blocks', () => {
     expect(blocks.length).toBeGreaterThan(5)
+    expect(exampleBlocks().length).toBeGreaterThan(10)
     expect(errors.filter((line) => !/^block-\d+\.ts|^ /.test(line))).toEqual([])
   })
 

@@ -31,7 +31,8 @@ test('nothing that is for ourselves alone is declared', () => {
 
 test('no type of a dependency, of Node’s own or of any is in what they declare', () => {
   const allowed = /^(\.|node:)/
-  for (const [path, text] of publicDeclarations()) {
+  for (const [path, declaration] of publicDeclarations()) {
+    const text = declaration.replace(/\/\*[\s\S]*?\*\//g, '') // Examples in docstrings import drivers.
     const imported = Array.from(text.matchAll(/(?:\bfrom\s+|\bimport\(\s*)['"]([^'"]+)['"]/g), ([, name = '']) => name)
     expect(
       imported.filter((name) => !allowed.test(name)),

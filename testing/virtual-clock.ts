@@ -10,7 +10,13 @@ interface Sleeper {
 /**
  * A clock for tests whose time changes only by `advance`. Everything that a sleep triggers runs before the time changes again,
  * except real input and output.
- * @example const clock = new VirtualClock(); await clock.advance(30_000)
+ *
+ * @example
+ * ```ts
+ * const clock = new VirtualClock()
+ * const informer = createInformer({ source, clock }).start()
+ * await clock.advance(30_000)
+ * ```
  */
 export class VirtualClock implements Clock {
   readonly #sleepers = new Set<Sleeper>()

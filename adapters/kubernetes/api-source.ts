@@ -2,7 +2,6 @@ import type { Clock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import type {
   ListContext,
-  ListerWatcher,
   ListPage,
   SourceContext,
   VersionPage,
@@ -28,29 +27,10 @@ import { readList } from './list/list-reader.js'
 import { PageLimit } from './list/page-limit.js'
 import { readPages } from './list/paged-list.js'
 import { reportProgress } from './list/progress-reporter.js'
+import type { KubernetesSource } from './types/kubernetes-source-type.js'
 import type { FollowContext } from './watch/shared-watch.js'
 import { StuckResumeDetector } from './watch/stuck-resume-detector.js'
 import { WatchConnector } from './watch/watch-connector.js'
-
-/** A source of one kind of objects of a Kubernetes API server. The mark of a write is the `metadata.resourceVersion` it returns. */
-export interface KubernetesSource<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds. */
-  readonly heartbeatMs: number
-  /** Lists the keys and versions of all objects, from their metadata. */
-  versions(context: ListContext): AsyncIterable<VersionPage>
-  /**
-   * Resolves with the server's current version, which a majority of etcd has confirmed.
-   *
-   * @throws SourceError `EPOCH_CHANGED` if a watch of this source was ahead of it: etcd was restored.
-   */
-  head(context: SourceContext): Promise<Version>
-  /**
-   * Returns whether `at` includes the write with this mark.
-   *
-   * @throws SourceError `PROTOCOL` if one of them is not a resourceVersion.
-   */
-  hasReached(at: Version, mark: Version): boolean
-}
 
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024
 /** A server sends a bookmark every 60 to 63 s, and a machine may be slow. */

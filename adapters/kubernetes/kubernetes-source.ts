@@ -1,8 +1,9 @@
-import { ApiSource, type KubernetesSource } from './api-source.js'
+import { ApiSource } from './api-source.js'
 import { Credentials } from './http/credentials.js'
 import { checkSourceOptions, type KubernetesSourceOptions } from './kubernetes-options.js'
 import { type KubernetesNamespaces, NamespaceSet } from './namespace-set.js'
 import type { KubernetesObject } from './types/kubernetes-object.js'
+import type { KubernetesSource } from './types/kubernetes-source-type.js'
 
 /**
  * Returns a source of the objects of one kind, built-in or custom. It opens no connection before an informer starts it. `T` is
@@ -10,6 +11,12 @@ import type { KubernetesObject } from './types/kubernetes-object.js'
  * the names of the API server.
  *
  * @throws OptionError for an option that is missing, unknown or wrong.
+ *
+ * @example
+ * ```ts
+ * const source = kubernetesSource<Wire<V1Pod>>({ kubeConfig, kind: 'Pod', namespace: 'default' })
+ * const pods = createInformer({ source })
+ * ```
  */
 export function kubernetesSource<T = KubernetesObject>(
   options: KubernetesSourceOptions & { readonly namespaces?: undefined },

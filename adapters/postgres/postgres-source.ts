@@ -19,7 +19,14 @@ import { listenForWakeUps } from './wake-up-listener.js'
  * Returns a source that mirrors a table by the change log that `listwatch pg install` creates. It opens connections only
  * for lists, watches and `head`.
  * @throws OptionError that names a wrong or missing option.
- * @example createInformer({ source: postgresSource<Order>({ client: () => new pg.Client(url), table: 'orders' }) })
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ *
+ * const source = postgresSource<Order>({ client: () => new pg.Client(url), table: 'public.orders' })
+ * const orders = createInformer({ source })
+ * ```
  */
 export function postgresSource<T = unknown>(options: PostgresSourceOptions): PostgresSource<T> {
   checkPostgresOptions(options)

@@ -4,7 +4,7 @@ import { installChangeLog, type PostgresSource, postgresSource } from '../../ada
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Compound, Equal } from '../../src/store/indexes/index-types.js'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'

@@ -49,6 +49,7 @@ export interface SourceErrorOptions {
  * `instanceof` also recognises instances made by another copy of the package.
  */
 export class SourceError extends Error {
+  /** `SourceError`, or the name of the class that extends it. */
   override readonly name: string = 'SourceError'
   /** The kind of failure. */
   readonly code: SourceErrorCode

@@ -14,7 +14,7 @@ import { RelistLimiter } from './relist-limiter.js'
  *
  * @example
  * ```ts
- * const group = groupInformers([orders, customers], { maxRelists: 1 })
+ * const group = groupInformers([orders, pods], { maxRelists: 1 })
  * await group.start({ signal }).synced()
  * await group.stop({ drainMs: 5_000 })
  * ```

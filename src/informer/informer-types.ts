@@ -115,11 +115,15 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    *
    * @example
    * ```ts
-   * const subscription = informer.subscribe({
-   *   add: (order) => cache.set(order.id, order),
-   *   update: (order) => cache.set(order.id, order),
-   *   delete: (order) => cache.delete(order.id),
-   * })
+   * const paid = new Map<string, Order>()
+   * const subscription = orders.subscribe(
+   *   {
+   *     add: ({ key, object }) => paid.set(key, object),
+   *     update: ({ key, object }) => paid.set(key, object),
+   *     delete: ({ key }) => paid.delete(key),
+   *   },
+   *   { filter: (order) => order.paid },
+   * )
    * await subscription.synced() // All objects of the first list were handled.
    * ```
    */
@@ -140,9 +144,10 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    *
    * @example
    * ```ts
-   * informer.reconcile(async (key, { object, signal }) => {
-   *   if (object === undefined) await deleteBucket(key, { signal })
-   *   else await createBucket(key, object.region, { signal })
+   * const controller = orders.reconcile(async (key, { object, signal }) => {
+   *   const path = `https://ledger.example/${encodeURIComponent(key)}`
+   *   if (object === undefined) await fetch(path, { method: 'DELETE', signal })
+   *   else await fetch(path, { method: 'PUT', body: JSON.stringify(object), signal })
    * })
    * ```
    */
@@ -158,8 +163,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    *
    * @example
    * ```ts
-   * const mark = await orders.create(order) // The writer returns the version of its write.
-   * await informer.waitFor(mark, { timeoutMs: 5_000 })
+   * // `mark` is the version of a write: here the result of `source.mark(tx)` of Postgres.
+   * await orders.waitFor(mark, { timeoutMs: 5_000 })
    * ```
    */
   waitFor(version: Version, wait?: VersionWait): Promise<void>
@@ -179,8 +184,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    *
    * @example
    * ```ts
-   * await informer.fresh({ timeoutMs: 5_000 })
-   * const open = informer.by.status.get('open') // Includes all writes before the call of fresh.
+   * await orders.fresh({ timeoutMs: 5_000 })
+   * const ofAcme = orders.by.tenant('acme') // Includes all writes before the call of `fresh`.
    * ```
    */
   fresh(wait?: Wait): Promise<void>

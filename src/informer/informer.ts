@@ -1,12 +1,11 @@
 import { type Clock, systemClock } from '../contract/clock.js'
 import type { SourceError } from '../contract/errors.js'
-import { ABORTED, OptionError, thrownFor } from '../contract/errors.js'
+import { ABORTED, thrownFor } from '../contract/errors.js'
 import { type Random, systemRandom } from '../contract/random.js'
 import type { Entry, ListerWatcher } from '../contract/source.js'
 import type { Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from '../reflector/reflector-state.js'
-import { assertSource } from '../reflector/source-checks.js'
 import type { Commit } from '../store/commit.js'
 import { isDevelopment } from '../store/deep-freeze.js'
 import { Indexer } from '../store/indexer.js'
@@ -29,19 +28,10 @@ import type {
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
-import {
-  checkOptions,
-  isBoolean,
-  isFunction,
-  isName,
-  isObject,
-  isOneOf,
-  isPositive,
-  isSignal,
-} from '../util/validate-options.js'
+import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import { InformerFeedHost } from './feed-host.js'
 import { InformerEvents } from './informer-events.js'
-import { assertAuditable, InformerSources, isAudited } from './informer-sources.js'
+import { InformerSources, isAudited } from './informer-sources.js'
 import { InformerStatus } from './informer-status.js'
 import type { Health, HealthOptions, Informer, InformerOptions } from './informer-types.js'
 import { InformerWaits } from './informer-waits.js'
@@ -49,60 +39,14 @@ import type { GroupMember } from './lifecycle.js'
 import type { RelistLimiter } from './relist-limiter.js'
 import type { SourceRunner } from './source-runner.js'
 import { DynamicSourceSet } from './source-set.js'
-import { flawInSchema, preparing } from './standard-schema.js'
+import { preparing } from './standard-schema.js'
 import { channels } from './telemetry.js'
 
 /** If a source does not end, `stop` settles after this time, in milliseconds. */
 const STOP_GRACE_MS = 1_000
 
-/**
- * Creates an informer, which mirrors a source into an indexed store. It opens no connection before `start`.
- *
- * @throws OptionError for an unknown or a wrong option.
- * @throws TypeError if the source lacks `name`, `list` or `watch`, or if `audit` is set and it cannot compare versions.
- *
- * @example
- * ```ts
- * const informer = createInformer({
- *   source,
- *   indexes: (ix) => ({ status: ix.equal((order) => order.status) }),
- * })
- * informer.on('error', (error) => console.error(error.message))
- * await informer.start().synced({ timeoutMs: 30_000 })
- * console.log(informer.by.status.get('open'))
- * await informer.stop()
- * ```
- */
-export function createInformer<S, I extends object, P = S, T = P>(
-  options: InformerOptions<S, I, P, T>,
-): Informer<T, I> {
-  if (options?.source === undefined)
-    throw new OptionError('createInformer: option "source" is missing', { option: 'source' })
-  checkOptions('createInformer', options, {
-    source: isObject,
-    schema: flawInSchema,
-    transform: isFunction,
-    equals: isFunction,
-    indexes: isFunction,
-    onInvalid: isOneOf('omit', 'keep-previous'),
-    onAccessLost: isOneOf('keep', 'clear'),
-    freeze: isBoolean,
-    audit: (value) => (value === false ? undefined : isObject(value) && 'must be false or an object'),
-    clock: isObject,
-    random: isObject,
-    logger: isObject,
-  })
-  if (options.audit) checkOptions('createInformer: audit', options.audit, { periodMs: isPositive })
-  if (options.source instanceof DynamicSourceSet) {
-    for (const source of options.source.sources.values()) assertAuditable(source, options.audit)
-  } else {
-    assertSource(options.source, 'createInformer')
-    assertAuditable(options.source as ListerWatcher<unknown>, options.audit)
-  }
-  return new SourceInformer<S, I, P, T>(options)
-}
-
-class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, GroupMember {
+/** The informer of one source, or of a set of sources. `createInformer` validates its options. */
+export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>, GroupMember {
   readonly #clock: Clock
   readonly #random: Random
   readonly #events: InformerEvents

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { useEtcd } from './support.js'

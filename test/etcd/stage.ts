@@ -3,7 +3,7 @@ import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js
 import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Logger } from '../../src/contract/status.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
 import { HandlerHistory } from '../postgres-faults/handler-history.js'

@@ -1,7 +1,7 @@
 import { CoreV1Api, KubeConfig, makeInformer as theirs, type V1ConfigMap } from '@kubernetes/client-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import { describeKubernetes } from '../servers/index.js'
 import type { Kubernetes } from '../servers/kubernetes.js'
 import { waitUntil } from '../servers/wait-until.js'

@@ -1,6 +1,6 @@
 import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { CountingClock } from '../postgres-faults/clocks.js'
 import { HandlerHistory } from '../postgres-faults/handler-history.js'

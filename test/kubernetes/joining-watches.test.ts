@@ -1,7 +1,7 @@
 import type { KubeConfig } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
 import { type KubernetesSource, kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { FakeKubernetes, isAny, isAnyList, isStreamedList } from './fake.js'

@@ -5,7 +5,7 @@ import {
   kubernetesSource,
 } from '../../adapters/kubernetes/index.js'
 import type { SourceError } from '../../src/contract/errors.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { HandlerHistory } from '../postgres-faults/handler-history.js'

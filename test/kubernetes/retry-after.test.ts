@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
 import type { ListContext } from '../../src/contract/source.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 

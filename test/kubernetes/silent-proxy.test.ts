@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { KubeConfig } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import { waitUntil } from '../servers/wait-until.js'
 
 test('a proxy that takes connections and never answers is left, soon after the stop at the latest', async () => {

@@ -10,7 +10,7 @@ import {
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 import type { SourceError } from '../../src/contract/errors.js'
 import type { State } from '../../src/contract/status.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { PostgresServer } from '../../tools/postgres/postgres-server.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'

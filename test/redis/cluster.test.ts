@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { ClusterRoute } from '../../adapters/redis/connection/cluster-route.js'
 import { type RedisClient, redisCollection, redisKeys, redisWriter } from '../../adapters/redis/index.js'
 import { systemClock } from '../../src/contract/clock.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import { sourceSet } from '../../src/informer/source-set.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'

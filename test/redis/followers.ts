@@ -10,7 +10,7 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { fastClock } from '../postgres-faults/clocks.js'
 import { HandlerHistory } from '../postgres-faults/handler-history.js'

@@ -1,7 +1,7 @@
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import { type Clock, systemClock } from '../../src/contract/clock.js'
 import type { Version } from '../../src/contract/version.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'

@@ -8,6 +8,19 @@ export interface Block {
   readonly text: string
 }
 
+/** The `@example` blocks of the docstrings, in their order. */
+export function exampleBlocks(): Block[] {
+  const files = ['src', 'adapters', 'testing'].flatMap((folder) => filesUnder([folder], '.ts'))
+  return files.flatMap((path) => {
+    const code = textOf(path)
+    return Array.from(code.matchAll(/@example\n\s*\* ```ts\n([\s\S]*?)^\s*\* ```$/gm), ({ index, 1: text = '' }) => ({
+      place: `${path}:${code.slice(0, index).split('\n').length}`,
+      language: 'ts',
+      text: text.replace(/^\s*\* ?/gm, ''),
+    }))
+  })
+}
+
 /** The blocks of code in the documents for users, in their order. */
 export function blocksOf(paths: readonly string[] = ['README.md', ...filesUnder(['docs'], '.md')]): Block[] {
   return paths.flatMap((path) => {

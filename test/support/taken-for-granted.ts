@@ -7,18 +7,20 @@ import type { ConformanceCase } from 'listwatch/testing'
 import type express from 'express'
 import type { Server } from 'node:http'
 
-interface Order {
+interface OrderOfDocuments {
   readonly id: string; readonly tenant: string; readonly region: string | null; readonly tags: string[]
   readonly total: number; readonly paid: boolean; readonly status: string; readonly created_at: Date
 }
 interface Pod { readonly name: string; readonly node: string; readonly ownerId: string }
-interface Limit { readonly tenant: string | undefined; readonly rps: number; readonly burst: number }
+interface LimitOfDocuments { readonly tenant: string | undefined; readonly rps: number; readonly burst: number }
 interface Indexes {
   readonly tenant: Equal<Order, string>; readonly tag: Equal<Order, string>
   readonly total: Ordered<Order, number>; readonly latest: Compound<Order, readonly [string, Date]>
 }
 
 declare global {
+  type Order = OrderOfDocuments
+  type Limit = LimitOfDocuments
   const createInformer: typeof import('listwatch').createInformer
   const groupInformers: typeof import('listwatch').groupInformers
   type ListerWatcher<T> = Source<T>
@@ -40,6 +42,18 @@ declare global {
   const pod: V1Pod
   const made: V1Pod
   const kubernetesSource: typeof import('listwatch/kubernetes').kubernetesSource
+  const makeInformer: typeof import('listwatch/kubernetes').makeInformer
+  const etcdSource: typeof import('listwatch/etcd').etcdSource
+  const memorySource: typeof import('listwatch/memory').memorySource
+  const postgresSource: typeof import('listwatch/postgres').postgresSource
+  const redisCollection: typeof import('listwatch/redis').redisCollection
+  const redisKeys: typeof import('listwatch/redis').redisKeys
+  const redisStream: typeof import('listwatch/redis').redisStream
+  const redisWriter: typeof import('listwatch/redis').redisWriter
+  const sourceSet: typeof import('listwatch').sourceSet
+  const describeListerWatcher: typeof import('listwatch/testing').describeListerWatcher
+  const VirtualClock: typeof import('listwatch/testing').VirtualClock
+  const url: string
   const sub: Subscription
   const mark: string
   const signal: AbortSignal

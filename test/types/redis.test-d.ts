@@ -9,7 +9,7 @@ import {
   redisCollection,
   redisWriter,
 } from '../../adapters/redis/index.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
 
 interface Flag {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/contract/errors.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { sourceSet } from '../../src/informer/source-set.js'
 import type { Change } from '../../src/queue/change.js'

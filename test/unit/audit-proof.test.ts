@@ -8,7 +8,7 @@ import type {
   WatchBatch,
   WatchContext,
 } from '../../src/contract/source.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'

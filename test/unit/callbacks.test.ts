@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import type { SourceError } from '../../src/contract/errors.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
 import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
 import { Indexer } from '../../src/store/indexer.js'

@@ -2,7 +2,7 @@ import { KubeConfig, type V1Pod } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
 import { type KubernetesSourceOptions, kubernetesSource, makeInformer } from '../../adapters/kubernetes/index.js'
 import { OptionError } from '../../src/contract/errors.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 
 const kubeConfig = new KubeConfig()
 kubeConfig.loadFromOptions({

@@ -2,7 +2,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { memorySource } from '../../adapters/memory/index.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import { parserOf, type SchemaResult, type StandardSchema } from '../../src/informer/standard-schema.js'
 
 function schemaOf<T>(validate: (value: unknown) => SchemaResult<T> | Promise<SchemaResult<T>>): StandardSchema<T> {

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { createInformer } from '../../src/informer/informer.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
 import { EqualIndex, MultiIndex } from '../../src/store/indexes/hash-index.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'

@@ -8,7 +8,12 @@ const CASE_TIMEOUT_MS = 60_000
  * Defines vitest tests that a source keeps the contract, one for each conformance case. Cases that the harness does not support
  * become skipped tests with the reason.
  * @throws Error if vitest is not installed. Nothing else of `listwatch/testing` needs vitest.
- * @example await describeListerWatcher('my source', { create() { … } }) // at the top of a test file, or in an async `describe`
+ *
+ * @example
+ * ```ts
+ * // At the top of a test file, or in an async `describe`.
+ * await describeListerWatcher('my source', harness)
+ * ```
  */
 export async function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void> {
   const { describe, test } = await import('vitest').catch((cause: unknown) => {

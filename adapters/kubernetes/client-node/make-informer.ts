@@ -1,11 +1,11 @@
 import { OptionError } from '../../../src/contract/errors.js'
-import { createInformer } from '../../../src/informer/informer.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
-import type { KubernetesSource } from '../api-source.js'
 import { isKubeConfig, type KubeConfigLike } from '../http/credentials.js'
 import type { KubernetesSourceOptions } from '../kubernetes-options.js'
 import { kubernetesSource } from '../kubernetes-source.js'
 import type { KubernetesObject } from '../types/kubernetes-object.js'
+import type { KubernetesSource } from '../types/kubernetes-source-type.js'
 import { compareList, keyOf, type ObjectIdentity } from './list-fn-check.js'
 
 /** The informer of @kubernetes/client-node. An `error` callback may declare any type for its parameter. */
@@ -58,6 +58,15 @@ type Verb = (typeof VERBS)[number]
  *
  * @throws OptionError if `kubeConfig` or `listFn` is missing or has another type.
  * @throws TypeError if `path` is not the path of a resource.
+ *
+ * @example
+ * ```ts
+ * const informer = makeInformer(kubeConfig, '/api/v1/namespaces/default/pods', () =>
+ *   core.listNamespacedPod({ namespace: 'default' }),
+ * )
+ * informer.on('add', (pod) => console.log(pod.metadata?.name))
+ * await informer.start()
+ * ```
  */
 export function makeInformer<T extends object = KubernetesObject>(
   kubeConfig: KubeConfigLike,

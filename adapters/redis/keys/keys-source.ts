@@ -73,6 +73,14 @@ const optionChecks: Readonly<Record<keyof RedisKeysOptions<unknown>, OptionCheck
  * Creates a source for plain keys that hold strings, of Redis 7 or later, or Valkey. It opens no connection before the
  * first list or watch.
  * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const source = redisKeys<Limit>({ client: new Redis(url, { lazyConnect: true }), prefix: 'limits:' })
+ * const limits = createInformer({ source })
+ * ```
  */
 export function redisKeys<T = unknown>(options: RedisKeysOptions<T>): RedisKeysSource<T> {
   checkOptions('redisKeys', options, optionChecks)

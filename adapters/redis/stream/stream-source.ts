@@ -111,6 +111,20 @@ const optionChecks: Readonly<Record<keyof RedisStreamOptions<unknown>, OptionChe
  * Creates a source for the objects that a stream of Redis 7.0 or later describes. It opens no connection before the
  * first list, watch or head.
  * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const source = redisStream<{ readonly total: number }>({
+ *   client: new Redis(url, { lazyConnect: true }),
+ *   stream: 'orders',
+ *   decode: (fields) => {
+ *     const total = fields.get('total')
+ *     return { key: fields.get('id') ?? '', object: total === undefined ? undefined : { total: Number(total) } }
+ *   },
+ * })
+ * ```
  */
 export function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T> {
   checkOptions('redisStream', options, optionChecks)

@@ -1,4 +1,4 @@
-import { createInformer } from '../../../src/informer/informer.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { SourceSet } from '../../../src/informer/source-set.js'
 import type { Item } from '../backend/history.js'

@@ -1,5 +1,5 @@
 import type { SourceError } from '../../../src/contract/errors.js'
-import { createInformer } from '../../../src/informer/informer.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'

@@ -26,5 +26,11 @@ export interface EtcdSource<T> extends ListerWatcher<T> {
  * Creates a source for a range of keys of etcd 3.4 or later. It opens no connection before the first list, watch or
  * head.
  * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * const source = etcdSource<Limit>({ endpoints: ['http://127.0.0.1:2379'], prefix: '/limits/' })
+ * const limits = createInformer({ source })
+ * ```
  */
 export declare function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSource<T>;

@@ -1,13 +1,19 @@
-import { type KubernetesSource } from './api-source.js';
 import { type KubernetesSourceOptions } from './kubernetes-options.js';
 import { type KubernetesNamespaces } from './namespace-set.js';
 import type { KubernetesObject } from './types/kubernetes-object.js';
+import type { KubernetesSource } from './types/kubernetes-source-type.js';
 /**
  * Returns a source of the objects of one kind, built-in or custom. It opens no connection before an informer starts it. `T` is
  * the type of the objects, and is not checked. For a type of @kubernetes/client-node use `Wire<V1Pod>`, which has the dates and
  * the names of the API server.
  *
  * @throws OptionError for an option that is missing, unknown or wrong.
+ *
+ * @example
+ * ```ts
+ * const source = kubernetesSource<Wire<V1Pod>>({ kubeConfig, kind: 'Pod', namespace: 'default' })
+ * const pods = createInformer({ source })
+ * ```
  */
 export declare function kubernetesSource<T = KubernetesObject>(options: KubernetesSourceOptions & {
     readonly namespaces?: undefined;

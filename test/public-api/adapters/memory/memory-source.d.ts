@@ -55,6 +55,11 @@ export interface MemorySourceOptions<T> {
 /**
  * Returns a source that keeps a collection in memory.
  * @throws OptionError that names a wrong option.
- * @example const orders = memorySource({ entries: [['1', { total: 5 }]] })
+ *
+ * @example
+ * ```ts
+ * const orders = memorySource({ entries: [['1', { total: 5 }]] })
+ * orders.put('2', { total: 7 })
+ * ```
  */
 export declare function memorySource<T>(options?: MemorySourceOptions<T>): MemorySource<T>;

@@ -35,6 +35,7 @@ export interface SourceErrorOptions {
  * `instanceof` also recognises instances made by another copy of the package.
  */
 export declare class SourceError extends Error {
+    /** `SourceError`, or the name of the class that extends it. */
     readonly name: string;
     /** The kind of failure. */
     readonly code: SourceErrorCode;

@@ -8,7 +8,7 @@ import type { Lifecycle } from './informer-types.js';
  *
  * @example
  * ```ts
- * const group = groupInformers([orders, customers], { maxRelists: 1 })
+ * const group = groupInformers([orders, pods], { maxRelists: 1 })
  * await group.start({ signal }).synced()
  * await group.stop({ drainMs: 5_000 })
  * ```

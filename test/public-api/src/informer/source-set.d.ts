@@ -32,10 +32,10 @@ export interface SourceSetListener<S> {
  *
  * @example
  * ```ts
- * const regions = sourceSet({ eu: ordersOf(eu), us: ordersOf(us) })
+ * const regions = sourceSet({ eu: sourceOf('eu'), us: sourceOf('us') })
  * const informer = createInformer({ source: regions }).start()
- * regions.add('ap', ordersOf(ap))
- * regions.remove('us') // Deletes its orders from the store.
+ * regions.add('ap', sourceOf('ap'))
+ * regions.remove('us') // Deletes its objects from the store.
  * ```
  */
 export declare function sourceSet<S>(sources: Readonly<Record<string, ListerWatcher<S>>>): SourceSet<S>;

@@ -41,6 +41,15 @@ export interface ClientNodeInformer<T> {
  *
  * @throws OptionError if `kubeConfig` or `listFn` is missing or has another type.
  * @throws TypeError if `path` is not the path of a resource.
+ *
+ * @example
+ * ```ts
+ * const informer = makeInformer(kubeConfig, '/api/v1/namespaces/default/pods', () =>
+ *   core.listNamespacedPod({ namespace: 'default' }),
+ * )
+ * informer.on('add', (pod) => console.log(pod.metadata?.name))
+ * await informer.start()
+ * ```
  */
 export declare function makeInformer<T extends object = KubernetesObject>(kubeConfig: KubeConfigLike, path: string, listFn: () => Promise<{
     readonly items: readonly T[];

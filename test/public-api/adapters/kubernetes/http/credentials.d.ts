@@ -5,11 +5,14 @@ import type { RequestOptions } from 'node:https';
  * connection.
  */
 export interface KubeConfigLike {
+    /** Returns the name of the current context. */
     getCurrentContext(): string;
+    /** Returns the cluster of the current context; null if there is none. */
     getCurrentCluster(): {
         readonly server: string;
         readonly proxyUrl?: string | undefined;
     } | null;
+    /** Adds the headers, certificates and keys of the current user to the options. */
     applyToHTTPSOptions(options: RequestOptions): Promise<void>;
 }
 /**

@@ -1,7 +1,10 @@
 /** The fields that every object has in the API server's JSON. Use `kubernetesSource<T>` for the fields of one kind. */
 export interface KubernetesObject {
+    /** The group and the version: `apps/v1`, or `v1` for the core group. */
     readonly apiVersion: string;
+    /** The kind: `Pod`. */
     readonly kind: string;
+    /** The fields that every object has. */
     readonly metadata: {
         readonly name: string;
         readonly namespace?: string;

@@ -37,6 +37,14 @@ export declare function redisCollection<T = unknown>(options: RedisCollectionOpt
  * Creates a source for a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. It opens no connection
  * before the first list, watch or head.
  * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const source = redisCollection<Limit>({ client: new Redis(url, { lazyConnect: true }), name: 'limits' })
+ * const limits = createInformer({ source })
+ * ```
  */
 export declare function redisCollection<T = unknown>(options: RedisCollectionOptions<T> & {
     readonly shards?: undefined;

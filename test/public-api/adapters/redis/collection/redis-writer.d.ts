@@ -59,6 +59,15 @@ export declare function redisWriter<T = unknown>(options: RedisWriterOptions<T> 
  * Creates a writer for a collection that `redisCollection` mirrors, in Redis 7 or later, or Valkey. It connects on
  * first use.
  * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const writer = redisWriter<Limit>({ client: new Redis(url, { lazyConnect: true }), name: 'limits' })
+ * const mark = await writer.apply([{ put: 'acme', object: { tenant: 'acme', rps: 5, burst: 10 } }])
+ * await limits.waitFor(mark)
+ * ```
  */
 export declare function redisWriter<T = unknown>(options: RedisWriterOptions<T> & {
     readonly shards?: undefined;

@@ -1,7 +1,5 @@
-import type { ListContext, ListerWatcher, ListPage, SourceContext, VersionPage, WatchBatch, WatchContext } from '../../src/contract/source.js';
-import type { Version } from '../../src/contract/version.js';
-import type { Credentials } from './http/credentials.js';
-import type { KubernetesSourceOptions } from './kubernetes-options.js';
+import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../../src/contract/source.js';
+import type { Version } from '../../../src/contract/version.js';
 /** A source of one kind of objects of a Kubernetes API server. The mark of a write is the `metadata.resourceVersion` it returns. */
 export interface KubernetesSource<T> extends ListerWatcher<T> {
     /** The longest silence of a healthy watch, in milliseconds. */
@@ -19,16 +17,5 @@ export interface KubernetesSource<T> extends ListerWatcher<T> {
      *
      * @throws SourceError `PROTOCOL` if one of them is not a resourceVersion.
      */
-    hasReached(at: Version, mark: Version): boolean;
-}
-export declare class ApiSource<T> implements KubernetesSource<T> {
-    #private;
-    readonly name: string;
-    readonly heartbeatMs: number;
-    constructor(options: KubernetesSourceOptions, credentials: Credentials);
-    list(context: ListContext): AsyncGenerator<ListPage<T>>;
-    watch(context: WatchContext): AsyncGenerator<WatchBatch<T>>;
-    versions(context: ListContext): AsyncGenerator<VersionPage>;
-    head(context: Pick<SourceContext, 'signal' | 'clock'>): Promise<Version>;
     hasReached(at: Version, mark: Version): boolean;
 }

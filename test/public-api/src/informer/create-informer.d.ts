@@ -9,11 +9,11 @@ import type { Informer, InformerOptions } from './informer-types.js';
  * ```ts
  * const informer = createInformer({
  *   source,
- *   indexes: (ix) => ({ status: ix.equal((order) => order.status) }),
+ *   indexes: (ix) => ({ status: ix.equal((order: Order) => order.status) }),
  * })
  * informer.on('error', (error) => console.error(error.message))
  * await informer.start().synced({ timeoutMs: 30_000 })
- * console.log(informer.by.status.get('open'))
+ * console.log(informer.by.status('open'))
  * await informer.stop()
  * ```
  */

@@ -1,0 +1,56 @@
+import { OptionError } from '../contract/errors.js'
+import type { ListerWatcher } from '../contract/source.js'
+import { assertSource } from '../reflector/source-checks.js'
+import { checkOptions, isBoolean, isFunction, isObject, isOneOf, isPositive } from '../util/validate-options.js'
+import { SourceInformer } from './informer.js'
+import { assertAuditable } from './informer-sources.js'
+import type { Informer, InformerOptions } from './informer-types.js'
+import { DynamicSourceSet } from './source-set.js'
+import { flawInSchema } from './standard-schema.js'
+
+/**
+ * Creates an informer, which mirrors a source into an indexed store. It opens no connection before `start`.
+ *
+ * @throws OptionError for an unknown or a wrong option.
+ * @throws TypeError if the source lacks `name`, `list` or `watch`, or if `audit` is set and it cannot compare versions.
+ *
+ * @example
+ * ```ts
+ * const informer = createInformer({
+ *   source,
+ *   indexes: (ix) => ({ status: ix.equal((order: Order) => order.status) }),
+ * })
+ * informer.on('error', (error) => console.error(error.message))
+ * await informer.start().synced({ timeoutMs: 30_000 })
+ * console.log(informer.by.status('open'))
+ * await informer.stop()
+ * ```
+ */
+export function createInformer<S, I extends object, P = S, T = P>(
+  options: InformerOptions<S, I, P, T>,
+): Informer<T, I> {
+  if (options?.source === undefined)
+    throw new OptionError('createInformer: option "source" is missing', { option: 'source' })
+  checkOptions('createInformer', options, {
+    source: isObject,
+    schema: flawInSchema,
+    transform: isFunction,
+    equals: isFunction,
+    indexes: isFunction,
+    onInvalid: isOneOf('omit', 'keep-previous'),
+    onAccessLost: isOneOf('keep', 'clear'),
+    freeze: isBoolean,
+    audit: (value) => (value === false ? undefined : isObject(value) && 'must be false or an object'),
+    clock: isObject,
+    random: isObject,
+    logger: isObject,
+  })
+  if (options.audit) checkOptions('createInformer: audit', options.audit, { periodMs: isPositive })
+  if (options.source instanceof DynamicSourceSet) {
+    for (const source of options.source.sources.values()) assertAuditable(source, options.audit)
+  } else {
+    assertSource(options.source, 'createInformer')
+    assertAuditable(options.source as ListerWatcher<unknown>, options.audit)
+  }
+  return new SourceInformer<S, I, P, T>(options)
+}
