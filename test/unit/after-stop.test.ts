@@ -8,37 +8,37 @@ import { VirtualClock } from '../../testing/virtual-clock.js'
 import { deferred, informerOf, mirrorOf, outcomeOf, warnings } from '../support/informers.js'
 import { scripted } from '../support/scripted-source.js'
 
-/** A logger that tells. */
-function loggerInto(told: string[]): Logger {
-  const tell = (message: string): void => void told.push(message)
-  return { debug: tell, info: tell, warn: tell, error: tell }
+/** A logger that appends every message to an array. */
+function loggerInto(messages: string[]): Logger {
+  const record = (message: string): void => void messages.push(message)
+  return { debug: record, info: record, warn: record, error: record }
 }
 
-/** Those who could be told of an error, and what they were told. */
-const whom: readonly (readonly [
+/** Every way to observe an error, with the messages that it has received. */
+const observers: readonly (readonly [
   string,
-  (told: string[]) => { logger?: Logger; listen?: (to: Informer<number>) => void },
+  (messages: string[]) => { logger?: Logger; listen?: (to: Informer<number>) => void },
 ])[] = [
-  ['a listener', (told) => ({ listen: (to) => to.on('error', ({ message }) => told.push(message)) })],
-  ['a logger', (told) => ({ logger: loggerInto(told) })],
+  ['a listener', (messages) => ({ listen: (to) => to.on('error', ({ message }) => messages.push(message)) })],
+  ['a logger', (messages) => ({ logger: loggerInto(messages) })],
   [
     'a channel',
-    (told) => {
-      const tell = (message: unknown): void => void told.push(String(message))
-      diagnostics.subscribe('listwatch:error', tell)
-      onTestFinished(() => void diagnostics.unsubscribe('listwatch:error', tell))
+    (messages) => {
+      const record = (message: unknown): void => void messages.push(String(message))
+      diagnostics.subscribe('listwatch:error', record)
+      onTestFinished(() => void diagnostics.unsubscribe('listwatch:error', record))
       return {}
     },
   ],
-  ['a warning of the process', () => ({})],
+  ['the process warnings', () => ({})],
 ]
 
 // I15
-describe('after stop() has settled nobody is told of an error any more', () => {
-  test.each(whom)('that a handler still throws: %s', async (who, telling) => {
-    const told = who === 'a warning of the process' ? warnings() : []
-    if (who === 'a channel') warnings()
-    const { logger, listen } = telling(told)
+describe('after stop() has settled no error is reported', () => {
+  test.each(observers)('an error that a handler throws later does not reach %s', async (observer, attach) => {
+    const messages = observer === 'the process warnings' ? warnings() : []
+    if (observer === 'a channel') warnings()
+    const { logger, listen } = attach(messages)
     const clock = new VirtualClock()
     const source = memorySource<number>({ entries: [['a', 1]] })
     const informer = createInformer<number, object>({ source, clock, ...(logger === undefined ? {} : { logger }) })
@@ -50,13 +50,13 @@ describe('after stop() has settled nobody is told of an error any more', () => {
     const stopped = informer.stop()
     await clock.advance(1_000)
     await stopped
-    const before = [...told]
+    const before = [...messages]
     hanging.reject(new Error('too late'))
     await clock.advance(0)
-    expect(told).toEqual(before)
+    expect(messages).toEqual(before)
   })
 
-  test('that a run of a controller still throws', async () => {
+  test('an error of a controller run that ends later is not reported', async () => {
     const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
     const hanging = deferred()
     informer.reconcile(() => hanging.promise)
@@ -70,7 +70,7 @@ describe('after stop() has settled nobody is told of an error any more', () => {
     expect(errors).toEqual([])
   })
 
-  test('that a handler throws whose subscription was closed before', async () => {
+  test('an error of a handler whose subscription was closed is not reported', async () => {
     const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
     const hanging = deferred()
     const subscription = informer.subscribe({ add: () => hanging.promise })
@@ -85,7 +85,7 @@ describe('after stop() has settled nobody is told of an error any more', () => {
     expect(errors).toEqual([])
   })
 
-  test('what a source has to say while it is cleaning up is told nobody', async () => {
+  test('a warning of a source that is closing is not logged', async () => {
     const said: string[] = []
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source, { logger: loggerInto(said) })
@@ -97,7 +97,7 @@ describe('after stop() has settled nobody is told of an error any more', () => {
     expect(said).toEqual(before)
   })
 
-  test('what a source warns of is no warning of the process', async () => {
+  test('a warning of a source does not become a process warning', async () => {
     const said = warnings()
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source)
@@ -114,7 +114,7 @@ describe('after stop() has settled nobody is told of an error any more', () => {
 
 describe('while stop() has not settled', () => {
   // I14
-  test('what a handler throws is reported', async () => {
+  test('an error that a handler throws is reported', async () => {
     const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
     const hanging = deferred()
     informer.subscribe({ add: () => hanging.promise })
@@ -130,36 +130,36 @@ describe('while stop() has not settled', () => {
 })
 
 // I15
-describe('who begins to follow while a filter of its own stops the informer', () => {
-  test('as a subscription is told nothing', async () => {
+describe('if the filter of a new consumer stops the informer', () => {
+  test('a subscription receives no change', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     informer.start()
     await clock.advance(0)
-    const told: string[] = []
+    const keys: string[] = []
     const stops: Promise<void>[] = []
     const filter = (): boolean => stops.push(informer.stop()) > 0
-    informer.subscribe({ add: ({ key }) => void told.push(key) }, { filter })
+    informer.subscribe({ add: ({ key }) => void keys.push(key) }, { filter })
     await clock.advance(1_000)
     await Promise.all(stops)
-    expect(told).toEqual([])
+    expect(keys).toEqual([])
   })
 
-  test('as a controller runs nothing', async () => {
+  test('a controller starts no run', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     informer.start()
     await clock.advance(0)
-    const told: string[] = []
-    informer.reconcile(async (key) => void told.push(key), {
+    const keys: string[] = []
+    informer.reconcile(async (key) => void keys.push(key), {
       filter: () => {
         void informer.stop()
         return true
       },
     })
     await clock.advance(1_000)
-    expect(told).toEqual([])
+    expect(keys).toEqual([])
   })
 
-  test('as an iterator has come to the end', async () => {
+  test('a change stream ends', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     informer.start()
     await clock.advance(0)
@@ -174,12 +174,12 @@ describe('who begins to follow while a filter of its own stops the informer', ()
   })
 })
 
-describe('who is closed by a filter, as the first list comes', () => {
-  test('is asked nothing any more', async () => {
+describe('if a filter closes a subscription during the first list', () => {
+  test('the filter of the closed subscription is not called', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    const asked: string[] = []
+    const filtered: string[] = []
     const filter = (of: string) => () => {
-      asked.push(of)
+      filtered.push(of)
       void second.close()
       return true
     }
@@ -187,10 +187,10 @@ describe('who is closed by a filter, as the first list comes', () => {
     const second = informer.subscribe({}, { filter: filter('second') })
     informer.start()
     await clock.advance(0)
-    expect(asked).toEqual(['first'])
+    expect(filtered).toEqual(['first'])
   })
 
-  test('though it is its own, has nothing that waits', async () => {
+  test('a subscription that its own filter closes has an empty backlog', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     const filter = (): boolean => {
       void subscription.close()

@@ -4,29 +4,29 @@ import { VirtualClock } from '../../testing/virtual-clock.js'
 import { BusyClock } from '../support/busy-clock.js'
 import { deferred, outcomeOf } from '../support/informers.js'
 
-describe('race', () => {
-  test('gives what the promise gives', async () => {
+describe('Attempt.race', () => {
+  test('race resolves with the result of the promise', async () => {
     await expect(new Attempt(new VirtualClock()).race(Promise.resolve(7))).resolves.toBe(7)
   })
 
-  test('fails as the promise fails', async () => {
+  test('race rejects with the error of the promise', async () => {
     await expect(new Attempt(new VirtualClock()).race(Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 
-  test('is broken off by end, though the promise never settles', async () => {
+  test('race rejects when the attempt is aborted, though the promise never settles', async () => {
     const attempt = new Attempt(new VirtualClock())
     const raced = attempt.race(new Promise(() => {}))
     attempt.abort('over')
     await expect(raced).rejects.toBe('over')
   })
 
-  test('is refused once the attempt is over, though the promise is there', async () => {
+  test('race rejects after the attempt was aborted, though the promise has resolved', async () => {
     const attempt = new Attempt(new VirtualClock())
     attempt.abort('over')
     await expect(attempt.race(Promise.resolve(7))).rejects.toBe('over')
   })
 
-  test('leaves no rejection unhandled of a promise that fails after the end', async () => {
+  test('race handles the rejection of a promise that fails after the attempt was aborted', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     const { promise, reject } = deferred()
@@ -39,27 +39,27 @@ describe('race', () => {
   })
 })
 
-describe('end', () => {
-  test('aborts the signal with its reason', () => {
+describe('Attempt.abort', () => {
+  test('abort aborts the signal with its reason', () => {
     const attempt = new Attempt(new VirtualClock())
     attempt.abort('over')
     expect(attempt.signal.reason).toBe('over')
   })
 
-  test('counts once: the first reason stays', () => {
+  test('a second abort does not replace the first reason', () => {
     const attempt = new Attempt(new VirtualClock())
     attempt.abort('first')
     attempt.abort('second')
     expect(() => attempt.throwIfAborted()).toThrow('first')
   })
 
-  test('before it, check lets pass', () => {
+  test('throwIfAborted does not throw before abort', () => {
     expect(() => new Attempt(new VirtualClock()).throwIfAborted()).not.toThrow()
   })
 })
 
-describe('guard', () => {
-  test('ends the attempt after so long a silence, and not sooner', async () => {
+describe('Attempt.watchdog', () => {
+  test('the watchdog aborts the attempt after 1 s without activity, and not earlier', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     void attempt.watchdog(1_000, () => 'silent')
@@ -69,7 +69,7 @@ describe('guard', () => {
     expect(attempt.signal.reason).toBe('silent')
   })
 
-  test('counts from the last contact', async () => {
+  test('the watchdog measures silence from the last activity', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     void attempt.watchdog(1_000, () => 'silent')
@@ -81,7 +81,7 @@ describe('guard', () => {
     expect(attempt.signal.reason).toBe('silent')
   })
 
-  test('does not count our own business as silence', async () => {
+  test('the watchdog does not count paused time as silence', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     void attempt.watchdog(1_000, () => 'silent')
@@ -96,7 +96,7 @@ describe('guard', () => {
     expect(attempt.signal.reason).toBe('silent')
   })
 
-  test('counts silence from the end of our own work, between two checks too', async () => {
+  test('the watchdog measures silence from the end of a pause, also between two checks', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     void attempt.watchdog(1_000, () => 'silent')
@@ -112,7 +112,7 @@ describe('guard', () => {
     expect(attempt.signal.reason).toBe('silent')
   })
 
-  test('does not count as silence the work between two breaths, but counts what comes after it', async () => {
+  test('the watchdog does not count the work before a yield as silence, but counts the time after it', async () => {
     const clock = new BusyClock()
     const attempt = new Attempt(clock)
     void attempt.watchdog(1_000, () => 'silent')
@@ -128,7 +128,7 @@ describe('guard', () => {
     expect(attempt.signal.reason).toBe('silent')
   })
 
-  test('leaves no timer once the attempt is over', async () => {
+  test('the watchdog leaves no timer after the attempt was aborted', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     const guard = attempt.watchdog(1_000, () => 'silent')
@@ -139,8 +139,8 @@ describe('guard', () => {
   })
 })
 
-describe('busy', () => {
-  test('fails as our own side fails', async () => {
+describe('Attempt.pauseWatchdog', () => {
+  test('pauseWatchdog rejects with the error of the promise', async () => {
     await expect(new Attempt(new VirtualClock()).pauseWatchdog(Promise.reject(new Error('full')))).rejects.toThrow(
       'full',
     )
@@ -154,20 +154,20 @@ describe('busy', () => {
   })
 })
 
-describe('breathe', () => {
-  test('goes on at once where the last turn is not that long ago', async () => {
+describe('Attempt.yieldIfDue', () => {
+  test('yieldIfDue resolves at once if the last yield was less than 8 ms ago', async () => {
     const clock = new VirtualClock()
     await new Attempt(clock).yieldIfDue(8)
     expect(clock.sleeping).toBe(0)
   })
 
-  test('is refused once the attempt is over, also where the last turn is not that long ago', async () => {
+  test('yieldIfDue rejects after the attempt was aborted, also if no yield is due', async () => {
     const attempt = new Attempt(new VirtualClock())
     attempt.abort('over')
     await expect(attempt.yieldIfDue(8)).rejects.toBe('over')
   })
 
-  test('is refused where the attempt ends between the turn and what comes after it', async () => {
+  test('yieldIfDue rejects if the attempt is aborted between the yield and the next step', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     await clock.advance(8)
@@ -182,7 +182,7 @@ describe('breathe', () => {
     expect(await breath).toBe('over')
   })
 
-  test('gives the event loop a turn after so long', async () => {
+  test('yieldIfDue yields to the event loop after 8 ms', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     await clock.advance(8)
@@ -191,7 +191,7 @@ describe('breathe', () => {
     expect(await outcomeOf(breath, clock)).toBe('resolved')
   })
 
-  test('counts from that turn on', async () => {
+  test('yieldIfDue measures from the last yield', async () => {
     const clock = new VirtualClock()
     const attempt = new Attempt(clock)
     await clock.advance(8)
@@ -212,7 +212,7 @@ describe('breathe', () => {
   })
 })
 
-test('contactAt is when the source last said something', async () => {
+test('lastActivityAt is the time of the last recorded activity', async () => {
   const clock = new VirtualClock(100)
   const attempt = new Attempt(clock)
   expect(attempt.lastActivityAt).toBeUndefined()

@@ -15,7 +15,7 @@ import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop, deferred, outcomeOf } from '../support/informers.js'
 import { numbered, scripted } from '../support/scripted-source.js'
 
-/** A source whose versions move on without its objects, and whose watch tells a version with an event only. */
+/** A source whose version increases without changes, and whose watch sends a version only with an event. */
 class Quiet implements ListerWatcher<number> {
   readonly name = 'quiet'
   readonly hasReached = numbered
@@ -26,9 +26,9 @@ class Quiet implements ListerWatcher<number> {
   ])
   at = 5
   reads = 0
-  /** Called before what is read is given. */
+  /** Called before a page of versions is yielded. */
   reading = (): void => {}
-  #tell: (() => void) | undefined
+  #wake: (() => void) | undefined
   readonly #batches: WatchBatch<number>[] = []
   readonly after: string[] = []
 
@@ -61,18 +61,18 @@ class Quiet implements ListerWatcher<number> {
       if (batch !== undefined) yield batch
       else
         await new Promise<void>((resolve) => {
-          this.#tell = resolve
+          this.#wake = resolve
           signal.addEventListener('abort', () => resolve(), { once: true })
         })
     }
   }
 
-  /** Writes an object; whether the watch tells it. */
-  put(key: string, n: number, isTold = true): void {
+  /** Writes an object. Its event is delivered by the watch if `isDelivered`. */
+  put(key: string, n: number, isDelivered = true): void {
     const version = String(++this.at)
     this.objects.set(key, { n, version })
-    if (isTold) this.#batches.push({ events: [{ type: 'put', key, object: n, version }], version })
-    this.#tell?.()
+    if (isDelivered) this.#batches.push({ events: [{ type: 'put', key, object: n, version }], version })
+    this.#wake?.()
   }
 }
 
@@ -95,8 +95,8 @@ async function mirrored(audit: false | undefined): Promise<{
 describe.each([
   ['with audits', undefined],
   ['without audits', false],
-] as const)('a watch that cannot tell its position, %s', (_what, audit) => {
-  test('is proven by a comparison that finds no difference: fresh resolves, and the version moves on', async () => {
+] as const)('a watch that cannot report its position, %s', (_what, audit) => {
+  test('is proven by a comparison that finds no difference: fresh resolves, and the version increases', async () => {
     const { clock, source, informer, errors } = await mirrored(audit)
     source.at = 9
     const fresh = informer.fresh({ timeoutMs: 20_000 })
@@ -105,7 +105,7 @@ describe.each([
     expect([informer.version, source.reads, errors]).toEqual(['9', 1, []])
   })
 
-  test('is not proven while an object differs whose change is on its way', async () => {
+  test('is not proven while the event of a changed object is not delivered yet', async () => {
     const { clock, source, informer, errors } = await mirrored(audit)
     source.put('a', 7, false)
     source.at = 9
@@ -120,7 +120,7 @@ describe.each([
     expect([isFresh, informer.get('a'), errors]).toEqual([true, 8, []])
   })
 
-  test('is not proven by a comparison during which something was written: it is repeated', async () => {
+  test('is not proven by a comparison during which an object was written: the comparison is repeated', async () => {
     const { clock, source, informer } = await mirrored(audit)
     source.at = 9
     source.reading = () => {
@@ -145,7 +145,7 @@ describe.each([
   })
 })
 
-test('stop() without audits waits until the source has closed what a proof reads', async () => {
+test('stop() without audits waits until the source has closed the iterator of a proof', async () => {
   const { clock, source, informer } = await mirrored(false)
   const { promise: closed, resolve } = deferred()
   source.versions = async function* ({ signal }: ListContext): AsyncGenerator<VersionPage> {
@@ -163,7 +163,7 @@ test('stop() without audits waits until the source has closed what a proof reads
   expect(await outcomeOf(stopped, clock)).toBe('resolved')
 })
 
-test('a watch that calls prove while the informer waits to reconnect does not keep the event loop busy', async () => {
+test('a watch that calls requestProof while the informer waits to reconnect does not block the event loop', async () => {
   const clock = new VirtualClock()
   let draws = 0
   const next = (): number => {
@@ -189,14 +189,14 @@ test('a watch that calls prove while the informer waits to reconnect does not ke
   expect([informer.status.state, draws < 100]).toEqual(['live', true])
 })
 
-test('an audit of a watch that cannot tell its position finds no difference where there is none, in a quiet source', async () => {
+test('an audit of a watch that cannot report its position reports no difference if a quiet source has none', async () => {
   const { clock, source, informer, errors } = await mirrored(undefined)
   source.at = 9
   await clock.advance(400_000)
   expect([source.reads, informer.version, errors, informer.status.relists]).toEqual([1, '9', [], 0])
 })
 
-test('an audit of a watch that cannot tell its position finds a change that the watch has lost', async () => {
+test('an audit of a watch that cannot report its position finds a change that the watch has lost', async () => {
   const { clock, source, informer, errors } = await mirrored(undefined)
   source.put('a', 7, false)
   source.at = 9

@@ -17,16 +17,16 @@ interface Item {
   readonly n: number
 }
 
-/** A source that loses what it is told to lose: the version moves on, and the event does not come. */
+/** A source that loses the events of the keys in `lost`. Its version increases all the same. */
 class Lossy implements ListerWatcher<Item> {
   readonly name = 'lossy'
   readonly memory: MemorySource<Item>
   readonly lost = new Set<string>()
-  /** What a watch says of these is wrong, and has the right version. */
+  /** Keys whose events have a wrong object and the right version. */
   readonly mangled = new Set<string>()
   reads = 0
   stallMs = 0
-  doubt: WatchContext['requestAudit']
+  requestAudit: WatchContext['requestAudit']
 
   constructor(entries: Iterable<readonly [string, Item]>) {
     this.memory = memorySource<Item>({ entries })
@@ -37,7 +37,7 @@ class Lossy implements ListerWatcher<Item> {
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<Item>> {
-    this.doubt = context.requestAudit
+    this.requestAudit = context.requestAudit
     for await (const batch of this.memory.watch(context)) {
       const events = batch.events.filter((event) => !('key' in event && this.lost.has(event.key ?? '')))
       const isMangled = (event: (typeof events)[number]): boolean => event.type === 'put' && this.mangled.has(event.key)
@@ -107,15 +107,15 @@ const three: readonly (readonly [string, Item])[] = [
   ['c', { n: 3 }],
 ]
 
-/** Something goes wrong that no watch tells. */
+/** Writes whose events the watch loses. */
 const breaches: readonly (readonly [string, (source: Lossy) => void])[] = [
-  ['a put that was lost', ({ memory }) => memory.put('a', { n: 9 })],
-  ['an add that was lost', ({ memory }) => memory.put('x', { n: 9 })],
-  ['a delete that was lost', ({ memory }) => memory.delete('b')],
+  ['a lost put', ({ memory }) => memory.put('a', { n: 9 })],
+  ['a lost add', ({ memory }) => memory.put('x', { n: 9 })],
+  ['a lost delete', ({ memory }) => memory.delete('b')],
 ]
 
 describe.each([
-  ['of keys and versions, on by default where the source can list them', LossyVersioned, {}],
+  ['of keys and versions, on by default if the source can list them', LossyVersioned, {}],
   ['of contents, on request', Lossy, { audit: {} }],
 ] as const)('an audit %s', (_what, Source, options) => {
   test.each(breaches)('%s is found within a period, reported, and repaired by one relist', async (_breach, breach) => {
@@ -134,7 +134,7 @@ describe.each([
     expect(informer.status.relists).toBe(1)
   })
 
-  test('finds nothing where nothing is wrong, however much is written meanwhile', async () => {
+  test('finds no difference in a correct mirror, also during continuous writes', async () => {
     const { clock, source, informer, errors } = await synced(new Source(three), options)
     for (let i = 0; i < 200; i++) {
       source.memory.put(`k${i % 7}`, { n: i })
@@ -144,7 +144,7 @@ describe.each([
     expect([errors, informer.status.relists]).toEqual([[], 0])
   })
 
-  test('leaves alone what is invalid, and what transform leaves out', async () => {
+  test('ignores invalid objects and objects that transform leaves out', async () => {
     const transform = (item: Item): Item | undefined => (item.n === 2 ? undefined : item)
     const { clock, source, informer, errors } = await synced(new Source(three), { ...options, transform })
     source.memory.corrupt('c', new Error('broken'))
@@ -153,7 +153,7 @@ describe.each([
     expect([informer.status.relists, [...informer.keys()]]).toEqual([0, ['a', 'c']])
   })
 
-  test('finds what was left out, or invalid, and is not any more', async () => {
+  test('finds objects that were left out or invalid before, and are valid now', async () => {
     const transform = (item: Item): Item | undefined => (item.n === 2 ? undefined : item)
     const { clock, source, informer, errors } = await synced(new Source(three), { ...options, transform })
     source.memory.corrupt('c', new Error('broken'))
@@ -169,7 +169,7 @@ describe.each([
     expect(informer.status.relists).toBe(1)
   })
 
-  test('finds nothing when an object that transform left out has been stored since', async () => {
+  test('finds no difference if an object that transform left out has been stored since', async () => {
     const transform = (item: Item): Item | undefined => (item.n === 2 ? undefined : item)
     const { clock, source, informer, errors } = await synced(new Source(three), { ...options, transform })
     source.memory.put('a', { n: 2 })
@@ -183,7 +183,7 @@ describe.each([
     expect([errors, informer.status.relists]).toEqual([[], 0])
   })
 
-  test('leaves no timer after stop, also in the middle', async () => {
+  test('leaves no timer after stop, also in the middle of a period', async () => {
     const { clock, informer } = await synced(new Source(three), options)
     await clock.advance(PERIOD_MS / 2)
     await assertCleanStop(informer, clock)
@@ -205,7 +205,7 @@ async function contentsOf({ memory }: Lossy): Promise<ReadonlyMap<string, Item>>
 }
 
 describe('an audit', () => {
-  test('of contents repairs also what has the right version and the wrong content', async () => {
+  test('of contents repairs also an object with the right version and the wrong content', async () => {
     const { clock, source, informer } = await synced(new Lossy(three), { audit: {} })
     source.mangled.add('a')
     source.memory.put('a', { n: 9 })
@@ -215,7 +215,7 @@ describe('an audit', () => {
     expect(informer.get('a')).toEqual({ n: 9 })
   })
 
-  test('of contents finds what has become invalid', async () => {
+  test('of contents finds an object that has become invalid', async () => {
     const { clock, source, informer, errors } = await synced(new Lossy(three), { audit: {} })
     source.lost.add('c')
     source.memory.corrupt('c', new Error('broken'))
@@ -225,7 +225,7 @@ describe('an audit', () => {
     expect([errors.map(({ code }) => code), informer.status.relists]).toEqual([['PROTOCOL', 'DECODE'], 1])
   })
 
-  test('an audit against a stale list is reported, changes nothing and is retried', async () => {
+  test('against a stale list is reported, changes nothing and is retried', async () => {
     const { clock, source, errors, informer } = await synced(new LossyVersioned(three))
     const honest = source.versions.bind(source)
     source.versions = async function* () {
@@ -248,13 +248,13 @@ describe('an audit', () => {
     expect(errors).toHaveLength(1)
   })
 
-  test('that gets no page for 30 s is given up, and tried again', async () => {
+  test('that receives no page for 30 s fails, and is retried', async () => {
     const { clock, source, errors } = await synced(new LossyVersioned(three))
     source.stallMs = 1e9
     await clock.advance(PERIOD_MS + 31_000)
     expect(errors.map(({ code }) => code)).toEqual(['UNAVAILABLE'])
     source.stallMs = 0
-    // What took 30 s is not done again for a hundred times as long.
+    // After an attempt of 30 s the next one starts a hundred times 30 s later at the earliest.
     await clock.advance(2_000_000)
     const { reads } = source
     await clock.advance(1_100_000)
@@ -273,7 +273,7 @@ describe('an audit', () => {
     ])
   })
 
-  test('looks at nothing more once stop() has settled', async () => {
+  test('reads nothing after stop() has settled', async () => {
     const entries = Array.from({ length: 100 }, (_, n) => [`k${n}`, { n }] as const)
     let calls = 0
     const late: Item[] = []
@@ -292,7 +292,7 @@ describe('an audit', () => {
     expect([isStopped, late]).toEqual([true, []])
   })
 
-  test('is over, and so is stop(), once the source has closed what it reads', async () => {
+  test('ends, and stop() settles, once the source has closed the iterator', async () => {
     const source = new LossyVersioned(three)
     const { promise: closed, resolve } = deferred()
     source.versions = async function* ({ signal }: ListContext): AsyncGenerator<VersionPage> {
@@ -320,7 +320,7 @@ describe('an audit', () => {
     expect([errors, informer.status.relists]).toEqual([[], 0])
   })
 
-  test('comes every half to whole period, and not while the watch is broken', async () => {
+  test('runs every half to whole period, and not while the watch is broken', async () => {
     const { clock, source } = await synced(new LossyVersioned(three), { audit: { periodMs: 1_000 } })
     await clock.advance(60_000)
     expect([source.reads >= 60, source.reads <= 121]).toEqual([true, true])
@@ -332,26 +332,26 @@ describe('an audit', () => {
     expect(source.reads).toBe(reads)
   })
 
-  test('comes within 10 s where the source has doubts, once', async () => {
+  test('runs once within 10 s of a request of the source', async () => {
     const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
     source.lost.add('b')
     source.memory.delete('b')
     await clock.advance(20_000)
     expect([source.reads, informer.has('b')]).toEqual([0, true])
-    source.doubt?.('it looks strange')
-    source.doubt?.('very strange')
+    source.requestAudit?.('it looks strange')
+    source.requestAudit?.('very strange')
     await clock.advance(12_000)
     expect([source.reads, informer.has('b'), errors.map(({ code }) => code)]).toEqual([1, false, ['PROTOCOL']])
     await clock.advance(PERIOD_MS / 3)
     expect(source.reads).toBe(1)
   })
 
-  test('that the source wishes for comes again until it could be done', async () => {
+  test('that the source requested is retried until it succeeds', async () => {
     const { clock, source, informer } = await synced(new LossyVersioned(three))
     source.stallMs = 1e9
     source.lost.add('b')
     source.memory.delete('b')
-    source.doubt?.('it looks strange')
+    source.requestAudit?.('it looks strange')
     await clock.advance(60_000)
     expect([source.reads > 1, informer.has('b')]).toEqual([true, true])
     source.stallMs = 0
@@ -359,26 +359,26 @@ describe('an audit', () => {
     expect(informer.has('b')).toBe(false)
   })
 
-  test('that the source wishes for and that fails comes again less and less often', async () => {
+  test('that the source requested and that fails is retried at growing intervals', async () => {
     const { clock, source } = await synced(new LossyVersioned(three))
     source.stallMs = 1e9
-    source.doubt?.('it looks strange')
+    source.requestAudit?.('it looks strange')
     await clock.advance(3_600_000)
-    // By itself one comes in five minutes at most.
+    // Without a request one audit runs in five minutes at most.
     expect(source.reads).toBeLessThan(30)
     expect(source.reads).toBeGreaterThan(10)
   })
 
-  test('after one that succeeded, a new doubt is followed by one within 10 s, however many failed before', async () => {
+  test('runs within 10 s of a request after a success, however many audits failed before', async () => {
     const { clock, source } = await synced(new LossyVersioned(three))
     source.stallMs = 1e9
-    source.doubt?.('it looks strange')
+    source.requestAudit?.('it looks strange')
     await clock.advance(3_600_000)
     source.stallMs = 0
     await clock.advance(600_000)
     for (let round = 0; round < 5; round++) {
       const before = source.reads
-      source.doubt?.('it looks strange')
+      source.requestAudit?.('it looks strange')
       await clock.advance(12_000)
       expect(source.reads).toBe(before + 1)
     }
@@ -395,7 +395,7 @@ describe('an audit', () => {
     expect([...informer.invalid.keys()]).toEqual([])
   })
 
-  test('leaves an invalid object alone that is still there', async () => {
+  test('does not report an invalid object that still exists', async () => {
     const { clock, source, errors } = await synced(new LossyVersioned(three))
     source.memory.corrupt('b', new Error('no JSON'))
     await clock.advance(3 * PERIOD_MS)
@@ -403,14 +403,14 @@ describe('an audit', () => {
     expect(errors.map(({ code }) => code)).toEqual(['DECODE'])
   })
 
-  test('does not come because of doubts where there is none', async () => {
+  test('does not run on a request of the source if audits are off', async () => {
     const { clock, source } = await synced(new LossyVersioned(three), { audit: false })
-    source.doubt?.('it looks strange')
+    source.requestAudit?.('it looks strange')
     await clock.advance(60_000)
     expect(source.reads).toBe(0)
   })
 
-  test('is off where it is said so, and by default where it would cost a list', async () => {
+  test('is off with `audit: false`, and by default if it needs a list', async () => {
     const off = await synced(new LossyVersioned(three), { audit: false })
     await off.clock.advance(2 * PERIOD_MS)
     expect(off.source.reads).toBe(0)
@@ -433,8 +433,8 @@ describe('an audit', () => {
     expect(() => createInformer({ source: new Lossy(three), ...options })).toThrow(message)
   })
 
-  /** An audit has read version 2, where there was an `x`; then the store goes on from version 1. */
-  async function betweenVersions(goOn: (source: ScriptedSource<Item>, clock: VirtualClock) => Promise<void>) {
+  /** An audit has read version 2, which has an object `x`. Then the store continues from version 1. */
+  async function betweenVersions(proceed: (source: ScriptedSource<Item>, clock: VirtualClock) => Promise<void>) {
     const source = scripted<Item>({
       hasReached: numbered,
       onList: (call, nth) => nth === 1 && call.answer([put('a', { n: 1 }, '1')], '1'),
@@ -446,13 +446,13 @@ describe('an audit', () => {
     }
     source.lists[1]?.answer([put('a', { n: 1 }, '1'), put('x', { n: 2 }, '2')], '2')
     await clock.advance(0)
-    await goOn(source, clock)
+    await proceed(source, clock)
     await clock.advance(1_000)
     expect(informer.version).toBe('3')
     return errors.filter(({ message }) => message.includes('difference'))
   }
 
-  test('finds nothing where a relist passes over what came and went meanwhile', async () => {
+  test('finds no difference if a relist skips an object that was added and deleted meanwhile', async () => {
     const differences = await betweenVersions(async ({ lists, watches }, clock) => {
       watches[0]?.fail(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
       await clock.advance(1_000)
@@ -461,24 +461,24 @@ describe('an audit', () => {
     expect(differences).toEqual([])
   })
 
-  test('finds nothing where a replace passes over what came and went meanwhile', async () => {
+  test('finds no difference if a replace skips an object that was added and deleted meanwhile', async () => {
     const differences = await betweenVersions(async ({ watches }) => {
       watches[0]?.batch([{ type: 'replace', entries: [put('a', { n: 1 }, '1')] }], '3')
     })
     expect(differences).toEqual([])
   })
 
-  test('finds what a watch has passed over', async () => {
+  test('finds an object that a watch has skipped', async () => {
     const differences = await betweenVersions(async ({ watches }) => watches[0]?.batch([], '3'))
     expect(differences.map(({ key }) => key)).toEqual(['x'])
   })
 
   test.each<[string, object]>([
-    ['whose key is unknown', { type: 'invalid', error: new Error('unreadable') }],
-    ['whose key is no string', { type: 'put', key: 42, object: { n: 2 } }],
-    ['that nobody understands', { type: 'patch', key: 'b' }],
-    ['that is none', null as never],
-  ])('finds nothing missing where it is given an event %s', async (_what, event) => {
+    ['without a key', { type: 'invalid', error: new Error('unreadable') }],
+    ['with a key that is not a string', { type: 'put', key: 42, object: { n: 2 } }],
+    ['of an unknown type', { type: 'patch', key: 'b' }],
+    ['that is null', null as never],
+  ])('does not report a missing object if the list has an event %s', async (_what, event) => {
     const source = new Lossy(three)
     const { clock, errors, informer } = await synced(source, { audit: {} })
     source.list = async function* (context) {
@@ -492,10 +492,10 @@ describe('an audit', () => {
     expect(informer.status.relists).toBe(0)
   })
 
-  test('rests after what it read, not after what it waited for', async () => {
+  test('derives the time to the next audit from its reads, not from its waits', async () => {
     const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
     const honest = source.versions.bind(source)
-    // It reads a version that the watch does not bring, which is opened again after 25 s.
+    // The audit reads a version that the watch does not deliver. The watch is reopened after 25 s.
     source.versions = (context) => {
       source.versions = honest
       source.memory.stall()
@@ -511,7 +511,7 @@ describe('an audit', () => {
     expect(informer.get('a')).toEqual({ n: 10 })
   })
 
-  test('does not rest for the time in which the machine slept', async () => {
+  test('does not count the sleep of the machine in the time to the next audit', async () => {
     const virtual = new VirtualClock()
     let sleptMs = 0
     const clock = {
@@ -545,7 +545,7 @@ describe('an audit', () => {
 })
 
 describe('the comparison of a large store', () => {
-  /** So many keys that the source does not have; each look at the clock finds 5 ms gone. */
+  /** Compares 100 keys that the source does not have. Each read of the clock is 5 ms later than the one before. */
   async function comparing() {
     const real = new VirtualClock()
     let looks = 0
@@ -592,7 +592,7 @@ describe('the comparison of a large store', () => {
     return { real, part, reported, control }
   }
 
-  test('gives the event loop turns', async () => {
+  test('yields to the event loop', async () => {
     const { real, reported } = await comparing()
     for (let turn = 0; turn < 200; turn++) await real.advance(0)
     expect(reported.map(({ message }) => message)).toEqual([
@@ -600,21 +600,21 @@ describe('the comparison of a large store', () => {
     ])
   })
 
-  test('leaves out what is written between two of them', async () => {
+  test('leaves out keys that are written between two yields', async () => {
     const { real, part, reported } = await comparing()
     part.apply({ events: [put('k98', 0), { type: 'delete', key: 'k99' }, put('new', 1)], version: '2' })
     for (let turn = 0; turn < 200; turn++) await real.advance(0)
     expect(reported.map(({ message }) => message)).toEqual([expect.stringContaining('"k0" and 97 more')])
   })
 
-  test('ends where a whole collection comes between two of them', async () => {
+  test('ends if a replace is applied between two yields', async () => {
     const { real, part, reported } = await comparing()
     part.apply({ events: [{ type: 'replace', entries: [{ key: 'k99', object: 99 }] }], version: '2' })
     for (let turn = 0; turn < 200; turn++) await real.advance(0)
     expect(reported.map(({ message }) => message)).toEqual([expect.not.stringContaining('99 more')])
   })
 
-  test('is broken off by stop', async () => {
+  test('ends on stop', async () => {
     const { real, reported, control } = await comparing()
     control.abort()
     for (let turn = 0; turn < 200; turn++) await real.advance(0)

@@ -75,7 +75,7 @@ async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'
 
 const contents = (informer: Informer<number>): Record<string, number> => Object.fromEntries(informer.entries())
 
-/** Calls it once, the next time. */
+/** Returns a function that calls `act` only on its first call. */
 function once(act: () => void): () => void {
   let isDone = false
   return () => {
@@ -86,7 +86,7 @@ function once(act: () => void): () => void {
 }
 
 describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a function of %s', (by) => {
-  test('a source that is removed goes when the batch is taken', async () => {
+  test('a source that is removed disappears once the batch is applied', async () => {
     const made = await world(by)
     const { clock, set, a, informer } = made
     const fold = new Fold<number>()
@@ -101,7 +101,7 @@ describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a functio
     expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
   })
 
-  test('a source that is removed and added again is read again', async () => {
+  test('a source that is removed and added again is listed again', async () => {
     const made = await world(by)
     const { clock, set, a, informer } = made
     made.act = once(() => {
@@ -137,7 +137,7 @@ describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a functio
   })
 })
 
-test('a source that is removed in a filter goes when everybody has been told of the batch', async () => {
+test('a source that is removed in a filter disappears once all consumers have received the batch', async () => {
   const { clock, set, a, informer } = await world('nothing')
   const remove = once(() => set.remove('a'))
   let isArmed = false
@@ -162,7 +162,7 @@ test('a source that is removed in a filter goes when everybody has been told of 
   expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
 })
 
-test('a source that is removed in the filter of a subscription that begins is told as gone', async () => {
+test('a source that is removed in the filter of a new subscription is delivered as deletes', async () => {
   const { clock, set, informer } = await world('nothing')
   const remove = once(() => set.remove('a'))
   const fold = new Fold<number>()
@@ -175,7 +175,7 @@ test('a source that is removed in the filter of a subscription that begins is to
   expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
 })
 
-test('a source that is removed in the function of an index that is added is not in it', async () => {
+test('a source that is removed in the function of a new index is not in that index', async () => {
   const { set, informer } = await world('nothing')
   const remove = once(() => set.remove('a'))
   const index = informer.addIndex('late', (ix) =>
@@ -187,7 +187,7 @@ test('a source that is removed in the function of an index that is added is not 
   expect([contents(informer), index(1)]).toEqual([{ b1: 1 }, [1]])
 })
 
-test('a subscription that is closed in transform takes nothing from the others', async () => {
+test('a subscription that is closed in transform removes no change from the others', async () => {
   const clock = new VirtualClock()
   const source = memorySource<number>({ entries: [['a', 1]] })
   let act = (): void => {}
@@ -220,7 +220,7 @@ test('a subscription that is closed in transform takes nothing from the others',
   expect(Object.fromEntries(fold.objects)).toEqual({ b: 2, c: 4 })
 })
 
-test('an indexer is not written by its own index functions', () => {
+test('an indexer cannot be written by its own index functions', () => {
   let thrown: unknown
   const indexer = new Indexer<number, object>({
     indexes: (ix) => ({

@@ -22,7 +22,7 @@ afterEach(() => {
 })
 
 describe('systemClock.now', () => {
-  test('it gives milliseconds since the Unix epoch', () => {
+  test('it returns milliseconds since the Unix epoch', () => {
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(60_000)
   })
 
@@ -55,14 +55,14 @@ describe('systemClock.sleep', () => {
     expect(outcome.ended).toBe('slept')
   })
 
-  test.each([0, -5, Number.NaN])('%d ms give the event loop one turn', async (ms) => {
+  test.each([0, -5, Number.NaN])('a sleep of %d ms yields to the event loop once', async (ms) => {
     const turns: string[] = []
     setImmediate(() => turns.push('a turn'))
     await systemClock.sleep(ms)
     expect(turns).toEqual(['a turn'])
   })
 
-  test('0 ms wait for no timer', async () => {
+  test('a sleep of 0 ms uses no timer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await systemClock.sleep(0)
     expect(vi.getTimerCount()).toBe(0)

@@ -20,7 +20,7 @@ function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
   return new Mirror<number>().list(entries, '5')
 }
 
-/** Runs that wait for the test. */
+/** Runs that the test ends. */
 class Runs {
   readonly begun: string[] = []
   readonly contexts: ReconcileContext<number>[] = []
@@ -45,7 +45,7 @@ class Runs {
 }
 
 describe('a controller', () => {
-  test('runs each key of the store once, and then each that changes, with the state of now', async () => {
+  test('runs each key of the store once, and then each changed key, with the current state', async () => {
     const mirror = numbers(['a', 1], ['b', 2])
     const runs: string[] = []
     reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
@@ -101,7 +101,7 @@ describe('a controller', () => {
     ])
   })
 
-  test('a key that came back has no last state', async () => {
+  test('a key that was recreated has no last state', async () => {
     const mirror = numbers(['a', 1])
     const seen: unknown[] = []
     reconcile(mirror, async (_key, { object, deleted }) => void seen.push([object, deleted]))
@@ -110,7 +110,7 @@ describe('a controller', () => {
     expect(seen).toEqual([[2, undefined]])
   })
 
-  test('a key that went again while its deletion was reconciled is run again, with the later state', async () => {
+  test('a key that is deleted again while its deletion is reconciled is run again, with the later state', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     reconcile(mirror, runs.fn)
@@ -129,7 +129,7 @@ describe('a controller', () => {
   test.each([
     ['a number', 1],
     ['an object', order(1)],
-  ])('a key that went again meanwhile with the state that it had is run again with it (%s)', async (_, state) => {
+  ])('a key that is deleted again with an unchanged state is run again with that state (%s)', async (_, state) => {
     const mirror = new Mirror<unknown>().list([['a', state]], '5')
     const seen: unknown[] = []
     reconcile(mirror, async (_key, { deleted }) => {
@@ -144,7 +144,7 @@ describe('a controller', () => {
     expect(seen).toEqual([undefined, state, state])
   })
 
-  test('of a scope sees what leaves it as gone', async () => {
+  test('of a scope receives an object that leaves the scope as deleted', async () => {
     const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) })).list([['a', order(1)]], '5')
     const seen: string[] = []
     const options = { where: { tenant: 'acme' } }
@@ -157,7 +157,7 @@ describe('a controller', () => {
 })
 
 describe('runs', () => {
-  test('never two at once for a key: what changes meanwhile is one more run after it', async () => {
+  test('of one key never overlap: changes during a run cause one more run', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     reconcile(mirror, runs.fn, { concurrency: 4 })
@@ -173,7 +173,7 @@ describe('runs', () => {
     expect(runs.begun).toHaveLength(2)
   })
 
-  test('at most `concurrency` keys at a time, one by default', async () => {
+  test('are limited to `concurrency` keys at a time, one by default', async () => {
     for (const concurrency of [undefined, 2]) {
       const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
       const runs = new Runs()
@@ -186,7 +186,7 @@ describe('runs', () => {
     }
   })
 
-  test('an fn that throws at once, or returns no promise, is a run like any other', async () => {
+  test('of an fn that throws at once or returns no promise count like any other', async () => {
     const mirror = numbers(['a', 1], ['b', 2])
     const fn = (key: string): unknown => {
       if (key === 'a') throw new Error('no')
@@ -200,7 +200,7 @@ describe('runs', () => {
 })
 
 describe('a run that fails', () => {
-  test('is reported, with what happens next, and tried again with the next attempt', async () => {
+  test('is reported with the next step, and retried with the next attempt number', async () => {
     const mirror = numbers(['a', 1])
     const attempts: number[] = []
     reconcile(
@@ -219,7 +219,7 @@ describe('a run that fails', () => {
     )
   })
 
-  test('waits ever longer: from 50 to 100 ms, doubling to 30 s', async () => {
+  test('is retried after 50 to 100 ms, a delay that doubles up to 30 s', async () => {
     const mirror = numbers(['a', 1])
     const at: number[] = []
     reconcile(mirror, async () => {
@@ -235,7 +235,7 @@ describe('a run that fails', () => {
     }
   })
 
-  test('a success sets attempts and delays back', async () => {
+  test('a success resets the attempt number and the delay', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -273,7 +273,7 @@ describe('a run that fails', () => {
     expect(runs.begun.at(-1)).toBe('a=2')
   })
 
-  test('a change during the run counts too', async () => {
+  test('a change during the run shortens the delay too', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     reconcile(mirror, runs.fn)
@@ -327,7 +327,7 @@ describe('a run that fails', () => {
     expect(runs.begun.at(-1)).toBe('a=2')
   })
 
-  test('frequent changes of a key that fails do not cause frequent runs', async () => {
+  test('frequent changes of a failing key do not cause frequent runs', async () => {
     const mirror = numbers(['a', 1])
     let runs = 0
     reconcile(mirror, async () => {
@@ -341,7 +341,7 @@ describe('a run that fails', () => {
     expect(runs).toBeLessThanOrEqual(12)
   })
 
-  test('holds back no other key', async () => {
+  test('delays no other key', async () => {
     const mirror = numbers(['bad', 1], ['good', 1])
     const good: number[] = []
     reconcile(mirror, async (key, { object }) => {
@@ -381,7 +381,7 @@ describe('requeueAfter', () => {
     expect(runs).toBe(2)
   })
 
-  test('is overtaken by what happens before', async () => {
+  test('is overtaken by an earlier change', async () => {
     const mirror = numbers(['a', 1])
     const at: number[] = []
     const begun = mirror.clock.now()
@@ -409,7 +409,7 @@ describe('requeueAfter', () => {
     expect(at).toEqual([0, 1_000])
   })
 
-  test('by a run that outlives its controller is forgotten', async () => {
+  test('of a run that ends after the close is ignored', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
       requeueAfter(60_000)
@@ -422,14 +422,14 @@ describe('requeueAfter', () => {
     expect(mirror.clock.sleeping).toBe(0)
   })
 
-  test('does not hold the version back', async () => {
+  test('does not delay the version', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(5_000))
     await mirror.clock.advance(0)
     expect(controller.version).toBe('5')
   })
 
-  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('refuses %d: the run fails', async (delayMs) => {
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('of %d makes the run fail', async (delayMs) => {
     const mirror = numbers(['a', 1])
     reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(delayMs))
     await mirror.clock.advance(0)
@@ -514,7 +514,7 @@ describe('enqueue', () => {
       expect(runs).toEqual([1_000, 1_300, 6_150])
     })
 
-    test('overtakes what a run that failed waits for, and is overtaken by nothing', async () => {
+    test('overtakes the delay of a failed run, and is not overtaken itself', async () => {
       const runs = await runsOf(
         (controller) => {
           controller.enqueue('a')
@@ -549,8 +549,8 @@ describe('enqueue', () => {
   })
 })
 
-describe('the version is how far everything has been reconciled with success', () => {
-  test('of a key that changed during a run that failed, once a later run has succeeded', async () => {
+describe('the version includes only changes that were reconciled with success', () => {
+  test('it includes a change during a failed run once a later run has succeeded', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -568,7 +568,7 @@ describe('the version is how far everything has been reconciled with success', (
     expect(controller.version).toBe('7')
   })
 
-  test('it waits for a run that is under way', async () => {
+  test('it waits for a run in progress', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -614,7 +614,7 @@ describe('the version is how far everything has been reconciled with success', (
     expect(controller.version).toBe('7')
   })
 
-  test('waitFor resolves when it is there', async () => {
+  test('waitFor resolves when the version is reached', async () => {
     const mirror = numbers()
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -666,14 +666,14 @@ describe('the version is how far everything has been reconciled with success', (
     expect(controller.version).toBe('8')
   })
 
-  test('what waits is counted in keys, with the age of the oldest', async () => {
+  test('the backlog has the number of pending keys and the age of the oldest', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const controller = reconcile(mirror, () => new Promise(() => {}))
     await mirror.clock.advance(300)
     expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
   })
 
-  test('a key waits from the time that requeueAfter has set for it', async () => {
+  test('the age of a key starts at the time that requeueAfter has set', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, (key, context) => {
@@ -690,7 +690,7 @@ describe('the version is how far everything has been reconciled with success', (
     expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
   })
 
-  test('a key waits from the time that enqueue has set for it', async () => {
+  test('the age of a key starts at the time that enqueue has set', async () => {
     const mirror = numbers()
     const controller = reconcile(mirror, () => new Promise(() => {}))
     for (const key of ['a', 'b']) controller.enqueue(key, { delayMs: 1_000 })
@@ -713,7 +713,7 @@ describe('the version is how far everything has been reconciled with success', (
 })
 
 describe('close', () => {
-  test('starts no run any more, and aborts the signal of those that run', async () => {
+  test('starts no more runs, and aborts the signals of the current runs', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -727,7 +727,7 @@ describe('close', () => {
     expect(runs.begun).toEqual(['a=1'])
   })
 
-  test('waits 1 s at most for one that runs, and leaves no timer', async () => {
+  test('waits 1 s at most for a run in progress, and leaves no timer', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, () => new Promise(() => {}))
     await mirror.clock.advance(0)
@@ -738,7 +738,7 @@ describe('close', () => {
     expect([await outcomeOf(closed, mirror.clock), mirror.clock.sleeping]).toEqual(['resolved', 0])
   })
 
-  test('a run that fails because it was closed is not reported, and not tried again', async () => {
+  test('a run that fails because of the close is neither reported nor retried', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -750,7 +750,7 @@ describe('close', () => {
     expect([mirror.errors, runs.begun.length, mirror.clock.sleeping]).toEqual([[], 1, 0])
   })
 
-  test('leaves no timer while it is taking much at a time', async () => {
+  test('leaves no timer while a large batch is being taken', async () => {
     const mirror = numbers()
     const now = mirror.clock.now.bind(mirror.clock)
     let reads = 0
@@ -766,7 +766,7 @@ describe('close', () => {
     expect(await left).toBe(0)
   })
 
-  test('leaves no timer of a retry or of a key that waits', async () => {
+  test('leaves no timer of a retry or of a delayed key', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async () => {
       throw new Error('no')
@@ -777,7 +777,7 @@ describe('close', () => {
     expect(mirror.clock.sleeping).toBe(0)
   })
 
-  test('with drain, after everything that waits has had its run', async () => {
+  test('with drain, settles after all pending keys have run', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const runs: string[] = []
     const controller = reconcile(mirror, async (key) => {
@@ -813,7 +813,7 @@ describe('close', () => {
       ['', {}],
       [' of a scope', { where: { tenant: 'acme' } }],
       [' that are filtered', { filter: ({ tenant }: Order) => tenant === 'acme' }],
-    ])('changed, deleted and recreated objects%s', async (_, options) => {
+    ])('receive the current state of changed, deleted and recreated objects%s', async (_, options) => {
       const { mirror, seen } = await draining(options)
       mirror.put('k2', order(12), '6').delete('k3', '7').delete('k2', '8').put('k2', order(22), '9')
       await mirror.clock.advance(1_000)
@@ -821,7 +821,7 @@ describe('close', () => {
     })
 
     test.each([{ where: { tenant: 'acme' } }, { filter: ({ tenant }: Order) => tenant === 'acme' }])(
-      'what has left the scope %j',
+      'receive an object that has left the scope %j as deleted',
       async (options) => {
         const { mirror, seen } = await draining(options)
         mirror.put('k2', order(12, 'other'), '6').put('k3', order(13, 'other'), '7').put('k3', order(23), '8')
@@ -830,7 +830,7 @@ describe('close', () => {
       },
     )
 
-    test('an object that was deleted after its change was delivered', async () => {
+    test('receive an object as deleted that was deleted after its change was delivered', async () => {
       const mirror = numbers(['a', 1])
       const runs: unknown[] = []
       const controller = reconcile(mirror, async (_key, { object, deleted }) => void runs.push([object, deleted]))
@@ -845,7 +845,7 @@ describe('close', () => {
       ])
     })
 
-    test('and none is for what happened since', async () => {
+    test('are not started for changes after the close', async () => {
       const { mirror, seen, controller } = await draining()
       mirror.delete('k1', '6').put('k4', order(4), '7')
       await mirror.clock.advance(1_000)
@@ -874,7 +874,7 @@ describe('close', () => {
     await mirror.clock.advance(0)
   })
 
-  test('a signal that has aborted already: nothing is run', async () => {
+  test('a controller whose signal has already aborted starts no run', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     reconcile(mirror, runs.fn, { signal: AbortSignal.abort() })
@@ -882,7 +882,7 @@ describe('close', () => {
     expect(runs.begun).toEqual([])
   })
 
-  test('rejects who waits', async () => {
+  test('rejects pending waits', async () => {
     const controller = reconcile(new Mirror<number>(), async () => {})
     const waits = [controller.synced(), controller.waitFor('9')]
     await controller.close()
@@ -893,6 +893,6 @@ describe('close', () => {
 test('options of another kind of subscription are TypeErrors', () => {
   const mirror = numbers()
   expect(() => new Feed(mirror.host, 'reconcile', { delivery: 'latest' })).toThrow(
-    'reconcile: unknown option "delivery"; allowed are name, signal, concurrency, timeoutMs, resyncMs, key, where, filter',
+    `reconcile: unknown option "delivery"; allowed are ${['name', 'signal', 'concurrency', 'timeoutMs', 'resyncMs', 'key', 'where', 'filter'].join(', ')}`,
   )
 })

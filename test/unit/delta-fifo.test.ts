@@ -18,7 +18,7 @@ const replaced = (entries: Record<string, string>): WatchEvent<string> => {
   return { type: 'replace', entries: Object.entries(entries).map(([key, object]) => ({ key, object })) }
 }
 
-/** A fifo with an indexer behind it, composed as a user does it. */
+/** A DeltaFIFO with an indexer that consumes it, composed as in an application. */
 function composed(options: Omit<DeltaFIFOOptions<string>, 'knownObjects'> = {}) {
   const indexer = new Indexer<string>()
   const fifo = new DeltaFIFO<string>({ ...options, knownObjects: indexer })
@@ -27,7 +27,7 @@ function composed(options: Omit<DeltaFIFOOptions<string>, 'knownObjects'> = {}) 
     fifo,
     apply: (version: string, ...events: WatchEvent<string>[]) => fifo.apply({ events, version }),
     list: (version: string, ...events: ListEvent<string>[]) => listInto(fifo, version, ...events),
-    /** Takes and processes everything that waits. */
+    /** Drains the queue and writes all pending changes to the indexer. */
     settle: async () => {
       while (!fifo.isEmpty) indexer.apply(await fifo.drain())
       await fifo.drain({ signal: AbortSignal.abort() })
@@ -41,12 +41,12 @@ function listInto(fifo: DeltaFIFO<string>, version: string, ...events: ListEvent
   void replacement.commit(version)
 }
 
-/** What a batch says, on one line each: "added a=1". */
-function told({ deltas }: DeltaBatch<string>): string[] {
+/** The changes of a batch as text, such as "added a=1". */
+function textOf({ deltas }: DeltaBatch<string>): string[] {
   return deltas.map(({ type, key, object }) => `${type} ${key}=${object}`)
 }
 
-/** All promise reactions that are due have run. */
+/** Resolves after all promise reactions that are due have run. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const add = (key: string, object: string, version = '1'): Change<string> => {
@@ -66,7 +66,7 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
       const { fifo, apply } = composed({ delivery })
       apply('1', put('b', '1'), put('a', '1'))
       apply('2', put('c', '1'))
-      expect([await fifo.pop(), await fifo.pop(), await fifo.pop()].flatMap(told)).toEqual([
+      expect([await fifo.pop(), await fifo.pop(), await fifo.pop()].flatMap(textOf)).toEqual([
         'added b=1',
         'added a=1',
         'added c=1',
@@ -79,7 +79,7 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
     apply('1', put('a', '1'), put('b', '1'))
     apply('2', put('a', '2'))
     const [first, second] = [await fifo.pop(), await fifo.pop()]
-    expect([first.deltas.at(-1)?.object, told(second)]).toEqual(['2', ['added b=1']])
+    expect([first.deltas.at(-1)?.object, textOf(second)]).toEqual(['2', ['added b=1']])
   })
 
   test.each(['every', 'latest'] as const)(
@@ -89,7 +89,7 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
       apply('1', put('a', '1'), put('b', '1'))
       await fifo.pop()
       apply('2', put('a', '2'))
-      expect([await fifo.pop(), await fifo.pop()].flatMap(told)).toEqual(['added b=1', 'updated a=2'])
+      expect([await fifo.pop(), await fifo.pop()].flatMap(textOf)).toEqual(['added b=1', 'updated a=2'])
     },
   )
 
@@ -98,14 +98,14 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
     apply('1', put('a', '1'), put('b', '1'))
     apply('2', put('a', '2'))
     apply('3', gone('a'))
-    expect(told(await fifo.pop())).toEqual(['added a=1', 'updated a=2', 'deleted a=2'])
+    expect(textOf(await fifo.pop())).toEqual(['added a=1', 'updated a=2', 'deleted a=2'])
   })
 
   test.each(['every', 'latest'] as const)('%s: a key that was popped is not drained again', async (delivery) => {
     const { fifo, apply } = composed({ delivery })
     apply('1', put('a', '1'), put('b', '1'))
     await fifo.pop()
-    expect(told(await fifo.drain())).toEqual(['added b=1'])
+    expect(textOf(await fifo.drain())).toEqual(['added b=1'])
   })
 
   test('keys counts the keys that wait, once each', () => {
@@ -122,7 +122,7 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
     indexer.apply(await fifo.drain())
     expect(indexer.get(key)).toBe('2')
     list('3')
-    expect(told(await fifo.drain())).toEqual([`deleted ${key}=2`])
+    expect(textOf(await fifo.drain())).toEqual([`deleted ${key}=2`])
   })
 })
 
@@ -132,8 +132,8 @@ describe('law 2: replace and every batch are atomic', () => {
     apply('1', put('a', '1'), put('b', '1'))
     apply('2', gone('a'), put('b', '2'))
     const [first, second] = [await fifo.drain(), await fifo.drain()]
-    expect([told(first), first.version, first.isBoundary]).toEqual([['added a=1', 'added b=1'], '1', true])
-    expect([told(second), second.version, second.isBoundary]).toEqual([['deleted a=1', 'updated b=2'], '2', true])
+    expect([textOf(first), first.version, first.isBoundary]).toEqual([['added a=1', 'added b=1'], '1', true])
+    expect([textOf(second), second.version, second.isBoundary]).toEqual([['deleted a=1', 'updated b=2'], '2', true])
   })
 
   test('nothing of a list is in the queue before its commit', async () => {
@@ -143,7 +143,7 @@ describe('law 2: replace and every batch are atomic', () => {
     expect(fifo.isEmpty).toBe(true)
     void replacement.page([put('b', '1')])
     void replacement.commit('1')
-    expect(told(await fifo.drain())).toEqual(['replaced a=1', 'replaced b=1'])
+    expect(textOf(await fifo.drain())).toEqual(['replaced a=1', 'replaced b=1'])
   })
 
   test('an abandoned list leaves no trace', async () => {
@@ -161,7 +161,7 @@ describe('law 2: replace and every batch are atomic', () => {
     list('1', put('a', '1'), put('b', '1'))
     indexer.apply(await fifo.drain())
     list('2', put('b', '2'))
-    expect(told(await fifo.drain())).toEqual(['deleted a=1', 'replaced b=2'])
+    expect(textOf(await fifo.drain())).toEqual(['deleted a=1', 'replaced b=2'])
   })
 
   test('every: what pop leaves of a batch ends at its boundary', async () => {
@@ -171,7 +171,7 @@ describe('law 2: replace and every batch are atomic', () => {
     const popped = await fifo.pop()
     const rest = await fifo.drain()
     expect([popped.isBoundary, popped.version]).toEqual([false, undefined])
-    expect([told(rest), rest.isBoundary, rest.version]).toEqual([['added b=1'], true, '1'])
+    expect([textOf(rest), rest.isBoundary, rest.version]).toEqual([['added b=1'], true, '1'])
   })
 
   test('every: if pop has taken from a later batch, the earlier one does not end at a boundary, the later one does', async () => {
@@ -180,8 +180,8 @@ describe('law 2: replace and every batch are atomic', () => {
     apply('2', put('a', '2'), put('c', '2'))
     await fifo.pop()
     const [first, second] = [await fifo.drain(), await fifo.drain()]
-    expect([told(first), first.isBoundary, first.version]).toEqual([['added b=1'], false, undefined])
-    expect([told(second), second.isBoundary, second.version]).toEqual([['added c=2'], true, '2'])
+    expect([textOf(first), first.isBoundary, first.version]).toEqual([['added b=1'], false, undefined])
+    expect([textOf(second), second.isBoundary, second.version]).toEqual([['added c=2'], true, '2'])
   })
 
   test.each(['every', 'latest'] as const)('%s: the last pop stands at a boundary', async (delivery) => {
@@ -199,7 +199,7 @@ describe('law 2: replace and every batch are atomic', () => {
     apply('2', put('c', '1'), replaced({ b: '2' }))
     const batch = await fifo.drain()
     indexer.apply(batch)
-    expect([told(batch).sort(), indexer.list()]).toEqual([
+    expect([textOf(batch).sort(), indexer.list()]).toEqual([
       ['added c=1', 'deleted a=1', 'deleted c=1', 'updated b=2'],
       ['2'],
     ])
@@ -208,7 +208,7 @@ describe('law 2: replace and every batch are atomic', () => {
   test('later events of a list override earlier ones', async () => {
     const { fifo, list } = composed()
     list('1', put('a', '1'), put('b', '1'), put('a', '2'), gone('b'))
-    expect(told(await fifo.drain())).toEqual(['replaced a=2'])
+    expect(textOf(await fifo.drain())).toEqual(['replaced a=2'])
   })
 
   test('two changes of one key in one batch leave the later one in the store', async () => {
@@ -267,7 +267,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
     const { fifo, list, indexer } = composed()
     indexer.apply({ events: [{ type: 'put', key: 'a', object: '1' }], version: '1' })
     list('2')
-    expect(told(await fifo.drain())).toEqual(['deleted a=1'])
+    expect(textOf(await fifo.drain())).toEqual(['deleted a=1'])
   })
 
   test('a key whose deletion is queued is not deleted twice', async () => {
@@ -276,7 +276,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
     indexer.apply(await fifo.drain())
     apply('2', gone('a'))
     list('3')
-    expect([...told(await fifo.drain()), ...told(await fifo.drain())]).toEqual(['deleted a=1'])
+    expect([...textOf(await fifo.drain()), ...textOf(await fifo.drain())]).toEqual(['deleted a=1'])
   })
 
   test('a key whose deletion was taken is not deleted again', async () => {
@@ -286,16 +286,16 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
     apply('2', gone('a'))
     await fifo.drain()
     list('3')
-    expect(told(await fifo.drain())).toEqual([])
+    expect(textOf(await fifo.drain())).toEqual([])
   })
 
-  test('without known objects what was taken before the last drain is forgotten', async () => {
+  test('without known objects, keys that were taken before the last drain are unknown', async () => {
     const fifo = new DeltaFIFO<string>()
     fifo.apply({ events: [put('a', '1')], version: '1' })
     await fifo.drain()
     await fifo.drain({ signal: AbortSignal.abort() })
     listInto(fifo, '2')
-    expect(told(await fifo.drain())).toEqual([])
+    expect(textOf(await fifo.drain())).toEqual([])
   })
 
   test('a key that an invalid event names counts as listed', async () => {
@@ -341,7 +341,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
     const { fifo, apply } = composed()
     apply('1', invalid('a'))
     const batch = await fifo.drain()
-    expect([told(batch), batch.version]).toEqual([[], '1'])
+    expect([textOf(batch), batch.version]).toEqual([[], '1'])
   })
 })
 
@@ -365,14 +365,14 @@ describe('law 4: every returns the batches as they came, latest all pending chan
     apply('1', put('a', '1'), put('b', '1'))
     apply('2', put('a', '2'))
     const batch = await fifo.drain()
-    expect([told(batch), batch.version, batch.isBoundary]).toEqual([['added a=2', 'added b=1'], '2', true])
+    expect([textOf(batch), batch.version, batch.isBoundary]).toEqual([['added a=2', 'added b=1'], '2', true])
   })
 
-  test('latest: absent, put, delete is nothing', async () => {
+  test('latest: absent, put, delete merge to nothing', async () => {
     const { fifo, apply } = composed({ delivery: 'latest' })
     apply('1', put('a', '1'))
     apply('2', gone('a'))
-    expect(told(await fifo.drain())).toEqual([])
+    expect(textOf(await fifo.drain())).toEqual([])
   })
 
   test('latest: present, delete, put is a delete, then an add', async () => {
@@ -381,10 +381,10 @@ describe('law 4: every returns the batches as they came, latest all pending chan
     indexer.apply(await fifo.drain())
     apply('2', gone('a'))
     apply('3', put('a', '3'))
-    expect(told(await fifo.drain())).toEqual(['deleted a=1', 'added a=3'])
+    expect(textOf(await fifo.drain())).toEqual(['deleted a=1', 'added a=3'])
   })
 
-  test('latest: previous is what was last delivered', () => {
+  test('latest: previous is the last delivered state', () => {
     const queue = new ChangeQueue<string>({ delivery: 'latest' })
     queue.push([update('a', '2', '1')], '1')
     queue.push([update('a', '3', '2')], '2')
@@ -406,7 +406,7 @@ describe('law 4: every returns the batches as they came, latest all pending chan
     await fifo.drain()
     apply('2', gone('a'))
     const waiting = fifo.drain()
-    expect(told(await waiting)).toEqual(['deleted a=1'])
+    expect(textOf(await waiting)).toEqual(['deleted a=1'])
   })
 })
 
@@ -432,14 +432,14 @@ describe('law 5: merging two deletes keeps the more informative object and the l
   test('latest: a second delete within the batch that also added the key is dropped', async () => {
     const { fifo, apply } = composed({ delivery: 'latest' })
     apply('1', put('a', '1'), gone('a'), gone('a', 'final'))
-    expect(told(await fifo.drain())).toEqual([])
+    expect(textOf(await fifo.drain())).toEqual([])
   })
 
   test('latest: a second delete of a key that was only queued is dropped', async () => {
     const { fifo, apply } = composed({ delivery: 'latest' })
     apply('1', put('a', '1'))
     apply('2', gone('a'), gone('a'))
-    expect(told(await fifo.drain())).toEqual([])
+    expect(textOf(await fifo.drain())).toEqual([])
   })
 
   test('latest: two deletes in one batch of a key that is known are one, with the final state', async () => {
@@ -447,7 +447,7 @@ describe('law 5: merging two deletes keeps the more informative object and the l
     list('1', put('a', '1'))
     indexer.apply(await fifo.drain())
     apply('2', gone('a'), gone('a', 'final'))
-    expect(told(await fifo.drain())).toEqual(['deleted a=final'])
+    expect(textOf(await fifo.drain())).toEqual(['deleted a=final'])
   })
 })
 
@@ -550,7 +550,7 @@ describe('law 7: hasSynced is true only after the whole first list has been proc
     expect(fifo.hasSynced).toBe(false)
   })
 
-  test('latest: a key of the first list that goes before it is popped is not waited for', async () => {
+  test('latest: a key of the first list that disappears before it is popped does not delay hasSynced', async () => {
     const { fifo, apply, list } = composed({ delivery: 'latest' })
     list('1', put('a', '1'), put('b', '1'))
     apply('2', gone('b'), put('c', '1'))
@@ -571,7 +571,7 @@ describe('law 7: hasSynced is true only after the whole first list has been proc
   test.each(['every', 'latest'] as const)('%s: a delete of an unknown key is dropped', async (delivery) => {
     const { fifo, apply } = composed({ delivery })
     apply('1', gone('nobody', 'final'))
-    expect(told(await fifo.drain())).toEqual([])
+    expect(textOf(await fifo.drain())).toEqual([])
   })
 })
 
@@ -615,7 +615,7 @@ describe('law 8 and I12: the queue is bounded', () => {
     indexer.apply(merged)
     apply('4', put('a', '4'))
     apply('5', put('a', '5'))
-    expect([told(merged), merged.version]).toEqual([['added a=3', 'added b=1'], '3'])
+    expect([textOf(merged), merged.version]).toEqual([['added a=3', 'added b=1'], '3'])
     expect([(await fifo.drain()).version, (await fifo.drain()).version]).toEqual(['4', '5'])
   })
 
@@ -624,7 +624,7 @@ describe('law 8 and I12: the queue is bounded', () => {
     apply('1', put('a', '1'), put('b', '1'))
     await fifo.pop()
     apply('2', put('b', '2'), put('c', '2'), put('d', '2'))
-    expect(told(await fifo.drain())).toEqual(['added b=2', 'added c=2', 'added d=2'])
+    expect(textOf(await fifo.drain())).toEqual(['added b=2', 'added c=2', 'added d=2'])
   })
 
   test('latest never refuses', () => {
@@ -662,7 +662,7 @@ describe('law 8 and I12: the queue is bounded', () => {
     expect(queue.take()).toEqual({ changes: [add('a', '1')], version: '1' })
   })
 
-  test('who only pops, and never catches up, holds no batch of which everything has left', async () => {
+  test('a reader that only pops and never catches up retains no batch that was taken completely', async () => {
     const { fifo, apply } = composed()
     apply('0', put('last', '0'))
     for (let version = 1; version <= 2_000; version++) {
@@ -671,13 +671,13 @@ describe('law 8 and I12: the queue is bounded', () => {
     }
     const rest: DeltaBatch<string>[] = []
     while (!fifo.isEmpty) rest.push(await fifo.drain())
-    expect(rest.flatMap(told)).toEqual(['added k2000=1'])
+    expect(rest.flatMap(textOf)).toEqual(['added k2000=1'])
     expect(rest.length).toBeLessThanOrEqual(2)
   })
 })
 
 describe('drain and pop', () => {
-  test.each(['drain', 'pop'] as const)('%s waits until something comes', async (take) => {
+  test.each(['drain', 'pop'] as const)('%s waits until a batch arrives', async (take) => {
     const { fifo, apply } = composed()
     let batch: DeltaBatch<string> | undefined
     const waiting = fifo[take]().then((came) => {
@@ -687,7 +687,7 @@ describe('drain and pop', () => {
     expect(batch).toBeUndefined()
     apply('1', put('a', '1'))
     await waiting
-    expect(batch === undefined ? [] : told(batch)).toEqual(['added a=1'])
+    expect(batch === undefined ? [] : textOf(batch)).toEqual(['added a=1'])
   })
 
   test.each(['drain', 'pop'] as const)(
@@ -709,25 +709,25 @@ describe('drain and pop', () => {
     },
   )
 
-  test('an aborted wait takes nothing: the next one has it', async () => {
+  test('an aborted wait takes no batch: the next wait receives it', async () => {
     const { fifo, apply } = composed()
     const controller = new AbortController()
     const aborted = fifo.drain({ signal: controller.signal })
     controller.abort()
     await aborted
     apply('1', put('a', '1'))
-    expect(told(await fifo.drain())).toEqual(['added a=1'])
+    expect(textOf(await fifo.drain())).toEqual(['added a=1'])
   })
 
-  test('of two that wait each batch goes to one', async () => {
+  test('each batch resolves one of two pending waits', async () => {
     const { fifo, apply } = composed()
     const both = [fifo.drain(), fifo.drain()]
     apply('1', put('a', '1'))
     apply('2', put('b', '1'))
-    expect((await Promise.all(both)).map(told)).toEqual([['added a=1'], ['added b=1']])
+    expect((await Promise.all(both)).map(textOf)).toEqual([['added a=1'], ['added b=1']])
   })
 
-  test('no listener stays on the signal', async () => {
+  test('a settled wait leaves no listener on its signal', async () => {
     const { fifo, apply } = composed()
     const { signal } = new AbortController()
     const waiting = fifo.drain({ signal })
@@ -736,7 +736,7 @@ describe('drain and pop', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('a delta says how the change was learnt: replaced by lists, added, updated and deleted by the watch', async () => {
+  test('the type of a delta names its cause: replaced for lists, added, updated and deleted for the watch', async () => {
     const { indexer, fifo, apply, list } = composed()
     list('1', put('a', '1'))
     indexer.apply(await fifo.drain())
@@ -761,18 +761,18 @@ describe('options', () => {
     ['capacity', { capacity: 1.5 }],
     ['knownObjects', { knownObjects: 1 }],
     ['Capacity', { Capacity: 1 }],
-  ])('new DeltaFIFO: a senseless "%s" (%j) is a TypeError that names it', (name, options) => {
+  ])('new DeltaFIFO: an invalid "%s" (%j) is a TypeError that names the option', (name, options) => {
     const call = () => new DeltaFIFO(options)
     expect(call).toThrow(TypeError)
     expect(call).toThrow(`"${name}"`)
   })
 
-  test.each(['drain', 'pop'] as const)('%s: an unknown option is a TypeError that names it', (take) => {
+  test.each(['drain', 'pop'] as const)('%s: an unknown option is a TypeError that names the option', (take) => {
     const options: object = { timeoutMs: 1 }
     expect(() => new DeltaFIFO()[take](options)).toThrow(`${take}: unknown option "timeoutMs"`)
   })
 
-  test.each(['drain', 'pop'] as const)('%s: a signal of another type is a TypeError that names it', (take) => {
+  test.each(['drain', 'pop'] as const)('%s: a signal of another type is a TypeError that names the option', (take) => {
     const options: object = { signal: {} }
     expect(() => new DeltaFIFO()[take](options)).toThrow(`${take}: option "signal" must be an AbortSignal`)
   })

@@ -4,7 +4,7 @@ import type { Controller } from '../../src/subscriptions/controller-types.js'
 import type { Subscription } from '../../src/subscriptions/subscription-types.js'
 import { mirrorOf, type Order, order, outcomeOf, type World } from '../support/informers.js'
 
-/** How a run of a controller ends. */
+/** The function of a controller, which decides how a run ends. */
 type EndOfRun = (
   controller: Controller,
   run: { readonly key: string; readonly requeueAfter: (delayMs: number) => void },
@@ -125,7 +125,7 @@ describe('stop with drainMs', () => {
     expect([await outcomeOf(stopped, clock), keys]).toEqual(['resolved', ['k1', 'k2', 'k3']])
   })
 
-  test('is not kept from its end by a resync', async () => {
+  test('ends also if resyncs continue', async () => {
     const { informer, clock } = mirrorOf(entries)
     const handle = (): Promise<void> => clock.sleep(100)
     await informer.start().synced()
@@ -314,21 +314,21 @@ describe('close with drain', () => {
       expect(await outcomeOf(closed, clock)).toBe('resolved')
     })
 
-    test('that waits for it ends a second after stop, and the handler goes on', async () => {
-      let hasGoneOn = false
+    test('that waits for its own close ends a second after stop, and the handler continues', async () => {
+      let hasContinued = false
       const { clock, informer, sub } = follow(async () => {
         await sub.close({ drain: true })
-        hasGoneOn = true
+        hasContinued = true
       })
       await informer.start().synced()
       await clock.advance(0)
       void informer.stop()
       await clock.advance(1_000)
-      expect(hasGoneOn).toBe(true)
+      expect(hasContinued).toBe(true)
     })
   })
 
-  test('of a controller ends with stop, though a key that is run was asked for once more', async () => {
+  test('of a controller ends with stop, though a running key was enqueued again', async () => {
     const { informer, clock } = mirrorOf(entries)
     let runs = 0
     const controller = informer.reconcile(async () => {
@@ -345,7 +345,7 @@ describe('close with drain', () => {
     expect(runs).toBe(1)
   })
 
-  test('of a controller says of a run that fails that it is not tried again', async () => {
+  test('of a controller reports that a failed run is not retried', async () => {
     const { informer, clock, errors } = mirrorOf(entries)
     const controller = informer.reconcile(() => Promise.reject(new Error('no')), { key: 'k1' })
     await informer.start().synced()

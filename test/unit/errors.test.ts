@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { messageOf, OptionError, SourceError, toSourceError } from '../../src/contract/errors.js'
 
 describe('SourceError', () => {
-  test('it carries what it was given', () => {
+  test('it has the message, code and details that were passed', () => {
     const cause = new Error('socket hang up')
     const error = new SourceError('the watch ended', {
       code: 'UNAVAILABLE',
@@ -43,7 +43,7 @@ describe('SourceError', () => {
     expect(foreign instanceof SourceError).toBe(true)
   })
 
-  test('instanceof tells a class that is derived from it from others', () => {
+  test('instanceof distinguishes a derived class from SourceError', () => {
     class Derived extends SourceError {}
     const derived = new Derived('x', { code: 'PROTOCOL' })
     const other = new SourceError('x', { code: 'PROTOCOL' })
@@ -109,7 +109,7 @@ describe('messageOf', () => {
 })
 
 describe('toSourceError', () => {
-  test('what is no SourceError counts as UNAVAILABLE, and is the cause', () => {
+  test('a thrown value that is not a SourceError counts as UNAVAILABLE, and is the cause', () => {
     const cause = new Error('ECONNRESET')
     expect(toSourceError(cause, { phase: 'watch', source: 's' })).toMatchObject({
       code: 'UNAVAILABLE',
@@ -126,21 +126,21 @@ describe('toSourceError', () => {
     expect(toSourceError(cause, { phase: 'list', source: 's' })).toMatchObject({ code: 'PROTOCOL', cause })
   })
 
-  test('a TypeError that is no OptionError counts as UNAVAILABLE', () => {
+  test('a TypeError that is not an OptionError counts as UNAVAILABLE', () => {
     expect(toSourceError(new TypeError('fetch failed'), { phase: 'list' }).code).toBe('UNAVAILABLE')
   })
 
-  test('what is no SourceError takes the code and the key of where it happened', () => {
+  test('a thrown value that is not a SourceError receives the code and the key of the failed operation', () => {
     const error = toSourceError('bad', { phase: 'decode', code: 'DECODE', key: 'a' })
     expect(error).toMatchObject({ code: 'DECODE', key: 'a', cause: 'bad' })
   })
 
-  test('a SourceError that says where it happened stays the same one', () => {
+  test('a SourceError that has its phase and source is returned unchanged', () => {
     const error = new SourceError('gone', { code: 'VERSION_EXPIRED', phase: 'list', source: 'its own' })
     expect(toSourceError(error, { phase: 'watch', source: 'other' })).toBe(error)
   })
 
-  test('a SourceError that does not say where it happened keeps all else', () => {
+  test('a SourceError without a phase and a source keeps its other properties', () => {
     const cause = new Error('x')
     const error = new SourceError('gone', { code: 'VERSION_EXPIRED', retryAfterMs: 5, key: 'k', cause })
     expect(toSourceError(error, { phase: 'watch', source: 's', code: 'DECODE', key: 'other' })).toMatchObject({
@@ -154,7 +154,7 @@ describe('toSourceError', () => {
     })
   })
 
-  test('a SourceError that names its phase only keeps it', () => {
+  test('a SourceError that has only a phase keeps it', () => {
     const error = new SourceError('gone', { code: 'DECODE', phase: 'decode' })
     expect(toSourceError(error, { phase: 'watch', source: 's' })).toMatchObject({ phase: 'decode', source: 's' })
   })

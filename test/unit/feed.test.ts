@@ -20,7 +20,7 @@ function orders(): Mirror<Order> {
 }
 
 describe('the beginning', () => {
-  test('before the first list there is nothing to take', () => {
+  test('before the first list a feed has no batch', () => {
     expect(numbers().feed().dequeue()).toBeUndefined()
   })
 
@@ -67,7 +67,7 @@ describe('the beginning', () => {
 })
 
 describe('late join (I13)', () => {
-  test('the store as it was at the beginning, then each later change once', () => {
+  test('a feed replays the store as it was at the beginning, then delivers each later change once', () => {
     const mirror = numbers().list(
       [
         ['a', 1],
@@ -95,7 +95,7 @@ describe('late join (I13)', () => {
     expect(fold.objects).toEqual(new Map(mirror.indexer.entries()))
   })
 
-  test.each(['every', 'latest'] as const)('the same with delivery %s and a scope', (delivery) => {
+  test.each(['every', 'latest'] as const)('a scoped feed, delivery %s: no gap, no duplicate', (delivery) => {
     const mirror = orders().list(
       [
         ['a', order(1)],
@@ -114,14 +114,14 @@ describe('late join (I13)', () => {
 describe('a scope', () => {
   test.each([
     ['key', { key: 'a' }],
-    ['where, equal', { where: { tenant: 'acme' } }],
-    ['where, multi', { where: { tag: 'x' } }],
-    ['where, ordered', { where: { total: 1 } }],
-    ['where, compound', { where: { both: ['acme', 1] } }],
-    ['two wheres', { where: { tenant: 'acme', tag: 'x' } }],
+    ['an equal index', { where: { tenant: 'acme' } }],
+    ['a multi index', { where: { tag: 'x' } }],
+    ['an ordered index', { where: { total: 1 } }],
+    ['a compound index', { where: { both: ['acme', 1] } }],
+    ['two indexes', { where: { tenant: 'acme', tag: 'x' } }],
     ['filter', { filter: (o: Order) => o.tenant === 'acme' }],
-    ['all of them', { key: 'a', where: { tenant: 'acme', tag: 'x' }, filter: (o: Order) => o.total === 1 }],
-  ])('by %s begins with the objects in it, and with no others', (_what, options) => {
+    ['all options', { key: 'a', where: { tenant: 'acme', tag: 'x' }, filter: (o: Order) => o.total === 1 }],
+  ])('by %s replays exactly the objects in it', (_what, options) => {
     const mirror = orders().list(
       [
         ['a', order(1, 'acme', ['x', 'y'])],
@@ -132,7 +132,7 @@ describe('a scope', () => {
     expect(drain(mirror.feed(options))).toEqual(['add a, @5'])
   })
 
-  test('by key and `where` begins without the object if it has another value', () => {
+  test('by key and `where` does not replay the object if it has another value', () => {
     const mirror = orders().list([['a', order(1, 'acme', ['x'])]], '5')
     expect(drain(mirror.feed({ key: 'a', where: { tenant: 'other' } }))).toEqual(['@5'])
     expect(drain(mirror.feed({ key: 'a', where: { tenant: 'acme', tag: 'y' } }))).toEqual(['@5'])
@@ -143,11 +143,11 @@ describe('a scope', () => {
   })
 
   test.each([
-    ['where, equal', { where: { tenant: 'acme' } }, order(1, 'other')],
-    ['where, multi', { where: { tag: 'x' } }, order(1, 'acme', ['y'])],
-    ['where, ordered', { where: { total: 1 } }, order(2)],
-    ['where, compound', { where: { both: ['acme', 1] } }, order(2)],
-    ['the second of two wheres', { where: { tenant: 'acme', tag: 'x' } }, order(1, 'acme', [])],
+    ['an equal index', { where: { tenant: 'acme' } }, order(1, 'other')],
+    ['a multi index', { where: { tag: 'x' } }, order(1, 'acme', ['y'])],
+    ['an ordered index', { where: { total: 1 } }, order(2)],
+    ['a compound index', { where: { both: ['acme', 1] } }, order(2)],
+    ['the second of two indexes', { where: { tenant: 'acme', tag: 'x' } }, order(1, 'acme', [])],
     ['filter', { filter: (o: Order) => o.tenant === 'acme' }, order(1, 'other')],
   ])('an object that leaves it is a delete, an object that enters it an add: %s', (_what, options, outside) => {
     const inside = order(1, 'acme', ['x'])
@@ -196,7 +196,7 @@ describe('a scope', () => {
     expect(feed.dequeue()).toBeUndefined()
   })
 
-  test('a change out of scope still moves its version on', () => {
+  test('a change outside of the scope advances the version', () => {
     const mirror = orders().list([['a', order(1)]], '5')
     const feed = mirror.feed({ where: { tenant: 'acme' } })
     drain(feed)
@@ -215,7 +215,7 @@ describe('a scope', () => {
     expect(drain(mirror.feed({ where: { tenant: undefined } }))).toEqual(['add a, add b, @5'])
   })
 
-  test('a filter that throws is reported once, and what it throws for is out of scope', () => {
+  test('a filter that throws is reported once, and the objects that it throws for are out of scope', () => {
     const mirror = numbers().list(
       [
         ['a', 1],
@@ -237,7 +237,7 @@ describe('a scope', () => {
     )
   })
 
-  test('has: whether a key is in it now', () => {
+  test('has returns whether a key is in the scope now', () => {
     const mirror = orders().list(
       [
         ['a', order(1)],
@@ -277,7 +277,7 @@ describe('the version', () => {
   })
 
   // I7
-  test('never runs ahead of what has been finished', () => {
+  test('never runs ahead of the finished batches', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -290,7 +290,7 @@ describe('the version', () => {
     expect(feed.version).toBe('7')
   })
 
-  test('follows the store while nothing waits, bookmarks too', () => {
+  test('follows the store, also for bookmarks, while the queue is empty', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -298,7 +298,7 @@ describe('the version', () => {
     expect(feed.version).toBe('9')
   })
 
-  test('a bookmark behind a change that waits does not move it', () => {
+  test('a bookmark behind a pending change does not advance it', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -306,7 +306,7 @@ describe('the version', () => {
     expect(feed.version).toBe('5')
   })
 
-  test('batches that are acknowledged together end at the last of them', () => {
+  test('batches that are acknowledged together advance it to the last of them', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -337,7 +337,7 @@ describe('the version', () => {
     expect(feed.version).toBe('5')
   })
 
-  test('of a feed that had caught up stays at the store of that time', () => {
+  test('of a closed feed that had caught up stays at the version of the store at the close', () => {
     const mirror = numbers()
       .list([['a', 1]], '5')
       .apply([], '6')
@@ -395,7 +395,7 @@ describe('delivery', () => {
     expect(batch?.version).toBe('11')
   })
 
-  test('latest: what was taken already is never merged into', () => {
+  test('latest: a batch that was taken is never merged into', () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed({ delivery: 'latest' })
     drain(feed)
@@ -430,7 +430,7 @@ describe('delivery', () => {
     expect([feed.dequeue(), mirror.router.feeds.size]).toEqual([undefined, 0])
   })
 
-  test('the store as it was at the beginning does not count', () => {
+  test('the objects of the replay do not count towards the capacity', () => {
     const mirror = numbers().list(
       Array.from({ length: 50 }, (_, i) => [`k${i}`, i] as const),
       '5',
@@ -442,8 +442,8 @@ describe('delivery', () => {
   })
 })
 
-describe('what waits', () => {
-  test('counts keys, with the objects of the replay that are left', () => {
+describe('the backlog', () => {
+  test('counts pending keys and the remaining objects of the replay', () => {
     const mirror = numbers().list(
       [
         ['a', 1],
@@ -469,7 +469,7 @@ describe('what waits', () => {
     expect(feed.backlog).toEqual({ keys: 2, oldestMs: 70 })
   })
 
-  test('its age is that of the oldest change that waits, however long something has', async () => {
+  test('its age starts with the oldest pending change, also if earlier changes were taken', async () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -502,7 +502,7 @@ describe('what waits', () => {
     expect(feed.backlog).toEqual({ keys: 3, oldestMs: 300 })
   })
 
-  test('wakes its reader', () => {
+  test('a new change wakes the reader', () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -545,7 +545,7 @@ describe('waiting', () => {
     expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
   })
 
-  test('waitFor of a scoped feed resolves with a change that is none of its own', async () => {
+  test('waitFor of a scoped feed resolves with a change outside of the scope', async () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed({ key: 'mine' })
     drain(feed)
@@ -561,7 +561,7 @@ describe('waiting', () => {
     expect(await outcomeOf(feed.waitFor('b1'), mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
   })
 
-  test('waitFor of the epoch that the store is in already waits, though the feed is still in the one before', async () => {
+  test('waitFor for the current epoch of the store waits while the feed is still in the previous epoch', async () => {
     const mirror = numbers().list([['a', 1]], 'a5')
     const feed = mirror.feed()
     drain(feed)
@@ -572,7 +572,7 @@ describe('waiting', () => {
     expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
   })
 
-  test('waitFor of the epoch before rejects, though the feed is still in it', async () => {
+  test('waitFor for the previous epoch rejects, though the feed is still in it', async () => {
     const mirror = numbers().list([['a', 1]], 'a5')
     const feed = mirror.feed()
     drain(feed)
@@ -588,7 +588,7 @@ describe('waiting', () => {
     for (const wait of [...before, feed.synced('synced'), feed.waitFor('9')]) await expect(wait).rejects.toBe(CLOSED)
   })
 
-  test('a wait after the close is rejected, also for what was reached before it', async () => {
+  test('a wait after the close is rejected, also for a version that was reached before', async () => {
     const mirror = numbers().list([], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -616,7 +616,7 @@ describe('close', () => {
     expect([mirror.indexer.store.pinCount, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
   })
 
-  test('the first reason stays', () => {
+  test('a second close does not replace the first reason', () => {
     const feed = numbers().feed()
     feed.close(CLOSED)
     feed.close(new SourceError('again', { code: 'HANDLER' }))
@@ -624,15 +624,17 @@ describe('close', () => {
   })
 })
 
-describe('options that make no sense are TypeErrors that name them', () => {
+describe('invalid options are TypeErrors that name the option', () => {
+  const WHERE = 'where'
+
   test.each([
     [
       { where: { tennant: 'x' } },
       'subscribe: where: there is no index "tennant"; allowed are tenant, tag, total, both',
     ],
-    [{ where: { tenant: {} } }, 'subscribe: where "tenant" must be a string, number, bigint, boolean or Date'],
-    [{ where: { both: 'acme' } }, 'subscribe: where "both" must be an array of scalars'],
-    [{ where: 5 }, 'subscribe: option "where" must be an object, got 5'],
+    [{ where: { tenant: {} } }, `subscribe: ${WHERE} "tenant" must be a string, number, bigint, boolean or Date`],
+    [{ where: { both: 'acme' } }, `subscribe: ${WHERE} "both" must be an array of scalars`],
+    [{ where: 5 }, `subscribe: option "${WHERE}" must be an object, got 5`],
     [{ key: 5 }, 'subscribe: option "key" must be a string, got 5'],
     [{ filter: 5 }, 'subscribe: option "filter" must be a function, got 5'],
     [{ name: '' }, 'subscribe: option "name" must be a string that is not empty, got ""'],
@@ -643,7 +645,7 @@ describe('options that make no sense are TypeErrors that name them', () => {
     [{ signal: {} }, 'subscribe: option "signal" must be an AbortSignal, got an object'],
     [
       { delivry: 'latest' },
-      'subscribe: unknown option "delivry"; allowed are name, signal, concurrency, timeoutMs, resyncMs, key, where, filter, delivery, capacity, onOverflow',
+      `subscribe: unknown option "delivry"; allowed are name, signal, concurrency, timeoutMs, resyncMs, key, ${WHERE}, filter, delivery, capacity, onOverflow`,
     ],
   ])('%j', (options, message) => {
     const mirror = orders()

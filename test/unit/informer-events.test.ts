@@ -16,7 +16,7 @@ function failingHandlers(): { add: () => never } {
   }
 }
 
-/** An informer to whose errors nobody listens. */
+/** An informer without an error listener. */
 function unheard(logger?: Logger): {
   clock: VirtualClock
   informer: Informer<number>
@@ -74,7 +74,7 @@ describe('errors', () => {
     expect(said[0]).toContain('the add handler on memory failed at key "a": no')
   })
 
-  test('the warning has the stack of what a handler threw', async () => {
+  test('the warning has the stack of the error that a handler threw', async () => {
     const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     onTestFinished(() => spy.mockRestore())
     const { clock, informer } = unheard()
@@ -84,7 +84,7 @@ describe('errors', () => {
     expect(spy.mock.calls[0]?.[1]).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
   })
 
-  test('what a source warns of goes to the logger, else it is a warning of the process; it is no error', async () => {
+  test('a warning of a source goes to the logger, or without one to the process, and is not an error', async () => {
     for (const logger of [undefined, memoLogger()]) {
       const said = warnings()
       const clock = new VirtualClock()
@@ -108,13 +108,13 @@ describe('errors', () => {
   test('every listener receives an event before the events that it caused', async () => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
     source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
-    const told: string[] = []
+    const states: string[] = []
     informer.on('error', () => void informer.stop())
-    informer.on('error', ({ code }) => told.push(code))
-    informer.on('status', ({ state }) => told.push(state))
+    informer.on('error', ({ code }) => states.push(code))
+    informer.on('status', ({ state }) => states.push(state))
     informer.start()
     await clock.advance(0)
-    expect(told).toEqual(['listing', 'UNAUTHORIZED', 'stopped'])
+    expect(states).toEqual(['listing', 'UNAUTHORIZED', 'stopped'])
   })
 
   test('an error with a listener is not a process warning', async () => {
@@ -138,7 +138,7 @@ describe('errors', () => {
   })
 
   // I14
-  test('a listener that throws harms no other, and is a warning', async () => {
+  test('a listener that throws affects no other listener, and is a process warning', async () => {
     const said = warnings()
     const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
     const before: SourceError[] = []
@@ -153,15 +153,15 @@ describe('errors', () => {
     expect(said).toEqual(['a listener of "error" on memory threw: mine'])
   })
 
-  test('off takes a listener away', async () => {
+  test('off removes a listener', async () => {
     const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
-    const told: SourceError[] = []
-    const listener = (error: SourceError): void => void told.push(error)
+    const states: SourceError[] = []
+    const listener = (error: SourceError): void => void states.push(error)
     informer.on('error', listener).off('error', listener)
     informer.subscribe(failingHandlers())
     informer.start()
     await clock.advance(0)
-    expect([told, errors.length]).toEqual([[], 1])
+    expect([states, errors.length]).toEqual([[], 1])
   })
 
   test.each<[unknown[], string]>([
@@ -182,11 +182,11 @@ describe('status', () => {
       'failed',
     ],
     ['of a watch', (source) => source.disconnect(), 'backing-off'],
-  ])('a failure %s of which a listener asks for another list is a state that is told', async (_, fail, state) => {
+  ])('a failure %s is emitted as a state, though an error listener requests a relist', async (_, fail, state) => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-    const told: string[] = []
+    const states: string[] = []
     informer.on('error', () => void informer.relist().catch(() => {}))
-    informer.on('status', (status, previous) => told.push(`${previous.state} > ${status.state}`))
+    informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
     if (state === 'backing-off') {
       await informer.start().synced()
       await clock.advance(0)
@@ -194,10 +194,10 @@ describe('status', () => {
     fail(source)
     informer.start()
     await clock.advance(0)
-    expect([informer.status.state, told.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
+    expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
   })
 
-  test('a listener that throws harms nothing', async () => {
+  test('a status listener that throws does not affect the informer', async () => {
     const said = warnings()
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     informer.on('status', () => {
@@ -208,23 +208,23 @@ describe('status', () => {
     expect([informer.status.state, said.length]).toEqual(['live', 1])
   })
 
-  test('every listener hears of it in the order in which it happened, also where another one stops the informer', async () => {
+  test('every listener receives the states in order, also if another listener stops the informer', async () => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
     source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
-    const told: string[] = []
+    const states: string[] = []
     informer.on('status', ({ state }) => {
       if (state === 'failed') void informer.stop()
     })
-    informer.on('status', (status, previous) => told.push(`${previous.state} > ${status.state}`))
+    informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
     informer.start()
     await clock.advance(0)
-    expect(told).toEqual(['idle > listing', 'listing > failed', 'failed > stopped'])
+    expect(states).toEqual(['idle > listing', 'listing > failed', 'failed > stopped'])
   })
 
   test('a listener that is removed during a notification is not called', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    const told: string[] = []
-    const gauge = ({ state }: Status): void => void told.push(state)
+    const states: string[] = []
+    const gauge = ({ state }: Status): void => void states.push(state)
     informer.on('status', ({ state }) => {
       if (state !== 'listing') return
       void informer.stop()
@@ -233,7 +233,7 @@ describe('status', () => {
     informer.on('status', gauge)
     informer.start()
     await clock.advance(0)
-    expect(told).toEqual([])
+    expect(states).toEqual([])
   })
 })
 
@@ -259,7 +259,7 @@ describe('a logger', () => {
   test.each<[string, Logger]>([
     ['throws', throwing()],
     ['lacks methods', {} as Logger],
-  ])('that %s harms nobody, and is a warning of the process', async (_what, logger) => {
+  ])('that %s does not affect the informer, and is a process warning', async (_what, logger) => {
     const said = warnings()
     const { clock, informer, source } = unheard(logger)
     informer.subscribe(failingHandlers())

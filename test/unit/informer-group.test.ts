@@ -10,7 +10,7 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop, outcomeOf } from '../support/informers.js'
 
-/** Sources whose lists take a second, and how many went on at the same time at most. */
+/** Sources whose lists take a second, and the largest number of concurrent lists. */
 class Slow {
   readonly clock = new VirtualClock()
   running = 0
@@ -63,7 +63,7 @@ describe('a group', () => {
     expect(() => group.start()).toThrow('start: the group was stopped')
   })
 
-  test('rejects synced as a member does, and is as ready as the least of them', async () => {
+  test('rejects synced with the error of a member, and is ready only if all members are', async () => {
     const { slow, members } = three()
     const group = groupInformers(members)
     slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
@@ -79,7 +79,7 @@ describe('a group', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('once one refuses synced, waits for no other any more', async () => {
+  test('stops waiting for other members once synced of one rejects', async () => {
     const { slow, members } = three()
     const group = groupInformers(members)
     slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
@@ -95,7 +95,7 @@ describe('a group', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('once one member refuses synced, the signals of all other waits are aborted', async () => {
+  test('aborts the signals of all other waits once synced of one member rejects', async () => {
     const { slow, members } = three()
     const signals: (AbortSignal | undefined)[] = []
     const endless: Lifecycle = {
@@ -120,7 +120,7 @@ describe('a group', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('stops waiting with its signal', async () => {
+  test('stops waiting when the signal of synced aborts', async () => {
     const { slow, members } = three()
     const group = groupInformers(members)
     const synced = group.start().synced({ signal: AbortSignal.abort(new Error('enough')) })
@@ -128,7 +128,7 @@ describe('a group', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('may hold groups, and none', async () => {
+  test('may contain groups, and may be empty', async () => {
     const { slow, members } = three()
     const group = groupInformers([groupInformers(members), groupInformers([])])
     const synced = group.start().synced()
@@ -138,7 +138,7 @@ describe('a group', () => {
     expect(groupInformers([]).health()).toEqual({ isLive: true, isReady: true, reason: 'there are no informers' })
   })
 
-  test('stops its members with what they are given to drain', async () => {
+  test('passes drainMs to the stop of its members', async () => {
     const { slow, members } = three()
     await using group = groupInformers(members)
     group.start()
@@ -158,7 +158,7 @@ describe('a group', () => {
     expect([await outcomeOf(stopped, slow.clock), handled]).toEqual(['resolved', 3])
   })
 
-  test('of which one was stopped starts none of them', async () => {
+  test('with a stopped member starts no member', async () => {
     const { slow, members } = three()
     const group = groupInformers([...members.slice(0, 1), groupInformers(members.slice(1))])
     await members[2]?.stop()
@@ -167,7 +167,7 @@ describe('a group', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('of which an inner one was stopped starts none of them', async () => {
+  test('with a stopped inner group starts no member', async () => {
     const { slow, members } = three()
     const inner = groupInformers([])
     const group = groupInformers([...members, inner])
@@ -198,29 +198,26 @@ describe('a group', () => {
     expect(members.map(({ status }) => status.state)).toEqual(members.map(() => 'stopped'))
   })
 
-  test.each([-1, Number.NaN, '1'])(
-    'that is stopped with drainMs: %j goes on as if nothing was asked',
-    async (drainMs) => {
-      const { slow, members } = three()
-      const group = groupInformers(members)
-      await expect(group.stop({ drainMs: drainMs as number })).rejects.toThrow('stop: option "drainMs" must be')
-      const synced = group.start().synced()
-      await slow.clock.advance(1_000)
-      expect(await outcomeOf(synced, slow.clock)).toBe('resolved')
-      await assertCleanStop(group, slow.clock)
-    },
-  )
+  test.each([-1, Number.NaN, '1'])('that rejects stop with drainMs: %j continues as before', async (drainMs) => {
+    const { slow, members } = three()
+    const group = groupInformers(members)
+    await expect(group.stop({ drainMs: drainMs as number })).rejects.toThrow('stop: option "drainMs" must be')
+    const synced = group.start().synced()
+    await slow.clock.advance(1_000)
+    expect(await outcomeOf(synced, slow.clock)).toBe('resolved')
+    await assertCleanStop(group, slow.clock)
+  })
 
   test.each<[string, () => Lifecycle, string]>([
-    ['what is no array', () => groupInformers({} as never), 'must be an array of informers or groups'],
-    ['what is no informer', () => groupInformers([{} as never]), 'must be an array of informers or groups'],
+    ['a value that is not an array', () => groupInformers({} as never), 'must be an array of informers or groups'],
+    ['a value that is not an informer', () => groupInformers([{} as never]), 'must be an array of informers or groups'],
     [
       'maxRelists: 0',
       () => groupInformers([], { maxRelists: 0 }),
       'option "maxRelists" must be a whole number of at least 1',
     ],
     ['an unknown option', () => groupInformers([], { max: 1 } as never), 'unknown option "max"'],
-  ])('of %s is a TypeError', (_what, call, message) => {
+  ])('with %s is a TypeError', (_what, call, message) => {
     expect(call).toThrow(message)
   })
 })
@@ -244,15 +241,15 @@ describe('maxRelists', () => {
     return slow
   }
 
-  test.each([1, 2])('%d: so many read their sources again at a time', async (max) => {
+  test.each([1, 2])('at most %d members relist at a time', async (max) => {
     expect((await relisting(max)).most).toBe(max)
   })
 
-  test('without it all do', async () => {
+  test('without maxRelists all members relist at a time', async () => {
     expect((await relisting(undefined)).most).toBe(3)
   })
 
-  test('one that waits for its turn stops at once', async () => {
+  test('a member that waits for a slot stops at once', async () => {
     const { slow, members } = three()
     const group = groupInformers(members, { maxRelists: 1 })
     group.start()
@@ -266,7 +263,7 @@ describe('maxRelists', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('one that is stopped in the moment in which its turn comes reads nothing', async () => {
+  test('a member that is stopped as it gets its slot lists nothing', async () => {
     const { slow, members } = three()
     const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })
     group.start()
@@ -283,7 +280,7 @@ describe('maxRelists', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('one that waits for its turn and is asked for again is read once, by the list that was to come', async () => {
+  test('a relist that is requested while the member waits for a slot joins the waiting relist', async () => {
     const { slow, members } = three()
     const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })
     group.start()

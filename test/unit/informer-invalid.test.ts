@@ -25,7 +25,7 @@ describe('an object that does not decode', () => {
   })
 
   // I8
-  test('is not in invalid before the whole first list is in', async () => {
+  test('is not in invalid before the whole first list is stored', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -37,7 +37,7 @@ describe('an object that does not decode', () => {
     expect([...informer.invalid.keys()]).toEqual(['a'])
   })
 
-  test('keep-previous, the default: its last good state stays, and nobody is told', async () => {
+  test('keep-previous, the default: its last good state stays, and no subscriber is notified', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     const fold = new Fold<number>()
     informer.subscribe(fold.handlers)
@@ -72,7 +72,7 @@ describe('an object that does not decode', () => {
     expect([informer.get('a'), informer.invalid.size, fold.objects.get('a')]).toEqual([2, 0, 2])
   })
 
-  test('a delete clears it too', async () => {
+  test('a delete removes it from invalid too', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     informer.start()
     await clock.advance(0)
@@ -82,7 +82,7 @@ describe('an object that does not decode', () => {
     expect([informer.has('a'), informer.invalid.size]).toEqual([false, 0])
   })
 
-  test('in the first list it is absent, and named', async () => {
+  test('in the first list it is not stored, and is named in invalid', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([
       ['a', 1],
       ['b', 2],
@@ -109,7 +109,7 @@ describe('an object that does not decode', () => {
     expect([informer.get('a'), informer.has('b'), [...informer.invalid.keys()]]).toEqual([1, false, ['a']])
   })
 
-  test('a relist in which it is good clears it', async () => {
+  test('a relist in which it is valid removes it from invalid', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     informer.start()
     await clock.advance(0)
@@ -122,7 +122,7 @@ describe('an object that does not decode', () => {
     expect([informer.get('a'), informer.invalid.size]).toEqual([5, 0])
   })
 
-  test('a relist in which it is gone clears it', async () => {
+  test('a relist without it removes it from invalid', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     informer.start()
     await clock.advance(0)
@@ -135,7 +135,7 @@ describe('an object that does not decode', () => {
     expect([informer.has('a'), informer.invalid.size]).toEqual([false, 0])
   })
 
-  test('the same reason is reported once, another one again', async () => {
+  test('the same reason is reported once, another reason again', async () => {
     const { clock, source, informer, errors } = mirrorOf<number, object>([['a', 1]])
     informer.start()
     await clock.advance(0)
@@ -147,7 +147,7 @@ describe('an object that does not decode', () => {
     ])
   })
 
-  test('without a key it is reported, suppresses the deletions of its list, and has the source read again', async () => {
+  test('without a key it is reported, suppresses the deletions of its list, and causes a relist', async () => {
     const keyless = { type: 'invalid', error: new Error('garbage') } as const
     const source = scripted<number>({
       heartbeatMs: 3_600_000,

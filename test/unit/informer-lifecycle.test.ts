@@ -27,7 +27,7 @@ function closingLate(what: 'list' | 'watch', closed: Promise<void>): ListerWatch
 }
 
 describe('start', () => {
-  test('nothing is opened before it', async () => {
+  test('no list or watch is opened before start', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     await clock.advance(60_000)
@@ -39,7 +39,7 @@ describe('start', () => {
     expect(informer.start()).toBe(informer)
   })
 
-  test('a second one does nothing', async () => {
+  test('a second start does nothing', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     informer.start().start()
@@ -47,13 +47,13 @@ describe('start', () => {
     expect(source.lists).toHaveLength(1)
   })
 
-  test('after stop it throws STOPPED', async () => {
+  test('start after stop throws STOPPED', async () => {
     const { informer } = mirrorOf([])
     await informer.stop()
     expect(() => informer.start()).toThrow(expect.objectContaining({ code: 'STOPPED' }))
   })
 
-  test('with a signal, the abort stops it', async () => {
+  test('an abort of its signal stops the informer', async () => {
     const { clock, informer } = mirrorOf([['a', 1]])
     const control = new AbortController()
     informer.start({ signal: control.signal })
@@ -112,7 +112,7 @@ describe('synced', () => {
     expect([informer.size, informer.list(), informer.status.isSynced]).toEqual([0, [], true])
   })
 
-  test('resolves at once afterwards', async () => {
+  test('synced resolves at once after the first list', async () => {
     const { clock, informer } = mirrorOf([])
     informer.start()
     await clock.advance(0)
@@ -127,7 +127,7 @@ describe('synced', () => {
     expect(await outcomeOf(synced, clock)).toBe('resolved')
   })
 
-  test('rejects when the state becomes failed before that, with what failed', async () => {
+  test('synced rejects with the error if the state becomes failed before the first list', async () => {
     const { clock, source, informer } = mirrorOf([])
     source.fail(REFUSED)
     const synced = informer.start().synced()
@@ -166,7 +166,7 @@ describe('synced', () => {
     expect(source.lists).toHaveLength(2)
   })
 
-  test('rejects with the very OptionError that the source threw, before and after the failure', async () => {
+  test('synced rejects with the very OptionError that the source threw, before and after the failure', async () => {
     const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
     const source = scripted<number>({ onList: (list) => list.fail(mistake) })
     const { informer } = informerOf(source)
@@ -174,7 +174,7 @@ describe('synced', () => {
     await expect(informer.synced()).rejects.toBe(mistake)
   })
 
-  test('goes on waiting after a plain TypeError of the source, which counts as UNAVAILABLE', async () => {
+  test('synced continues to wait after a plain TypeError of the source, which counts as UNAVAILABLE', async () => {
     const source = scripted<number>({ onList: (list) => list.fail(new TypeError('fetch failed')) })
     const { clock, informer } = informerOf(source)
     expect(await outcomeOf(informer.start().synced(), clock)).toBe('pending')
@@ -190,7 +190,7 @@ describe('synced', () => {
     expect(await outcomeOf(synced, clock)).toBe('resolved')
   })
 
-  test('rejects so also where a listener asks for another list when it is told of the error', async () => {
+  test('synced rejects with the error of the source also if an error listener requests a relist', async () => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
     source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
     informer.on('error', () => void informer.relist().catch(() => {}))
@@ -215,7 +215,7 @@ describe('synced', () => {
     await late
   })
 
-  test('a time-out says how things are: not started, or why there is no list', async () => {
+  test('the error of a timeout names the state: not started, or why the list failed', async () => {
     const source = scripted<number>({ onList: (list) => list.fail(new Error('connect ECONNREFUSED 127.0.0.1:5')) })
     const { clock, informer } = informerOf(source)
     const early = expect(informer.synced({ timeoutMs: 100 })).rejects.toMatchObject({
@@ -252,7 +252,7 @@ describe('synced', () => {
     await expect(informer.synced()).rejects.toMatchObject({ code: 'STOPPED' })
   })
 
-  test('an option that makes no sense is a TypeError', () => {
+  test('an invalid option is a TypeError', () => {
     const { informer } = mirrorOf([])
     expect(() => informer.synced({ timeoutMs: -1 })).toThrow(
       new TypeError('synced: option "timeoutMs" must be a finite number above 0, got -1'),
@@ -262,7 +262,7 @@ describe('synced', () => {
 
 // I15
 describe('stop', () => {
-  test('leaves no timer, however busy it was', async () => {
+  test('leaves no timer, however many operations were in progress', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     informer.subscribe({ add: () => new Promise(() => {}) })
     informer.subscribe({ add: () => {} }, { delivery: 'latest', concurrency: 3 })
@@ -306,7 +306,7 @@ describe('stop', () => {
     await closed
   })
 
-  test('no callback begins any more', async () => {
+  test('no callback is called after stop', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([])
     const told: string[] = []
     informer.on('status', ({ state }) => told.push(state))
@@ -339,7 +339,7 @@ describe('stop', () => {
   )
 
   describe.each(['list', 'watch'] as const)('while the source closes its %s', (what) => {
-    test('waits until that is done', async () => {
+    test('waits until the source has closed it', async () => {
       const { promise: closed, resolve } = deferred()
       const { clock, informer } = informerOf(closingLate(what, closed))
       informer.start()
@@ -434,20 +434,20 @@ describe('stop', () => {
     expect([informer.get('a'), informer.by.odd(true), informer.size]).toEqual([1, [1], 1])
   })
 
-  test('twice is once', async () => {
+  test('a second stop has no effect', async () => {
     const { informer } = mirrorOf([])
     informer.start()
     expect(informer.stop()).toBe(informer.stop())
     await informer.stop()
   })
 
-  test('before start it is final too', async () => {
+  test('stop before start is final too', async () => {
     const { clock, informer } = mirrorOf([])
     await informer.stop()
     expect([informer.status.state, clock.sleeping]).toEqual(['stopped', 0])
   })
 
-  test('is what disposing of it does', async () => {
+  test('disposal of the informer stops it', async () => {
     const { clock, informer } = mirrorOf([])
     informer.start()
     await clock.advance(0)
@@ -476,7 +476,7 @@ describe('stop', () => {
     expect([told, clock.sleeping]).toEqual([['a'], 0])
   })
 
-  test('inside an async handler that waits for it, it takes the second that a handler is given', async () => {
+  test('stop inside an async handler that waits for it settles after the 1 s limit of handlers', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     let isOver = false
     informer.subscribe({
@@ -492,7 +492,7 @@ describe('stop', () => {
     expect([isOver, clock.sleeping]).toEqual([true, 0])
   })
 
-  test('inside a status listener it works', async () => {
+  test('stop inside a status listener works', async () => {
     const { clock, informer } = mirrorOf([])
     const states: string[] = []
     informer.on('status', ({ state }) => {
@@ -504,7 +504,7 @@ describe('stop', () => {
     expect(states).toEqual(['listing', 'connecting', 'stopped'])
   })
 
-  test('inside the first listener that hears of the start it works', async () => {
+  test('stop inside the first listener of the start works', async () => {
     const { clock, informer } = mirrorOf([])
     const stops: Promise<void>[] = []
     informer.on('status', () => stops.push(informer.stop()))
@@ -526,7 +526,7 @@ describe('stop', () => {
     expect(states).toEqual(['listing', 'connecting', 'live', 'stopped'])
   })
 
-  test('inside a condition of until it works', async () => {
+  test('stop inside a condition of until works', async () => {
     const { clock, informer } = mirrorOf([])
     const waited = informer.until('a', () => {
       void informer.stop()
@@ -541,7 +541,7 @@ describe('stop', () => {
 })
 
 describe('status', () => {
-  test('of a healthy life', async () => {
+  test('the states of a healthy informer are emitted in order', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     const begun = clock.now()
     const seen: Status[] = []
@@ -566,7 +566,7 @@ describe('status', () => {
     expect(informer.status).toMatchObject({ attempt: 0, relists: 0, reconnects: 1, reason: 'following the watch' })
   })
 
-  test('comes with the one before', async () => {
+  test('a status listener receives the previous status too', async () => {
     const { clock, informer } = mirrorOf([])
     const pairs: string[] = []
     informer.on('status', (status, previous) => pairs.push(`${previous.state} → ${status.state}`))
@@ -575,7 +575,7 @@ describe('status', () => {
     expect(pairs).toEqual(['idle → listing', 'listing → connecting', 'connecting → live'])
   })
 
-  test('staleMs is how long the source has been silent; before it spoke, how long it has been asked', async () => {
+  test('staleMs is the time since the last response, or since start before the first response', async () => {
     const { clock, informer } = informerOf(scripted<number>({ onWatch: (watch) => watch.batch([], '5') }))
     expect(informer.status.staleMs).toBe(0)
     informer.start()
@@ -622,12 +622,12 @@ describe('health', () => {
     expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
   })
 
-  test('isReady: the first list is in', async () => {
+  test('isReady: the first list is in the store', async () => {
     const { informer } = await started()
     expect(informer.health()).toEqual({ isLive: true, isReady: true, reason: 'live: following the watch' })
   })
 
-  test('with staleAfterMs, and the source was heard within that time', async () => {
+  test('isReady with staleAfterMs: the source has responded within that time', async () => {
     const { clock, informer, ...of } = await started()
     of.break()
     await clock.advance(20_000)
@@ -640,7 +640,7 @@ describe('health', () => {
     })
   })
 
-  test('a source that refuses for good: live, and ready as long as what was read is good enough', async () => {
+  test('an informer of a source that always rejects is live, and is ready while its data is not too old', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([])
     source.fail(REFUSED)
     informer.start()
@@ -649,7 +649,7 @@ describe('health', () => {
     expect(informer.health().reason).toMatch(/^failed: /)
   })
 
-  test('an option that makes no sense is a TypeError', async () => {
+  test('an invalid option is a TypeError', async () => {
     const { informer } = await started()
     expect(() => informer.health({ staleAfterMs: 0 })).toThrow(
       new TypeError('health: option "staleAfterMs" must be a finite number above 0, got 0'),
@@ -657,7 +657,7 @@ describe('health', () => {
   })
 })
 
-describe('createInformer refuses options that make no sense, at the call', () => {
+describe('createInformer rejects invalid options at the call', () => {
   const source = memorySource<number>()
   test.each([
     [undefined, 'createInformer: option "source" is missing'],
@@ -681,7 +681,7 @@ describe('createInformer refuses options that make no sense, at the call', () =>
     expect(() => Reflect.apply(createInformer, undefined, [options])).toThrow(new TypeError(message))
   })
 
-  test('one that it does not know is named, with those that there are', () => {
+  test('the error of an unknown option names it and the allowed options', () => {
     expect(() => Reflect.apply(createInformer, undefined, [{ source, indices: () => ({}) }])).toThrow(
       /^createInformer: unknown option "indices"; allowed are source, .*indexes/,
     )

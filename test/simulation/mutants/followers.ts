@@ -106,7 +106,10 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     breaks: 'after stop() no callback begins (I15)',
     file: 'subscriptions/serial-delivery.ts',
     edits: [['        if (this.#feed.closed !== undefined) return this.#rest()\n', '']],
-    onlyBy: { test: 'unit/informer-lifecycle.test.ts', named: 'it works, and nothing more is told' },
+    onlyBy: {
+      test: 'unit/informer-lifecycle.test.ts',
+      named: 'stop inside a handler works, and nothing more is delivered',
+    },
   },
   {
     name: 'one key too many at a time',
