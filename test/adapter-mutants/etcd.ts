@@ -13,7 +13,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: 'takes the revision of a header for what was told',
+    name: 'takes the revision of a header for that of the last event',
     breaks: 'a version is a safe point to resume from',
     file: at('watch/watch-loop'),
     edits: [
@@ -28,7 +28,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
   },
   {
     name: 'believes old servers',
-    breaks: 'a bookmark comes only where all before it was told',
+    breaks: 'a bookmark comes only after all earlier events were delivered',
     file: at('transport/server-version'),
     edits: [['return patch >= 25', 'return patch >= 24']],
     test: 'etcd/options.test.ts',
@@ -36,7 +36,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
   },
   {
     name: 'believes every server',
-    breaks: 'a bookmark comes only where all before it was told',
+    breaks: 'a bookmark comes only after all earlier events were delivered',
     file: at('watch/watch-loop'),
     edits: [['status !== undefined && hasReliableProgress(status.version)', 'true']],
     test: 'etcd/guarantees.test.ts',
@@ -97,7 +97,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: 'asks for no newest entry where those it knew are deleted',
+    name: 'reads no newest entry if those it knew are deleted',
     breaks: 'a restore is noticed',
     file: at('watch/watch-position'),
     edits: [['if (this.#newest.isUnknown) await', 'if (this.#revision < 0) await']],
@@ -115,8 +115,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: 'has no doubts because of an election',
-    breaks: 'what no proof can see is audited',
+    name: 'requests no audit because of an election',
+    breaks: 'a change that no proof can see is audited',
     file: at('history/history-check'),
     edits: [['head.term !== version.term', 'head.term < 0']],
     test: 'etcd/restores.test.ts',
@@ -124,8 +124,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: "has no doubts because of the members' log",
-    breaks: 'what no proof can see is audited',
+    name: 'requests no audit because of the log of the members',
+    breaks: 'a change that no proof can see is audited',
     file: at('history/history-check'),
     edits: [['status.raftIndex >= version.raftIndex', 'status.raftIndex >= 0']],
     test: 'etcd/restores.test.ts',
@@ -142,8 +142,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: 'tells pieces of a message as they come',
-    breaks: 'a revision is told whole',
+    name: 'delivers the fragments of a message as they come',
+    breaks: 'a revision is delivered whole',
     file: at('watch/fragments'),
     edits: [['if (this.#rest.length === 0 && !isFragment) return events', 'if (events !== undefined) return events']],
     test: 'etcd/guarantees.test.ts',
@@ -151,8 +151,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: 'wants no pieces',
-    breaks: 'a catch-up larger than a client takes is told',
+    name: 'requests no fragments',
+    breaks: 'a catch-up larger than a client takes is delivered',
     file: at('transport/etcd3-transport'),
     edits: [['    hasFragments: true,', '    hasFragments: false,']],
     test: 'etcd/guarantees.test.ts',
@@ -168,8 +168,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     named: 'that no longer responds, though its server does',
   },
   {
-    name: 'waits for ever for what a watch keeps back',
-    breaks: 'a watch that is dead is noticed',
+    name: 'waits without a limit for events that a watch keeps back',
+    breaks: 'a dead watch is noticed',
     file: at('watch/watch-loop'),
     edits: [['if (silentMs >= stallMs) throw', 'if (silentMs < 0) throw']],
     test: 'etcd/strange-servers.test.ts',
@@ -194,7 +194,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: 'asks for no leader',
+    name: 'requires no leader',
     breaks: 'a member that is cut off ends its watch',
     file: at('transport/grpc-transport'),
     edits: [['if (requireLeader) metadata', 'if (!requireLeader) metadata']],
@@ -203,15 +203,15 @@ export const etcdMutants: readonly AdapterMutant[] = [
     server: 'etcd 3.6',
   },
   {
-    name: 'tells again what it has told',
-    breaks: 'an event is told once',
+    name: 'delivers again what it has delivered',
+    breaks: 'an event is delivered once',
     file: at('watch/watch-loop'),
     edits: [['kv.modRevision > revision && isInRange', 'isInRange']],
     test: 'etcd/strange-servers.test.ts',
     named: 'twice',
   },
   {
-    name: 'tells what is outside of its range',
+    name: 'delivers events outside of its range',
     breaks: 'only the range is mirrored',
     file: at('watch/watch-loop'),
     edits: [['kv.modRevision > revision && isInRange(kv.key, range)', 'kv.modRevision > revision']],
@@ -219,7 +219,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     named: 'outside of the range',
   },
   {
-    name: 'goes on with another cluster',
+    name: 'continues with another cluster',
     breaks: 'another cluster is another history',
     file: at('watch/watch-loop'),
     edits: [['message.header.clusterId !== this.#position.clusterId', 'message.header.revision < 0']],
@@ -246,7 +246,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
   },
   {
     name: 'ignores progress requests',
-    breaks: 'where it is is proved when somebody waits',
+    breaks: 'the position is proved when a caller waits',
     file: at('watch/watch-loop'),
     edits: [['callbacks.onProgressRequest(() => inbox.addProgressRequest())', 'callbacks.onProgressRequest(() => {})']],
     test: 'conformance/etcd.test.ts',
@@ -279,7 +279,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
   },
   {
     name: 'takes compaction under a watch for a failure',
-    breaks: 'where history is gone all is read again',
+    breaks: 'when the history is gone everything is read again',
     file: at('watch/watch-loop'),
     edits: [['if (compactRevision > 0) return', 'if (compactRevision < 0) return']],
     test: 'etcd/connections.test.ts',
@@ -344,13 +344,13 @@ export const etcdMutants: readonly AdapterMutant[] = [
   },
   // Defects by authors who had read SPEC.md and the adapters, and no test.
   {
-    // The last page that the server sends has exactly a multiple of the pageSize that the core asked for.
+    // The last page that the server sends has exactly a multiple of the pageSize that the core requested.
     name: 'the last page of a list has no version if its size is a multiple of pageSize',
     breaks: 'The last page of a list names the version of the whole list.',
     file: at('etcd-source'),
     edits: [['begin + size), begin + size >= all.length]', 'begin + size), begin + size > all.length]']],
     test: 'conformance/etcd.test.ts',
-    named: 'with endpoints .*is whole at every page size, also where the objects fill the last page',
+    named: 'with endpoints .*is complete at every page size, even if the objects fill the last page',
     server: 'etcd 3.6',
   },
   {
@@ -371,8 +371,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     // One message has more than 1 000 events of several revisions, and the watch ends between its parts and is
     // resumed.
     name: 'the first part of a large message carries the version of its last part',
-    breaks:
-      'The version of a batch is a safe resume point: nothing after it has been told already as done, nothing is lost.',
+    breaks: 'The version of a batch is a safe resume point: nothing after it counts as delivered, nothing is lost.',
     file: at('watch/watch-loop'),
     edits: [
       [
@@ -388,7 +387,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     // afterwards.
     name: 'a progress answer of an old server moves the position',
     breaks:
-      'A resume version never passes an event that was not told; old servers that tell progress too early are not believed.',
+      'A resume version never passes an event that was not delivered; old servers that report progress too early are not trusted.',
     file: at('watch/watch-loop'),
     edits: [
       ['if (this.#isTrusted) this.#position.advanceTo(header.revision)', 'this.#position.advanceTo(header.revision)'],
@@ -412,10 +411,11 @@ export const etcdMutants: readonly AdapterMutant[] = [
     named: 'replaced while the watch stays open',
   },
   {
-    // On a server whose progress is not used somebody waits (a nudge) while the delete of a key that is not the
-    // newest has happened and was not yet told.
+    // On a server whose progress is not used a caller waits (a nudge) while the delete of a key that is not the
+    // newest has happened and was not delivered yet.
     name: 'the comparison with the server ignores the number of keys',
-    breaks: 'A delete that is still on its way is told; the position is proved only where the server has as many keys.',
+    breaks:
+      'A delete that is still on its way is delivered; the position is proved only if the server has as many keys.',
     file: at('watch/watch-loop'),
     edits: [
       [
@@ -427,9 +427,9 @@ export const etcdMutants: readonly AdapterMutant[] = [
     named: 'a pending delete',
   },
   {
-    // The last that a watch told was a transaction of several keys, and the watch is then resumed from there.
+    // The last message of a watch was a transaction of several keys, and the watch is then resumed from there.
     name: 'the proof reads only one key of the transaction that wrote the newest',
-    breaks: 'The same history is resumed without a list: EPOCH_CHANGED only where it is another one.',
+    breaks: 'The same history is resumed without a list: EPOCH_CHANGED comes only for another one.',
     file: at('history/history-check'),
     edits: [['const isOneTransaction = seen.hasMore && ', 'const isOneTransaction = !seen.hasMore && ']],
     test: 'etcd/values.test.ts',
@@ -439,7 +439,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
   {
     // A backup is restored and gets past the revision that was shown, with the same cluster id and no lower term,
     // while a list with `shown` is due.
-    name: 'a list after shown swallows what the proof of the history says',
+    name: 'a list after `shown` ignores the result of the proof of the history',
     breaks:
       'A list due after a restored backup is judged as a resumed watch is: EPOCH_CHANGED, and waits for lost writes reject.',
     file: at('history/history-check'),
@@ -512,7 +512,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
   {
     // One message has more than 1 000 events, and a transaction of several keys lies across the 1 000th.
     name: 'a large message is cut within a revision',
-    breaks: 'A revision is told whole or not at all; a batch is atomic, and its version safe to resume from.',
+    breaks: 'A revision is delivered whole or not at all; a batch is atomic, and its version safe to resume from.',
     file: at('watch/fragments'),
     edits: [
       [
@@ -526,7 +526,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
   {
     // The first request of a list or watch fails at the only or last endpoint, or the signal aborts while it is
     // under way.
-    name: 'the last visit that fails is not closed',
+    name: 'the last session that fails is not closed',
     breaks:
       'Whatever fails or is stopped leaves no connection and no listener; the next attempt begins at the next endpoint.',
     file: at('transport/session'),
@@ -567,7 +567,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     // With endpoints, a backup is restored with the same term, number of keys and newest entry, and a lower raft
     // index; then the watch reconnects.
     name: 'the raft term of a member is taken for its raft index',
-    breaks: 'Where the members have agreed on less than the version says, all is audited within 10 s.',
+    breaks: 'If the members have agreed on less than the version says, all is audited within 10 s.',
     file: at('transport/etcd-messages'),
     edits: [['else if (tag === 40) raftIndex = reader.varint()', 'else if (tag === 48) raftIndex = reader.varint()']],
     test: 'etcd/restores.test.ts',
@@ -577,7 +577,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
   {
     // The prefix is given in bytes, and its last byte is 0xff.
     name: 'the end of a prefix that ends with 0xff keeps too many bytes',
-    breaks: 'A prefix mirrors all keys that begin so, whatever its bytes are.',
+    breaks: 'A prefix mirrors all keys that begin with it, whatever its bytes are.',
     file: at('transport/key-range'),
     edits: [['start.subarray(0, last)', 'start.subarray(0, -1)']],
     test: 'etcd/values.test.ts',

@@ -6,8 +6,8 @@ export const redisMutants: readonly AdapterMutant[] = [
   // Defects by authors who had read SPEC.md and the adapters, and no test.
   {
     // A field of the next part is overwritten between the two requests, while a list of several parts is read.
-    name: 'a list asks for the next part of the hash before the newest entries',
-    breaks: 'A list is exact: no page is older than an entry of the log that was told before it.',
+    name: 'a list requests the next part of the hash before the newest entries',
+    breaks: 'A list is exact: no page is older than an entry of the log that was delivered before it.',
     file: at('collection/collection-source'),
     edits: [
       [
@@ -20,10 +20,9 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
-    // Entries come more often than every blockMs, and somebody adds or deletes a field past the writer.
-    name: 'a watch that always has news is never proved again',
-    breaks:
-      'While something is written all the time, foreign writes and a lost master role are found after five times blockMs.',
+    // Entries come more often than every blockMs, and another client adds or deletes a field without the writer.
+    name: 'a watch with continuous changes is never proved again',
+    breaks: 'During continuous writes, foreign writes and a lost master role are found after five times blockMs.',
     file: at('collection/collection-source'),
     edits: [['        if (clock.now() >= again) break\n', '']],
     test: 'redis/by-hand.test.ts',
@@ -31,10 +30,10 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
-    // Hash and meta of a collection were deleted and its stream was not, and a watch goes on from the version of
+    // Hash and meta of a collection were deleted and its stream was not, and a watch resumes from the version of
     // absence.
     name: 'an absent collection forgets which older entries are left in the stream',
-    breaks: 'What is left of an older history is never told as the beginning of the next one.',
+    breaks: 'What is left of an older history is never delivered as the beginning of the next one.',
     file: at('collection/collection-reader'),
     edits: [
       [
@@ -59,11 +58,11 @@ export const redisMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'redis/mutants.test.ts',
-    named: 'a part of what was written meanwhile was trimmed, the mirror is right again',
+    named: 'the mirror is right again if a part of the entries written meanwhile was trimmed',
     server: 'redis 7.0',
   },
   {
-    // A failover lost the write that somebody waits for, and the new master has another entry of that number.
+    // A failover lost the write that a caller waits for, and the new master has another entry of that number.
     name: 'a mark of a fork with the same number counts as reached',
     breaks: 'Waits for writes that were lost reject with EPOCH_CHANGED; they never resolve.',
     file: at('collection/collection-version'),
@@ -80,7 +79,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     // apply with ifVersion loses its answer after it was written, the second attempt is NOT_WRITTEN, and the third
     // meets its own entry.
     name: 'a call that was refused forgets that an earlier one may have been written',
-    breaks: 'The same apply with ifVersion is recognised: it gives the version of its own entry instead of CONFLICT.',
+    breaks: 'The same apply with ifVersion is recognised: it returns the version of its own entry instead of CONFLICT.',
     file: at('collection/collection-writer'),
     edits: [
       [
@@ -93,9 +92,9 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
-    // A writer with shards is given an ifVersion, and the shard has moved on.
+    // A writer with shards has an ifVersion, and the shard has moved on.
     name: 'a writer with shards drops ifVersion',
-    breaks: 'With ifVersion nothing is written where the collection is at another version: CONFLICT.',
+    breaks: 'With ifVersion nothing is written if the collection is at another version: CONFLICT.',
     file: at('collection/redis-writer'),
     edits: [
       [
@@ -109,7 +108,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
-    // A writer that has written before over its connection is told that the keys are elsewhere, and goes on.
+    // A writer that has written before over its connection receives MOVED, and continues.
     name: 'a writer keeps counting answered commands as waiting',
     breaks: 'A connection that is left after MOVED or READONLY is closed once its last answer has come.',
     file: at('collection/writer-connection'),
@@ -121,7 +120,7 @@ export const redisMutants: readonly AdapterMutant[] = [
   {
     // apply deletes a key that the collection does not have.
     name: 'a delete of a field that is not there lowers the count of fields',
-    breaks: 'A delete of a key nobody knows changes nothing: the collection stays whole and can be listed.',
+    breaks: 'A delete of an unknown key changes nothing: the collection stays whole and can be listed.',
     file: at('collection/writer-script'),
     edits: [
       [
@@ -134,7 +133,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
-    // An entry of a stream has a field with bytes that are no UTF-8.
+    // An entry of a stream has a field with bytes that are not UTF-8.
     name: 'a transaction returns damaged texts',
     breaks:
       'Fields of a stream are UTF-8: an entry with other bytes is invalid, not an object with replaced characters.',
@@ -158,18 +157,18 @@ export const redisMutants: readonly AdapterMutant[] = [
     // The server has a client-output-buffer-limit below 4 MiB, and there is more data than that.
     name: 'a lost answer does not halve the size of later ones',
     breaks:
-      'Where the server closes connections with too large a response, request sizes are halved until the list comes through.',
+      'If the server closes connections with too large a response, request sizes are halved until the list comes through.',
     file: at('connection/adaptive-page-size'),
     edits: [['Math.min(this.#bytes, bytes / 2)', 'Math.min(this.#bytes, bytes)']],
     test: 'redis/version.test.ts',
     named: 'is halved when a connection is lost during it',
   },
   {
-    // The stream is flushed, made anew or forked while the snapshot function runs, and the new one may have the id
+    // The stream is flushed, recreated or forked while the snapshot function runs, and the new one may have the id
     // of the snapshot.
     name: 'the end of the stream is read after the snapshot instead of before it',
     breaks:
-      'What happens to a stream while its snapshot is on the way is noticed: EPOCH_CHANGED, and another snapshot is asked for.',
+      'What happens to a stream while its snapshot is on the way is noticed: EPOCH_CHANGED, and another snapshot is requested.',
     file: at('stream/stream-source'),
     edits: [
       [
@@ -182,7 +181,7 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
-    // Entries that were not read yet are trimmed while a list with whenTrimmed fold goes on.
+    // Entries that were not read yet are trimmed while a list with whenTrimmed fold continues.
     name: 'a list with fold counts the entries that were gone when it began',
     breaks: 'A stream may be trimmed while it is listed with fold: the list is what is left and all that came.',
     file: at('stream/stream-reader'),
@@ -195,7 +194,8 @@ export const redisMutants: readonly AdapterMutant[] = [
     // More than ten entries are added in one millisecond, or ids have different lengths, and one is compared with
     // another.
     name: 'ids of streams are compared as texts',
-    breaks: 'Order and history of a stream are judged by the numbers of its ids; a whole stream is no other history.',
+    breaks:
+      'Order and history of a stream are judged by the numbers of its ids; a whole stream does not count as another history.',
     file: at('stream/stream-version'),
     edits: [['  if (a.length !== b.length) return a.length - b.length\n', '']],
     test: 'redis/version.test.ts',
@@ -205,7 +205,8 @@ export const redisMutants: readonly AdapterMutant[] = [
     // Keys are replaced at once (server restarted empty, or FLUSHALL), then what was there before is back after
     // another such break.
     name: 'a watch of keys keeps its old version after it has replaced everything',
-    breaks: 'After a lost connection everything is read again; a state that differs from what was told last is told.',
+    breaks:
+      'After a lost connection everything is read again; a state that differs from the last emitted one is emitted.',
     file: at('keys/keys-source'),
     edits: [['      version = found\n', '']],
     test: 'redis/keys-consistency.test.ts',
@@ -238,9 +239,9 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
-    // The caller fills the same array anew before the writer has connected and sent the first call.
+    // The caller fills the same array again before the writer has connected and sent the first call.
     name: 'a writer does not copy the bytes that it was given',
-    breaks: 'Bytes that a codec or caller gives to apply are copied at the call: changing them later changes nothing.',
+    breaks: 'Bytes that a codec or caller passes to apply are copied at the call: changing them later changes nothing.',
     file: at('connection/codec'),
     edits: [
       [

@@ -255,7 +255,9 @@ describeKubernetes('watch kubernetes://', (server) => {
       const env = { ...process.env, KUBECONFIG: kubeConfigFile(own.kubernetes) }
       const child = new Child(node, [join('examples', 'namespace-controller.ts')], { cwd: root, env })
       onTestFinished(() => child[Symbol.asyncDispose]())
-      await child.until(() => child.lines.includes('ready') && child.lines.includes('default: nobody'), 'the first run')
+      const unowned = 'nobody'
+      const isDone = (): boolean => child.lines.includes('ready') && child.lines.includes(`default: ${unowned}`)
+      await child.until(isDone, 'the first run')
       await admin.create('/api/v1/namespaces', { metadata: { name: 'shop', labels: { owner: 'ada' } } })
       await child.until(() => child.lines.includes('shop: ada'), 'a new namespace')
       await admin.patch('/api/v1/namespaces/shop', { metadata: { labels: { owner: 'ben' } } })

@@ -42,13 +42,13 @@ export interface Result {
   readonly errors: string
 }
 
-/** What it ends with. */
+/** Waits for the end of the process, and returns its exit code and its output. */
 export async function resultOf(child: Child): Promise<Result> {
   const { code } = await child.ended
   return { code, output: child.output, errors: child.errors }
 }
 
-/** Who refuses does not make the user wait, in milliseconds. */
+/** A command that refuses ends within this time, in milliseconds. */
 const DEADLINE_MS = 20_000
 
 /** The one line with which a command refuses: nothing else is printed, the exit code is 2, and no password is printed. */

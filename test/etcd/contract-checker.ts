@@ -29,7 +29,7 @@ export class ContractChecker<T> implements ListerWatcher<T> {
   /** All of them, by revision and key, since the last list. */
   readonly #told = new Set<string>()
   readonly #source: ListerWatcher<T>
-  /** Where the last list was. */
+  /** The position of the last list. */
   listedAt = 0
   /** The position of the source: all events up to it should have been delivered. */
   reached = 0

@@ -23,9 +23,9 @@ export interface StageOptions {
   /** The source's form. Default `endpoints`. */
   readonly form?: 'endpoints' | 'client'
   readonly source?: Partial<EtcdSourceOptions<Item>>
-  /** Who writes. Default: a client of the stage's own. */
+  /** The client that writes. Default: a client of the stage's own. */
   readonly writer?: Etcd3
-  /** Whether it is audited. Default false: what is wrong shall show. */
+  /** Whether it is audited. Default false, so that no audit repairs a wrong state. */
   readonly isAudited?: boolean
   /** Another source than ours, at this address, for the same prefix. */
   readonly instead?: (hosts: string, prefix: string) => ListerWatcher<Item>

@@ -89,7 +89,7 @@ describe('beside a watch of a history that is over, and still open', () => {
         fake.collection.forget(watch)
         const object = { ...fake.collection.at()[0], metadata: { ...METADATA, resourceVersion: '1006' } }
         const line = `${JSON.stringify({ type: 'ADDED', object })}\n`
-        // Where the one is known the other is here, too.
+        // After the bookmark has been read, the part of the line has arrived as well.
         const bookmark = { ...object, metadata: { resourceVersion: '1004' } }
         await watch?.write(`${JSON.stringify({ type: 'BOOKMARK', object: bookmark })}\n${line.slice(0, 60)}`)
         await waitUntil('the first half', () => before.version === '1004')

@@ -114,7 +114,7 @@ export class Mirror implements AsyncDisposable {
   async until(what: string, isSo: () => boolean): Promise<void> {
     const isNow = async (): Promise<boolean> => {
       if (isSo()) return true
-      // Who rests for no time at all wakes up only when time is touched.
+      // A delay of 0 ms ends only when the clock is advanced.
       await this.clock.advance(this.informer.status.retryInMs ?? 0)
       return isSo()
     }

@@ -138,7 +138,7 @@ test('a follower without hasWaiters starts one probe for each progress request',
     expect((await later)?.version).toBe(collection.version)
   }))
 
-test('who lists after a restore does not join a watch of the history before it', () =>
+test('a client that lists after a restore does not join a watch of the history before it', () =>
   withScene(async ({ fake, clock, follow }) => {
     const { collection } = fake
     const start = collection.version
@@ -162,7 +162,7 @@ test('who lists after a restore does not join a watch of the history before it',
     expect(fake.watches.length).toBe(opened + 1)
   }))
 
-describe('who joins a watch that has been silent', () => {
+describe('a client that joins a watch that has been silent', () => {
   test('receives all events that arrived meanwhile: another connection takes over before', () =>
     withScene(async ({ fake, clock, follow }) => {
       const { collection } = fake

@@ -104,7 +104,7 @@ describePostgres('a server that becomes another', ({ binDir, env, version }) => 
         await stage.ask(async (listener) => {
           await listener.query('LISTEN other')
           await listener.query('BEGIN; SELECT')
-          const fill = (): Promise<unknown> => stage.query(`SELECT pg_notify('elsewhere', repeat('x', 7900))`)
+          const fill = (): Promise<unknown> => stage.query(`SELECT pg_notify('filler', repeat('x', 7900))`)
           await waitUntil('the queue to be full', async () => {
             const error: unknown = await fill().catch((reason: unknown) => reason)
             return Object(error).code === '54000'

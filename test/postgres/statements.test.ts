@@ -235,7 +235,7 @@ describePostgres('statements', (postgres) => {
       await informer.until('1000', (row) => row?.['n'] === n, { timeoutMs: 60_000 })
     }
     await informer.stop()
-    // Who leaves says what it has read.
+    // A connection reports its statistics when it closes.
     const others = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid() AND backend_type = 'client backend'`
     await waitUntil('the mirror to be gone', async () => Number(await db.value(others, [db.name])) <= 1)
     expect(await scans()).toBe(before)

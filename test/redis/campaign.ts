@@ -211,7 +211,7 @@ class Campaign {
     this.#pair.master.signal('SIGCONT')
   }
 
-  /** Where the mirrors are away, more may be written again than was lost before they are back. */
+  /** While the mirrors are away, more entries may be written again than were lost. */
   async #loseTail(random: SeededRandom): Promise<void> {
     await this.#pair.cutTail(() => moment(random))
     await moment(random)

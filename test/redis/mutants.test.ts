@@ -26,9 +26,9 @@ afterEach(() => {
   left.out = 'none'
 })
 
-/** How long a mirror that will never be right is given. */
+/** The time limit of a mirror that is never right again, in milliseconds. */
 const PATIENCE_MS = 3_000
-/** It is not what the server has. */
+/** The mirror differs from the server. */
 const WRONG = /\d+ keys differ/
 /** The history counts as another one, because the chain is broken if entries are missing. */
 const MISTAKEN = /to deeply equal \[ 'VERSION_EXPIRED' \]/
@@ -42,7 +42,7 @@ interface Story {
 
 const stories: Readonly<Record<Exclude<typeof left.out, 'none'>, Story>> = {
   trimmed: {
-    what: 'all that was written meanwhile was trimmed',
+    what: 'all entries written meanwhile were trimmed',
     code: 'VERSION_EXPIRED',
     async happen(stage) {
       await stage.put(['k1', undefined])
@@ -50,7 +50,7 @@ const stories: Readonly<Record<Exclude<typeof left.out, 'none'>, Story>> = {
     },
   },
   sequence: {
-    what: 'a part of what was written meanwhile was trimmed',
+    what: 'a part of the entries written meanwhile was trimmed',
     code: 'VERSION_EXPIRED',
     async happen(stage) {
       await stage.put(['k1', undefined])
@@ -97,9 +97,9 @@ async function play(server: FoundServer, { code, happen }: Story): Promise<void>
 describeServer('redis 7.0', 'each check of a history is needed', (server) => {
   for (const check of ['trimmed', 'sequence', 'chain', 'head'] as const) {
     const story = stories[check]
-    test(`where ${story.what}, the mirror is right again`, () => play(server, story))
+    test(`the mirror is right again if ${story.what}`, () => play(server, story))
 
-    test(`where ${story.what}, without the check of the ${check} it is not`, async () => {
+    test(`without the check of the ${check} the mirror is not right again if ${story.what}`, async () => {
       left.out = check
       await expect(play(server, story)).rejects.toThrow(check === 'sequence' ? MISTAKEN : WRONG)
     })

@@ -91,7 +91,8 @@ export class WaiterChecker {
         const code = error instanceof SourceError ? error.code : String(error)
         note('a wait fails', what, code)
         checkSecrets(this.#scenario, error, what)
-        if (signal?.aborted && error === signal.reason) this.#scenario.mark('a wait ended because its caller gave up')
+        if (signal?.aborted && error === signal.reason)
+          this.#scenario.mark('a wait ended because its caller aborted it')
         else this.#failed(awaited, code, since)
       },
     )

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutate.js'
 
-/** What becomes of objects when access to their source is lost. */
+/** The objects of a source when access to it is lost. */
 export const mutantsOfAccess: readonly Mutant[] = [
   {
     name: 'the objects stay though access was lost',
@@ -9,7 +9,7 @@ export const mutantsOfAccess: readonly Mutant[] = [
     edits: [['      this.part.clear()\n', '']],
   },
   {
-    name: 'the watch goes on after access was lost',
+    name: 'the watch continues after access was lost',
     breaks: 'after access was lost and the objects were deleted a list comes next',
     file: 'informer/source-runner.ts',
     edits: [['    this.reflector.relist(error.message)\n', '']],
@@ -28,7 +28,7 @@ export const mutantsOfAccess: readonly Mutant[] = [
   },
   {
     name: 'over a set the objects of another source go when access is lost',
-    breaks: 'what one source refuses touches nothing of the others',
+    breaks: 'a source that refuses access changes nothing of the others',
     file: 'store/partition.ts',
     kind: 'set',
     edits: [

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutate.js'
 
-/** What finds out that a store is wrong, and that it is not. */
+/** Audits: they find every wrong state of a store, and report no others. */
 export const mutantsOfAudit: readonly Mutant[] = [
   {
     name: 'an audit compares what was written meanwhile',
@@ -55,20 +55,20 @@ export const mutantsOfAudit: readonly Mutant[] = [
     ],
   },
   {
-    name: 'an audit forgets what the source doubts',
-    breaks: 'where the source doubts an audit comes soon (I16)',
+    name: 'an audit forgets the audit request of the source',
+    breaks: 'after an audit request an audit comes soon (I16)',
     file: 'informer/audit.ts',
     edits: [['  request(): void {\n    this.#isRequested = true\n', '  request(): void {\n']],
   },
   {
-    name: 'doubts do not wake an audit',
-    breaks: 'where the source doubts an audit comes soon (I16)',
+    name: 'audit requests do not wake an audit',
+    breaks: 'after an audit request an audit comes soon (I16)',
     file: 'informer/audit.ts',
     edits: [['    this.#isRequested = true\n    this.#wake?.()\n', '    this.#isRequested = true\n']],
   },
   {
-    name: 'an audit that could not be done forgets the doubts',
-    breaks: 'where the source doubts audits come soon until one could be done (I16)',
+    name: 'an audit that could not be done forgets the audit requests',
+    breaks: 'after an audit request audits come soon until one could be done (I16)',
     file: 'informer/audit.ts',
     edits: [['      this.#isRequested ||= wasRequested\n', '']],
   },

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutate.js'
 
-/** What a controller runs, and when. */
+/** The runs of a controller, and their times. */
 export const mutantsOfControllers: readonly Mutant[] = [
   {
     name: 'a controller runs a key twice at once',
@@ -27,8 +27,8 @@ export const mutantsOfControllers: readonly Mutant[] = [
     edits: [['drawDelay(item.retry, this.#random)', 'RETRY_MS[1]']],
   },
   {
-    name: 'a controller runs what failed at once when news come',
-    breaks: 'news may be the cure, and yet not at once',
+    name: 'a controller runs a failed key at once when it changes',
+    breaks: 'a change may end the failure, but the next run does not come at once',
     file: 'subscriptions/controller.ts',
     edits: [['this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])', 'this.#queue.add(change.key)']],
   },
@@ -39,14 +39,14 @@ export const mutantsOfControllers: readonly Mutant[] = [
     edits: [['const attempt = item.attempt++', 'const attempt = item.attempt']],
   },
   {
-    name: 'a run is not told to end',
-    breaks: 'after stop() every run has been told to end (I15)',
+    name: 'the signal of a run does not abort',
+    breaks: 'after stop() the signal of every run has aborted (I15)',
     file: 'subscriptions/controller.ts',
     edits: [['const { signal } = timed ?? this.#stop', 'const { signal } = timed ?? new AbortController()']],
   },
   {
     name: 'requeueAfter is ignored',
-    breaks: 'a key is run again when its run asked for that',
+    breaks: 'a key is run again when its run requested that',
     file: 'subscriptions/controller.ts',
     edits: [['if (requeueMs !== undefined && !this', 'if (requeueMs === 0 && !this']],
   },
@@ -58,7 +58,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
   },
   {
     name: 'requeueAfter counts for a run that failed',
-    breaks: 'a key is run again where its run succeeded, and else by its own delays',
+    breaks: 'requeueAfter counts only if the run succeeded, otherwise the backoff does',
     file: 'subscriptions/controller.ts',
     edits: [
       [
@@ -69,31 +69,31 @@ export const mutantsOfControllers: readonly Mutant[] = [
   },
   {
     name: 'requeueAfter comes twice as late',
-    breaks: 'a key is run again when its run asked for that',
+    breaks: 'a key is run again when its run requested that',
     file: 'subscriptions/controller.ts',
     edits: [['clock.now() + requeueMs)', 'clock.now() + 2 * requeueMs)']],
   },
   {
     name: 'requeueAfter comes at half its time',
-    breaks: 'a key is run again when its run asked for that, and not before',
+    breaks: 'a key is run again when its run requested that, and not before',
     file: 'subscriptions/controller.ts',
     edits: [['clock.now() + requeueMs)', 'clock.now() + requeueMs / 2)']],
   },
   {
     name: 'a delayed enqueue is lost',
-    breaks: 'a key is run when it was asked to',
+    breaks: 'a key is run when that was requested',
     file: 'subscriptions/controller.ts',
     edits: [['else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)', '']],
   },
   {
     name: 'a delayed enqueue is lost when the key is run before',
-    breaks: 'a key is run when it was asked to, whatever happened meanwhile',
+    breaks: 'a key is run when that was requested, despite earlier runs',
     file: 'subscriptions/controller.ts',
     edits: [['else this.#queue.addAt(', 'else this.#queue.addBy(']],
   },
   {
     name: 'a delayed enqueue is not delayed',
-    breaks: 'a key is run when it was asked to, and not before',
+    breaks: 'a key is run when that was requested, and not before',
     file: 'subscriptions/controller.ts',
     edits: [['else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)', 'else this.#queue.add(key)']],
   },
@@ -105,7 +105,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
   },
   {
     name: 'a time that is out of date takes a later one with it',
-    breaks: 'a key is run when it was asked to, whatever happened meanwhile',
+    breaks: 'a key is run when that was requested, despite other delays',
     file: 'queue/delay-queue.ts',
     edits: [
       [
@@ -116,7 +116,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
   },
   {
     name: 'an enqueue during a run that fails is put off',
-    breaks: 'news may be the cure: then not so late',
+    breaks: 'an enqueue may end the failure: the next run does not wait for the whole backoff',
     file: 'subscriptions/controller.ts',
     edits: [
       [
@@ -126,14 +126,14 @@ export const mutantsOfControllers: readonly Mutant[] = [
     ],
   },
   {
-    name: 'deleted is not given',
-    breaks: 'the last state of what is gone is told',
+    name: 'deleted is not passed',
+    breaks: 'a run for a deleted key receives its last state',
     file: 'subscriptions/controller.ts',
     edits: [['const deleted = gone?.object', 'const deleted = undefined as T | undefined']],
   },
   {
-    name: 'deleted is given once',
-    breaks: 'the last state of what is gone is told until a run for that has succeeded',
+    name: 'deleted is passed once',
+    breaks: 'a run for a deleted key receives its last state until one has succeeded',
     file: 'subscriptions/controller.ts',
     edits: [
       [
@@ -143,14 +143,14 @@ export const mutantsOfControllers: readonly Mutant[] = [
     ],
   },
   {
-    name: 'deleted is given for ever',
-    breaks: 'the last state of what is gone is told until a run for that has succeeded',
+    name: 'deleted is passed without end',
+    breaks: 'a run for a deleted key receives its last state until one has succeeded',
     file: 'subscriptions/controller.ts',
     edits: [['    if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)\n', '']],
   },
   {
     name: 'deleted is the first state that was deleted',
-    breaks: 'the last state of what is gone is told',
+    breaks: 'a run for a deleted key receives its last state',
     file: 'subscriptions/controller.ts',
     edits: [
       [
@@ -162,13 +162,13 @@ export const mutantsOfControllers: readonly Mutant[] = [
   },
   {
     name: 'a draining controller is not sealed',
-    breaks: 'nothing is run for what is asked for after the end, and no time is waited for (I5)',
+    breaks: 'a draining controller runs nothing that is requested later, and waits for no delay (I5)',
     file: 'subscriptions/controller.ts',
     edits: [['    this.#queue.drain()\n', '']],
   },
   {
     name: 'a draining controller runs what comes later',
-    breaks: 'close({ drain }) ends however much comes later (I5)',
+    breaks: 'close({ drain }) ends although more changes come (I5)',
     file: 'subscriptions/controller.ts',
     edits: [
       ['    this.#queue.drain()\n    this.feed.stopAccepting(this.#skipped)\n', '    this.#queue.drain()\n'],
@@ -177,7 +177,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
   },
   {
     name: 'a draining controller drops what waits',
-    breaks: 'close({ drain }) handles what waits at that moment (I5)',
+    breaks: 'close({ drain }) handles what waits at the call (I5)',
     file: 'subscriptions/feed-consumer.ts',
     edits: [
       [
@@ -188,7 +188,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
   },
   {
     name: 'a draining controller waits for its runs, whatever closes it',
-    breaks: 'what closes it meanwhile ends its draining as well (I15)',
+    breaks: 'any other close ends the draining as well (I15)',
     file: 'subscriptions/feed-consumer.ts',
     edits: [
       [
@@ -198,8 +198,8 @@ export const mutantsOfControllers: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a draining controller is not told what was deleted',
-    breaks: 'runs have the state of now, though the controller is being drained',
+    name: 'a draining controller does not notice deletions',
+    breaks: 'runs receive the current state, also while the controller drains',
     maxSchedules: 4_000,
     file: 'subscriptions/controller.ts',
     edits: [

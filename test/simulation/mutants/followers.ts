@@ -1,10 +1,10 @@
 import type { Mutant } from './mutate.js'
 
-/** Who is told, what, and when. */
+/** Notifications of followers, and their times. */
 export const mutantsOfFollowers: readonly Mutant[] = [
   {
     name: 'a handler that is busy holds up the others',
-    breaks: 'a stuck handler slows nobody (I12)',
+    breaks: 'a stuck handler slows no other follower (I12)',
     file: 'subscriptions/serial-delivery.ts',
     edits: [
       [
@@ -49,7 +49,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   },
   {
     name: 'a batch is split on its way to a subscription',
-    breaks: 'a batch is told whole (I8)',
+    breaks: 'a batch is delivered whole (I8)',
     file: 'subscriptions/feed.ts',
     edits: [
       [
@@ -77,8 +77,8 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     edits: [['    this.#pin.close()\n', '']],
   },
   {
-    name: 'what leaves a scope is not told',
-    breaks: 'what leaves the scope is a delete (I5)',
+    name: 'the delete of an object that leaves a scope is not emitted',
+    breaks: 'an object that leaves the scope is a delete (I5)',
     file: 'subscriptions/scope-filter.ts',
     edits: [
       [
@@ -143,19 +143,19 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   },
   {
     name: 'a resync is added while something waits',
-    breaks: 'a resync has what was told last as its previous (I4), and never piles up (I12)',
+    breaks: 'a resync has the object that was emitted last as its previous (I4), and never piles up (I12)',
     file: 'subscriptions/resync.ts',
     edits: [['      while (feed.hasMore) await clock.sleep(periodMs / parts, signal)\n', '']],
   },
   {
     name: 'a resync waits behind the handler of its key',
-    breaks: 'nothing is told again to a key that waits for its handler (I4)',
+    breaks: 'a key that waits for its handler is not emitted again (I4)',
     file: 'subscriptions/concurrent-delivery.ts',
     edits: [["first !== undefined && unhandled.change.origin === 'resync'", 'false']],
   },
   {
-    name: 'a resync is told as a change',
-    breaks: 'a resync tells what was told before (I4)',
+    name: 'a resync is emitted as a change',
+    breaks: 'a resync emits objects that were emitted before (I4)',
     file: 'subscriptions/resync.ts',
     edits: [
       [
@@ -165,14 +165,14 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a resync goes on after the end',
+    name: 'a resync continues after the end',
     breaks: 'after stop() there is no timer (I15)',
     file: 'subscriptions/feed.ts',
     edits: [['    this.#ended.abort(ABORTED)\n    this.#stopped.abort(ABORTED)\n', '    this.#ended.abort(ABORTED)\n']],
   },
   {
     name: 'a resync leaves out its last part',
-    breaks: 'a resync tells everything in scope',
+    breaks: 'a resync emits everything in scope',
     file: 'subscriptions/resync.ts',
     edits: [
       ['for (let part = 0; part < parts; part++) {', 'for (let part = 0; part < Math.max(1, parts - 1); part++) {'],
@@ -180,7 +180,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   },
   {
     name: 'a resync takes ten periods',
-    breaks: 'a resync tells everything in scope once a period',
+    breaks: 'a resync emits everything in scope once a period',
     file: 'subscriptions/resync.ts',
     edits: [
       ["  await feed.synced('resync', { signal })\n", "  await feed.synced('resync', { signal })\n  periodMs *= 10\n"],
@@ -188,18 +188,18 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   },
   {
     name: 'a stop drops what waits',
-    breaks: 'what waits is handled before a stop, where there is time for it (I5)',
+    breaks: 'waiting changes are handled before a stop, within drainMs (I5)',
     file: 'informer/informer.ts',
     edits: [['    if (drainMs !== undefined && this.#synced.isOpen) await this.#drain(drainMs)\n', '']],
   },
   {
-    name: 'a stop waits for ever for what waits',
+    name: 'a stop waits without a limit for waiting changes',
     breaks: 'stop({ drainMs }) settles in time (I15)',
     file: 'informer/informer.ts',
     edits: [['    await settleWithin(ms, Promise.all(draining), this.#clock)\n', '    await Promise.all(draining)\n']],
   },
   {
-    name: 'the source goes on while a stop drains',
+    name: 'the source continues while a stop drains',
     breaks: 'nothing is taken from the source after stop() (I15)',
     file: 'informer/informer.ts',
     edits: [
@@ -215,7 +215,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
   },
   {
     name: 'a wait across epochs never ends',
-    breaks: 'a wait for another epoch rejects once the source says in which it is',
+    breaks: 'a wait for another epoch rejects once the head of the source shows its epoch',
     file: 'subscriptions/version-waiters.ts',
     edits: [['this.#onOtherEpoch(settle, mark, error)', 'void mark']],
   },

@@ -7,40 +7,40 @@ import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
 import { firstFailure, runTests } from './tests.js'
 
-/** What judges a mutant: the unit tests, the property tests, schedules. */
+/** The judges of a mutant: the unit tests, the property tests and the schedules of the simulator. */
 export const layers = ['unit', 'property', 'simulator'] as const
 export type Layer = (typeof layers)[number]
 
-/** A mutant that lives longer than this survives, unless it or the caller asks for another limit. */
+/** A mutant that lives longer than this survives, unless it or the caller sets another limit. */
 const MAX_SCHEDULES = 1_000
-/** How long a mutant may take for that; one that takes longer is no kill. */
+/** How long a mutant may take for that. One that takes longer does not count as killed. */
 const HANG_MS = 180_000
-/** A test that times out is a kill: longer than a busy machine needs. */
+/** A test that times out counts as a kill, so this is longer than a busy machine needs. */
 const TEST_TIMEOUT_MS = 120_000
-/** Schedules of several sources take so many times as long. */
+/** Schedules of several sources take this many times as long. */
 const LONGER = 4
 
-/** What one layer found out about a mutant. */
+/** The result of one layer for a mutant. */
 export interface Verdict {
   readonly layer: Layer
   readonly isKilled: boolean
   readonly seconds: number
   /** Schedules until it died, the last one included; undefined in other layers, and if it survives. */
   readonly killedAfter?: number | undefined
-  /** What caught it: an invariant, or the first test that failed. */
+  /** The invariant that was broken, or the first test that failed. */
   readonly by: string | undefined
   readonly message?: string | undefined
 }
 
 export interface Hunted {
   readonly mutant: Mutant
-  /** One for each layer that was asked for. */
+  /** One for each requested layer. */
   readonly verdicts: readonly Verdict[]
-  /** The schedule that killed it, as short as it gets, where that was asked for. */
+  /** The schedule that killed it, as short as it gets, if `shrinks` is set. */
   readonly shrunk: Shrunk | undefined
 }
 
-/** No layer that was asked for kills it, though somebody could tell it from the original. */
+/** Whether no requested layer kills it, although it does not behave as the original. */
 export function survives({ mutant, verdicts }: Hunted): boolean {
   return mutant.equivalent === undefined && !verdicts.some(({ isKilled }) => isKilled)
 }
@@ -52,26 +52,26 @@ export interface HuntOptions {
   readonly layers?: readonly Layer[]
   /** Makes the schedule that kills a mutant as short as it gets. */
   readonly shrinks?: boolean
-  /** In how many schedules a mutant has to die. Default: what the mutant says, or `MAX_SCHEDULES`. */
+  /** In how many schedules a mutant has to die. Default: the limit of the mutant, or `MAX_SCHEDULES`. */
   readonly schedules?: number | undefined
 }
 
-/** Runs every mutant until each layer has killed it, on all cores, and tells of each in the order of the list. */
-export async function hunt(seed: number, tell: (hunted: Hunted) => void, options: HuntOptions = {}): Promise<void> {
+/** Runs every mutant until each layer has killed it, on all cores, and reports each in the order of the list. */
+export async function hunt(seed: number, report: (hunted: Hunted) => void, options: HuntOptions = {}): Promise<void> {
   const { which = mutants } = options
   const results: (Hunted | undefined)[] = []
   let next = 0
-  let told = 0
+  let reported = 0
   const work = async (): Promise<void> => {
     for (let at = next++; at < which.length; at = next++) {
       results[at] = await huntOne(which[at] as Mutant, seed, options)
-      for (let result = results[told]; result !== undefined; result = results[++told]) tell(result)
+      for (let result = results[reported]; result !== undefined; result = results[++reported]) report(result)
     }
   }
   await Promise.all(Array.from({ length: availableParallelism() }, work))
 }
 
-/** What a kept schedule breaks in the mutant for which it was kept. */
+/** Returns the invariant that a kept schedule breaks in the mutant for which it was kept. */
 export async function rerun(mutant: Mutant, { kind, seed, only }: RegressionSeed): Promise<Invariant | undefined> {
   const thread = new SimulationProcess(mutant)
   try {
@@ -96,7 +96,7 @@ async function huntOne(mutant: Mutant, seed: number, options: HuntOptions): Prom
 
 type Found = Partial<Verdict> & Pick<Verdict, 'by'> & { readonly shrunk?: Shrunk | undefined }
 
-/** It may hang, and the machine may be busy: nobody can tell. */
+/** It may hang, or the machine may be busy: there is no way to decide. */
 function unclear(error: unknown): Found {
   if (!(error instanceof Error) || !error.message.includes('it hangs')) throw error
   return { by: 'unclear', message: error.message }

@@ -34,10 +34,10 @@ test('a mutant that changes nothing survives', async () => {
   expect(found.map(survives)).toEqual([true])
 })
 
-test('every mutant dies within its schedules, or nobody can tell it from the original, or it names a test', async () => {
+test('every mutant dies within its schedules, or behaves as the original, or names a test', async () => {
   const survivors: string[] = []
-  const tell = (hunted: Hunted): void => void (survives(hunted) && survivors.push(hunted.mutant.name))
-  await hunt(1, tell, { which: mutants.filter(({ onlyBy }) => onlyBy === undefined), layers: ['simulator'] })
+  const report = (hunted: Hunted): void => void (survives(hunted) && survivors.push(hunted.mutant.name))
+  await hunt(1, report, { which: mutants.filter(({ onlyBy }) => onlyBy === undefined), layers: ['simulator'] })
   expect(survivors).toEqual([])
 })
 
@@ -56,7 +56,7 @@ test('there are schedules that were kept for mutants which few others kill', () 
 
 const needy = mutants.flatMap(({ name, needs }) => (needs === undefined ? [] : [{ name, needs }]))
 
-test.each(needy)('without a $needs nobody can tell "$name" from the original', async ({ name, needs }) => {
+test.each(needy)('without a $needs the mutant "$name" behaves as the original', async ({ name, needs }) => {
   const [mutant, schedule] = [mutants.find((each) => each.name === name), kept.find(({ of }) => of === name)]
   if (mutant === undefined || schedule === undefined) throw new Error(`no schedule was kept for "${name}"`)
   const without = schedule.only.filter((decision) => kindOf(decision) !== needs)

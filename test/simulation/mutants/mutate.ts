@@ -10,24 +10,24 @@ export interface Mutant {
   readonly breaks: string
   /** Under src/. */
   readonly file: string
-  /** Texts that are there exactly once, each with what stands there instead. */
+  /** Texts that the file has exactly once, each with its replacement. */
   readonly edits: readonly (readonly [find: string, replace: string])[]
-  /** Which schedules are to find it. Default: those of one source. */
+  /** The schedules that have to find it. Default: those of one source. */
   readonly kind?: Kind
   /** In how many schedules the simulator has to kill it. Default 1000. */
   readonly maxSchedules?: number
   /** The test that kills it, if the simulator does not: its file under test/, and its title or a part of it. */
   readonly onlyBy?: { readonly test: string; readonly named: string }
-  /** What has to happen: in schedules without it nobody can tell it from the original. */
+  /** A fault that its schedule needs: without this fault it behaves as the original. */
   readonly needs?: ActionKind
-  /** Why nobody can tell it from the original, where nobody can. */
+  /** Why it behaves as the original, if it always does. */
   readonly equivalent?: string
 }
 
-/** Where the production source is. */
+/** The folder of the production source. */
 const src = new URL('../../../src/', import.meta.url)
 
-/** The source of the file with the defect in it. Throws where the text is not there, or not once. */
+/** Returns the source of the file with the defect in it. Throws if the file does not have each text exactly once. */
 export function mutated({ name, file, edits }: Mutant): string {
   let source = readFileSync(new URL(file, src), 'utf8')
   for (const [find, replace] of edits) {
@@ -38,7 +38,7 @@ export function mutated({ name, file, edits }: Mutant): string {
   return source
 }
 
-/** From now on this thread loads the mutant instead of the original. */
+/** Makes this thread load the mutant instead of the original from now on. */
 export function mutate(mutant: Mutant): void {
   const { href } = new URL(mutant.file, src)
   const source = mutated(mutant)

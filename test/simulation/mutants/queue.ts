@@ -54,8 +54,8 @@ export const mutantsOfQueue: readonly Mutant[] = [
     edits: [['    for (const key of this.#known?.keys() ?? []) keys.add(key)\n', '']],
   },
   {
-    name: 'a delete of an unknown key is told',
-    breaks: 'a delete of a key nobody knows tells nobody (law 7)',
+    name: 'a delete of an unknown key is emitted',
+    breaks: 'a delete of an unknown key is not emitted (law 7)',
     file: 'queue/delta-fifo.ts',
     edits: [
       [
@@ -77,8 +77,8 @@ export const mutantsOfQueue: readonly Mutant[] = [
     edits: [['return this.#count <= this.#capacity', 'return true']],
   },
   {
-    name: 'a merged drain keeps what it gave',
-    breaks: 'what a reader has taken is never told again (law 4)',
+    name: 'a merged drain keeps what it returned',
+    breaks: 'a change that a reader has taken is not emitted again (law 4)',
     file: 'queue/change-queue.ts',
     edits: [
       [
@@ -99,13 +99,13 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
-    name: 'an add and its delete are told as a delete',
+    name: 'an add and its delete are emitted as a delete',
     breaks: 'absent, put, delete is nothing (law 4)',
     file: 'queue/change.ts',
     edits: [["if (change.type === 'delete') return undefined\n", "if (change.type === 'delete') return change\n"]],
   },
   {
-    name: 'a delete and an add are told as an update',
+    name: 'a delete and an add are emitted as an update',
     breaks: 'present, delete, put is a delete, then an add (law 4)',
     file: 'queue/change.ts',
     edits: [
@@ -117,7 +117,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   },
   {
     name: 'a merged update has the wrong previous',
-    breaks: 'previous is what was last delivered (law 4)',
+    breaks: 'previous is the object that was delivered last (law 4)',
     file: 'queue/change.ts',
     edits: [['return { ...change, previous: pending.previous }', 'return change']],
   },
@@ -134,7 +134,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   },
   {
     name: 'a delete by hand has no last state',
-    breaks: 'the object of a delete is its last state, where the source tells (law 5)',
+    breaks: 'the object of a delete is its last state, if the source reports it (law 5)',
     file: 'queue/delta-fifo.ts',
     edits: [
       [
@@ -190,7 +190,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
-    name: 'who wants to be closed by an overflow is not',
+    name: 'an overflow does not close a subscription with onOverflow: "fail"',
     breaks: 'onOverflow: "fail" closes (law 8, I12)',
     file: 'subscriptions/feed.ts',
     edits: [
@@ -201,7 +201,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
-    name: 'there is no end of what waits behind a handler',
+    name: 'changes that wait behind a handler have no limit',
     breaks: '`every` holds at most its capacity (law 8, I12)',
     file: 'subscriptions/concurrent-delivery.ts',
     edits: [['this.#ready.length === 0 && this.#blockedCount < this.#options.capacity', 'this.#ready.length === 0']],
@@ -219,7 +219,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   },
   {
     name: 'an `every` subscription always merges',
-    breaks: '`every` tells each batch as it came (law 4)',
+    breaks: '`every` emits each batch as it came (law 4)',
     file: 'subscriptions/feed.ts',
     edits: [
       [
@@ -229,7 +229,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a queue that overflowed merges for ever',
+    name: 'a queue that overflowed merges without end',
     breaks: '`every` behaves as `latest` only until it has caught up (law 8)',
     file: 'queue/change-queue.ts',
     edits: [["this.#merged = this.#delivery === 'latest' ? new Map() : undefined", 'this.#merged &&= new Map()']],
@@ -239,7 +239,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     },
   },
   {
-    name: 'what is told again counts',
+    name: 'repeated changes count',
     breaks: 'replay and resync do not count (law 8)',
     file: 'queue/change-queue.ts',
     edits: [['if (!isResync(changes)) this.#count += changes.length', 'this.#count += changes.length']],
@@ -256,14 +256,14 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
-    name: 'pop gives the changes of a key backwards',
+    name: 'pop returns the changes of a key backwards',
     breaks: 'the states of a key never go back (I3)',
     file: 'queue/delta-fifo.ts',
     edits: [['return places.map(({ change }) => change)', 'return places.map(({ change }) => change).toReversed()']],
   },
   {
     name: 'what stands between two boundaries has a version',
-    breaks: 'the version of who takes it never goes back (I10)',
+    breaks: 'the version of a reader never goes back (I10)',
     file: 'queue/delta-fifo.ts',
     edits: [
       [
@@ -273,8 +273,8 @@ export const mutantsOfQueue: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the queue is where its reader is',
-    breaks: 'the version of a sink is that of what it accepted last (I10)',
+    name: 'the version of the queue is that of its reader',
+    breaks: 'the version of a sink is that of the last accepted batch (I10)',
     file: 'queue/delta-fifo.ts',
     edits: [
       [
@@ -297,7 +297,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
   },
   {
     name: 'every drain of the queue is a boundary',
-    breaks: 'who drains to a boundary has a state that the source had (law 2)',
+    breaks: 'a drain to a boundary yields a state that the source had (law 2)',
     file: 'queue/delta-fifo.ts',
     edits: [['taken.version, nextSequence >= this.#aheadOf)', 'taken.version, nextSequence >= 0)']],
   },

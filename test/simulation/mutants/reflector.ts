@@ -1,13 +1,13 @@
 import type { Mutant } from './mutate.js'
 
-/** By how many hours the clock of the machine was set since `began`: none, where nobody sets it. */
+/** By how many hours the clock of the machine was set since `began`; 0 if it was not set. */
 const SET_BY = 'const setBy = () => 3_600_000 * Math.round((Date.now() - began) / 3_600_000)'
 
-/** How a source is read: opens, versions, silence. */
+/** Reading a source: opens, versions, silence. */
 export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'no list floor',
-    breaks: 'what the store includes already changes nothing, absent keys too (I6)',
+    breaks: 'an event that the store includes already changes nothing, for absent keys too (I6)',
     file: 'reflector/reflector.ts',
     edits: [['return this.#source.hasReached?.(shown, version) === true', 'return false']],
   },
@@ -29,8 +29,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the resume version stays where the list was',
-    breaks: 'after a break the watch goes on where it broke off: nothing is told twice (I10)',
+    name: 'the resume version stays at the version of the list',
+    breaks: 'after a break the watch resumes at its last event: nothing is emitted twice (I10)',
     file: 'reflector/reflector.ts',
     edits: [['    this.#version = batch.version\n', '']],
   },
@@ -41,7 +41,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     edits: [['      const listed = version\n', '      const listed = version\n      this.#version = version\n']],
   },
   {
-    name: 'a batch that is told again is taken event by event',
+    name: 'a repeated batch is taken event by event',
     breaks: 'the states of a key never go back (I3)',
     file: 'reflector/reflector.ts',
     edits: [
@@ -76,7 +76,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
   },
   {
     name: 'a silent watch is never given up',
-    breaks: 'a peer that says nothing for twice its heartbeat and 5 s is dead',
+    breaks: 'a peer that sends nothing for twice its heartbeat and 5 s is dead',
     file: 'reflector/reflector.ts',
     edits: [["void attempt.watchdog(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent']],
   },
@@ -166,7 +166,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     edits: [['at + ERROR_DELAY_MS * (0.5 + chance[1] / 2)', 'at']],
   },
   {
-    name: "the source's own wish is ignored",
+    name: 'the retryAfterMs of the source is ignored',
     breaks: 'nothing opens before the error and retryAfterMs',
     file: 'reflector/reflector-state.ts',
     edits: [['at + (input.error.retryAfterMs ?? 0)', 'at']],
@@ -200,7 +200,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     edits: [["next: 'list', ignoreVersions: true }", "next: 'list' }"]],
   },
   {
-    name: 'a relist that is asked for during a list is forgotten',
+    name: 'a relist that is requested during a list is forgotten',
     breaks: 'relist() resolves after a list that began after the call',
     file: 'reflector/reflector-state.ts',
     edits: [['isListWanted: true })', 'isListWanted: false })']],
@@ -219,8 +219,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     ],
   },
   {
-    name: 'what nobody understands ends the stream',
-    breaks: 'what is not understood is left out',
+    name: 'an event that is not understood ends the stream',
+    breaks: 'an event that is not understood is left out',
     file: 'reflector/event-validation.ts',
     edits: [
       [
@@ -230,8 +230,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the source is not read again for what was left out',
-    breaks: 'what was left out is read before long',
+    name: 'the source is not read again after an event was left out',
+    breaks: 'the source is read soon after an event was left out',
     file: 'reflector/reflector.ts',
     edits: [['        this.relist(reason)\n', '']],
   },

@@ -3,38 +3,38 @@ import type { Mutant } from './mutate.js'
 
 const kind: Kind = 'set'
 
-/** Several sources, one store: whose a key is, what comes and goes. */
+/** Several sources in one store: owners of keys, added and removed sources. */
 export const mutantsOfSets: readonly Mutant[] = [
   {
     name: "a removed source's keys stay",
-    breaks: 'what a source gave goes with it',
+    breaks: 'the objects of a source are removed with it',
     kind,
     file: 'store/transaction.ts',
     edits: [['if (isOwn && isGone(key))', 'if (isOwn && isGone(key) && this.#version !== undefined)']],
   },
   {
     name: "a removed source's invalid keys stay invalid",
-    breaks: 'what a source gave goes with it',
+    breaks: 'the objects of a source are removed with it',
     kind,
     file: 'store/transaction.ts',
     edits: [['if (isGone(key)) this.markValid', 'if (isGone(key) && this.#version !== undefined) this.markValid']],
   },
   {
-    name: 'nobody hears that a source was removed',
+    name: 'informers are not notified that a source was removed',
     breaks: 'a set and its informers have the same sources',
     kind,
     file: 'informer/source-set.ts',
     edits: [['    this.#notify((listener) => listener.removed(name))\n', '']],
   },
   {
-    name: 'nobody hears that a source was added',
+    name: 'informers are not notified that a source was added',
     breaks: 'a set and its informers have the same sources',
     kind,
     file: 'informer/source-set.ts',
     edits: [['    this.#notify((listener) => listener.added(name, source))\n', '']],
   },
   {
-    name: 'what a set tells is told twice',
+    name: 'a set notifies its informers twice of each change',
     breaks: 'a set and its informers have the same sources',
     kind,
     file: 'informer/source-set.ts',
@@ -46,22 +46,22 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a removed source is read on',
-    breaks: 'nothing of a removed source comes any more',
+    name: 'a removed source is still read',
+    breaks: 'a removed source delivers nothing any more',
     kind,
     file: 'informer/source-runner.ts',
     edits: [['    this.#ending.abort(ABORTED)\n', '']],
   },
   {
-    name: 'who waits for a removed source waits on',
-    breaks: 'who waits for a source that is removed is rejected',
+    name: 'a wait for a removed source never ends',
+    breaks: 'a wait for a source that is removed rejects',
     kind,
     file: 'informer/source-runner.ts',
     edits: [['    this.waiters.rejectAll(reason)\n', '']],
   },
   {
     name: 'a relist waits for a removed source',
-    breaks: 'who waits for a source that is removed is not left alone',
+    breaks: 'a relist does not wait for a source that is removed',
     kind,
     file: 'informer/informer-waits.ts',
     edits: [['runner.listed > lists || runners.get(name) !== runner', 'runner.listed > lists && name !== undefined']],
@@ -89,8 +89,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a relist deletes what another source gave',
-    breaks: 'a relist of one source touches nothing of the others',
+    name: 'a relist deletes the objects of another source',
+    breaks: 'a relist of one source changes nothing of the others',
     kind,
     file: 'store/key-ownership.ts',
     edits: [
@@ -101,43 +101,43 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a place in the store stays its first owner’s',
-    breaks: 'a key is its source’s, wherever it is in the store',
+    name: 'a place in the store keeps its first owner',
+    breaks: 'a key belongs to its source, at any place in the store',
     kind,
     file: 'store/key-ownership.ts',
     edits: [['    this.#owners[ordinal] = owner\n  }\n\n', '    this.#owners[ordinal] ??= owner\n  }\n\n']],
   },
   {
-    name: 'a key is taken over by whoever writes it last',
-    breaks: 'a key that two sources give stays with the first',
+    name: 'a key goes to the source that writes it last',
+    breaks: 'a key that two sources have stays with the first',
     kind,
     file: 'store/transaction.ts',
     edits: [["    if (this.#isForeign(arrived.key, 'put', ordinal)) return\n", '']],
   },
   {
-    name: 'a key is deleted by whoever has no such key',
-    breaks: 'a key that two sources give stays with the first',
+    name: 'a key is deleted by a source that does not own it',
+    breaks: 'a key that two sources have stays with the first',
     kind,
     file: 'store/transaction.ts',
     edits: [["    if (this.#isForeign(key, 'delete', this.#writer.store.ordinalOf(key))) return\n", '']],
   },
   {
-    name: 'a list takes over what another source gave meanwhile',
-    breaks: 'a key that two sources give stays with the first',
+    name: 'a list takes over keys that another source wrote meanwhile',
+    breaks: 'a key that two sources have stays with the first',
     kind,
     file: 'store/list-writer.ts',
     edits: [['    this.#dropForeign()\n', '']],
   },
   {
-    name: 'a key that was given up is nobody’s',
-    breaks: 'a key that the first source gives up goes to the next',
+    name: 'a key that its source released has no owner',
+    breaks: 'a key that the first source releases goes to the next',
     kind,
     file: 'store/key-ownership.ts',
     edits: [['    return claimants\n  }\n}', '    return claimants?.size === -1 ? claimants : undefined\n  }\n}']],
   },
   {
-    name: 'a subscription has handled what the store has',
-    breaks: 'a wait of a subscription is for what it has handled (I7)',
+    name: 'a subscription counts all that the store has as handled',
+    breaks: 'a wait of a subscription ends when its version has been handled (I7)',
     kind,
     file: 'subscriptions/feed-wait.ts',
     edits: [
@@ -148,15 +148,15 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a follower of a set holds whatever comes',
+    name: 'the queue of a follower of a set has no limit',
     breaks: 'queues are bounded (I12)',
     kind,
     file: 'subscriptions/feed.ts',
     edits: [['new ChangeQueue(options)', 'new ChangeQueue(host.isOfSet ? { delivery: options.delivery } : options)']],
   },
   {
-    name: 'a follower of a set that falls behind is told only what comes next',
-    breaks: 'what waited is one batch, merged (I12)',
+    name: 'a follower of a set that falls behind receives only later changes',
+    breaks: 'queued changes are merged into one batch (I12)',
     kind,
     file: 'subscriptions/feed.ts',
     edits: [
@@ -167,7 +167,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'what came of one source is told before what came of another',
+    name: 'changes of one source are delivered before those of another',
     breaks: 'followers see one order, that of the commits',
     kind,
     file: 'queue/change-queue.ts',
@@ -179,8 +179,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'merged, the changes of sources come in turns',
-    breaks: 'a key that waits keeps its place',
+    name: 'merged changes of several sources alternate',
+    breaks: 'a queued key keeps its place',
     kind,
     file: 'queue/change-queue.ts',
     edits: [
@@ -192,14 +192,14 @@ export const mutantsOfSets: readonly Mutant[] = [
   },
   {
     name: 'a batch does not say of which source it is',
-    breaks: 'a batch names its source, except where several are merged',
+    breaks: 'a batch names its source, unless several are merged',
     kind,
     file: 'subscriptions/feed.ts',
     edits: [['version: undefined, source, isSynced }', 'version: undefined, source: undefined, isSynced }']],
   },
   {
-    name: 'a busy handler holds up those who follow another source',
-    breaks: 'a stuck handler slows nobody (I12)',
+    name: 'a busy handler delays followers of other sources',
+    breaks: 'a stuck handler slows no other follower (I12)',
     kind,
     file: 'subscriptions/serial-delivery.ts',
     edits: [
@@ -221,8 +221,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'what goes with its source is told as known',
-    breaks: 'a deletion that no source told is unknown (I4)',
+    name: 'a deletion by the removal of a source has a known final state',
+    breaks: 'a deletion that the source did not report has an unknown final state (I4)',
     kind,
     file: 'store/transaction.ts',
     edits: [
@@ -233,8 +233,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'what a list of one of several sources lacked is told as known',
-    breaks: 'a deletion that no source told is unknown (I4)',
+    name: 'a deletion by a list of one of several sources has a known final state',
+    breaks: 'a deletion that the source did not report has an unknown final state (I4)',
     kind,
     file: 'store/transaction.ts',
     edits: [
@@ -245,8 +245,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'what one of several sources deletes is told as unknown',
-    breaks: 'a deletion of which the source told is known (I4)',
+    name: 'a delete event of one of several sources has an unknown final state',
+    breaks: 'a deletion that the source reported has a known final state (I4)',
     kind,
     file: 'store/transaction.ts',
     edits: [
@@ -257,8 +257,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a list of one of several sources tells again what is equal',
-    breaks: 'what did not change is not told (I3)',
+    name: 'a list of one of several sources emits equal objects again',
+    breaks: 'an equal object is not emitted again (I3)',
     kind,
     file: 'store/list-writer.ts',
     edits: [
@@ -269,8 +269,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'what is equal is a change in a part of a store',
-    breaks: 'what did not change is not told (I3)',
+    name: 'an equal object counts as a change in a part of a store',
+    breaks: 'an equal object is not emitted again (I3)',
     kind,
     file: 'store/transaction.ts',
     edits: [
@@ -282,7 +282,7 @@ export const mutantsOfSets: readonly Mutant[] = [
   },
   {
     name: 'a merged batch names one of its sources',
-    breaks: 'a batch names its source, except where several are merged',
+    breaks: 'a batch names its source, unless several are merged',
     kind,
     file: 'queue/change-queue.ts',
     edits: [

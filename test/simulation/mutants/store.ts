@@ -1,16 +1,16 @@
 import type { Mutant } from './mutate.js'
 
-/** What arrives, and what the store makes of it. */
+/** Objects that arrive, and how the store takes them. */
 export const mutantsOfStore: readonly Mutant[] = [
   {
-    name: 'the schema is asked, and what it gives is thrown away',
-    breaks: 'the store holds what the schema makes of an object',
+    name: 'the schema is called, and its result is thrown away',
+    breaks: 'the store holds the object that the schema returns',
     file: 'informer/standard-schema.ts',
     edits: [['return result.value\n', 'return value as Output\n']],
   },
   {
-    name: 'what the schema refuses is stored',
-    breaks: 'what the schema refuses is invalid, and the last good object stays',
+    name: 'an object that the schema refuses is stored',
+    breaks: 'an object that the schema refuses is invalid, and the last valid one stays',
     file: 'informer/standard-schema.ts',
     edits: [
       [
@@ -21,13 +21,13 @@ export const mutantsOfStore: readonly Mutant[] = [
   },
   {
     name: 'an object that the schema refuses is left out',
-    breaks: 'what the schema refuses is invalid, and the last good object stays',
+    breaks: 'an object that the schema refuses is invalid, and the last valid one stays',
     file: 'store/ingest.ts',
     edits: [['        return this.invalid(arrived.key, error, partition)\n', '        return FILTERED\n']],
   },
   {
     name: 'a relist detects no deletions',
-    breaks: 'what is not in a list is deleted (I2)',
+    breaks: 'an object that a list lacks is deleted (I2)',
     file: 'store/list-writer.ts',
     edits: [['      this.#eachUnlisted((key) => transaction.remove(key))\n', '']],
   },
@@ -99,13 +99,13 @@ export const mutantsOfStore: readonly Mutant[] = [
     edits: [['    if (old !== undefined) this.#sorted?.remove(old, ordinal)\n', '']],
   },
   {
-    name: 'an index keeps the Date of somebody else',
+    name: 'an index keeps the Date of the caller',
     breaks: 'an index keeps its own copy of a Date (I9)',
     file: 'store/indexes/index-builder.ts',
     edits: [['if (isScalar(value)) return copyScalar(value)\n', 'if (isScalar(value)) return value\n']],
   },
   {
-    name: 'where keeps the Date of somebody else',
+    name: '`where` keeps the Date of the caller',
     breaks: 'a scope keeps its own copy of a Date (I5)',
     file: 'subscriptions/subscription-types.ts',
     edits: [['named.push([index, copyOf(value)])', 'named.push([index, value])']],
@@ -153,20 +153,20 @@ export const mutantsOfStore: readonly Mutant[] = [
     edits: [['for (let i = this.#places.length - 1; i >= 0; i--)', 'for (let i = 0; i < this.#places.length; i++)']],
   },
   {
-    name: 'what is equal is told as an update',
-    breaks: 'nothing is told twice (I3, I13)',
+    name: 'an equal object is emitted as an update',
+    breaks: 'nothing is emitted twice (I3, I13)',
     file: 'store/transaction.ts',
     edits: [['if (ordinal !== undefined && current?.object === entry.object && !isOther) {', 'if (ordinal === -1) {']],
   },
   {
     name: 'every final state is known',
-    breaks: 'what only a list lacks has an unknown final state (I4)',
+    breaks: 'a deletion by a list has an unknown final state (I4)',
     file: 'store/transaction.ts',
     edits: [['origin: this.#origin, finalState }, was, [])', "origin: this.#origin, finalState: 'known' }, was, [])"]],
   },
   {
     name: 'no final state is known',
-    breaks: 'the final state of what the source deleted is known (I4)',
+    breaks: 'a deletion that the source reported has a known final state (I4)',
     file: 'store/transaction.ts',
     edits: [
       ['origin: this.#origin, finalState }, was, [])', "origin: this.#origin, finalState: 'unknown' }, was, [])"],

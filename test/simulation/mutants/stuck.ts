@@ -1,9 +1,9 @@
 import type { Mutant } from './mutate.js'
 
-/** Handlers and runs that take too long, and what is said of them. */
+/** Handlers and runs that take too long, and their reports. */
 export const mutantsOfStuck: readonly Mutant[] = [
   {
-    name: 'a run whose time is over is not told to end',
+    name: 'the signal of a run does not abort when its time is over',
     breaks: 'with timeoutMs the signal of a handler or a run aborts when its time is over (I14)',
     file: 'subscriptions/timed-run.ts',
     edits: [['        this.#controller.abort(error)\n', '']],

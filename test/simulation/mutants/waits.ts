@@ -3,11 +3,11 @@ import type { Mutant } from './mutate.js'
 const subscriptionEnters = 'const leaveWaiters = this.#feed.enterFeed(mark, { resolve, reject: this.#settle.reject })\n'
 const subscriptionRejects = `this.#settle.reject(new SourceError('no', { code: 'STOPPED' }))\n    ${subscriptionEnters}`
 
-/** Who waits, and for how long. */
+/** Waits, and their limits. */
 export const mutantsOfWaits: readonly Mutant[] = [
   {
     name: 'a wait for a version fails as if all were stopped',
-    breaks: 'a wait fails where it cannot end, and nowhere else',
+    breaks: 'a wait fails only if it cannot end',
     file: 'informer/informer-waits.ts',
     edits: [
       [
@@ -18,7 +18,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   },
   {
     name: 'fresh fails as if all were stopped',
-    breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
+    breaks: 'fresh fails only if the source cannot report its version',
     file: 'informer/informer-waits.ts',
     edits: [
       [
@@ -28,8 +28,8 @@ export const mutantsOfWaits: readonly Mutant[] = [
     ],
   },
   {
-    name: 'fresh fails as if nobody might read the source',
-    breaks: 'fresh fails where the source cannot say where it is, and nowhere else',
+    name: 'fresh fails as if access to the source were refused',
+    breaks: 'fresh fails only if the source cannot report its version',
     file: 'informer/informer-waits.ts',
     edits: [
       [
@@ -40,7 +40,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   },
   {
     name: 'a wait of a subscription fails as if it were closed',
-    breaks: 'a wait fails where it cannot end, and nowhere else',
+    breaks: 'a wait fails only if it cannot end',
     file: 'subscriptions/feed-wait.ts',
     edits: [
       [
@@ -52,7 +52,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   },
   {
     name: 'over a set a wait for a version fails as if all were stopped',
-    breaks: 'a wait fails where it cannot end, and nowhere else',
+    breaks: 'a wait fails only if it cannot end',
     file: 'informer/informer-waits.ts',
     kind: 'set',
     edits: [
@@ -64,7 +64,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   },
   {
     name: 'over a set fresh fails as if all were stopped',
-    breaks: 'fresh fails where a source cannot say where it is, and nowhere else',
+    breaks: 'fresh fails only if a source cannot report its version',
     file: 'informer/informer-waits.ts',
     kind: 'set',
     edits: [
@@ -88,7 +88,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   },
   {
     name: 'over a set a wait of a subscription fails as if it were closed',
-    breaks: 'a wait fails where it cannot end, and nowhere else',
+    breaks: 'a wait fails only if it cannot end',
     file: 'subscriptions/feed-wait.ts',
     kind: 'set',
     edits: [
@@ -113,7 +113,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
   },
   {
     name: 'a read of the head that fails is never made again',
-    breaks: 'a wait for a mark of another epoch fails once the source says in which it is',
+    breaks: 'a wait for a mark of another epoch fails once the head of the source shows its epoch',
     file: 'informer/epoch-check.ts',
     edits: [['        this.#attempt = undefined\n', '']],
   },
@@ -154,19 +154,19 @@ export const mutantsOfWaits: readonly Mutant[] = [
   },
   {
     name: 'a wait leaves a listener on the signal of its caller',
-    breaks: 'nothing is left of a wait (I15)',
+    breaks: 'a wait leaves nothing behind (I15)',
     file: 'util/deadline.ts',
     edits: [["      signal?.removeEventListener('abort', abort)\n", '']],
   },
   {
-    name: 'a wait goes on though its caller gave up',
+    name: 'a wait continues though its caller aborted',
     breaks: 'a wait rejects when its signal aborts',
     file: 'util/deadline.ts',
     edits: [["    signal?.addEventListener('abort', abort, { once: true })\n", '']],
   },
   {
-    name: 'a wait begins though its caller gave up',
-    breaks: 'a wait rejects where its signal has aborted',
+    name: 'a wait begins though its signal has aborted already',
+    breaks: 'a wait rejects if its signal has aborted already',
     file: 'util/deadline.ts',
     edits: [['    if (signal?.aborted) {\n      reject(signal.reason)\n      return\n    }\n', '']],
   },
@@ -180,14 +180,14 @@ export const mutantsOfWaits: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a subscription goes on though its caller gave up',
+    name: 'a subscription stays open though its caller aborted',
     breaks: 'a subscription is closed when its signal aborts (I15)',
     file: 'subscriptions/feed-consumer.ts',
     edits: [["    else this.#signal?.addEventListener('abort', this.#abort, { once: true })\n", '']],
   },
   {
-    name: 'a subscription begins though its caller gave up',
-    breaks: 'a subscription is closed where its signal has aborted (I15)',
+    name: 'a subscription begins though its signal has aborted already',
+    breaks: 'a subscription is closed if its signal has aborted already (I15)',
     file: 'subscriptions/feed-consumer.ts',
     edits: [['if (this.#signal?.aborted) void this.close()\n    else ', '']],
   },
@@ -203,7 +203,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a stream of changes goes on though its caller gave up',
+    name: 'a stream of changes continues though its caller aborted',
     breaks: 'a stream of changes ends when its signal aborts (I15)',
     file: 'subscriptions/batch-iterator.ts',
     edits: [["super(feed, 'stream', signal)", "super(feed, 'stream', signal?.aborted ? signal : undefined)"]],
@@ -220,7 +220,7 @@ export const mutantsOfWaits: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a controller goes on though its caller gave up',
+    name: 'a controller continues though its caller aborted',
     breaks: 'a controller is closed when its signal aborts (I15)',
     file: 'subscriptions/controller.ts',
     edits: [

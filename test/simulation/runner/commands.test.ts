@@ -136,7 +136,7 @@ test.each([
   ['--runs', '0', 'whole number above 0'],
   ['--minutes', '-1', 'number above 0'],
   ['--kind', 'two', '--kind must be one of one, set, group'],
-  ['--mutant', 'nobody', 'there is no mutant "nobody"'],
+  ['--mutant', 'missing', 'there is no mutant "missing"'],
   ['--layers', 'unit,units', '--layers must be some of unit, property, simulator, got "units"'],
 ])('%s %s is refused', async (option, value, why) => {
   const { code, errors } = await sim(`${option}=${value}`)

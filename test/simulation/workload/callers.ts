@@ -59,7 +59,7 @@ export class Callers {
   #abort({ what, abort, beforeAbort }: CallerSignal): void {
     const { note, mark } = this.#scenario
     note('a caller gives up', what)
-    mark('a caller gave up')
+    mark('a caller aborted its signal')
     beforeAbort()
     abort.abort(new Error(`the caller of ${what} gave up`))
   }

@@ -1,6 +1,6 @@
 import type { Mutant } from '../mutate.js'
 
-/** What subscriptions, streams and controllers are told. */
+/** Changes for subscriptions, streams and controllers. */
 export const foreignMutantsOfFollowers: readonly Mutant[] = [
   {
     // A key is still queued in a DeltaFIFO used as a sink, and one batch deletes it and puts it again.
@@ -17,7 +17,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
   {
     // A subscription with delivery every has batches of different ages waiting when its capacity overflows and
     // coalesces, and its backlog is read.
-    name: 'an overflow gives merged changes the age of the newest batch',
+    name: 'merged changes have the age of the newest batch after an overflow',
     breaks: 'What was merged has waited as long as the first of it: backlog.oldestMs must not shrink at an overflow.',
     file: 'queue/change-queue.ts',
     edits: [['this.#mergedSince = this.#batches[0]?.at ?? 0', 'this.#mergedSince = this.#batches.at(-1)?.at ?? 0']],
@@ -33,7 +33,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
   {
     // With concurrency above 1 and resyncMs, a handler runs for a key with another change behind it when the
     // resync of that key is taken.
-    name: 'a resync dropped behind a running handler leaves its batch open for ever',
+    name: 'a resync dropped behind a running handler never closes its batch',
     breaks:
       "A subscription's version reaches what its handlers have finished; waitFor resolves, and nothing is kept of finished batches.",
     file: 'subscriptions/concurrent-delivery.ts',
@@ -63,10 +63,10 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     edits: [['    previous.end = end\n', '']],
   },
   {
-    // A subscription has both key and where, and the store holds that key with another index value when it begins.
-    name: 'the replay of a scope with key and where skips the first index of where',
+    // A subscription has both key and `where`, and the store holds that key with another index value when it begins.
+    name: 'the replay of a scope with key and `where` skips the first index of `where`',
     breaks:
-      'A subscription is told only of objects in its scope: those with this key that also have the values of where.',
+      'A subscription receives only objects in its scope: those with this key that also have the values of `where`.',
     file: 'subscriptions/scope-filter.ts',
     edits: [['const others = this.key === undefined ? rest : this.where', 'const others = rest']],
   },
@@ -81,16 +81,16 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
   {
     // Two subscriptions follow the same key or the same index value, one of them is closed, and then an object in
     // that scope changes.
-    name: 'closing a subscription silences the others with the same key or where value',
-    breaks: 'Every subscription is told each change in its scope, whatever other subscriptions do.',
+    name: 'closing a subscription silences the others with the same key or value of `where`',
+    breaks: 'Every subscription receives each change in its scope, whatever other subscriptions do.',
     file: 'subscriptions/change-router.ts',
     edits: [['if (group?.size === 0) this.#removeGroupOf(feed)', 'if (group !== undefined) this.#removeGroupOf(feed)']],
   },
   {
-    // A subscription asks a compound index by a tuple with a Date, the caller then changes that Date, and an
+    // A subscription queries a compound index by a tuple with a Date, the caller then changes that Date, and an
     // object of the scope changes.
-    name: 'where with a tuple keeps the Dates of the caller instead of copies',
-    breaks: 'Where keeps its own copy of a Date: a Date that its owner changes later moves nothing in a scope.',
+    name: '`where` with a tuple keeps the Dates of the caller instead of copies',
+    breaks: '`where` keeps its own copy of a Date: a Date that its owner changes later moves nothing in a scope.',
     file: 'subscriptions/subscription-types.ts',
     edits: [['if (Array.isArray(value)) return value.map(copyOf)', 'if (Array.isArray(value)) return [...value]']],
   },
@@ -121,9 +121,9 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     ],
   },
   {
-    // A run that a change asked for fails, its key changed again during that run, and a later run succeeds.
+    // The run after a change fails, its key changed again during that run, and a later run succeeds.
     name: 'a failed run leaves the batch open that changed its key during the run',
-    breaks: "A controller's version and waitFor go on once everything has been reconciled with success.",
+    breaks: "A controller's version advances, and waitFor resolves, once everything has been reconciled with success.",
     file: 'subscriptions/controller.ts',
     edits: [['    else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)\n', '']],
   },

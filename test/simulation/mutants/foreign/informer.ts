@@ -3,7 +3,7 @@ import type { Mutant } from '../mutate.js'
 /** The informer, its sources, waits and errors. */
 export const foreignMutantsOfInformer: readonly Mutant[] = [
   {
-    // relist() over two sources where one backs off, the other is listed again, then the failing one is removed
+    // relist() over two sources, of which one backs off, the other is listed again, then the failing one is removed
     // before its next list begins, and nothing is committed afterwards.
     name: 'the removal of a source does not look again at open waits',
     breaks:
@@ -28,7 +28,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // fresh() times out, or its signal aborts, after head has answered and before the store includes that version.
     name: 'a fresh() that ended early leaves its wait for the version behind',
     breaks:
-      'hasWaiters of a watch says whether somebody waits for a version now, and a wait that is over leaves nothing.',
+      'hasWaiters of a watch is true only while a caller waits for a version, and a wait that is over leaves nothing.',
     file: 'informer/informer-waits.ts',
     edits: [['await this.forRunner(runner, version, { signal })', 'await this.forRunner(runner, version, {})']],
   },
@@ -41,7 +41,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
   },
   {
     // EPOCH_CHANGED of a source whose versions do not name their epoch, and a subscription whose handler has not
-    // yet handled the list that followed when its waitFor is asked.
+    // yet handled the list that followed when its waitFor is called.
     name: 'a mirror marks its list as current before it counts a new history',
     breaks: 'No version of a history that is over answers waitFor of a subscription.',
     file: 'informer/source-runner.ts',
@@ -53,7 +53,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     ],
   },
   {
-    // A waitFor for a mark of another epoch is asking the head of the source, which does not answer, when stop()
+    // A waitFor for a mark of another epoch is reading the head of the source, which does not answer, when stop()
     // or the removal of the source comes.
     name: 'the end of a mirror leaves its epoch check running',
     breaks: 'After stop() has settled there is no timer and no request open (I15).',
@@ -81,7 +81,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // the same conflict again.
     name: 'the claims to a released key are kept',
     breaks:
-      'A key that two sources give is reported each time that this becomes so; a source is relisted only for a key it may get.',
+      'A key that two sources have is reported each time that this becomes so; a source is relisted only for a key it may get.',
     file: 'store/key-ownership.ts',
     edits: [
       [
@@ -91,10 +91,10 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     ],
   },
   {
-    // A source throws a SourceError that names its phase but not its source, and somebody reads source of the
+    // A source throws a SourceError that names its phase but not its source, and a listener reads `source` of the
     // reported error.
     name: 'an error that has a phase and no source is passed on without a source',
-    breaks: 'The source of a SourceError is filled in by the core where a source leaves it out.',
+    breaks: 'The source of a SourceError is filled in by the core if a source leaves it out.',
     file: 'contract/errors.ts',
     edits: [
       [
@@ -106,7 +106,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
   {
     // An informer without a logger, and a source that ignores its signal and calls warn after stop() has settled.
     name: 'a warning of a source is emitted after the informer was closed',
-    breaks: 'After stop() has settled nobody is told anything any more (I15).',
+    breaks: 'After stop() has settled nothing is emitted any more (I15).',
     file: 'informer/informer-events.ts',
     edits: [
       ['  warning(message: string): void {\n    if (this.#isClosed) return\n', '  warning(message: string): void {\n'],
@@ -115,7 +115,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
   {
     // A source is added to the set of a running informer, and a status listener creates another informer of the
     // set, or removes that source, while it is being added.
-    name: 'a source set tells its followers of a source before it holds it',
+    name: 'a source set notifies its followers of a source before it holds it',
     breaks: 'Whatever comes and goes, also inside a listener, every informer of a set has the same sources.',
     file: 'informer/source-set.ts',
     edits: [
@@ -134,8 +134,8 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
   },
   {
     // A driver throws a string with a password, or an error whose cause is such a string.
-    name: 'a thrown value that is no error is not redacted',
-    breaks: 'Passwords and tokens in what a driver said of a failure are in no message and no cause of an error.',
+    name: 'a thrown value that is not an error is not redacted',
+    breaks: 'Passwords and tokens in the error of a driver appear in no message and no cause of an error.',
     file: 'util/redact.ts',
     edits: [
       [

@@ -7,16 +7,16 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     // EPOCH_CHANGED for a version of another history.
     name: 'a list after EPOCH_CHANGED names to the source what the old history showed',
     breaks:
-      'ListContext.shown is undefined where versions are no longer trusted, so that a list of a new history is not judged by the old one.',
+      'ListContext.shown is undefined if versions are no longer trusted, so that a list of a new history is not judged by the old one.',
     file: 'reflector/reflector.ts',
     edits: [['const floor = ignoreVersions ? undefined : this.#version', 'const floor = this.#version']],
   },
   {
-    // The watch yields a batch whose version equals the last one and which has a put whose key is missing or no
+    // The watch yields a batch whose version equals the last one and which has a put whose key is missing or not a
     // string.
     name: 'a batch under the last version passes malformed events on to the store',
     breaks:
-      'An object without a key is invalid and never stored, also in a batch that is told under the version of the last one.',
+      'An object without a key is invalid and never stored, also in a batch that is repeated under the last version.',
     file: 'reflector/reflector.ts',
     edits: [['outcomeOf(valid) : valid', 'outcomeOf(batch.events) : valid']],
   },
@@ -43,11 +43,11 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     ],
   },
   {
-    // The source says something some time after the open, and then is silent for good while the moment of the
+    // The source sends something some time after the open, and then is silent for good while the moment of the
     // time-out is measured.
     name: 'the silence of a source counts from the last look, not from the last contact',
     breaks:
-      'A source that says nothing for twice heartbeatMs and 5 s more counts as dead then, not up to twice as late.',
+      'A source that sends nothing for twice heartbeatMs and 5 s more counts as dead then, not up to twice as late.',
     file: 'reflector/attempt.ts',
     edits: [['        since = this.#contactAt\n', '        since = this.#clock.now()\n']],
   },
@@ -75,11 +75,11 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     edits: [['    this.#timer = undefined\n', '']],
   },
   {
-    // A wait for a foreign mark has a head request under way that will give the old epoch, and meanwhile a second
+    // A wait for a foreign mark has a head request under way that will return the old epoch, and meanwhile a second
     // wait begins for a mark of the new epoch.
-    name: 'a head that was asked for before a wait began decides about that wait',
+    name: 'a head that was requested before a wait began decides about that wait',
     breaks:
-      'A wait for a mark of another epoch goes on if the source, asked after the wait began, is in the epoch of the mark.',
+      'A wait for a mark of another epoch continues if the source, read after the wait began, is in the epoch of the mark.',
     file: 'informer/epoch-check.ts',
     edits: [
       ['      const asked = [...this.#waiting]\n      this.#waiting.clear()\n', ''],
@@ -101,7 +101,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     // What the audit reads names a key twice, first with an object that differs from the store and then with the
     // one that the store has, or its delete.
     name: 'an audit takes the earlier of two events of a key in a list for a difference',
-    breaks: 'Of a key twice in a list the later event counts, and an audit finds nothing where nothing is wrong.',
+    breaks: 'Of a key twice in a list the later event counts, and an audit finds nothing if nothing is wrong.',
     file: 'informer/audit.ts',
     edits: [['      doubtful.delete(key)\n', '']],
   },
@@ -119,7 +119,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     // An object comes with a new version and content that is equal (for example after transform), and then
     // entry(key).version is read or an audit by `versions` runs.
     name: 'an object with equal content keeps its old version when its version moved on',
-    breaks: 'An audit finds nothing where nothing is wrong, and entry() has the version that the source gave last.',
+    breaks: 'An audit finds nothing if nothing is wrong, and entry() has the last version of the source.',
     file: 'store/ingest.ts',
     edits: [
       [
@@ -132,7 +132,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     // A schema or transform is an async function and its promise rejects for some object.
     name: 'an asynchronous schema that rejects leaves an unhandled rejection',
     breaks:
-      'A transform or schema that refuses makes the object invalid and the mirror goes on; it does not end the process.',
+      'A transform or schema that refuses makes the object invalid and the mirror continues; it does not end the process.',
     file: 'informer/standard-schema.ts',
     edits: [['  Promise.resolve(result).catch(() => {})\n', '']],
   },

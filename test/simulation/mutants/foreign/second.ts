@@ -3,7 +3,7 @@ import type { Mutant } from '../mutate.js'
 /** Of other authors, written before the simulator was made stronger against the first ones. */
 export const secondForeignMutants: readonly Mutant[] = [
   {
-    // A snapshot is open, the source then tells an object with equal content under a new version, and
+    // A snapshot is open, the source then sends an object with equal content under a new version, and
     // snapshot.entry(key).version is read.
     name: 'a new version of an unchanged object shows through older snapshots',
     breaks: 'snapshot() stays as it is, whatever is written later, through every accessor.',
@@ -19,16 +19,16 @@ export const secondForeignMutants: readonly Mutant[] = [
     // With an audit by versions, transform leaves an object out, an update makes it wanted, and the next audit comes
     // before any relist.
     name: 'an object that is wanted again stays remembered as left out',
-    breaks: 'The audit finds nothing where nothing is wrong: here it reports a difference and lists again.',
+    breaks: 'The audit finds nothing if nothing is wrong: here it reports a difference and lists again.',
     file: 'store/transaction.ts',
     edits: [['    if (filtered.size > 0) filtered.delete(entry.key)\n', '']],
   },
   {
     // A watch batch with a replace that lacks a key which the store has, and a handler that looks at finalState of
     // the delete.
-    name: 'a delete inferred from a polled replace says its final state is known',
+    name: 'a delete inferred from a polled replace has a known final state',
     breaks:
-      "finalState is 'unknown' where a deletion was inferred from a whole collection, because the object may be stale.",
+      "finalState is 'unknown' if a deletion was inferred from a whole collection, because the object may be stale.",
     file: 'store/transaction.ts',
     edits: [["if (isOwn && isGone(key)) this.remove(key, 'unknown')", 'if (isOwn && isGone(key)) this.remove(key)']],
   },
@@ -54,7 +54,7 @@ export const secondForeignMutants: readonly Mutant[] = [
   },
   {
     // An ordered index over more than 512 objects was read once, all of a middle chunk (256 neighbours) is deleted,
-    // then a lower range or count is asked for.
+    // then a lower range or count is read.
     name: 'an ordered index keeps chunks that have become empty',
     breaks: 'I9: every index equals the recomputed one; here ranges and counts lose objects that are there.',
     file: 'store/indexes/sorted-chunks.ts',
@@ -64,17 +64,17 @@ export const secondForeignMutants: readonly Mutant[] = [
     // An object's Buffer or typed array is updated to one of the same length at another offset of the same
     // underlying buffer, as pooled Buffers are.
     name: 'two byte views are compared at the offset of the first one',
-    breaks: 'I1: the store equals the source; a change of bytes is taken for no change and never told.',
+    breaks: 'I1: the store equals the source; a change of bytes is taken for no change and never emitted.',
     file: 'store/structural-equal.ts',
     edits: [
       ['new Uint8Array(b.buffer, b.byteOffset, b.byteLength)', 'new Uint8Array(b.buffer, a.byteOffset, b.byteLength)'],
     ],
   },
   {
-    // With freeze on, the source tells of a delete with the object's last state, and a handler changes the object of
+    // With freeze on, the source reports a delete with the object's last state, and a handler changes the object of
     // that delete.
     name: 'the last state that a delete brings is handed out unfrozen',
-    breaks: 'A handler that changes an object meets a TypeError of its own where objects are frozen.',
+    breaks: 'If objects are frozen, a handler that changes an object gets a TypeError.',
     file: 'store/ingest.ts',
     edits: [
       [
@@ -112,7 +112,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // More than 16 delays of a controller become out of date while keys wait whose times are not in the order in
     // which they were first set.
     name: 'the times of delayed keys are left unsorted when old ones are dropped',
-    breaks: 'A key that was given a delay or requeueAfter is run at its time; here it waits for a later key.',
+    breaks: 'A key with a delay or requeueAfter is run at its time; here it waits for a later key.',
     file: 'queue/delay-queue.ts',
     edits: [
       [
@@ -151,9 +151,9 @@ export const secondForeignMutants: readonly Mutant[] = [
     edits: [['    hasListed: true,\n    ignoreVersions: false,\n', '    hasListed: true,\n']],
   },
   {
-    // Two sources of a set give the same key, and the one that came second is audited.
+    // Two sources of a set have the same key, and the one that came second is audited.
     name: 'the audit counts a key that belongs to another source as a difference',
-    breaks: 'The audit finds nothing where nothing is wrong: here it reports and relists each period.',
+    breaks: 'The audit finds nothing if nothing is wrong: here it reports and relists each period.',
     file: 'informer/audit.ts',
     edits: [
       [
@@ -176,10 +176,10 @@ export const secondForeignMutants: readonly Mutant[] = [
     ],
   },
   {
-    // A source tells a batch twice under one version that has a replace with a key and then a delete, or an invalid
+    // A source sends a batch twice under one version that has a replace with a key and then a delete, or an invalid
     // event, of that key.
-    name: 'a batch told again puts back a key that it deletes after its replace',
-    breaks: 'The last batch told again changes nothing: it comes to the last event of each key.',
+    name: 'a repeated batch puts back a key that it deletes after its replace',
+    breaks: 'The last batch, when repeated, changes nothing: it comes to the last event of each key.',
     file: 'queue/change.ts',
     edits: [['      whole?.delete(event.key)\n', '']],
   },
@@ -187,7 +187,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // With concurrency above 1 and delivery every, three changes of a key wait behind its slow handler, and the
     // handler of the next one returns no promise.
     name: 'changes that waited behind a slow handler are requeued in reverse order',
-    breaks: "Each key's changes are told in order, and `previous` is what the handler saw last.",
+    breaks: "Each key's changes are emitted in order, and `previous` is what the handler saw last.",
     file: 'subscriptions/concurrent-delivery.ts',
     edits: [
       [
@@ -198,7 +198,7 @@ export const secondForeignMutants: readonly Mutant[] = [
   },
   {
     // With concurrency above 1, handlers of two batches of the old epoch still run when the list of the new epoch is
-    // taken, and the first ends while somebody waits for a version.
+    // taken, and the first ends while a caller waits for a version.
     name: 'a batch of the old history that finishes late counts as one of the new history',
     breaks: "After EPOCH_CHANGED no version of the history that is over answers a subscription's waitFor.",
     file: 'subscriptions/delivery-progress.ts',
@@ -210,9 +210,9 @@ export const secondForeignMutants: readonly Mutant[] = [
     ],
   },
   {
-    // Somebody subscribes with both key and where while the store holds that key with another value in that index.
-    name: 'the replay of a scope with key and where ignores the first index',
-    breaks: 'A subscription is told only of objects in its scope: the key, and the values that `where` asks for.',
+    // A caller subscribes with both key and `where` while the store holds that key with another value in that index.
+    name: 'the replay of a scope with key and `where` ignores the first index',
+    breaks: 'A subscription receives only objects in its scope: the key, and the values of `where`.',
     file: 'subscriptions/scope-filter.ts',
     edits: [['const others = this.key === undefined ? rest : this.where', 'const others = rest']],
   },
@@ -220,7 +220,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // Two subscriptions follow different values of one index, one of them is closed, and then an object with the
     // other value changes.
     name: 'closing the last follower of one index value cuts off those of other values',
-    breaks: 'A subscription is told every change in its scope exactly once.',
+    breaks: 'A subscription receives every change in its scope exactly once.',
     file: 'subscriptions/change-router.ts',
     edits: [['if (values?.size === 0) this.#byValue.delete(index)', 'this.#byValue.delete(index)']],
   },
@@ -244,7 +244,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     edits: [['    else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)\n', '']],
   },
   {
-    // close({ drain: true }) is called when the queue is empty and the reader has not asked for the next batch yet.
+    // close({ drain: true }) is called when the queue is empty and the reader has not requested the next batch yet.
     name: 'a drained stream closes while its reader still handles the last batch',
     breaks: '`close({ drain })` ends a stream only after everything that waits has been handled.',
     file: 'subscriptions/batch-iterator.ts',
@@ -273,12 +273,12 @@ export const secondForeignMutants: readonly Mutant[] = [
   {
     // A group is stopped with drainMs while changes wait behind a slow handler of one of its members.
     name: 'the stop of a group does not pass drainMs on to its members',
-    breaks: '`stop({ drainMs })` lets subscriptions and controllers handle what waits, so long at most.',
+    breaks: '`stop({ drainMs })` lets subscriptions and controllers handle what waits, for at most that time.',
     file: 'informer/informer-group.ts',
     edits: [['async (member) => member.stop(options)', 'async (member) => member.stop()']],
   },
   {
-    // In a source set a key is invalid that has no good object in the store, and then its source gives it as good,
+    // In a source set a key is invalid that has no valid object in the store, and then its source sends it as valid,
     // or deletes it.
     name: "a source's own invalid key without a stored object counts as another source's",
     breaks: 'A later good event clears an invalid object, also over several sources.',

@@ -3,8 +3,8 @@ import type { Mutant } from '../mutate.js'
 /** The store, its parts and its indexes. */
 export const foreignMutantsOfStore: readonly Mutant[] = [
   {
-    // While a snapshot (or pin) is open a key is deleted and a new key is added in its freed place, then the
-    // snapshot is asked for the new key.
+    // While a snapshot (or pin) is open a key is deleted and a new key is added in its freed place, then the new
+    // key is read from the snapshot.
     name: 'a snapshot answers for a later key with the object whose place it took',
     breaks: 'A snapshot stays as it is, whatever is written later: a key that came later is not in it.',
     file: 'store/pin.ts',
@@ -32,15 +32,15 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // Two subscriptions use the same index in `where`, one of them is closed, and then an object in the scope of
     // the other changes.
     name: 'the end of one tracker stops the tracking of an index for all others',
-    breaks: 'A subscription with `where` is told every change of its scope, whoever else ends.',
+    breaks: 'A subscription with `where` receives every change of its scope, whichever others end.',
     file: 'store/store-writer.ts',
     edits: [['this.#tracked.set(index, (this.#tracked.get(index) ?? 0) + 1)', 'this.#tracked.set(index, 1)']],
   },
   {
-    // Over several sources the first has a key only as an invalid object, the second gives the same key, then the
+    // Over several sources the first has a key only as an invalid object, the second has the same key, then the
     // first deletes it.
-    name: 'a source that gives up an invalid key does not release it to the next source',
-    breaks: 'A key that two sources give stays with the first only until that one gives it up.',
+    name: 'a source that drops an invalid key does not release it to the next source',
+    breaks: 'A key that two sources have stays with the first only until that one releases it.',
     file: 'store/transaction.ts',
     edits: [
       [
@@ -58,14 +58,14 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     edits: [['const keys = new Set(keep)', 'const keys = new Set<string>()']],
   },
   {
-    // The first list gives an invalid object and breaks off; in the next attempt that key is good or gone.
+    // The first list yields an invalid object and breaks off; in the next attempt that key is good or gone.
     name: 'a first list that is abandoned leaves its invalid keys in informer.invalid',
     breaks: 'A list that breaks in the middle leaves nothing behind; it is read again from its beginning.',
     file: 'store/list-writer.ts',
     edits: [['    invalid.clear()\n', '']],
   },
   {
-    // A key is invalid without a version, a batch that mends it throws before its commit, and the batch is taken
+    // A key is invalid without a version, a batch that repairs it throws before its commit, and the batch is taken
     // again.
     name: 'the undo of a map drops keys whose value was undefined',
     breaks:
@@ -100,7 +100,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     edits: [['    if (chunk.ordinals.length === 0) chunks.splice(c, 1)\n', '']],
   },
   {
-    // The function of a compound index gives a tuple with null or undefined in it, and the index is read by a
+    // The function of a compound index returns a tuple with null or undefined in it, and the index is read by a
     // prefix or counted.
     name: 'a compound index takes a tuple with null in it without that component',
     breaks: 'A tuple with null or undefined in it leaves the object out of a compound index.',
@@ -120,7 +120,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     edits: [['this.store.isVisible ? this.store.pin() : new Store<T>().pin()', 'this.store.pin()']],
   },
   {
-    // An index has a bigint beyond 2^53 that a number can hold exactly (2n ** 60n), and is asked for that number,
+    // An index has a bigint beyond 2^53 that a number can hold exactly (2n ** 60n), and is queried by that number,
     // or the other way round.
     name: 'a lookup does not match a large bigint with the number of its value',
     breaks: 'In every index a number and the bigint of its value are the same.',
@@ -156,9 +156,9 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     ],
   },
   {
-    // With freeze on, a handler pushes into an empty array of an object that it was given.
+    // With freeze on, a handler pushes into an empty array of an object that it received.
     name: 'an empty array inside an object is not frozen',
-    breaks: 'Where objects are frozen, a handler that changes an object meets a TypeError of its own.',
+    breaks: 'If objects are frozen, a handler that changes an object gets a TypeError.',
     file: 'store/deep-freeze.ts',
     edits: [['if (Array.isArray(value)) return true', 'if (Array.isArray(value)) return value.length > 0']],
   },
