@@ -289,7 +289,7 @@ describe('transform', () => {
     expect(informer.get('a')).toEqual({ n: 10, key: 'a' })
   })
 
-  test('runs once for each object that arrives, also in a relist', async () => {
+  test('transform runs once for each object that arrives, also in a relist', async () => {
     const runs: number[] = []
     const { clock, source, informer } = mirrorOf<number, object>(
       [
@@ -385,7 +385,7 @@ describe('equals', () => {
 })
 
 describe('freezing', () => {
-  test('a handler that changes an object meets a TypeError of its own, which is reported', async () => {
+  test('a handler that changes a frozen object throws a TypeError, which is reported', async () => {
     const { clock, informer, errors } = mirrorOf<Order, object>([['a', order(1)]])
     informer.subscribe({
       add: ({ object }) => {

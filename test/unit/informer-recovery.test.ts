@@ -20,7 +20,7 @@ async function started(...entries: (readonly [string, number])[]): Promise<Numbe
   return { ...world, fold }
 }
 
-// I1: faults over and writes stopped, store, fold and version equal the source.
+// I1: after the last fault and the last write the store, the fold and the version equal the source.
 describe('convergence after', () => {
   test.each<[string, (source: MemorySource<number>) => void, { relists: number }]>([
     ['a break', (source) => source.disconnect(), { relists: 0 }],
@@ -45,7 +45,7 @@ describe('convergence after', () => {
       { relists: 0 },
     ],
     [
-      'rights that were taken away and given back',
+      'access that was revoked and granted again',
       (source) => {
         source.disconnect()
         source.fail(new SourceError('no', { code: 'UNAUTHORIZED' }), 2)
@@ -126,7 +126,7 @@ test('the version never goes back within an epoch', async () => {
 })
 
 // I11
-test('a list that is older than what was shown is refused, and the old state stays readable', async () => {
+test('a list that is older than the shown state is refused, and the shown state stays readable', async () => {
   const source = scripted<number>({
     hasReached: numbered,
     onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? '9' : '4'),

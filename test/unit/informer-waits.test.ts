@@ -401,7 +401,7 @@ describe('waitFor', () => {
     await expect(informer.waitFor('hello')).rejects.toMatchObject({ code: 'PROTOCOL' })
   })
 
-  test('rejects with TIMEOUT, and is forgotten', async () => {
+  test('waitFor rejects with TIMEOUT, with the state of the informer in the message', async () => {
     const { clock, informer } = await started()
     const waited = informer.waitFor(beyond(informer.version), { timeoutMs: 500 })
     const late = expect(waited).rejects.toMatchObject({
@@ -412,7 +412,7 @@ describe('waitFor', () => {
     await late
   })
 
-  test('rejects with the reason of its signal', async () => {
+  test('waitFor rejects with the reason of its signal', async () => {
     const { informer } = await started()
     const control = new AbortController()
     const waited = informer.waitFor(beyond(informer.version), { signal: control.signal })
@@ -420,7 +420,7 @@ describe('waitFor', () => {
     await expect(waited).rejects.toBe('enough')
   })
 
-  test('throws a TypeError if the source cannot compare versions', () => {
+  test('waitFor throws a TypeError if the source cannot compare versions', () => {
     const { informer } = informerOf(scripted<number>())
     expect(() => informer.waitFor('5')).toThrow(
       new TypeError('waitFor: the source "scripted" cannot compare versions (it has no hasReached)'),
@@ -433,7 +433,7 @@ describe('waitFor', () => {
     [[5], 'waitFor: the version must be a string, got number'],
     [['1.1.1', { timeoutMs: Number.NaN }], 'waitFor: option "timeoutMs" must be a finite number above 0, got NaN'],
     [['1.1.1', { source: 5 }], 'waitFor: option "source" must be a string, got 5'],
-  ])('%j is a TypeError that says why', async (args, message) => {
+  ])('waitFor with %j is a TypeError with the reason', async (args, message) => {
     const { informer } = await started()
     expect(() => Reflect.apply(informer.waitFor, informer, args)).toThrow(new TypeError(message))
   })
@@ -524,14 +524,14 @@ describe('fresh', () => {
     await expect(informer.fresh()).rejects.toBe(mistake)
   })
 
-  test('throws a TypeError if the source has no head', () => {
+  test('fresh throws a TypeError if the source has no head', () => {
     const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
     expect(() => informer.fresh()).toThrow(
       new TypeError('fresh: the source "scripted" cannot report its version (it has no head)'),
     )
   })
 
-  test('throws a TypeError if the source cannot compare versions', () => {
+  test('fresh throws a TypeError if the source cannot compare versions', () => {
     const { informer } = informerOf(scripted<number>({ head: async () => '5' }))
     expect(() => informer.fresh()).toThrow(
       new TypeError('fresh: the source "scripted" cannot compare versions (it has no hasReached)'),
@@ -745,7 +745,7 @@ describe('until', () => {
     [[5, () => true], 'until: the key must be a string, got number'],
     [['a', 5], 'until: the condition must be a function'],
     [['a', () => true, { timeout: 5 }], 'until: unknown option "timeout"; allowed are signal, timeoutMs'],
-  ])('%j is a TypeError that says why', async (args, message) => {
+  ])('until with %j is a TypeError with the reason', async (args, message) => {
     const { informer } = await started()
     expect(() => Reflect.apply(informer.until, informer, args)).toThrow(new TypeError(message))
   })
@@ -858,7 +858,7 @@ describe('relist', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('rejects with TIMEOUT', async () => {
+  test('relist rejects with TIMEOUT', async () => {
     const { clock, source, informer } = await started()
     source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 100)
     const late = expect(informer.relist({ timeoutMs: 5_000 })).rejects.toMatchObject({ code: 'TIMEOUT' })

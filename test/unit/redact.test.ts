@@ -73,7 +73,7 @@ describe('the message of JSON.parse', () => {
     '"',
     'ℌhunter2',
     '\n',
-  ])('without a quotation of %j', (text) => {
+  ])('redact removes the quotation of %j from the message of JSON.parse', (text) => {
     const safe = redact(`no credentials: ${thrownBy(() => JSON.parse(text)).message} (check the plugin)`)
     expect(safe).toMatch(/^no credentials: .*JSON.* \(check the plugin\)$/)
     expect(safe).not.toMatch(/hunter|ℌ|"/)

@@ -6,12 +6,12 @@ import { numbered, put, type ScriptedSource, scripted } from '../support/scripte
 
 const FIVE_MINUTES = 300_000
 
-/** What a source may say that is not in its types. */
+/** A value that the types of a source do not allow. */
 function odd<E>(event: unknown): E {
   return event as E
 }
 
-/** A source that lists at once and whose watch never falls silent. */
+/** A source that lists at once. Its watch does not time out, because its heartbeats are an hour apart. */
 function healthy(
   events: readonly ListEvent<number>[] = [],
   later: readonly ListEvent<number>[] = events,
@@ -161,7 +161,7 @@ describe('an event of an unknown type', () => {
 describe('an object without a key', () => {
   const keyless = odd<ListEvent<number>>({ type: 'put', object: 7 })
 
-  test('an object without a key is reported as invalid, and the others are applied', async () => {
+  test('an object without a key is reported as invalid, and the other objects are applied', async () => {
     const reported: string[] = []
     const sink = new Indexer<number>({}, { report: (error) => reported.push(`${error.code}: ${error.message}`) })
     const source = healthy([put('a', 1)])

@@ -27,7 +27,7 @@ function timed(
 }
 
 describe('EPOCH_CHANGED', () => {
-  test('the next list trusts no version: a list that looks older is taken', async () => {
+  test('the next list trusts no version: a list with an older version is applied', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? 'a9' : 'b2'),
@@ -40,7 +40,7 @@ describe('EPOCH_CHANGED', () => {
     expect(reflector.state).toMatchObject({ relists: 1, ignoreVersions: false })
   })
 
-  test('objects are compared by their content, whatever their versions say', async () => {
+  test('the next list compares objects by their content and not by version', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth, '1')], nth === 1 ? 'a9' : 'b2'),
@@ -173,8 +173,8 @@ describe('silence', () => {
     expect(source.watches[1]?.context.after).toBe('5')
   })
 
-  // 2f: system clock jumps, laptop sleeps 8 h.
-  test('after the machine slept for 8 h it is noticed once, and one reconnect follows', async () => {
+  // A laptop sleeps for 8 h, and the system clock jumps.
+  test('a sleep of 8 h of the machine causes one error and one reconnect', async () => {
     const virtual = new VirtualClock()
     let slept = 0
     const clock = {
@@ -344,7 +344,7 @@ describe('retryAfterMs', () => {
 
 describe('failed', () => {
   test.each(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
-    '%s is retried soon at first, then every 15 to 30 s, for as long as it takes',
+    '%s is retried soon at first, then every 15 to 30 s without a limit',
     async (code) => {
       const opens: number[] = []
       let now = (): number => 0

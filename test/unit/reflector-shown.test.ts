@@ -3,7 +3,7 @@ import { SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { reflect, store } from '../support/reflectors.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
 
-/** Lists at 4, and has shown 9 when its watch ends so. */
+/** A source whose list has version 4. Its first watch yields version 9 and fails with `code`. */
 function ending(code: SourceErrorCode): ScriptedSource<number> {
   return scripted<number>({
     hasReached: numbered,

@@ -31,7 +31,7 @@ function failed(
   return { type: 'failed', error: failure(code, options.retryAfterMs), contactAt: options.contactAt }
 }
 
-/** A reflector's state and what it does, moved by inputs at given times. */
+/** The state of a reflector and its last effect. Inputs at given times change them. */
 class Machine {
   last: Step = { state: initialState, effect: { type: 'continue' } }
 
@@ -39,7 +39,7 @@ class Machine {
     return this.last.state
   }
 
-  /** When the next open is, of a state that waits. */
+  /** The time of the next open, if the state waits. */
   get until(): number | undefined {
     return this.last.effect.type === 'wait' ? this.last.effect.until : undefined
   }
@@ -50,7 +50,7 @@ class Machine {
   }
 }
 
-/** A way into each state, at time 0. */
+/** Returns a machine in the given state, at time 0. */
 function enter(name: State): Machine {
   const machine = new Machine()
   const live = (): Machine => machine.tell(0, { type: 'start' }).tell(0, { type: 'listed' }).tell(0, { type: 'batch' })
@@ -94,7 +94,7 @@ function isInput(name: string): name is InputType {
   return name in inputs
 }
 
-/** A table of words: its first row and its first column say what the cells are about. */
+/** The cells of a table of words, each with the names of its row and its column. */
 function* cells(text: string): Iterable<{ readonly row: string; readonly column: string; readonly cell: string }> {
   const [head, ...rows] = text
     .trim()
@@ -117,7 +117,8 @@ function outcome({ state, effect }: Step): string {
 }
 
 describe('every state with every input', () => {
-  // `-`: nothing happens. `name`: the next state; the current work continues. `name/effect`: the effect replaces that work.
+  // `-`: nothing happens. `name`: the next state; the current work continues.
+  // `name/effect`: the next state; the effect replaces the current work.
   const all = [...cells(transitions())]
 
   test('the table in SPEC.md is as large as the one in the code', () => {
@@ -163,7 +164,7 @@ describe('every code of a failure', () => {
   })
 })
 
-/** A watch that was reopened twice at 1 s: the first reconnect came at once, and failed. */
+/** A watch that was reopened twice at 1 s. The first reconnect came at once, and failed. */
 function reopened(): Machine {
   const machine = enter('live').tell(0, failed('UNAVAILABLE')).tell(0, { type: 'delayElapsed' })
   return machine.tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'delayElapsed' })
@@ -173,16 +174,16 @@ describe('the first reconnect after a break', () => {
   test.each([
     { chance: LOW, until: 10_000 },
     { chance: HIGH, until: 10_200 },
-  ])('opens up to 0.2 s after the error: $until', ({ chance, until }) => {
+  ])('the first reconnect opens up to 0.2 s after the error: $until', ({ chance, until }) => {
     expect(enter('live').tell(10_000, failed('UNAVAILABLE'), chance).until).toBe(until)
   })
 
-  test('comes at once also when the watch was opened just before', () => {
+  test('the first reconnect comes at once also if the watch was opened just before', () => {
     expect(enter('live').tell(1, failed('UNAVAILABLE'), HIGH).until).toBe(201)
     expect(enter('connecting').tell(1, failed('UNAVAILABLE'), HIGH).until).toBe(201)
   })
 
-  test('is followed by the delays of a first attempt', () => {
+  test('the first reconnect is followed by the delays of a first attempt', () => {
     const machine = enter('live').tell(10_000, failed('UNAVAILABLE'), HIGH).tell(10_200, { type: 'delayElapsed' })
     expect(machine.state.spacing.currentMs).toBe(800)
     expect(machine.tell(10_201, failed('UNAVAILABLE'), LOW).until).toBe(10_601)
@@ -191,7 +192,7 @@ describe('the first reconnect after a break', () => {
     expect(machine.tell(10_602, failed('UNAVAILABLE'), HIGH).until).toBe(10_601 + 1_600)
   })
 
-  test('comes at once at most every 10 s, however often a working watch breaks', () => {
+  test('a reconnect comes at once at most every 10 s, if a working watch breaks every second', () => {
     const machine = enter('live')
     const delays: number[] = []
     for (let at = 1_000; at <= 24_000; at += 1_000) {
@@ -203,11 +204,14 @@ describe('the first reconnect after a break', () => {
     expect(Math.min(...delays.filter((delay) => delay > 200))).toBeGreaterThanOrEqual(400)
   })
 
-  test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED', 'NOT_FOUND'] as const)('is delayed after %s', (code) => {
-    expect(enter('live').tell(10_000, failed(code), LOW).until).toBeGreaterThanOrEqual(10_400)
-  })
+  test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED', 'NOT_FOUND'] as const)(
+    'the first reconnect is delayed after %s',
+    (code) => {
+      expect(enter('live').tell(10_000, failed(code), LOW).until).toBeGreaterThanOrEqual(10_400)
+    },
+  )
 
-  test('waits as long as the source says', () => {
+  test('the first reconnect waits for retryAfterMs', () => {
     expect(enter('live').tell(10_000, failed('UNAVAILABLE', { retryAfterMs: 900 }), LOW).until).toBe(10_900)
   })
 
@@ -218,7 +222,7 @@ describe('the first reconnect after a break', () => {
     expect(machine.state.spacing.currentMs).toBe(800)
   })
 
-  test('of 1 000 mirrors is spread: no 20 ms have more than a fifth of them', () => {
+  test('the first reconnects of 1 000 mirrors are spread: no 20 ms have more than a fifth of them', () => {
     const random = new SeededRandom(1)
     const slots = Map.groupBy(
       Array.from({ length: 1_000 }, () => {
@@ -233,7 +237,8 @@ describe('the first reconnect after a break', () => {
 })
 
 describe('opens are spaced', () => {
-  // Each open waits for the latest of: the previous open + d from [D/2, D); the error + [0.4, 0.8) s; the error + retryAfterMs.
+  // Each open waits for the latest of three times: the previous open + a draw from [D/2, D), the error + a draw from
+  // [0.4, 0.8) s, and the error + retryAfterMs.
   test('the first list is opened at once', () => {
     const { state, last } = new Machine().tell(7, { type: 'start' })
     expect(last.effect).toEqual({ type: 'list', ignoreVersions: false })
@@ -252,7 +257,7 @@ describe('opens are spaced', () => {
     expect(reopened().tell(10_000, failed('UNAVAILABLE'), chance).until).toBe(until)
   })
 
-  test('an expiry is an error like any other: no herd meets a server that restarts', () => {
+  test('an expiry has the delay of any other error', () => {
     expect(enter('live').tell(10_000, failed('VERSION_EXPIRED'), LOW).until).toBe(10_400)
   })
 
@@ -280,13 +285,13 @@ describe('opens are spaced', () => {
     expect(gaps).toEqual([800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000])
   })
 
-  test('chance takes at most half of the spacing away', () => {
+  test('the random part of the spacing is at most half of it', () => {
     const machine = enter('connecting')
     machine.tell(1, { type: 'ended' }, HIGH).tell(800, { type: 'delayElapsed' })
     expect(machine.tell(801, { type: 'ended' }, LOW).until).toBe(800 + 800)
   })
 
-  test('the whole of a list and its watch is one open', () => {
+  test('a list and its watch count as one open', () => {
     const machine = enter('live').tell(0, failed('VERSION_EXPIRED')).tell(1_000, { type: 'delayElapsed' })
     const { openedAt, spacing } = machine.state
     machine.tell(9_000, { type: 'listed' })
@@ -301,7 +306,7 @@ describe('opens are spaced', () => {
     expect(machine.state.spacing.currentMs).toBe(800)
   })
 
-  test('an expiry is an answer: the silence of a watch before it counts as time for which it was live', () => {
+  test('an expiry is a response: the silence of a watch before it counts as time for which it was live', () => {
     const machine = reopened()
     machine.tell(2_000, { type: 'batch' }).tell(3_000, failed('VERSION_EXPIRED', { contactAt: 2_000 }))
     expect(machine.state.spacing.currentMs).toBe(800)
@@ -324,7 +329,7 @@ describe('opens are spaced', () => {
   })
 
   test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED'] as const)(
-    'a list that is required by %s, the answer to a reopened watch, waits for the delay after an error only',
+    'a list that is required by %s, the response to a reopened watch, waits for the delay after an error only',
     (code) => {
       const machine = enter('live')
       for (let n = 0; n <= 6; n++)
@@ -348,19 +353,19 @@ describe('opens are spaced', () => {
     expect(machine.tell(1_020, failed('VERSION_EXPIRED'), HIGH).until).toBe(2_600)
   })
 
-  test('one that opened and never said anything sets nothing back, however long it was open', () => {
+  test('a watch that opened and yielded nothing does not reset the spacing, however long it was open', () => {
     const machine = reopened()
     machine.tell(60_000, failed('UNAVAILABLE'))
     expect(machine.state.spacing.currentMs).toBe(1_600)
   })
 
-  test('the silence before a time-out does not count as life', () => {
+  test('the silence before a timeout does not count as time for which the watch was live', () => {
     const machine = reopened()
     machine.tell(2_000, { type: 'batch' }).tell(27_000, failed('UNAVAILABLE', { contactAt: 2_000 }))
     expect(machine.state.spacing.currentMs).toBe(1_600)
   })
 
-  test('a list that failed sets nothing back', () => {
+  test('a list that failed does not reset the spacing', () => {
     const machine = enter('listing').tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'delayElapsed' })
     machine.tell(50_000, failed('UNAVAILABLE', { contactAt: 50_000 }))
     expect(machine.state.spacing.currentMs).toBe(1_600)
@@ -393,7 +398,7 @@ describe('opens are spaced', () => {
     },
   )
 
-  test('no input ever leads to an open in the past, nor to a loop without a delay', () => {
+  test('no input leads to an open in the past, or to a loop without a delay', () => {
     for (const name of Object.keys(table)) {
       if (!isStateful(name)) continue
       for (const input of Object.values(inputs)) {
@@ -437,7 +442,7 @@ describe('the memory of the state', () => {
     expect(machine.state).toMatchObject({ relists: 0, reconnects: 1 })
   })
 
-  test('attempts count up until something arrives', () => {
+  test('attempts count up until a batch arrives', () => {
     const machine = enter('live')
     const attempts = [machine.state.attempt]
     for (let i = 0; i < 3; i++) {

@@ -61,7 +61,7 @@ describe('over a memory source', () => {
     expect(reflector.state).toMatchObject({ name: 'live', relists: 1 })
   })
 
-  test('a half-open connection is noticed by its silence, and costs no relist', async () => {
+  test('a half-open connection times out, and causes no relist', async () => {
     const source = memorySource({ entries: [['a', 1]] })
     const { sink, objects } = store<number>()
     const { clock, reflector } = await reflect(source, sink)
@@ -74,7 +74,7 @@ describe('over a memory source', () => {
     expect(reflector.state).toMatchObject({ name: 'live', relists: 0, reconnects: 1 })
   })
 
-  test('a quiet source whose heartbeats come is never taken for dead', async () => {
+  test('a quiet source whose heartbeats arrive does not time out', async () => {
     const { sink } = store<number>()
     const { clock, reflector, errors } = await reflect(memorySource({ entries: [['a', 1]] }), sink)
     await clock.advance(3_600_000)
@@ -182,7 +182,7 @@ describe('the list', () => {
     const source = scripted<number>()
     const real = new VirtualClock()
     let reads = 0
-    // Each look at the clock finds 5 ms gone.
+    // Each read of the clock advances it by 5 ms.
     const clock = {
       now: () => real.now() + 5 * reads++,
       sleep: (ms: number, signal?: AbortSignal) => real.sleep(ms, signal),
@@ -207,7 +207,7 @@ describe('the list', () => {
 
 describe('the list floor', () => {
   // I11
-  test('a list that is older than what was shown is refused, as STALE_LIST, and read again', async () => {
+  test('a list that is older than the shown state is refused as STALE_LIST, and read again', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth)], nth === 2 ? '4' : '9'),
@@ -236,7 +236,7 @@ describe('the list floor', () => {
     expect(source.lists.map(({ context }) => context.floor)).toEqual([undefined, '9', undefined])
   })
 
-  test('a list that is as old as what was shown is taken', async () => {
+  test('a list that is as old as the shown state is applied', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth)], '9'),
@@ -248,7 +248,7 @@ describe('the list floor', () => {
     expect(objects()).toEqual({ a: 2 })
   })
 
-  test('a source that cannot compare versions answers for order itself: its list is taken', async () => {
+  test('a list of a source that cannot compare versions is always applied', async () => {
     const source = scripted<number>({
       onList: (list, nth) => list.answer([put('a', nth)], nth === 2 ? '4' : '9'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' })),
@@ -260,7 +260,7 @@ describe('the list floor', () => {
   })
 
   // I6
-  test('after a list nothing that is older changes anything, whatever its key', async () => {
+  test('an event that is older than the list changes nothing, whatever its key', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '9') })
     const { sink, objects } = store<number>()
     const { clock, ignored } = await reflect(source, sink)
@@ -374,7 +374,7 @@ describe('batches', () => {
     expect(errors.map(({ code }) => code)).toEqual(['DECODE', 'DECODE'])
   })
 
-  test('without hasReached everything is applied as it comes', async () => {
+  test('without hasReached every batch is applied, whatever its version', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], '5') })
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -412,7 +412,7 @@ function followed(informer: Informer<number>): string[] {
   return told
 }
 
-/** A sink whose `apply` does what the test says. */
+/** A sink with the given `apply`, which counts lists. */
 function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): Sink<number> & { listed: number } {
   return {
     version: undefined,

@@ -129,7 +129,7 @@ describe('resyncMs', () => {
   })
 
   test.each(['every', 'latest'] as const)(
-    'adds nothing to a key of which a change waits already (%s)',
+    'resync adds nothing to a key that has a pending change (%s)',
     async (delivery) => {
       const { informer, clock, source } = mirrorOf(entries, {})
       const fold = new Fold<Order>()
@@ -197,7 +197,7 @@ describe('resyncMs', () => {
     expect(updates).toBeGreaterThan(0)
   })
 
-  test.each([0, -1, Number.NaN])('%d is a TypeError', (resyncMs) => {
+  test.each([0, -1, Number.NaN])('a resyncMs of %d is a TypeError', (resyncMs) => {
     const { informer } = mirrorOf(entries)
     expect(() => informer.subscribe({}, { resyncMs })).toThrow(
       'subscribe: option "resyncMs" must be a finite number above 0',

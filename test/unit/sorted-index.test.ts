@@ -86,7 +86,7 @@ describe('an ordered index', () => {
     expect([names(by()), names(by({ reverse: true }))]).toEqual(['abc', 'cba'])
   })
 
-  test('an object without a value is not in it', () => {
+  test('an object without a value is not in an ordered index', () => {
     expect(names(sorted({ a: [1], b: undefined }).by())).toBe('a')
   })
 
@@ -146,7 +146,7 @@ describe('an ordered index', () => {
     expect(asked).toEqual(['a1', 'a2'])
   })
 
-  test('a cleared store leaves it empty and usable', () => {
+  test('an ordered index of a cleared store is empty and usable', () => {
     const { by, store, put } = sorted(digits)
     by()
     store.clear()
@@ -300,7 +300,7 @@ describe('ranges are checked', () => {
     ['lt', { lt: [] }],
     ['lte', { lte: Symbol('s') }],
     ['greaterThan', { greaterThan: 1 }],
-  ])('a senseless "%s" (%o) is a TypeError that names it', (name, range) => {
+  ])('an invalid "%s" (%o) is a TypeError that names it', (name, range) => {
     const { by, compound } = sorted(digits)
     for (const call of [() => by(range), () => by.entriesIn(range), () => compound([], range)]) {
       expect(call).toThrow(TypeError)

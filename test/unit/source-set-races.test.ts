@@ -16,7 +16,7 @@ function mirrorOf(set: SourceSet<string>, clock: VirtualClock, errors: SourceErr
   return informer.on('error', (error) => errors.push(error))
 }
 
-/** When the test is over they are stopped, and no timer may be left (I15). */
+/** Stops the informers at the end of the test. No timer may be left (I15). */
 function stopsClean(clock: VirtualClock, ...informers: readonly Informer<string>[]): void {
   onTestFinished(() => assertCleanStop(groupInformers(informers), clock))
 }
@@ -74,7 +74,7 @@ describe('a key that two sources provide while both are being listed', () => {
 })
 
 describe('one source under two names', () => {
-  test('is mirrored once, and stays when one of the names goes', async () => {
+  test('a source under two names is mirrored once, and stays when one of the names is removed', async () => {
     const clock = new VirtualClock()
     const errors: SourceError[] = []
     const source = memorySource<string>({
@@ -121,7 +121,7 @@ describe('a set that changes inside a listener', () => {
     expect(contents(first)).toEqual({ a: 'eu', c: 'us' })
   })
 
-  test('an informer that begins while a source is added has the same sources', async () => {
+  test('an informer that starts while a source is added has the same sources', async () => {
     const { clock, set, first } = world()
     first.start()
     await clock.advance(10)
@@ -150,7 +150,7 @@ describe('a set that changes inside a listener', () => {
     expect(Object.keys(first.status.sources ?? {})).toEqual(['eu'])
   })
 
-  test('a source that is removed as soon as it is added is gone for every informer', async () => {
+  test('a source that is removed right after it was added is removed from every informer', async () => {
     const { clock, set, first, second } = world()
     first.start()
     second.start()
@@ -164,7 +164,7 @@ describe('a set that changes inside a listener', () => {
     expect(Object.keys(second.status.sources ?? {})).toEqual(['eu'])
   })
 
-  test('a source that is replaced as it goes is replaced for every informer', async () => {
+  test('a source that is replaced during its removal is replaced in every informer', async () => {
     const { clock, set, first, second } = world()
     first.start()
     second.start()

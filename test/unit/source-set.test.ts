@@ -183,7 +183,7 @@ describe('a set of sources', () => {
     expect([await outcomeOf(relisted, clock), relists()]).toEqual(['resolved', 2])
   })
 
-  test('a subscription waits until it has handled what a source wrote', async () => {
+  test('a wait of a subscription resolves when it has handled the change of the source', async () => {
     const { informer, eu, clock } = await synced()
     const handled: string[] = []
     const sub = informer.subscribe({
@@ -201,7 +201,7 @@ describe('a set of sources', () => {
     expect(sub.version).toBeUndefined()
   })
 
-  test('a wait of a subscription that is closed rejects', async () => {
+  test('closing a subscription rejects its waits', async () => {
     const { informer, eu, clock } = await synced()
     const sub = informer.subscribe({})
     eu.stall()
