@@ -17,11 +17,11 @@ interface World {
   readonly a: MemorySource<number>
   readonly informer: Informer<number>
   readonly errors: SourceError[]
-  /** What the user's functions do from now on. */
+  /** The next calls of the user function call this one first. */
   act: () => void
 }
 
-/** Over the sources `a` (a1, a2) and `b` (b1), with functions of all kinds that do what the test says. */
+/** Returns an informer of the sources `a` (a1, a2) and `b` (b1). Its function of the kind `by` calls `act`. */
 async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'): Promise<World> {
   const clock = new VirtualClock()
   const a = memorySource<number>({

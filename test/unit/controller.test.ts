@@ -543,7 +543,7 @@ describe('enqueue', () => {
     [[5], 'enqueue: the key must be a string, got number'],
     [['a', { delayMs: 0 }], 'enqueue: option "delayMs" must be a finite number above 0, got 0'],
     [['a', { delay: 5 }], 'enqueue: unknown option "delay"; allowed are delayMs'],
-  ])('%j is a TypeError that says why', (args, message) => {
+  ])('enqueue with %j throws a TypeError with the reason', (args, message) => {
     const controller = reconcile(numbers(), async () => {})
     expect(() => Reflect.apply(controller.enqueue, controller, args)).toThrow(new TypeError(message))
   })
@@ -789,7 +789,7 @@ describe('close', () => {
     expect([await outcomeOf(closed, mirror.clock), runs]).toEqual(['resolved', ['a', 'b']])
   })
 
-  describe('with drain, runs have the state of now', () => {
+  describe('with drain, runs receive the current state', () => {
     async function draining(
       options: FeedOptions<Order> = {},
     ): Promise<{ mirror: Mirror<Order>; seen: string[]; controller: FeedController<Order> }> {
@@ -813,7 +813,7 @@ describe('close', () => {
       ['', {}],
       [' of a scope', { where: { tenant: 'acme' } }],
       [' that are filtered', { filter: ({ tenant }: Order) => tenant === 'acme' }],
-    ])('receive the current state of changed, deleted and recreated objects%s', async (_, options) => {
+    ])('also of changed, deleted and recreated objects%s', async (_, options) => {
       const { mirror, seen } = await draining(options)
       mirror.put('k2', order(12), '6').delete('k3', '7').delete('k2', '8').put('k2', order(22), '9')
       await mirror.clock.advance(1_000)
@@ -821,7 +821,7 @@ describe('close', () => {
     })
 
     test.each([{ where: { tenant: 'acme' } }, { filter: ({ tenant }: Order) => tenant === 'acme' }])(
-      'receive an object that has left the scope %j as deleted',
+      'also if an object has left the scope %j',
       async (options) => {
         const { mirror, seen } = await draining(options)
         mirror.put('k2', order(12, 'other'), '6').put('k3', order(13, 'other'), '7').put('k3', order(23), '8')
@@ -830,7 +830,7 @@ describe('close', () => {
       },
     )
 
-    test('receive an object as deleted that was deleted after its change was delivered', async () => {
+    test('also if an object was deleted after its change was delivered', async () => {
       const mirror = numbers(['a', 1])
       const runs: unknown[] = []
       const controller = reconcile(mirror, async (_key, { object, deleted }) => void runs.push([object, deleted]))
@@ -845,7 +845,7 @@ describe('close', () => {
       ])
     })
 
-    test('are not started for changes after the close', async () => {
+    test('and changes after the close start no run', async () => {
       const { mirror, seen, controller } = await draining()
       mirror.delete('k1', '6').put('k4', order(4), '7')
       await mirror.clock.advance(1_000)

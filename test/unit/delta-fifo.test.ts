@@ -156,7 +156,7 @@ describe('law 2: replace and every batch are atomic', () => {
     expect([fifo.isEmpty, fifo.version]).toEqual([true, '1'])
   })
 
-  test('the deletions and the objects of a list come in one batch', async () => {
+  test('the deletions and the objects of a list are one batch', async () => {
     const { indexer, fifo, list } = composed()
     list('1', put('a', '1'), put('b', '1'))
     indexer.apply(await fifo.drain())
@@ -164,7 +164,7 @@ describe('law 2: replace and every batch are atomic', () => {
     expect(textOf(await fifo.drain())).toEqual(['deleted a=1', 'replaced b=2'])
   })
 
-  test('every: what pop leaves of a batch ends at its boundary', async () => {
+  test('every: the part of a batch that pop has not taken ends at the boundary of the batch', async () => {
     const { fifo, apply } = composed()
     apply('1', put('a', '1'), put('b', '1'))
     apply('2', put('c', '1'))
@@ -192,7 +192,7 @@ describe('law 2: replace and every batch are atomic', () => {
     expect([first.isBoundary, last.isBoundary, last.version]).toEqual([false, true, '2'])
   })
 
-  test('a polled replace inside a batch deletes what it does not name', async () => {
+  test('a polled replace inside a batch deletes the keys that it does not name', async () => {
     const { indexer, fifo, apply } = composed()
     apply('1', put('a', '1'), put('b', '1'))
     indexer.apply(await fifo.drain())
@@ -411,7 +411,7 @@ describe('law 4: every returns the batches as they came, latest all pending chan
 })
 
 describe('law 5: merging two deletes keeps the more informative object and the later version', () => {
-  test('latest: a second delete that brings the final state improves the queued one', async () => {
+  test('latest: a second delete with the final state improves the queued one', async () => {
     const { indexer, fifo, apply, list } = composed({ delivery: 'latest' })
     list('1', put('a', '1'))
     indexer.apply(await fifo.drain())
@@ -485,7 +485,7 @@ describe('law 6: bookmarks travel through the queue', () => {
     expect(await fifo.pop()).toEqual({ deltas: [], version: '7', isBoundary: true })
   })
 
-  test('version is that of what was accepted last, not of what was taken', async () => {
+  test('version is that of the last accepted batch, not of the last taken one', async () => {
     const { fifo, apply } = composed()
     expect(fifo.version).toBeUndefined()
     apply('1', put('a', '1'))
@@ -627,7 +627,7 @@ describe('law 8 and I12: the queue is bounded', () => {
     expect(textOf(await fifo.drain())).toEqual(['added b=2', 'added c=2', 'added d=2'])
   })
 
-  test('latest never refuses', () => {
+  test('latest accepts every batch', () => {
     const queue = new ChangeQueue<string>({ delivery: 'latest', capacity: 1 })
     expect(queue.push([add('a', '1'), add('b', '1'), add('c', '1')], '1')).toBe(true)
   })

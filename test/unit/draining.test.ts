@@ -13,7 +13,7 @@ type EndOfRun = (
 const entries = [1, 2, 3].map((n) => [`k${n}`, order(n)] as const)
 
 describe('stop with drainMs', () => {
-  test('lets handlers have what waits, and takes nothing more from the source', async () => {
+  test('lets handlers finish the pending changes, and takes nothing more from the source', async () => {
     const { informer, clock, source } = mirrorOf(entries)
     const keys: string[] = []
     informer.subscribe({
@@ -31,7 +31,7 @@ describe('stop with drainMs', () => {
     expect(keys).toEqual(['k1', 'k2', 'k3'])
   })
 
-  test.each([1, 2])('inside a handler: that one too may end (concurrency %d)', async (concurrency) => {
+  test.each([1, 2])('inside a handler lets this handler finish too (concurrency %d)', async (concurrency) => {
     const { informer, clock, source } = mirrorOf(entries)
     let stopped: Promise<void> | undefined
     const totals: number[] = []
@@ -67,7 +67,7 @@ describe('stop with drainMs', () => {
     expect(await outcomeOf(informer.stop({ drainMs: 60_000 }), clock)).toBe('resolved')
   })
 
-  test('before the first list ends at once: no list will come', async () => {
+  test('before the first list ends at once', async () => {
     const { informer, clock } = mirrorOf(entries)
     informer.reconcile(async () => {}).enqueue('k1')
     informer.start()
@@ -75,7 +75,7 @@ describe('stop with drainMs', () => {
     expect(await outcomeOf(stopped, clock)).toBe('resolved')
   })
 
-  test('waits for a hanging handler for drainMs, and for the second of every stop', async () => {
+  test('waits for a hanging handler for drainMs plus the usual 1 s', async () => {
     const { informer, clock } = mirrorOf(entries)
     await informer.start().synced()
     informer.subscribe({ add: () => new Promise(() => {}) })
@@ -155,7 +155,7 @@ describe('close with drain', () => {
     return { world, write }
   }
 
-  test.each(['subscribe', 'reconcile'] as const)('of %s ends, however much is written meanwhile', async (way) => {
+  test.each(['subscribe', 'reconcile'] as const)('of %s ends, also during continuous writes', async (way) => {
     const { world, write } = await busy()
     const { informer, clock } = world
     const handle = (): Promise<void> => clock.sleep(100)
@@ -168,7 +168,7 @@ describe('close with drain', () => {
     expect(sub.version).toBe(at)
   })
 
-  test('of a stream ends with what waited, whatever is written while it is read', async () => {
+  test('of a stream ends after the batches that were pending at the call', async () => {
     const { world, write } = await busy()
     const { informer, clock } = world
     const stream = informer.changes({ delivery: 'latest' })
@@ -221,7 +221,7 @@ describe('close with drain', () => {
     expect(await outcomeOf(closed, clock)).toBe('resolved')
   })
 
-  describe('of a controller waits for no key that waits for its time', () => {
+  describe('of a controller waits for no delayed key', () => {
     const keys = Array.from({ length: 100 }, (_, n) => `k${n}`)
 
     test.each([

@@ -50,7 +50,7 @@ describe('the beginning', () => {
     expect(drain(mirror.feed())).toEqual(['@5'])
   })
 
-  test('the replay of a large store comes in parts; only the last has a version and is synced', () => {
+  test('the replay of a large store is several batches; only the last has a version and is synced', () => {
     const mirror = numbers().list(
       Array.from({ length: 600 }, (_, i) => [`k${i}`, i] as const),
       '5',
@@ -653,7 +653,7 @@ describe('invalid options are TypeErrors that name the option', () => {
     expect([mirror.router.feeds.size, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
   })
 
-  test('`where` without any declared index is an error that says so', () => {
+  test('`where` without any declared index throws an error that names the missing index', () => {
     const mirror = new Mirror<number>().list([], '1')
     const message = 'subscribe: where: there is no index "n"; no index is declared'
     expect(() => mirror.feed({ where: { n: 1 } })).toThrow(message)

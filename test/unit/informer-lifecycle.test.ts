@@ -12,7 +12,7 @@ import { put, scripted } from '../support/scripted-source.js'
 
 const REFUSED = new SourceError('no such table', { code: 'NOT_FOUND' })
 
-/** A source whose list or watch is open after its signal until `closed` says so. */
+/** A source whose list or watch stays open after its signal aborts, until `closed` resolves. */
 function closingLate(what: 'list' | 'watch', closed: Promise<void>): ListerWatcher<number> {
   async function* open({ signal }: SourceContext): AsyncGenerator<never> {
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -86,7 +86,7 @@ describe('start', () => {
     [{ signal: {} }, 'start: option "signal" must be an AbortSignal, got an object'],
     [{ singal: undefined }, 'start: unknown option "singal"; allowed are signal'],
     [5, 'start: the options must be an object'],
-  ])('%j is a TypeError that says why', (options, message) => {
+  ])('start with %j throws a TypeError with the reason', (options, message) => {
     const { informer } = mirrorOf([])
     expect(() => Reflect.apply(informer.start, informer, [options])).toThrow(new TypeError(message))
   })
@@ -197,7 +197,7 @@ describe('synced', () => {
     expect(await outcomeOf(informer.start().synced(), clock)).toMatchObject({ rejected: { code: 'UNAUTHORIZED' } })
   })
 
-  test('synced resolves after the first list, even if the state is failed now', async () => {
+  test('synced resolves after the first list, even if the state became failed later', async () => {
     const { clock, source, informer } = mirrorOf([])
     await outcomeOf(informer.start().synced(), clock)
     source.fail(REFUSED)
