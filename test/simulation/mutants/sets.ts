@@ -136,7 +136,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     edits: [['    return claimants\n  }\n}', '    return claimants?.size === -1 ? claimants : undefined\n  }\n}']],
   },
   {
-    name: 'a subscription counts all that the store has as handled',
+    name: 'a wait of a subscription ends before its changes are handled',
     breaks: 'a wait of a subscription ends when its version has been handled (I7)',
     kind,
     file: 'subscriptions/feed-wait.ts',
@@ -155,7 +155,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     edits: [['new ChangeQueue(options)', 'new ChangeQueue(host.isOfSet ? { delivery: options.delivery } : options)']],
   },
   {
-    name: 'a follower of a set that falls behind receives only later changes',
+    name: 'an overflow of a follower of a set merges nothing',
     breaks: 'queued changes are merged into one batch (I12)',
     kind,
     file: 'subscriptions/feed.ts',
@@ -179,7 +179,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     ],
   },
   {
-    name: 'merged changes of several sources alternate',
+    name: 'a change merged from several sources loses the place of its key',
     breaks: 'a queued key keeps its place',
     kind,
     file: 'queue/change-queue.ts',
