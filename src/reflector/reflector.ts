@@ -17,6 +17,8 @@ import { outcomeOf } from '../queue/change.js'
 import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
 import { EventValidator } from './event-validation.js'
+import { IncompleteListRepair } from './incomplete-list-repair.js'
+import type { ReflectorHooks } from './reflector-hooks.js'
 import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
 import { assertSource, close, iterated } from './source-checks.js'
 
@@ -24,31 +26,6 @@ import { assertSource, close, iterated } from './source-checks.js'
 const SLICE_MS = 8
 /** The number of events that are applied between two reads of the clock. */
 const SLICE_EVENTS = 256
-/** Relists because of events without a key are at least this far apart, in milliseconds. */
-const INCOMPLETE_RELIST_MS = 5 * 60_000
-
-/** The callbacks of a reflector to its informer. */
-export interface ReflectorHooks {
-  onStateChange?(state: ReflectorState, previous: ReflectorState): void
-  /** A list or a watch failed. Called before `onError`, whose message says what happens next. */
-  onFailure?(error: SourceError): void
-  onError?(error: SourceError): void
-  /** The source reports a problem that does not stop it. */
-  onWarning?(message: string): void
-  /** The source requests an audit. */
-  onAuditRequest?(reason: string): void
-  /** The watch cannot report its position, and a wait for a version is pending. */
-  onProofRequest?(): void
-  /** A batch was dropped because the sink includes it already. */
-  onDuplicate?(version: Version): void
-  /** Returns whether a reader waits for a version. */
-  hasWaiters?(): boolean
-  /**
-   * Resolves when a relist may begin, with a function that releases the slot. Rejects when `signal` aborts. Returns undefined
-   * if the relist may begin at once.
-   */
-  acquireRelistSlot?(signal: AbortSignal): Promise<() => void> | undefined
-}
 
 type Outcome = Extract<Input, { type: 'listed' | 'ended' | 'failed' | 'delayElapsed' }>
 type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
@@ -64,6 +41,7 @@ export class Reflector<T> {
   readonly #random: Random
   readonly #hooks: ReflectorHooks
   readonly #validator: EventValidator
+  readonly #repair: IncompleteListRepair
   readonly #progressListeners = new Set<() => void>()
   /** Identifies this mirror in every call of the source. */
   readonly #mirror = Object.freeze({})
@@ -78,8 +56,6 @@ export class Reflector<T> {
   #lastContactAt: number | undefined
   #lastError: SourceError | undefined
   #lists = 0
-  #listedAt = -Infinity
-  #isRelistScheduled = false
 
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
   /** @internal */
@@ -104,8 +80,12 @@ export class Reflector<T> {
     this.#hooks = hooks
     this.#validator = new EventValidator(source.name, this.#clock, {
       report: (error) => hooks.onError?.(this.#located(error, 'decode')),
-      relistSoon: (reason) => this.#relistBeforeLong(reason),
+      relistSoon: (reason) => {
+        const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
+        this.#repair.schedule(reason, isListing)
+      },
     })
+    this.#repair = new IncompleteListRepair(this.#clock, this.#ended.signal, (reason) => this.relist(reason))
   }
 
   /**
@@ -289,7 +269,7 @@ export class Reflector<T> {
       await this.#accepted(attempt, () => replacement.commit(listed))
       isCommitted = true
       this.#version = version
-      this.#listedAt = this.#clock.now()
+      this.#repair.listed()
       return { type: 'listed' }
     } finally {
       if (!isCommitted) replacement.abandon()
@@ -375,20 +355,6 @@ export class Reflector<T> {
     const shown = this.#version
     if (shown === undefined || shown === version) return false
     return this.#source.hasReached?.(shown, version) === true
-  }
-
-  #relistBeforeLong(reason: string): void {
-    if (this.#isRelistScheduled) return
-    this.#isRelistScheduled = true
-    const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
-    const due = (isListing ? this.#clock.now() : this.#listedAt) + INCOMPLETE_RELIST_MS
-    this.#clock.sleep(due - this.#clock.now(), this.#ended.signal).then(
-      () => {
-        this.#isRelistScheduled = false
-        this.relist(reason)
-      },
-      () => {},
-    )
   }
 
   #context(attempt: Attempt): SourceContext {

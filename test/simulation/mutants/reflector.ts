@@ -234,5 +234,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     breaks: 'the source is read soon after an event was left out',
     file: 'reflector/reflector.ts',
     edits: [['        this.relist(reason)\n', '']],
+    file: 'reflector/incomplete-list-repair.ts',
+    edits: [['        this.#relist(reason)\n', '']],
   },
 ]

@@ -134,10 +134,10 @@ export const secondForeignMutants: readonly Mutant[] = [
     // after the last.
     name: 'a list that is incomplete again is repeated without the five minutes',
     breaks: 'For an invalid object without a key a relist is scheduled, at most one in 5 minutes.',
-    file: 'reflector/reflector.ts',
+    file: 'reflector/incomplete-list-repair.ts',
     edits: [
       [
-        "    const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'\n    const due = (isListing ? this.#clock.now() : this.#listedAt) + INCOMPLETE_RELIST_MS\n",
+        '    const due = (isListing ? this.#clock.now() : this.#listedAt) + INCOMPLETE_RELIST_MS\n',
         '    const due = this.#listedAt + INCOMPLETE_RELIST_MS\n',
       ],
     ],
