@@ -232,8 +232,6 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'the source is not read again after an event was left out',
     breaks: 'the source is read soon after an event was left out',
-    file: 'reflector/reflector.ts',
-    edits: [['        this.relist(reason)\n', '']],
     file: 'reflector/incomplete-list-repair.ts',
     edits: [['        this.#relist(reason)\n', '']],
   },
