@@ -27,7 +27,7 @@ export class ContractChecker<T> implements ListerWatcher<T> {
   /** The number of events since the last list. */
   events = 0
   /** All of them, by revision and key, since the last list. */
-  readonly #told = new Set<string>()
+  readonly #delivered = new Set<string>()
   readonly #source: ListerWatcher<T>
   /** The position of the last list. */
   listedAt = 0
@@ -45,7 +45,7 @@ export class ContractChecker<T> implements ListerWatcher<T> {
   async *list(context: ListContext): AsyncIterable<ListPage<T>> {
     for await (const page of this.#source.list(context)) {
       if (page.version !== undefined) {
-        this.#told.clear()
+        this.#delivered.clear()
         this.events = 0
         this.listedAt = this.reached = this.#last = revisionOf(page.version)
       }
@@ -72,7 +72,7 @@ export class ContractChecker<T> implements ListerWatcher<T> {
   missing(history: readonly Happening[]): Happening[] {
     return history.filter(
       ({ revision, key }) =>
-        revision > this.listedAt && revision <= this.reached && !this.#told.has(nameOf({ revision, key })),
+        revision > this.listedAt && revision <= this.reached && !this.#delivered.has(nameOf({ revision, key })),
     )
   }
 
@@ -82,13 +82,13 @@ export class ContractChecker<T> implements ListerWatcher<T> {
     const first = happenings[0]
     if (first !== undefined) {
       // The rest of a revision that was delivered in part before.
-      if (first.revision === this.#last && this.#told.size > 0) this.#flaw('Atomic', first)
+      if (first.revision === this.#last && this.#delivered.size > 0) this.#flaw('Atomic', first)
       if (first.revision <= this.reached) this.#flaw('Bookmarkable', first)
     }
     for (const happening of happenings) {
       if (happening.revision < this.#last) this.#flaw('Ordered', happening)
-      if (this.#told.has(nameOf(happening))) this.#flaw('Unique', happening)
-      this.#told.add(nameOf(happening))
+      if (this.#delivered.has(nameOf(happening))) this.#flaw('Unique', happening)
+      this.#delivered.add(nameOf(happening))
       this.#last = happening.revision
       this.events++
     }
