@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { NOT_YET_REWRITTEN } from './support/not-yet-rewritten.js'
 import { proseOfTypeScript } from './support/prose-of-typescript.js'
 import { filesUnder, textOf } from './support/sources.js'
 import { findings, proseOf } from './support/vocabulary.js'
@@ -32,9 +31,12 @@ function hasOwnProse(path: string): boolean {
   return !path.startsWith('test/public-api/') && path !== 'test/vocabulary.test.ts'
 }
 
+/** The label of a random decision of the simulator. The stored seeds depend on it, so it cannot be renamed. */
+const DECISION_LABEL = "'who is waited for'"
+
 /** The findings in the comments and the texts of a TypeScript file, for a reader. */
 function findingsIn(path: string): string[] {
-  const found = findings(proseOfTypeScript(textOf(path)))
+  const found = findings(proseOfTypeScript(textOf(path).replace(DECISION_LABEL, "''")))
   return found.map(({ line, phrase, instead }) => `${path}:${line} "${phrase}": write ${instead}`)
 }
 
@@ -42,12 +44,7 @@ describe('the comments, messages and test titles', () => {
   test.each(folders)('of %s/ have no forbidden phrase', (folder) => {
     const files = filesUnder([folder], '.ts').filter(hasOwnProse)
     expect(files.length).toBeGreaterThan(0)
-    expect(files.filter((path) => !NOT_YET_REWRITTEN.includes(path)).flatMap(findingsIn)).toEqual([])
-  })
-
-  test('are clean in no file of NOT_YET_REWRITTEN: remove these files from the list', () => {
-    const files = new Set(filesUnder(folders, '.ts'))
-    expect(NOT_YET_REWRITTEN.filter((path) => !files.has(path) || findingsIn(path).length === 0)).toEqual([])
+    expect(files.flatMap(findingsIn)).toEqual([])
   })
 })
 
@@ -92,6 +89,7 @@ describe('findings', () => {
 
   test.each([
     'The position where the watch ended.',
+    'A caller that gives up.',
     'Users who run it.',
     'Who waits?',
     'A given key.',

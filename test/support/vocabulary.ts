@@ -25,7 +25,7 @@ const RULES: readonly Rule[] = [
     phrase: /(?<=^|[.:;(|]\s+|\b(?:all|and|as|by|for|from|of|only|or|says|to)\s+)who\b(?![^.|]*\?)/gi,
     instead: 'a noun: the caller, a client that',
   },
-  { phrase: /\b(?:gives|gave)\b/gi, instead: 'returns, yields, resolves with' },
+  { phrase: /\b(?:gives|gave)\b(?!\s+up\b)/gi, instead: 'returns, yields, resolves with' },
   {
     phrase: /(?<!,\s+)\bso\s+(?:few|long|many|much|often)\b(?!(?:\s+\S+){0,4}\s+that\b)/gi,
     instead: 'the number with its unit',

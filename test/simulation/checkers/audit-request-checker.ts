@@ -27,7 +27,7 @@ export class AuditRequestChecker {
 
   auditRequested(): void {
     const { settings, clock, note } = this.#scenario
-    note('the source doubts')
+    note('the source requests an audit')
     if (settings.auditMs !== false) this.#since ??= clock.elapsed
   }
 
