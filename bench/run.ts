@@ -7,10 +7,12 @@ import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
 import { postgresWriters } from './postgres-writers.ts'
 import { redis } from './redis.ts'
+import { stalls } from './stalls.ts'
 import { store } from './store.ts'
 
 const benchmarks: readonly Benchmark[] = [
   store,
+  stalls,
   indexLookup,
   postgresList,
   postgresLatency,

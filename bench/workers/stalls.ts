@@ -1,0 +1,161 @@
+// Delays of the event loop with a full store: node stalls.ts <objects>
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createInformer, type ListerWatcher, type WatchEvent } from 'listwatch'
+
+interface Pod {
+  readonly namespace: string
+  readonly node: string
+  readonly created: number
+  readonly restarts: number
+}
+
+/** The delays of the event loop during one operation, in milliseconds. */
+export interface Stall {
+  readonly operation: string
+  readonly longestMs: number
+  readonly p999Ms: number
+  readonly seconds: number
+}
+
+const objects = Number(process.argv[2])
+const stalls: Stall[] = []
+
+/** The collection of the source: `shift` replaces keys, `generation` changes values. */
+let collection = { shift: 0, share: 0, generation: 0, hasVersions: true }
+let version = 0
+let deliver: ((events: readonly WatchEvent<Pod>[]) => void) | undefined
+
+/** Object `at` of the collection. The first `share` of the objects have the newest generation or shifted keys. */
+function event(at: number): { type: 'put'; key: string; object: Pod; version?: string } {
+  const { shift, share, generation, hasVersions } = collection
+  const isChanged = at < objects * share
+  const id = isChanged ? at + shift : at
+  const current = isChanged ? generation : 0
+  const object = {
+    namespace: `team-${id % 1_000}`,
+    node: `node-${(id + current) % 5_000}`,
+    created: id,
+    restarts: current,
+  }
+  return {
+    type: 'put',
+    key: `team-${id % 1_000}/pod-${id}`,
+    object,
+    ...(hasVersions && { version: `${id}.${current}` }),
+  }
+}
+
+const source: ListerWatcher<Pod> = {
+  name: 'bench',
+  heartbeatMs: 600_000,
+  hasReached: (at, mark) => Number(at) >= Number(mark),
+  async *list({ pageSize }) {
+    for (let at = 0; at < objects; at += pageSize) {
+      yield { events: Array.from({ length: Math.min(pageSize, objects - at) }, (_, nth) => event(at + nth)) }
+      await new Promise(setImmediate) // A real source waits for its server.
+    }
+    yield { events: [], version: String(++version) }
+  },
+  async *watch({ signal }) {
+    const stopped = new Promise<never>((_resolve, reject) => signal.addEventListener('abort', reject, { once: true }))
+    for (;;) {
+      const next = new Promise<readonly WatchEvent<Pod>[]>((resolve) => {
+        deliver = resolve
+      })
+      yield { events: await Promise.race([next, stopped]), version: String(++version) }
+    }
+  },
+}
+
+async function measure(operation: string, run: () => unknown): Promise<void> {
+  globalThis.gc?.()
+  await rest()
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  await rest(20)
+  delay.reset()
+  const since = performance.now()
+  await run()
+  const seconds = (performance.now() - since) / 1_000
+  await rest(20)
+  delay.disable()
+  stalls.push({ operation, longestMs: delay.max / 1e6, p999Ms: delay.percentile(99.9) / 1e6, seconds })
+}
+
+function rest(ms = 200): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+const pods = createInformer({
+  source,
+  audit: false,
+  indexes: (ix) => ({
+    namespace: ix.equal((pod) => pod.namespace),
+    created: ix.ordered((pod) => pod.created),
+    latest: ix.compound((pod) => [pod.node, pod.created]),
+  }),
+})
+let handled = 0
+const count = (): void => void handled++
+const all = pods.subscribe({ add: count, update: count, delete: count }, { delivery: 'latest' })
+const some = pods.subscribe(
+  { add: count, update: count, delete: count },
+  { delivery: 'latest', filter: (pod) => pod.created % 10 === 0 },
+)
+const settled = (): Promise<unknown> => Promise.all([all.waitFor(String(version)), some.waitFor(String(version))])
+const relist = async (): Promise<void> => {
+  await pods.relist()
+  await settled()
+}
+
+await measure('the first list', async () => {
+  await pods.start().synced()
+  await all.synced()
+  await some.synced()
+})
+await measure('the first query of the ordered index', () => pods.by.created({ gte: 5, limit: 10 }))
+await measure('the first query of the compound index', () => pods.by.latest(['node-7'], { limit: 10 }))
+await measure('a relist without a change', relist)
+for (const share of [0.1, 0.5, 1]) {
+  await measure(`a relist with ${share * 100} % of the objects changed`, () => {
+    collection = { ...collection, share, generation: collection.generation + 1 }
+    return relist()
+  })
+}
+await measure('a relist with half of the keys replaced', () => {
+  collection = { ...collection, share: 0.5, shift: collection.shift + objects }
+  return relist()
+})
+await measure('a relist without versions', () => {
+  collection = { ...collection, hasVersions: false }
+  return relist()
+})
+const events = Array.from({ length: objects }, (_, at) => {
+  const { key, object } = event(at)
+  return { type: 'put', key, object: { ...object, restarts: -1, node: `node-${at % 4_999}` } } as const
+})
+await measure('a batch that changes every object', async () => {
+  deliver?.(events)
+  await pods.waitFor(String(version + 1))
+  await settled()
+})
+await measure('addIndex of an equal index', () => pods.addIndex('node', (ix) => ix.equal((pod) => pod.node)))
+await measure('addIndex and the first query of an ordered index', () =>
+  pods.addIndex('restarts', (ix) => ix.ordered((pod) => pod.created % 777))({ limit: 1 }),
+)
+await measure('subscribe with a filter', async () => {
+  const late = pods.subscribe({ add: count }, { filter: (pod) => pod.created % 3 === 0 })
+  await late.synced()
+  await late.close()
+})
+await measure('subscribe with where', async () => {
+  const late = pods.subscribe({ add: count }, { where: { namespace: 'team-7' } })
+  await late.synced()
+  await late.close()
+})
+await measure('a snapshot, two queries of it, and its disposal', () => {
+  using view = pods.snapshot()
+  handled += view.by.namespace('team-5').length + view.by.created({ limit: 1_000 }).length
+})
+await measure('stop', () => pods.stop())
+console.log(JSON.stringify({ stalls, handled }))
