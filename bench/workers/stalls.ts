@@ -148,7 +148,7 @@ await measure('subscribe with a filter', async () => {
   await late.synced()
   await late.close()
 })
-await measure('subscribe with where', async () => {
+await measure('subscribe with a value of an index', async () => {
   const late = pods.subscribe({ add: count }, { where: { namespace: 'team-7' } })
   await late.synced()
   await late.close()
