@@ -152,11 +152,11 @@ describe('folders', () => {
     expect(cycles(all)).toEqual([])
   })
 
-  test('the core and the memory source run in browsers: only runtime.ts names what Node alone has', () => {
+  test('the core and the memory source run in browsers: only node-or-browser.ts names what Node alone has', () => {
     const inBrowsers = [...core, ...adapters.filter((path) => adapterOf(path) === 'memory')]
     expect(wrong(inBrowsers, (imported) => !imported.startsWith('node:'))).toEqual([])
     const ofNode = /\b(process|Buffer|setImmediate|clearImmediate|require|__dirname)\b\s*[.(]/
-    const users = inBrowsers.filter((path) => path !== 'src/contract/runtime.ts' && ofNode.test(codeOf(path)))
+    const users = inBrowsers.filter((path) => path !== 'src/contract/node-or-browser.ts' && ofNode.test(codeOf(path)))
     expect(users).toEqual([])
   })
 })
@@ -225,9 +225,9 @@ describe('time and chance come from outside', () => {
   const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/contract/clock.ts': ['performance', 'setTimeout'],
     'src/contract/random.ts': ['Math.random'],
-    'src/contract/runtime.ts': ['setImmediate'],
+    'src/contract/node-or-browser.ts': ['setImmediate'],
     'testing/virtual-clock.ts': ['setImmediate'],
-    'cli/output/shutdown-signal.ts': ['setTimeout'], // One that keeps no process alive; a Clock has none.
+    'cli/shutdown-signal.ts': ['setTimeout'], // One that keeps no process alive; a Clock has none.
   }
 
   test.each(all)('%s', (path) => {

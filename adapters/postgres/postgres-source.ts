@@ -1,8 +1,8 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListContext, ListPage, SourceContext, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { withSignsOfLife } from '../../src/util/keep-alive.js'
 import { joinKey } from '../shared/join-key.js'
+import { withKeepAliveBatches } from '../shared/keep-alive-batches.js'
 import { type Delta, deltaSql, probeSql, readDelta, readProbe } from './delta-query.js'
 import { assertSameDatabase, readHead } from './head-query.js'
 import type { PgTransaction } from './pg-client.js'
@@ -82,11 +82,11 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     const { after, clock } = context
     const version = parseVersion(after)
     const session = await this.#access.connect(context)
-    yield* withSignsOfLife(this.#watch(session, version, context), {
+    yield* withKeepAliveBatches(this.#watch(session, version, context), {
       session,
       clock,
       everyMs: this.#access.timeoutMs / 2,
-      sign: (last) => ({ events: [], version: last?.version ?? after }),
+      keepAlive: (last) => ({ events: [], version: last?.version ?? after }),
     })
   }
 

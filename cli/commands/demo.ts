@@ -14,9 +14,9 @@ import { DemoWriter, type Order, TENANTS } from '../demo/demo-writer.js'
 import { heapMb } from '../demo/heap-usage.js'
 import { CliError } from '../output/cli-error.js'
 import { RateMeter } from '../output/rate-meter.js'
-import { shutDownAfter, shutdownSignal } from '../output/shutdown-signal.js'
 import { labelled, lagOf, statusLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
+import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
 import { loadPg } from './pg-client.js'
 
 export interface DemoFlags {

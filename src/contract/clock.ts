@@ -1,4 +1,4 @@
-import { afterTurn } from './runtime.js'
+import { afterTurn } from './node-or-browser.js'
 
 /** The source of time. Every wait and delay uses it, so that tests can simulate time. */
 export interface Clock {

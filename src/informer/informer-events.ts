@@ -1,7 +1,7 @@
 import { EventEmitter } from 'eventemitter3'
 import type { Clock } from '../contract/clock.js'
 import { messageOf, SourceError, toSourceError } from '../contract/errors.js'
-import { emitWarning } from '../contract/runtime.js'
+import { emitWarning } from '../contract/node-or-browser.js'
 import type { Logger, Status } from '../contract/status.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
 import { channels } from './telemetry.js'

@@ -17,7 +17,7 @@ import { FeedController } from '../subscriptions/controller.js'
 import type { Controller, ReconcileContext } from '../subscriptions/controller-types.js'
 import { Feed, type FeedHost } from '../subscriptions/feed.js'
 import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
-import { assertHandlers, type Handlers } from '../subscriptions/handlers.js'
+import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js'
 import type {
   ChangeStream,
   FeedOptions,

@@ -1,4 +1,4 @@
-import { type TelemetryChannel, telemetryChannel } from '../contract/runtime.js'
+import { type TelemetryChannel, telemetryChannel } from '../contract/node-or-browser.js'
 
 /**
  * Messages on `node:diagnostics_channel`, for metrics and tracing. They cost nothing without subscribers, and in browsers.

@@ -1,4 +1,4 @@
-import { isProduction } from '../contract/runtime.js'
+import { isProduction } from '../contract/node-or-browser.js'
 
 /** Whether results are frozen to find mistakes: unless NODE_ENV is `production`. */
 export function isDevelopment(): boolean {

@@ -1,5 +1,5 @@
 import type { SourceError } from '../contract/errors.js'
-import { emitWarning } from '../contract/runtime.js'
+import { emitWarning } from '../contract/node-or-browser.js'
 import type { Version } from '../contract/version.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
 import type { Commit } from './commit.js'

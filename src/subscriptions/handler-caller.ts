@@ -1,7 +1,7 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Change } from '../queue/change.js'
 import type { Feed } from './feed.js'
-import type { HandlerContext, Handlers } from './handlers.js'
+import type { HandlerContext, Handlers } from './handler-types.js'
 import { SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { TimedRun } from './timed-run.js'
 

@@ -4,7 +4,7 @@ import { ConcurrentDelivery } from './concurrent-delivery.js'
 import type { Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
 import { HandlerCaller } from './handler-caller.js'
-import type { Handlers } from './handlers.js'
+import type { Handlers } from './handler-types.js'
 import { type Delivery, SerialDelivery } from './serial-delivery.js'
 
 export interface HandlerOptions {

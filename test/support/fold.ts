@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest'
 import type { Change } from '../../src/queue/change.js'
-import type { Handlers } from '../../src/subscriptions/handlers.js'
+import type { Handlers } from '../../src/subscriptions/handler-types.js'
 
 /**
  * The objects of a handler that applies every change. Each change must be legal (I4): per key `(add update* delete)*`,

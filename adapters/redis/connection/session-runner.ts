@@ -1,6 +1,6 @@
 import { OptionError } from '../../../src/contract/errors.js'
 import type { ListContext, SourceContext, WatchBatch, WatchContext } from '../../../src/contract/source.js'
-import { withSignsOfLife } from '../../../src/util/keep-alive.js'
+import { withKeepAliveBatches } from '../../shared/keep-alive-batches.js'
 import type { ClusterRoute } from './cluster-route.js'
 import { redisError } from './redis-errors.js'
 import { checkServer, type Warnings } from './server-checks.js'
@@ -54,13 +54,13 @@ export class SessionRunner<C extends Connected> {
   ): AsyncGenerator<WatchBatch<T>> {
     const connected = await this.#open(context)
     const { session } = connected
-    const sign = (last?: WatchBatch<T>): WatchBatch<T> => ({ events: [], version: last?.version ?? context.after })
+    const keepAlive = (last?: WatchBatch<T>): WatchBatch<T> => ({ events: [], version: last?.version ?? context.after })
     try {
-      yield* withSignsOfLife(run(connected), {
+      yield* withKeepAliveBatches(run(connected), {
         session,
         clock: context.clock,
         everyMs: this.#settings.blockMs,
-        sign,
+        keepAlive,
       })
     } catch (error) {
       throw this.#failed(error)

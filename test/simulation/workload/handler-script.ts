@@ -1,7 +1,7 @@
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Change } from '../../../src/queue/change.js'
-import type { HandlerContext } from '../../../src/subscriptions/handlers.js'
+import type { HandlerContext } from '../../../src/subscriptions/handler-types.js'
 import type { SubscribeOptions, Subscription } from '../../../src/subscriptions/subscription-types.js'
 import type { FaultKind } from '../backend/fault-kinds.js'
 import type { Item } from '../backend/history.js'

@@ -1,4 +1,4 @@
-import type { Clock } from '../contract/clock.js'
+import type { Clock } from '../../src/contract/clock.js'
 
 interface Connection {
   /** When the connection last received bytes, by the clock. */
@@ -6,29 +6,29 @@ interface Connection {
   close(): unknown
 }
 
-export interface SignsOfLife<V> {
+export interface KeepAliveOptions<V> {
   readonly session: Connection
   readonly clock: Clock
   /** The distance of keep-alives during a slow step, in milliseconds. */
   readonly everyMs: number
-  /** Makes a keep-alive, such as a page without events; `last` is the value of the previous step, if there was one. */
-  sign(last: V | undefined): V
+  /** Returns a keep-alive: a batch without events. `last` is the previous value, if there is one. */
+  keepAlive(last: V | undefined): V
 }
 
 /**
  * Yields the values of `steps`, and a keep-alive between them while the connection receives bytes. This keeps a large
  * response over a slow connection from timing out. Closes the session at the end.
  */
-export async function* withSignsOfLife<V>(
+export async function* withKeepAliveBatches<V>(
   steps: AsyncGenerator<V>,
-  { session, clock, everyMs, sign }: SignsOfLife<V>,
+  { session, clock, everyMs, keepAlive }: KeepAliveOptions<V>,
 ): AsyncGenerator<V> {
   let last: V | undefined
   try {
     for (;;) {
       const next = steps.next()
       while (!(await isSettledWithin(everyMs, next, clock))) {
-        if (clock.now() - session.receivedAt < everyMs) yield sign(last)
+        if (clock.now() - session.receivedAt < everyMs) yield keepAlive(last)
       }
       const step = await next
       if (step.done === true) return

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/contract/clock.js'
-import { afterTurn } from '../../src/contract/runtime.js'
+import { afterTurn } from '../../src/contract/node-or-browser.js'
 
 afterEach(() => {
   vi.unstubAllGlobals()

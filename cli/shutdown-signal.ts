@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/contract/clock.js'
+import { systemClock } from '../src/contract/clock.js'
 
 /** How long the output may take to be read after a shutdown, in milliseconds. Then the process exits. */
 const FLUSH_TIMEOUT_MS = 1_000
