@@ -83,7 +83,7 @@ describeRedis('plain keys in a cluster', (server) => {
     })
     await shows({ ...all(1), new: 1 })
     expect([deleted, mirror.codes]).toEqual([[], []])
-    expect(mirror.errors[0]?.message).toContain('on its way to another server')
+    expect(mirror.errors[0]?.message).toContain('is being migrated to another server')
   })
 
   test('are not listed while half of them have moved', async () => {
@@ -140,7 +140,7 @@ describeRedis('plain keys in a cluster', (server) => {
       await expect(listed(redisKeys({ client: userClient('ioredis 6', port), prefix: 'user:' }))).rejects.toMatchObject(
         {
           code: 'PROTOCOL',
-          message: expect.stringContaining('give the prefix a hash tag, such as "{user}:"'),
+          message: expect.stringContaining('add a hash tag to the prefix, such as "{user}:"'),
         },
       )
     }

@@ -176,7 +176,7 @@ describeRedis('a stream', (server) => {
       await mirror.until('it to be reported', () => mirror.errors.length > 0)
       const [{ code, message } = { code: '', message: '' }] = mirror.errors
       expect([code, message]).toEqual(['PROTOCOL', expect.stringContaining('1 of 2 entries')])
-      expect(message).toContain("give a snapshot, or whenTrimmed: 'fold'")
+      expect(message).toContain("add the option snapshot, or whenTrimmed: 'fold'")
     })
 
     test.concurrent('is folded if whenTrimmed is fold', async () => {

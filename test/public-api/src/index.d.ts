@@ -9,7 +9,7 @@ export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range }
 export type { Scalar } from './store/indexes/scalar.js';
 export type { StoreView } from './store/store-view.js';
 export type { Controller, ReconcileContext } from './subscriptions/controller-types.js';
-export type { HandlerContext, Handlers } from './subscriptions/handlers.js';
+export type { HandlerContext, Handlers } from './subscriptions/handler-types.js';
 export type { ChangeBatch, ChangeStream, Scope, SubscribeOptions, Subscription, } from './subscriptions/subscription-types.js';
 export type { VersionWait } from './subscriptions/version-waiters.js';
 export type { Wait } from './util/deadline.js';

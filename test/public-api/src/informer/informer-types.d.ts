@@ -7,7 +7,7 @@ import type { Version } from '../contract/version.js';
 import type { IndexBuilder } from '../store/indexes/index-types.js';
 import type { StoreView } from '../store/store-view.js';
 import type { Controller, ReconcileContext } from '../subscriptions/controller-types.js';
-import type { Handlers } from '../subscriptions/handlers.js';
+import type { Handlers } from '../subscriptions/handler-types.js';
 import type { ChangeStream, Scope, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js';
 import type { VersionWait } from '../subscriptions/version-waiters.js';
 import type { Wait } from '../util/deadline.js';
