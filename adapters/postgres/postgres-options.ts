@@ -46,7 +46,7 @@ export interface PostgresSourceOptions {
   readonly maxObjectBytes?: number
   /** The time between two calls that trim the log, in milliseconds. `false`: this reader never trims. Default 30 000. */
   readonly trimEveryMs?: number | false
-  /** `poll` never listens. Default `notify`: it listens, and polls only if notifications do not arrive. */
+  /** `poll` never listens. Default `notify`: it listens, and also polls every `pollIntervalMs`. */
   readonly wake?: 'notify' | 'poll'
 }
 

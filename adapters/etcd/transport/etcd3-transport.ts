@@ -1,4 +1,5 @@
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
+import { isCompacted } from './etcd-errors.js'
 import type {
   EtcdEvent,
   Header,
@@ -100,6 +101,8 @@ const DEADLINE_EXCEEDED = 4
  * host.
  */
 const FAILED_PRECONDITION = 9
+/** gRPC's status of a read at a compacted revision. */
+const OUT_OF_RANGE = 11
 
 /**
  * A call that is no longer wanted is not cancelled: to the client a cancelled call means a broken host. A call that is
@@ -111,7 +114,7 @@ function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
   let isLost = false
   const capture = (options: object, next: (options: object) => InterceptedCall): InterceptedCall => {
     if (isLost) return refused(next(options))
-    current = next(options)
+    current = withCompactedStatus(next(options))
     return current
   }
   const response = begin({ interceptors: [capture] }).catch(refuseClosed)
@@ -122,6 +125,22 @@ function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
     current?.cancelWithStatus(DEADLINE_EXCEEDED, 'no response')
   }
   return { response, cancel }
+}
+
+/**
+ * The grpc-proxy of etcd sends "has been compacted" as UNKNOWN, which the client counts as a failure of the host: its
+ * circuit breaker would then also reject the following calls. The result has the status that etcd itself sends.
+ */
+function withCompactedStatus(call: InterceptedCall): InterceptedCall {
+  const start = call.start.bind(call)
+  call.start = (metadata, listener) =>
+    start(metadata, {
+      onReceiveMetadata: (value) => listener?.onReceiveMetadata?.(value),
+      onReceiveMessage: (value) => listener?.onReceiveMessage?.(value),
+      onReceiveStatus: (status) =>
+        listener?.onReceiveStatus?.(isCompacted(status.details) ? { ...status, code: OUT_OF_RANGE } : status),
+    })
+  return call
 }
 
 /** A call that ends as soon as it is started. */
@@ -219,8 +238,14 @@ interface Metadata {
   set(key: string, value: string): void
 }
 
+interface ResponseListener {
+  onReceiveMetadata?(metadata: Metadata): void
+  onReceiveMessage?(message: unknown): void
+  onReceiveStatus?(status: { readonly code: number; readonly details: string }): void
+}
+
 interface InterceptedCall {
-  start(metadata: Metadata, listener?: object): void
+  start(metadata: Metadata, listener?: ResponseListener): void
   cancelWithStatus(status: number, details: string): void
 }
 

@@ -50,8 +50,9 @@ export interface Lifecycle extends AsyncDisposable {
     synced(wait?: Wait): Promise<void>;
     /**
      * Stops the informer permanently. No callback starts after the call, and running callbacks get up to 1 s. The store
-     * stays readable. Every other call fails with `STOPPED`. With `drainMs`, only the source ends at once: subscriptions and
-     * controllers then have up to that many milliseconds to handle their pending changes.
+     * stays readable. Every later call that would wait, subscribe or add fails with `STOPPED`. With `drainMs`, only the
+     * source ends at once: subscriptions and controllers then have up to that many milliseconds to handle their pending
+     * changes.
      */
     stop(options?: {
         readonly drainMs?: number | undefined;
