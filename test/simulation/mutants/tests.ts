@@ -28,7 +28,8 @@ export async function runTests(mutant: Mutant, args: readonly string[]): Promise
   const config = join('test', 'simulation', 'mutants', 'vitest.config.ts')
   const all = [vitest, 'run', '--config', config, '--reporter=json', '--outputFile', outputFile, ...args]
   const { NODE_OPTIONS: _, VITEST: _vitest, VITEST_WORKER_ID: _worker, ...env } = process.env
-  await using child = new Child(process.execPath, all, {
+  // Node 22 runs this file, and has no `await using`.
+  const child = new Child(process.execPath, all, {
     cwd: root,
     env: { ...env, LISTWATCH_MUTANT: JSON.stringify(mutant) },
   })
@@ -42,6 +43,7 @@ export async function runTests(mutant: Mutant, args: readonly string[]): Promise
     return JSON.parse(report) as Report
   } finally {
     clearTimeout(timer)
+    await child[Symbol.asyncDispose]()
     await rm(folder, { recursive: true, force: true })
   }
 }
