@@ -54,7 +54,7 @@ export interface NodePostgresClient {
 const ALLOWED =
   'a function that returns a new, unconnected Client of pg 8 at each call, such as () => new pg.Client(url)'
 
-/** Describes what is wrong with a value of the option `client`, without a call of it; undefined if nothing is. */
+/** Returns the flaw of a value of the option `client`, or undefined if it has none. Does not call the value. */
 export function clientFlaw(client: unknown): string | undefined {
   // A class cannot be called without new.
   if (typeof client === 'function' && !/^class\b/.test(Function.prototype.toString.call(client))) return undefined

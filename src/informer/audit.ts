@@ -9,6 +9,7 @@ import { close } from '../reflector/source-checks.js'
 import type { Partition } from '../store/partition.js'
 import type { WriteRecord } from '../store/store-writer.js'
 import type { Wait } from '../util/deadline.js'
+import { SLICE_MS } from '../util/time-slice.js'
 import type { InformerEvents } from './informer-events.js'
 
 /** The default period of audits, in milliseconds. */
@@ -25,8 +26,6 @@ const PROOF_REST_MS = 1_000
 const PROOF_REST_FACTOR = 10
 /** A difference that persists in this number of comparisons without writes is not a change that is still to arrive. */
 const PROOF_ROUNDS = 3
-/** A comparison yields to the event loop after this time, in milliseconds. */
-const SLICE_MS = 8
 
 export interface AuditHost<S, T> {
   readonly source: ListerWatcher<S>

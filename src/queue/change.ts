@@ -77,7 +77,7 @@ function mergeIntoPair<T>([gone, back]: readonly [Deleted<T>, Added<T>], change:
   return [gone, { ...change, type: 'add', previous: undefined, origin: back.origin }]
 }
 
-/** Merges two deletes of one key. The second includes the data of the first already. `previous` is what was delivered last. */
+/** Merges two deletes of one key. The second includes the data of the first already. `previous` is the last delivered object. */
 function mergeDeletes<T>(first: Deleted<T>, second: Deleted<T>): Deleted<T> {
   return { ...second, previous: first.previous, version: second.version ?? first.version }
 }

@@ -14,6 +14,7 @@ import {
 } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
 import { outcomeOf } from '../queue/change.js'
+import { SLICE_MS } from '../util/time-slice.js'
 import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
 import { EventValidator } from './event-validation.js'
@@ -22,8 +23,6 @@ import type { ReflectorHooks } from './reflector-hooks.js'
 import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
 import { assertSource, close, iterated } from './source-checks.js'
 
-/** The reflector yields to the event loop after this time of continuous work, in milliseconds. */
-const SLICE_MS = 8
 /** The number of events that are applied between two reads of the clock. */
 const SLICE_EVENTS = 256
 

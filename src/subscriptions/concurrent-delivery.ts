@@ -1,8 +1,9 @@
 import { type Change, changesOf, mergePending, type Pending } from '../queue/change.js'
+import { SLICE_MS } from '../util/time-slice.js'
 import type { Feed } from './feed.js'
 import type { HandlerCaller } from './handler-caller.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
-import { type Delivery, SLICE_MS } from './serial-delivery.js'
+import type { Delivery } from './serial-delivery.js'
 
 /** A dequeued change for which no handler was called yet. */
 interface Unhandled<T> {

@@ -3,6 +3,7 @@ import type { Random } from '../contract/random.js'
 import type { Change, Deleted } from '../queue/change.js'
 import { WorkQueue } from '../queue/work-queue.js'
 import { type Backoff, backoff, drawDelay, grown } from '../reflector/backoff.js'
+import { SLICE_MS } from '../util/time-slice.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
 import type { Controller, ReconcileContext } from './controller-types.js'
 import type { Feed } from './feed.js'
@@ -17,8 +18,6 @@ export const RETRY_MS: readonly [number, number] = [100, 30_000]
 
 /** A run that has not settled for this many milliseconds is reported once. */
 const SLOW_RUN_MS = 60_000
-/** After this many milliseconds of dequeuing the event loop runs other tasks. */
-const SLICE_MS = 8
 
 /** A key that is not reconciled: it is ready, running, or waits for a retry. */
 interface PendingKey {

@@ -31,7 +31,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   /** Whether batches wait or are being handled. */
   protected abstract get isBusy(): boolean
 
-  /** Cancels what is running, and drops what waits. The feed is closed already. */
+  /** Aborts the running handlers, and drops the pending changes. The feed is closed already. */
   protected abstract cancel(reason: SourceError): void
 
   /** Starts to consume the feed. Constructors of subclasses call it last. */

@@ -1,9 +1,8 @@
+import { SLICE_MS } from '../util/time-slice.js'
 import type { Feed } from './feed.js'
 import type { HandlerCaller } from './handler-caller.js'
 import type { ChangeBatch } from './subscription-types.js'
 
-/** After this many milliseconds of continuous delivery the event loop runs other tasks. */
-export const SLICE_MS = 8
 /** How many changes are delivered between two reads of the clock. */
 const SLICE_CHANGES = 64
 

@@ -115,7 +115,7 @@ for (const [name, options] of SERVERS)
           await stage.healed()
           // The cache remembers what etcd has forgotten; else the list is read again, in one piece.
           expect(pages.map((page) => keysOf(page, 'put').length)).toEqual(isCached ? [5, 5, 5, 5, 3] : [5, OBJECTS])
-          // What is listed a second time is deleted first: between the two attempts the server may have been restored.
+          // The objects of the second list are deleted first: between the two attempts the server may have been restored.
           const again = pages.slice(0, 1).flatMap((page) => keysOf(page, 'put'))
           const deleted = pages.flatMap((page) => keysOf(page, 'delete'))
           expect(new Set(deleted)).toEqual(new Set(isCached ? [] : again))
