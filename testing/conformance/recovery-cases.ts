@@ -36,10 +36,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
       async check(context) {
         await writeMany(context, 3)
         await context.callHook('compact')
-        const listing = await context.list()
-        context.expectCurrent('the list', listing.contents.values)
-        await context.delete('k1')
-        await context.watch(listing).untilEqual(context.current)
+        await listAndWatch(context)
       },
     },
     {
@@ -92,10 +89,7 @@ export const recoveryCases: readonly ConformanceCase[] = [
         await writeMany(context, 3)
         await context.list()
         await context.callHook('restore')
-        const listing = await context.list()
-        context.expectCurrent('the list', listing.contents.values)
-        await context.delete('k1')
-        await context.watch(listing).untilEqual(context.current)
+        await listAndWatch(context)
       },
     },
     {
@@ -166,6 +160,14 @@ export const recoveryCases: readonly ConformanceCase[] = [
     },
   ]),
 ]
+
+/** Lists the current objects, and follows a delete from that list. */
+async function listAndWatch(context: CaseContext): Promise<void> {
+  const listing = await context.list()
+  context.expectCurrent('the list', listing.contents.values)
+  await context.delete('k1')
+  await context.watch(listing).untilEqual(context.current)
+}
 
 /** The watch from this position ends with this code and delivers no event. */
 async function expectEnd(context: CaseContext, from: Position, expected: string): Promise<void> {
