@@ -6,15 +6,15 @@ import { ChangeQueue } from '../queue/change-queue.js'
 import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
-import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
-import { Latch } from '../util/latch.js'
+import type { Wait } from '../util/deadline.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
-import { type FeedVersions, FeedWait } from './feed-wait.js'
+import type { FeedVersions } from './feed-wait.js'
+import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
 import { Replay } from './replay.js'
 import { resync } from './resync.js'
 import { ScopeFilter } from './scope-filter.js'
 import { type ChangeBatch, checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
-import { checkVersionWait, type VersionWait, VersionWaiters } from './version-waiters.js'
+import type { VersionWait } from './version-waiters.js'
 
 /** The parts of an informer that a feed uses. */
 export interface FeedHost<T> extends FeedVersions {
@@ -50,7 +50,7 @@ export interface BatchEnd {
  * The batches of one subscription, in order: first the objects of the store when the feed began, then every later change in
  * its scope exactly once. A consumer dequeues batches and acknowledges them when they are handled.
  */
-export class Feed<T> {
+export class Feed<T> implements AwaitedFeed {
   readonly host: FeedHost<T>
   readonly name: string | undefined
   readonly scope: ScopeFilter<T>
@@ -58,8 +58,7 @@ export class Feed<T> {
   reader: FeedReader = NO_READER
   readonly #queue: ChangeQueue<T>
   readonly #onOverflow: 'coalesce' | 'fail'
-  readonly #waiters: VersionWaiters
-  readonly #synced = new Latch()
+  readonly #waits: FeedWaits
   readonly #progress = new DeliveryProgress()
   /** The matched changes of the commit that is being routed. */
   #matched: Change<T>[] = []
@@ -68,7 +67,6 @@ export class Feed<T> {
   #replayedCommit = Infinity
   #hasFilterFailed = false
   #closed: SourceError | undefined
-  readonly #ended = new AbortController()
   /** Aborts when changes are no longer accepted. */
   readonly #stopped = new AbortController()
   /** The position of the store at that time. */
@@ -86,7 +84,7 @@ export class Feed<T> {
     this.wantsBookmarks = wantsBookmarks
     this.#queue = new ChangeQueue(options)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
-    this.#waiters = new VersionWaiters((at, mark) => this.#hasReached(at, mark))
+    this.#waits = new FeedWaits(this, host)
     host.attach(this)
     if (host.isSynced()) this.startReplay()
     const { resyncMs } = options
@@ -105,7 +103,7 @@ export class Feed<T> {
   }
 
   get #position(): StorePosition {
-    if (!this.#synced.isOpen) return NO_POSITION
+    if (!this.#waits.isSynced) return NO_POSITION
     if (!this.#isIdle || this.#closed !== undefined) return this.#progress.handled
     return this.#stopped.signal.aborted ? this.#stoppedAt : this.#storePosition
   }
@@ -115,7 +113,7 @@ export class Feed<T> {
   }
 
   /** The version with which waits are compared; undefined if its history has ended. */
-  get #reached(): Version | undefined {
+  get reached(): Version | undefined {
     const { version, history } = this.#position
     return history !== undefined && history === this.host.history ? version : undefined
   }
@@ -168,7 +166,7 @@ export class Feed<T> {
   /** Closes the feed, because it is unknown which changes it misses. Reports the error. */
   fail(thrown: unknown): void {
     if (this.#closed !== undefined) return
-    const message = `${this.#named('a subscription')} was closed by an error: ${messageOf(thrown)}`
+    const message = `${this.named('a subscription')} was closed by an error: ${messageOf(thrown)}`
     const error = new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: thrown })
     this.host.report(error)
     this.close(error)
@@ -266,59 +264,21 @@ export class Feed<T> {
   /** Acknowledges a number of dequeued batches, the last of which has this end. */
   ackThrough({ position, isSynced }: BatchEnd, batches: number): void {
     this.#progress.acknowledged(batches, position, isSynced)
-    if (isSynced && !this.#synced.isOpen) this.#synced.open()
+    if (isSynced) this.#waits.markSynced()
     this.checkWaiters()
   }
 
   /** Resolves the waits for versions that this feed has reached. */
   checkWaiters(): void {
-    if (this.#waiters.size > 0) this.#waiters.check(this.#reached)
+    this.#waits.check()
   }
 
   synced(call: string, wait: Wait = {}): Promise<void> {
-    checkWait(call, wait)
-    return withDeadline(this.#named('synced'), wait, this.host.clock, (settle) => {
-      if (this.#closed !== undefined) settle.reject(this.#closed)
-      return this.#synced.enter(settle)
-    })
+    return this.#waits.synced(call, wait)
   }
 
   waitFor(version: Version, wait: VersionWait = {}): Promise<void> {
-    checkVersionWait(version, wait)
-    this.host.hasReached('waitFor', wait.source)
-    const { source, ...rest } = wait
-    return withDeadline(this.#named('waitFor'), rest, this.host.clock, (settle) => this.#await(version, source, settle))
-  }
-
-  #await(version: Version, source: string | undefined, settle: Settle<void>): () => void {
-    if (this.#closed !== undefined) {
-      settle.reject(this.#closed)
-      return () => {}
-    }
-    const reached = this.host.isOfSet ? undefined : this.#reached
-    if (reached !== undefined && this.#hasHandled(reached, version)) {
-      settle.resolve()
-      return () => {}
-    }
-    const wait = new FeedWait(this.host, version, source, settle, {
-      storePosition: () => this.host.indexer.writer.position,
-      enterFeed: (mark, both) => this.#waiters.enter(mark, this.#reached, both),
-    })
-    const reject = (): void => settle.reject(this.#closed)
-    this.#ended.signal.addEventListener('abort', reject, { once: true })
-    return () => {
-      this.#ended.signal.removeEventListener('abort', reject)
-      wait.leave()
-    }
-  }
-
-  /** False also for a mark that is not a version. The wait for the store rejects that. */
-  #hasHandled(reached: Version, version: Version): boolean {
-    try {
-      return this.#waiters.includes(reached, version)
-    } catch {
-      return false
-    }
+    return this.#waits.waitFor(version, wait)
   }
 
   /**
@@ -337,40 +297,34 @@ export class Feed<T> {
     if (this.#closed !== undefined) return
     this.#progress.handled = this.#position // Later the store advances without this feed.
     this.#closed = reason
-    this.#ended.abort(ABORTED)
+    this.#waits.rejectAll(reason)
     this.#stopped.abort(ABORTED)
     this.host.detach(this)
     this.scope.close()
     this.#replay?.close()
     this.#replay = undefined
     this.#queue.clear()
-    this.#synced.rejectAll(reason)
-    this.#waiters.rejectAll(reason)
     this.reader.wake()
-  }
-
-  #hasReached(at: Version, mark: Version): boolean {
-    if (this.host.isOfSet) return Number(at) >= Number(mark)
-    return this.host.hasReached('waitFor')(at, mark)
   }
 
   /** Reports the first error of the filter. */
   #filterFailed(error: unknown, key: string): void {
     if (!this.#hasFilterFailed) {
-      const message = `${this.#named('the filter')} failed: ${messageOf(error)}; such objects are out of scope`
+      const message = `${this.named('the filter')} failed: ${messageOf(error)}; such objects are out of scope`
       this.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause: error, key }))
     }
     this.#hasFilterFailed = true
   }
 
   #overflow(): void {
-    const message = `${this.#named('a subscription')} fell behind by more changes than its capacity, and was closed`
+    const message = `${this.named('a subscription')} fell behind by more changes than its capacity, and was closed`
     const error = new SourceError(message, { code: 'HANDLER', phase: 'handle' })
     this.host.report(error)
     this.close(error)
   }
 
-  #named(what: string): string {
+  /** Names a part of the feed in errors. */
+  named(what: string): string {
     return this.name === undefined
       ? `${what} on ${this.host.sourceName}`
       : `${what} of "${this.name}" on ${this.host.sourceName}`

@@ -168,7 +168,9 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a resync continues after the end',
     breaks: 'after stop() there is no timer (I15)',
     file: 'subscriptions/feed.ts',
-    edits: [['    this.#ended.abort(ABORTED)\n    this.#stopped.abort(ABORTED)\n', '    this.#ended.abort(ABORTED)\n']],
+    edits: [
+      ['    this.#waits.rejectAll(reason)\n    this.#stopped.abort(ABORTED)\n', '    this.#waits.rejectAll(reason)\n'],
+    ],
   },
   {
     name: 'a resync leaves out its last part',

@@ -1,0 +1,114 @@
+import type { Clock } from '../contract/clock.js'
+import { ABORTED, type SourceError } from '../contract/errors.js'
+import type { Version } from '../contract/version.js'
+import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
+import { Latch } from '../util/latch.js'
+import { type FeedVersions, FeedWait } from './feed-wait.js'
+import { checkVersionWait, type VersionWait, VersionWaiters } from './version-waiters.js'
+
+/** The parts of an informer that the waits of a feed use. */
+export interface FeedWaitsHost extends FeedVersions {
+  readonly clock: Clock
+  readonly indexer: { readonly writer: { readonly position: Version | undefined } }
+}
+
+/** A feed, as far as its waits need it. */
+export interface AwaitedFeed {
+  readonly closed: SourceError | undefined
+  /** The version with which waits are compared; undefined if its history has ended. */
+  readonly reached: Version | undefined
+  /** Names a part of the feed in errors. */
+  named(what: string): string
+}
+
+/** The pending waits of one feed: for its first synced batch, and for versions. */
+export class FeedWaits {
+  readonly #feed: AwaitedFeed
+  readonly #host: FeedWaitsHost
+  readonly #synced = new Latch()
+  readonly #waiters: VersionWaiters
+  /** Aborts when the feed is closed. */
+  readonly #ended = new AbortController()
+
+  constructor(feed: AwaitedFeed, host: FeedWaitsHost) {
+    this.#feed = feed
+    this.#host = host
+    this.#waiters = new VersionWaiters((at, mark) => this.#hasReached(at, mark))
+  }
+
+  /** Whether the first synced batch was acknowledged. */
+  get isSynced(): boolean {
+    return this.#synced.isOpen
+  }
+
+  /** The first synced batch was acknowledged. */
+  markSynced(): void {
+    if (!this.#synced.isOpen) this.#synced.open()
+  }
+
+  /** Resolves the waits for versions that the feed has reached. */
+  check(): void {
+    if (this.#waiters.size > 0) this.#waiters.check(this.#feed.reached)
+  }
+
+  /** Rejects all waits. The feed was closed. */
+  rejectAll(reason: SourceError): void {
+    this.#ended.abort(ABORTED)
+    this.#synced.rejectAll(reason)
+    this.#waiters.rejectAll(reason)
+  }
+
+  synced(call: string, wait: Wait): Promise<void> {
+    checkWait(call, wait)
+    return withDeadline(this.#feed.named('synced'), wait, this.#host.clock, (settle) => {
+      const { closed } = this.#feed
+      if (closed !== undefined) settle.reject(closed)
+      return this.#synced.enter(settle)
+    })
+  }
+
+  waitFor(version: Version, wait: VersionWait): Promise<void> {
+    checkVersionWait(version, wait)
+    this.#host.hasReached('waitFor', wait.source)
+    const { source, ...rest } = wait
+    const { clock } = this.#host
+    return withDeadline(this.#feed.named('waitFor'), rest, clock, (settle) => this.#enter(version, source, settle))
+  }
+
+  #enter(version: Version, source: string | undefined, settle: Settle<void>): () => void {
+    const { closed } = this.#feed
+    if (closed !== undefined) {
+      settle.reject(closed)
+      return () => {}
+    }
+    const reached = this.#host.isOfSet ? undefined : this.#feed.reached
+    if (reached !== undefined && this.#hasHandled(reached, version)) {
+      settle.resolve()
+      return () => {}
+    }
+    const wait = new FeedWait(this.#host, version, source, settle, {
+      storePosition: () => this.#host.indexer.writer.position,
+      enterFeed: (mark, both) => this.#waiters.enter(mark, this.#feed.reached, both),
+    })
+    const reject = (): void => settle.reject(this.#feed.closed)
+    this.#ended.signal.addEventListener('abort', reject, { once: true })
+    return () => {
+      this.#ended.signal.removeEventListener('abort', reject)
+      wait.leave()
+    }
+  }
+
+  /** False also for a mark that is not a version. The wait for the store rejects that. */
+  #hasHandled(reached: Version, version: Version): boolean {
+    try {
+      return this.#waiters.includes(reached, version)
+    } catch {
+      return false
+    }
+  }
+
+  #hasReached(at: Version, mark: Version): boolean {
+    if (this.#host.isOfSet) return Number(at) >= Number(mark)
+    return this.#host.hasReached('waitFor')(at, mark)
+  }
+}
