@@ -1,6 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import type { Status } from '../contract/status.js'
-import type { ReflectorState } from '../reflector/reflector-state.js'
+import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Feed } from '../subscriptions/feed.js'
 import type { Latch } from '../util/latch.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'

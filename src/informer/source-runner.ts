@@ -6,7 +6,7 @@ import type { Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import { Reflector } from '../reflector/reflector.js'
 import type { ReflectorHooks } from '../reflector/reflector-hooks.js'
-import type { ReflectorState } from '../reflector/reflector-state.js'
+import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Partition } from '../store/partition.js'
 import { VersionWaiters } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
@@ -265,7 +265,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
       staleMs: now - (lastContactAt ?? this.#startedAt ?? now),
       lagMs: this.#lagMs,
       attempt: state.attempt,
-      retryInMs: state.retryAt === undefined ? undefined : Math.max(0, state.retryAt - now),
+      retryInMs: 'retryAt' in state ? Math.max(0, state.retryAt - now) : undefined,
       relists: state.relists,
       reconnects: state.reconnects,
     }

@@ -1,6 +1,6 @@
 import type { SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
-import type { ReflectorState } from './reflector-state.js'
+import type { ReflectorState } from './reflector-state-types.js'
 
 /** The callbacks of a reflector to its informer. */
 export interface ReflectorHooks {

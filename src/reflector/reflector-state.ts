@@ -1,72 +1,20 @@
 import type { SourceError } from '../contract/errors.js'
 import type { State } from '../contract/status.js'
-import { type Backoff, backoff, delayOf, grown, reset } from './backoff.js'
-
-/**
- * The policy of a reflector, as one pure function: `step(state, input) → { state, effect }`. The loop in reflector.ts
- * performs the effects and knows no policy. SPEC.md has the table.
- */
-export interface ReflectorState {
-  readonly name: State
-  /** What the next open does. */
-  readonly next: 'list' | 'watch'
-  /** The next list ignores versions: the history was rewound or forked, or is that of another server. */
-  readonly ignoreVersions: boolean
-  readonly hasListed: boolean
-  /** Another list was requested while one was running. */
-  readonly isListWanted: boolean
-  /** The delay between opens. The next open follows the previous one after 0.5 to 1 times this delay. */
-  readonly spacing: Backoff
-  readonly openedAt: number | undefined
-  /** The last open was a watch that followed no list. */
-  readonly isReopened: boolean
-  /** When the last reconnect without a delay was due. */
-  readonly immediateAt: number | undefined
-  /** When the watch yielded its first batch. */
-  readonly liveAt: number | undefined
-  readonly reason: string
-  readonly error: SourceError | undefined
-  readonly attempt: number
-  readonly retryAt: number | undefined
-  readonly staleLists: number
-  readonly relists: number
-  readonly reconnects: number
-}
-
-/** What happens to a reflector. Times are in milliseconds; `chance` are two draws from [0, 1). */
-export type Input = { readonly at: number; readonly chance: readonly [number, number] } & (
-  | { readonly type: 'start' }
-  /** The whole list was committed. */
-  | { readonly type: 'listed' }
-  /** The watch yielded a batch. */
-  | { readonly type: 'batch' }
-  /** The watch ended without an error. */
-  | { readonly type: 'ended' }
-  /** A list or a watch failed; `contactAt` is the time of the last response. */
-  | { readonly type: 'failed'; readonly error: SourceError; readonly contactAt: number | undefined }
-  /** The delay is over. */
-  | { readonly type: 'delayElapsed' }
-  /** A relist was requested. */
-  | { readonly type: 'relist'; readonly reason: string }
-  /** A list that waited for a relist slot begins. */
-  | { readonly type: 'admitted' }
-  | { readonly type: 'stop'; readonly reason: string }
-)
-
-export type InputType = Input['type']
-
-/** What the loop does next. `continue`: what it was doing. */
-export type Effect =
-  | { readonly type: 'continue' }
-  | { readonly type: 'list'; readonly ignoreVersions: boolean }
-  | { readonly type: 'watch' }
-  | { readonly type: 'wait'; readonly until: number }
-  | { readonly type: 'end' }
-
-export interface Step {
-  readonly state: ReflectorState
-  readonly effect: Effect
-}
+import { backoff, delayOf, grown, reset } from './backoff.js'
+import type {
+  Counts,
+  Effect,
+  Input,
+  InputType,
+  Listing,
+  ListingState,
+  Memory,
+  NextList,
+  ReflectorState,
+  Step,
+  WaitingState,
+  WatchingState,
+} from './reflector-state-types.js'
 
 /** Opens are at least this far apart, less up to half of it. */
 export const INITIAL_SPACING_MS = 800
@@ -82,33 +30,28 @@ export const FIRST_RECONNECT_EVERY_MS = 10_000
 /** After this number of stale lists in a row, the reason says that the source is behind. */
 const BEHIND_AFTER = 5
 
+const initialMemory: Memory = {
+  spacing: backoff(INITIAL_SPACING_MS, MAX_SPACING_MS),
+  immediateAt: undefined,
+  relists: 0,
+  reconnects: 0,
+}
+const FIRST_LIST: NextList = { type: 'list', isFirst: true, ignoreVersions: false, staleLists: 0 }
+const RELIST: NextList = { ...FIRST_LIST, isFirst: false }
+
 export const initialState: ReflectorState = {
   name: 'idle',
-  next: 'list',
-  ignoreVersions: false,
-  hasListed: false,
-  isListWanted: false,
-  spacing: backoff(INITIAL_SPACING_MS, MAX_SPACING_MS),
-  openedAt: undefined,
-  isReopened: false,
-  immediateAt: undefined,
-  liveAt: undefined,
   reason: 'not started',
-  error: undefined,
   attempt: 0,
-  retryAt: undefined,
-  staleLists: 0,
   relists: 0,
   reconnects: 0,
 }
 
-type Cell = (state: ReflectorState, input: never) => Step
-type Of<Type extends InputType> = Extract<Input, { type: Type }>
-
-/** Every state with every input; the type has no room for a missing cell. */
-type Table = {
-  readonly [S in State]: { readonly [Type in InputType]: (state: ReflectorState, input: Of<Type>) => Step }
+/** One state with every input; the type has no room for a missing cell. */
+type Row<Name extends State> = {
+  readonly [Type in InputType]: (state: ReflectorState<Name>, input: Input<Type>) => Step
 }
+type Table = { readonly [Name in State]: Row<Name> }
 
 const keep = (state: ReflectorState): Step => ({ state, effect: { type: 'continue' } })
 
@@ -153,7 +96,7 @@ const whileWaiting = {
 
 export const table: Table = {
   idle: {
-    start: open,
+    start: openFirst,
     listed: keep,
     batch: keep,
     ended: keep,
@@ -182,131 +125,167 @@ export const table: Table = {
   },
 }
 
-export function step(state: ReflectorState, input: Input): Step {
-  const cell = table[state.name][input.type] as Cell
-  return cell(state, input as never)
+/**
+ * The policy of a reflector, as one pure function: `step(state, input) → { state, effect }`. The loop in reflector.ts
+ * performs the effects and knows no policy. SPEC.md has the table.
+ */
+export function step<Name extends State, Type extends InputType>(
+  state: ReflectorState<Name>,
+  input: Input<Type>,
+): Step {
+  const row: Row<Name> = table[state.name]
+  return row[input.type](state, input)
+}
+
+function openFirst({ reason }: ReflectorState<'idle'>, { at }: Input): Step {
+  return openList(FIRST_LIST, { ...initialMemory, openedAt: at, attempt: 1 }, reason)
 }
 
 /** Opens what is next, now. */
-function open(state: ReflectorState, { at }: Input): Step {
-  const isFirst = state.openedAt === undefined || (state.retryAt !== undefined && state.retryAt === state.immediateAt)
-  const base: ReflectorState = {
-    ...state,
-    attempt: state.attempt + 1,
-    retryAt: undefined,
+function open(state: WaitingState, { at }: Input): Step {
+  const { next, reason } = state
+  const isImmediate = state.retryAt === state.immediateAt
+  const opened: Opened = {
+    ...memoryOf(state),
     openedAt: at,
-    isReopened: state.next === 'watch',
-    spacing: isFirst ? state.spacing : grown(state.spacing),
+    attempt: state.attempt + 1,
+    spacing: isImmediate ? state.spacing : grown(state.spacing),
   }
-  if (base.next === 'watch') {
-    const reconnects = base.reconnects + 1
-    const reason = 'resuming the watch'
-    return { state: { ...base, name: 'connecting', liveAt: undefined, reason, reconnects }, effect: { type: 'watch' } }
+  if (next.type === 'list') return openList(next, opened, reason)
+  const reconnects = opened.reconnects + 1
+  return {
+    state: { ...opened, name: 'connecting', isReopened: true, reason: 'resuming the watch', reconnects },
+    effect: { type: 'watch' },
   }
-  const effect: Effect = { type: 'list', ignoreVersions: base.ignoreVersions }
-  const listing: ReflectorState = { ...base, isListWanted: false }
-  if (!base.hasListed) return { state: { ...listing, name: 'listing', reason: 'reading the first list' }, effect }
-  return { state: { ...listing, name: 'relisting', relists: base.relists + 1 }, effect }
+}
+
+type Opened = Memory & Pick<Listing, 'openedAt' | 'attempt'>
+
+function openList({ isFirst, ignoreVersions, staleLists }: NextList, opened: Opened, reason: string): Step {
+  const effect: Effect = { type: 'list', isFirst, ignoreVersions }
+  const listing: Listing = { ...opened, ignoreVersions, staleLists, isListWanted: false }
+  if (isFirst) return { state: { ...listing, name: 'listing', reason: 'reading the first list' }, effect }
+  return { state: { ...listing, name: 'relisting', reason, relists: opened.relists + 1 }, effect }
 }
 
 /** The list begins only now, so it fulfils all earlier relist requests. */
-function begin(state: ReflectorState, { at }: Input): Step {
+function begin(state: ListingState, { at }: Input): Step {
   return keep({ ...state, openedAt: at, isListWanted: false })
 }
 
 /** A watch that follows a list is part of the same open. */
-function afterList(state: ReflectorState, input: Input): Step {
-  const listed: ReflectorState = {
-    ...state,
-    hasListed: true,
-    ignoreVersions: false,
-    staleLists: 0,
-    attempt: 0,
-    liveAt: undefined,
-  }
+function afterList(state: ListingState, input: Input): Step {
   if (state.isListWanted) {
-    return waitToOpen({ ...listed, isListWanted: false, next: 'list', reason: 'another list was requested' }, input)
+    return waitToOpen({ ...state, attempt: 0 }, { next: RELIST, reason: 'another list was requested' }, input)
   }
+  const { openedAt } = state
   const reason = 'the list is in; the watch was opened'
-  return { state: { ...listed, name: 'connecting', next: 'watch', reason }, effect: { type: 'watch' } }
+  return {
+    state: { ...memoryOf(state), name: 'connecting', openedAt, isReopened: false, attempt: 0, reason },
+    effect: { type: 'watch' },
+  }
 }
 
-function afterBatch(state: ReflectorState, { at }: Input): Step {
+function afterBatch(state: WatchingState, { at }: Input): Step {
   if (state.name === 'live') return keep(state)
   return keep({ ...state, name: 'live', liveAt: at, attempt: 0, reason: 'following the watch' })
 }
 
-function afterEnd(state: ReflectorState, input: Input): Step {
-  const ended = resetIfStable(state, input.at)
-  const lived = Math.round(input.at - (state.openedAt ?? input.at))
+function afterEnd(state: WatchingState, input: Input): Step {
+  const lived = Math.round(input.at - state.openedAt)
   const isUnstable = lived < state.spacing.currentMs
   const reason = isUnstable ? `unstable: the watch ended after ${lived} ms` : 'the source ended the watch'
-  return waitToOpen({ ...ended, next: 'watch', reason }, input)
+  return waitToOpen(state, { next: { type: 'watch' }, reason }, input)
 }
 
-function afterFailure(state: ReflectorState, input: Of<'failed'>): Step {
-  const { error, contactAt } = input
-  // An expiry is an answer of the server; an error of another kind may follow a long silence.
-  const heardAt = isExpiry(error) ? input.at : (contactAt ?? input.at)
-  const broken: ReflectorState = { ...resetIfStable(state, heardAt), error, reason: error.message }
+function afterFailure(state: ListingState | WatchingState, input: Input<'failed'>): Step {
+  const { error } = input
+  const list = nextList(state)
+  const again: Plan = { next: isWatching(state) ? { type: 'watch' } : list, reason: error.message }
   switch (error.code) {
     case 'VERSION_EXPIRED':
-      return waitToOpen({ ...broken, next: 'list' }, input)
+      return waitToOpen(state, { ...again, next: list }, input)
     case 'EPOCH_CHANGED':
-      return waitToOpen({ ...broken, next: 'list', ignoreVersions: true }, input)
+      return waitToOpen(state, { ...again, next: { ...list, ignoreVersions: true } }, input)
     case 'STALE_LIST': {
-      const staleLists = state.staleLists + 1
+      const staleLists = list.staleLists + 1
       const reason =
         staleLists >= BEHIND_AFTER ? `behind: ${error.message} (${staleLists} lists in a row)` : error.message
-      return waitToOpen({ ...broken, next: 'list', staleLists, reason }, input)
+      return waitToOpen(state, { next: { ...list, staleLists }, reason }, input)
     }
     case 'UNAUTHORIZED':
     case 'NOT_FOUND':
     case 'PROTOCOL':
-      return waitToOpen(broken, input, 'failed')
+      return waitToOpen(state, again, input, 'failed')
     default: // Transient; or a code that only another copy of the package knows.
-      return isFirstBreak(state, input) ? reconnectNow(broken, input) : waitToOpen(broken, input)
+      return isFirstBreak(state, input) ? reconnectNow(state, again, input) : waitToOpen(state, again, input)
   }
 }
 
-function wantAnotherList(state: ReflectorState): Step {
+function wantAnotherList(state: ListingState): Step {
   return keep({ ...state, isListWanted: true })
 }
 
-function relistNow(state: ReflectorState, input: Of<'relist'>): Step {
-  const { reason } = input
-  return waitToOpen({ ...resetIfStable(state, input.at), next: 'list', reason }, input)
+function relistNow(state: WatchingState, input: Input<'relist'>): Step {
+  return waitToOpen(state, { next: nextList(state), reason: input.reason }, input)
 }
 
-function relistNext(state: ReflectorState, input: Of<'relist'>): Step {
-  return keep({ ...state, next: 'list', reason: input.reason })
+function relistNext(state: WaitingState, { reason }: Input<'relist'>): Step {
+  return keep({ ...state, next: state.next.type === 'list' ? state.next : RELIST, reason })
 }
 
-function stop(state: ReflectorState, { reason }: Of<'stop'>): Step {
-  return { state: { ...state, name: 'stopped', reason, retryAt: undefined, attempt: 0 }, effect: { type: 'end' } }
+function stop({ relists, reconnects }: Counts, { reason }: Input<'stop'>): Step {
+  return { state: { name: 'stopped', reason, attempt: 0, relists, reconnects }, effect: { type: 'end' } }
+}
+
+/** The data of a state that every later open needs. */
+function memoryOf({ spacing, immediateAt, relists, reconnects }: Memory): Memory {
+  return { spacing, immediateAt, relists, reconnects }
+}
+
+function isWatching(state: ListingState | WatchingState): state is WatchingState {
+  return state.name === 'connecting' || state.name === 'live'
+}
+
+/** The list that is opened next, if a list is. A list that failed is repeated. */
+function nextList(state: ListingState | WatchingState): NextList {
+  if (isWatching(state)) return RELIST
+  const { name, ignoreVersions, staleLists } = state
+  return { type: 'list', isFirst: name === 'listing', ignoreVersions, staleLists }
 }
 
 /** A watch that was live for 1 s shows that the source is well: the next break starts from the shortest spacing. */
-function resetIfStable(state: ReflectorState, at: number): ReflectorState {
-  const isStable = state.liveAt !== undefined && at - state.liveAt >= STABLE_MS
-  return { ...state, liveAt: undefined, spacing: isStable ? reset(state.spacing) : state.spacing }
+function resetIfStable(state: ListingState | WatchingState, at: number): Memory {
+  const isStable = state.name === 'live' && at - state.liveAt >= STABLE_MS
+  return { ...memoryOf(state), spacing: isStable ? reset(state.spacing) : state.spacing }
+}
+
+/** When the source responded last. An expiry is a response; an error of another kind may follow a long silence. */
+function heardAt(input: Input): number {
+  if (input.type !== 'failed' || isExpiry(input.error)) return input.at
+  return input.contactAt ?? input.at
 }
 
 /**
  * Whether this error broke a watch that worked: the connection was lost, which says nothing of the server. A watch that was
  * reopened and fails before its first batch has a server that is not well.
  */
-function isFirstBreak({ name, next, isReopened, immediateAt }: ReflectorState, { at, error }: Of<'failed'>): boolean {
-  const worked = next === 'watch' && (name === 'live' || !isReopened)
+function isFirstBreak(state: ListingState | WatchingState, { at, error }: Input<'failed'>): boolean {
+  const { immediateAt } = state
+  const worked = isWatching(state) && (state.name === 'live' || !state.isReopened)
   const isRare = immediateAt === undefined || at - immediateAt >= FIRST_RECONNECT_EVERY_MS
   return worked && isRare && error.retryAfterMs === undefined
 }
 
+/** The next open, and why it is waited for. */
+type Plan = Pick<WaitingState, 'next' | 'reason'>
+
 /** It does not count for the spacing: the delays after it are those of a first attempt. */
-function reconnectNow(state: ReflectorState, { at, chance }: Of<'failed'>): Step {
-  const until = at + FIRST_RECONNECT_MS * chance[1]
+function reconnectNow(state: ListingState | WatchingState, plan: Plan, input: Input<'failed'>): Step {
+  const until = input.at + FIRST_RECONNECT_MS * input.chance[1]
+  const memory: Memory = { ...resetIfStable(state, heardAt(input)), immediateAt: until }
   return {
-    state: { ...state, name: 'backing-off', retryAt: until, immediateAt: until },
+    state: { ...memory, ...plan, name: 'backing-off', attempt: state.attempt, retryAt: until },
     effect: { type: 'wait', until },
   }
 }
@@ -315,22 +294,31 @@ function reconnectNow(state: ReflectorState, { at, chance }: Of<'failed'>): Step
  * The one rule for opening again: the latest of the previous open + a draw from [d/2, d); after an error, the error +
  * a draw from [0.4, 0.8) s, so that no herd meets a server that restarts; and the error + the source's `retryAfterMs`.
  */
-function waitToOpen(state: ReflectorState, input: Input, name: 'backing-off' | 'failed' = 'backing-off'): Step {
+function waitToOpen(
+  state: ListingState | WatchingState,
+  plan: Plan,
+  input: Input,
+  name: 'backing-off' | 'failed' = 'backing-off',
+): Step {
   const { at, chance } = input
-  const spaced = isAnswered(state, input) ? at : (state.openedAt ?? at) + delayOf(state.spacing, chance[0])
+  const memory = resetIfStable(state, heardAt(input))
+  const spaced = isAnswered(state, input) ? at : state.openedAt + delayOf(memory.spacing, chance[0])
   let until = Math.max(at, spaced)
   if (input.type === 'failed') {
     until = Math.max(until, at + ERROR_DELAY_MS * (0.5 + chance[1] / 2), at + (input.error.retryAfterMs ?? 0))
   }
-  return { state: { ...state, name, retryAt: until }, effect: { type: 'wait', until } }
+  return {
+    state: { ...memory, ...plan, name, attempt: state.attempt, retryAt: until },
+    effect: { type: 'wait', until },
+  }
 }
 
 /**
  * Whether the server answered a reopened watch that its version cannot be resumed. The server is well, and the list
  * that this answer requires completes the same open.
  */
-function isAnswered({ isReopened }: ReflectorState, input: Input): boolean {
-  return isReopened && input.type === 'failed' && isExpiry(input.error)
+function isAnswered(state: ListingState | WatchingState, input: Input): boolean {
+  return isWatching(state) && state.isReopened && input.type === 'failed' && isExpiry(input.error)
 }
 
 function isExpiry({ code }: SourceError): boolean {

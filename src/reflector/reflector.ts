@@ -20,14 +20,14 @@ import { Attempt } from './attempt.js'
 import { EventValidator } from './event-validation.js'
 import { IncompleteListRepair } from './incomplete-list-repair.js'
 import type { ReflectorHooks } from './reflector-hooks.js'
-import { type Effect, type Input, initialState, type ReflectorState, step } from './reflector-state.js'
+import { initialState, step } from './reflector-state.js'
+import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
 import { assertSource, close, iterated } from './source-checks.js'
 
 /** The number of events that are applied between two reads of the clock. */
 const SLICE_EVENTS = 256
 
-type Outcome = Extract<Input, { type: 'listed' | 'ended' | 'failed' | 'delayElapsed' }>
-type Bare<I> = I extends Input ? Omit<I, 'at' | 'chance'> : never
+type Outcome = UntimedInput<'listed' | 'ended' | 'failed' | 'delayElapsed'>
 
 /**
  * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its last
@@ -158,9 +158,9 @@ export class Reflector<T> {
   }
 
   /** Performs one transition. If its effect differs from the running attempt, the attempt is aborted. */
-  #tell(bare: Bare<Input>): void {
+  #tell(untimed: UntimedInput): void {
     const chance = [this.#random.next(), this.#random.next()] as const
-    const input = { ...bare, at: this.#clock.now(), chance } as Input
+    const input: Input = { ...untimed, at: this.#clock.now(), chance }
     const previous = this.#state
     const { state, effect } = step(previous, input)
     this.#state = state
@@ -187,7 +187,7 @@ export class Reflector<T> {
   async #perform(effect: Effect): Promise<void> {
     const attempt = new Attempt(this.#clock)
     this.#attempt = attempt
-    let outcome: Bare<Outcome>
+    let outcome: Outcome
     try {
       outcome = await this.#outcome(effect, attempt)
     } catch (thrown) {
@@ -200,7 +200,7 @@ export class Reflector<T> {
     if (this.#effect === undefined) this.#tell(outcome)
   }
 
-  #outcome(effect: Effect, attempt: Attempt): Promise<Bare<Outcome>> {
+  #outcome(effect: Effect, attempt: Attempt): Promise<Outcome> {
     switch (effect.type) {
       case 'list':
         return this.#listAdmitted(attempt, effect)
@@ -214,14 +214,14 @@ export class Reflector<T> {
     }
   }
 
-  async #wait(attempt: Attempt, until: number): Promise<Bare<Outcome>> {
+  async #wait(attempt: Attempt, until: number): Promise<Outcome> {
     await attempt.race(this.#clock.sleep(until - this.#clock.now(), attempt.signal))
     return { type: 'delayElapsed' }
   }
 
   /** Waits for a relist slot. The first list does not wait. */
-  async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
-    const admission = this.#state.hasListed ? this.#hooks.acquireRelistSlot?.(attempt.signal) : undefined
+  async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
+    const admission = effect.isFirst ? undefined : this.#hooks.acquireRelistSlot?.(attempt.signal)
     if (admission === undefined) return this.#list(attempt, effect)
     const release = await attempt.race(admission).catch((reason: unknown) => {
       // The slot may be granted just as the wait is cancelled: release it.
@@ -240,7 +240,7 @@ export class Reflector<T> {
     }
   }
 
-  async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Bare<Outcome>> {
+  async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
     this.#lists++
     // Equal versions do not prove equal objects after a break: a restored history may have given the same version to
     // another object, and a server may show an object in another form without a new version.
@@ -293,7 +293,7 @@ export class Reflector<T> {
     throw new SourceError(message, { code: 'STALE_LIST' })
   }
 
-  async #watch(attempt: Attempt): Promise<Bare<Outcome>> {
+  async #watch(attempt: Attempt): Promise<Outcome> {
     const after = this.#version
     assertVersion(after, 'the version to watch from')
     const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
@@ -372,10 +372,11 @@ export class Reflector<T> {
 
   /** Reports an error. The message says what failed, of which source, and what happens next. */
   #report(error: SourceError): void {
-    const { next, retryAt } = this.#state
-    const inSeconds = (((retryAt ?? this.#clock.now()) - this.#clock.now()) / 1_000).toFixed(1)
+    const state = this.#state
+    const inSeconds = ('retryAt' in state ? (state.retryAt - this.#clock.now()) / 1_000 : 0).toFixed(1)
+    const isWatchNext = 'next' in state && state.next.type === 'watch'
     const mistake = error.cause instanceof OptionError ? 'a mistake in the program; ' : ''
-    const then = `${mistake}${next === 'list' ? 'listing again' : 'reconnecting'}`
+    const then = `${mistake}${isWatchNext ? 'reconnecting' : 'listing again'}`
     const message = `${error.phase} of ${error.source} failed: ${error.message}; ${then} in ${inSeconds} s`
     const { code, phase, source, key, retryAfterMs } = error
     this.#lastError = new SourceError(message, { code, cause: error.cause ?? error, retryAfterMs, key, phase, source })

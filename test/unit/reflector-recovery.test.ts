@@ -37,7 +37,8 @@ describe('EPOCH_CHANGED', () => {
     const { clock, reflector } = await reflect(source, sink)
     await clock.advance(2_000)
     expect(objects()).toEqual({ a: 2 })
-    expect(reflector.state).toMatchObject({ relists: 1, ignoreVersions: false })
+    expect(reflector.state.relists).toBe(1)
+    expect(reflector.state).not.toHaveProperty('ignoreVersions')
   })
 
   test('the next list compares objects by their content and not by version', async () => {

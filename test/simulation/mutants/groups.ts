@@ -131,7 +131,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     file: 'reflector/reflector.ts',
     edits: [
       [
-        'this.#state.hasListed ? this.#hooks.acquireRelistSlot?.(attempt.signal) : undefined',
+        'effect.isFirst ? undefined : this.#hooks.acquireRelistSlot?.(attempt.signal)',
         'this.#hooks.acquireRelistSlot?.(attempt.signal)',
       ],
     ],

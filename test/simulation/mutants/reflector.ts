@@ -98,7 +98,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'the spacing of opens never grows',
     breaks: 'opens are spaced, twice as far after each',
     file: 'reflector/reflector-state.ts',
-    edits: [['spacing: isFirst ? state.spacing : grown(state.spacing)', 'spacing: state.spacing']],
+    edits: [['spacing: isImmediate ? state.spacing : grown(state.spacing)', 'spacing: state.spacing']],
   },
   {
     name: 'the spacing is reset by the wall clock',
@@ -146,7 +146,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'a reopened watch that fails is reopened at once',
     breaks: 'only the first reconnect comes at once, the second one is delayed',
     file: 'reflector/reflector-state.ts',
-    edits: [["(name === 'live' || !isReopened)", 'true']],
+    edits: [["(state.name === 'live' || !state.isReopened)", 'true']],
   },
   {
     name: 'the first reconnect waits as after any error',
@@ -154,8 +154,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector-state.ts',
     edits: [
       [
-        'isFirstBreak(state, input) ? reconnectNow(broken, input) : waitToOpen(broken, input)',
-        'waitToOpen(broken, input)',
+        'isFirstBreak(state, input) ? reconnectNow(state, again, input) : waitToOpen(state, again, input)',
+        'waitToOpen(state, again, input)',
       ],
     ],
   },
@@ -177,8 +177,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector-state.ts',
     edits: [
       [
-        'isFirstBreak(state, input) ? reconnectNow(broken, input) : waitToOpen(broken, input)',
-        "[{ ...broken, next: 'list' } as const].map((next) => isFirstBreak(state, input) ? reconnectNow(next, input) : waitToOpen(next, input))[0] as Step",
+        'isFirstBreak(state, input) ? reconnectNow(state, again, input) : waitToOpen(state, again, input)',
+        '[{ ...again, next: list }].map((next) => isFirstBreak(state, input) ? reconnectNow(state, next, input) : waitToOpen(state, next, input))[0] as Step',
       ],
     ],
   },
@@ -188,8 +188,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector-state.ts',
     edits: [
       [
-        "case 'VERSION_EXPIRED':\n      return waitToOpen({ ...broken, next: 'list' }, input)",
-        "case 'VERSION_EXPIRED':\n      return waitToOpen(broken, input)",
+        "case 'VERSION_EXPIRED':\n      return waitToOpen(state, { ...again, next: list }, input)",
+        "case 'VERSION_EXPIRED':\n      return waitToOpen(state, again, input)",
       ],
     ],
   },
@@ -197,7 +197,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'a new epoch is compared by versions',
     breaks: 'after a change of epoch no version is trusted',
     file: 'reflector/reflector-state.ts',
-    edits: [["next: 'list', ignoreVersions: true }", "next: 'list' }"]],
+    edits: [['next: { ...list, ignoreVersions: true }', 'next: list']],
   },
   {
     name: 'a relist that is requested during a list is forgotten',

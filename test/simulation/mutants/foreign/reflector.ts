@@ -26,7 +26,16 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     name: 'the first list after EPOCH_CHANGED leaves later lists without a floor',
     breaks: 'I11: a list older than what was shown is refused as STALE_LIST, unless the epoch changed.',
     file: 'reflector/reflector-state.ts',
-    edits: [['    ignoreVersions: false,\n    staleLists: 0,', '    staleLists: 0,']],
+    edits: [
+      [
+        "state: { ...memoryOf(state), name: 'connecting', openedAt,",
+        "state: { ...memoryOf(state), ignoreVersions: state.ignoreVersions, name: 'connecting', openedAt,",
+      ],
+      [
+        'if (isWatching(state)) return RELIST',
+        'if (isWatching(state)) return { ...RELIST, ignoreVersions: Object(state).ignoreVersions === true }',
+      ],
+    ],
   },
   {
     // A working watch breaks, is reopened at once, and breaks again before it was live for 1 s; the delay after
@@ -35,12 +44,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     breaks:
       'The first reconnect comes at once and D does not grow: the delays of the second reconnect are those of a first one.',
     file: 'reflector/reflector-state.ts',
-    edits: [
-      [
-        'const isFirst = state.openedAt === undefined || (state.retryAt !== undefined && state.retryAt === state.immediateAt)',
-        'const isFirst = state.openedAt === undefined',
-      ],
-    ],
+    edits: [['const isImmediate = state.retryAt === state.immediateAt', 'const isImmediate = false']],
   },
   {
     // The source sends something some time after the open, and then is silent for good while the moment of the

@@ -148,7 +148,16 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'after a change of epoch no later list has a floor any more',
     breaks: 'I11: a list older than what was shown is refused, unless the epoch changed.',
     file: 'reflector/reflector-state.ts',
-    edits: [['    hasListed: true,\n    ignoreVersions: false,\n', '    hasListed: true,\n']],
+    edits: [
+      [
+        'function memoryOf({ spacing, immediateAt, relists, reconnects }: Memory): Memory {\n  return {',
+        'function memoryOf({ spacing, immediateAt, relists, reconnects, ...rest }: Memory): Memory {\n  return { ignoreVersions: Object(rest).ignoreVersions === true,',
+      ],
+      [
+        'if (isWatching(state)) return RELIST',
+        'if (isWatching(state)) return { ...RELIST, ignoreVersions: Object(state).ignoreVersions === true }',
+      ],
+    ],
   },
   {
     // Two sources of a set have the same key, and the one that came second is audited.
