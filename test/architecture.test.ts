@@ -65,6 +65,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   ],
   'adapters/kubernetes/client-node': [
     'adapters/kubernetes',
+    'adapters/shared',
     'src/contract',
     'src/util',
     'src/informer/create-informer.ts',

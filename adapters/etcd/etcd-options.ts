@@ -10,6 +10,7 @@ import {
   isString,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
+import { propertiesOf } from '../shared/properties.js'
 import { isCodec } from '../shared/value-codec.js'
 import type { EtcdCodec, EtcdKeys } from './codec.js'
 import { type EtcdClient, isEtcdClient } from './transport/etcd3-transport.js'
@@ -105,17 +106,13 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
       ? "must not be empty; for all keys of the server say range: { from: '' }"
       : isKeyBytes(value),
   range: (value) =>
-    isKeyBytes((Object(value) as Partial<EtcdRange>).from) === undefined
-      ? undefined
-      : 'must be { from, to? }, strings or bytes',
+    isKeyBytes(propertiesOf(value)['from']) === undefined ? undefined : 'must be { from, to? }, strings or bytes',
   codec: isCodec,
   keys: isOneOf('string', 'bytes'),
   credentials: (value) =>
-    (Object(value) as Partial<EtcdCredentials>).rootCertificate === undefined
-      ? 'must have a rootCertificate'
-      : undefined,
+    propertiesOf(value)['rootCertificate'] === undefined ? 'must have a rootCertificate' : undefined,
   auth: (value) => {
-    const { username, password } = Object(value) as Partial<EtcdAuth>
+    const { username, password } = propertiesOf(value)
     return username === undefined || password === undefined ? 'must be an object with username and password' : undefined
   },
   pageSize: isCount,

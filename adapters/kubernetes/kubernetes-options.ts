@@ -103,7 +103,7 @@ const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>>
   pageSize: isCount,
   maxObjectBytes: isCount,
   maxWatchMs: (value) =>
-    isPositive(value) ?? ((value as number) >= SHORTEST_WATCH_MS ? undefined : `must be at least ${SHORTEST_WATCH_MS}`),
+    isPositive(value) ?? (Number(value) >= SHORTEST_WATCH_MS ? undefined : `must be at least ${SHORTEST_WATCH_MS}`),
   heartbeatMs: isPositive,
   probeMs: (value) => (value === false ? undefined : isPositive(value)),
   stallMs: isPositive,

@@ -1,3 +1,4 @@
+import { messageOf } from '../../src/contract/errors.js'
 /**
  * JSON nested deeper than this is refused: parsing it would work, and everything afterwards would overflow the stack.
  */
@@ -6,9 +7,9 @@ export const MAX_JSON_DEPTH = 128
 /** `JSON.parse`, with an error that quotes nothing of the text: that may be secret. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return JSON.parse(text)
   } catch (error) {
-    const { message } = error as SyntaxError
+    const message = messageOf(error)
     // V8 quotes the text in this message; its other messages name a position only.
     throw new SyntaxError(message.endsWith('is not valid JSON') ? 'it is not valid JSON' : message)
   }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isOneOf, type OptionCheck } from '../../src/util/validate-options.js'
 import { assertJsonDepth, parseJson } from './json-depth.js'
+import { hasMethods } from './properties.js'
 
 export type CodecName = 'json' | 'string' | 'bytes'
 
@@ -58,7 +59,7 @@ export const isCodec: OptionCheck = (value) =>
 
 /** Throws if `value` is a promise. Its rejection is handled, so that it does not end the process. */
 export function notPromised<V>(value: V, by: string): V {
-  if (typeof (Object(value) as { readonly then?: unknown }).then !== 'function') return value
+  if (!hasMethods(value, 'then')) return value
   Promise.resolve(value).catch(() => {})
   throw new TypeError(`${by} returned a promise: it must return the object itself`)
 }

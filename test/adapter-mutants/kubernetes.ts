@@ -222,8 +222,8 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('client-node/make-informer'),
     edits: [
       [
-        '    const previous = objects.get(name)\n    if (previous !== undefined && metadataOf(previous).uid !== uid) this.#remove(previous)\n    this.#objects.set(namespace, objects)\n',
-        '    this.#objects.set(namespace, objects)\n    const previous = objects.get(name)\n    if (previous !== undefined && metadataOf(previous).uid !== uid) this.#remove(previous)\n',
+        '    const previous = objects.get(name)\n    if (previous !== undefined && identityOf(previous).uid !== uid) this.#remove(previous)\n    this.#objects.set(namespace, objects)\n',
+        '    this.#objects.set(namespace, objects)\n    const previous = objects.get(name)\n    if (previous !== undefined && identityOf(previous).uid !== uid) this.#remove(previous)\n',
       ],
     ],
     test: 'kubernetes/shim-peers.test.ts',

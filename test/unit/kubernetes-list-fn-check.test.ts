@@ -1,30 +1,30 @@
 import { describe, expect, test } from 'vitest'
-import {
-  compareList,
-  type MirrorView,
-  type ObjectIdentity,
-} from '../../adapters/kubernetes/client-node/list-fn-check.js'
+import { compareList, type MirrorView } from '../../adapters/kubernetes/client-node/list-fn-check.js'
 
-const object = (name: string, resourceVersion = '5'): ObjectIdentity => ({
+interface Listed {
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion: string }
+}
+
+const object = (name: string, resourceVersion = '5'): Listed => ({
   metadata: { name, namespace: 'default', resourceVersion },
 })
 
 /** A mirror of these objects, which may have other objects when it reaches the version of the list. */
-function mirrorOf(objects: readonly ObjectIdentity[], later: readonly ObjectIdentity[] = objects): MirrorView {
+function mirrorOf(objects: readonly Listed[], later: readonly Listed[] = objects): MirrorView {
   let current = objects
   return {
     get size() {
       return current.length
     },
     list: () => current,
-    has: (key) => current.some(({ metadata }) => `default/${metadata?.name}` === key),
+    has: (key) => current.some(({ metadata }) => `default/${metadata.name}` === key),
     reached: async () => {
       current = later
     },
   }
 }
 
-const listOf = (...items: readonly ObjectIdentity[]) => Promise.resolve({ metadata: { resourceVersion: '9' }, items })
+const listOf = (...items: readonly Listed[]) => Promise.resolve({ metadata: { resourceVersion: '9' }, items })
 
 describe('a listFn', () => {
   test('that returns the mirrored objects causes no warning', async () => {

@@ -1,6 +1,7 @@
 import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
 import { networkHint } from '../../shared/network-hints.js'
+import { propertiesOf } from '../../shared/properties.js'
 
 /** The gRPC status codes that etcd uses. */
 const INVALID_ARGUMENT = 3
@@ -15,7 +16,7 @@ const CHECK_SCHEME = 'check the scheme of the endpoints and credentials: rootCer
 
 /** The gRPC status code of an error. Errors of etcd3 have it only at the beginning of their message. */
 export function statusOf(thrown: unknown): number | undefined {
-  const { code } = Object(thrown) as { readonly code?: unknown }
+  const { code } = propertiesOf(thrown)
   if (typeof code === 'number') return code
   const lead = /^(\d{1,2}) [A-Z_]+: /.exec(messageOf(thrown))
   return lead === null ? undefined : Number(lead[1])

@@ -1,4 +1,5 @@
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
+import { hasMethods, propertiesOf } from '../../shared/properties.js'
 import { isCompacted } from './etcd-errors.js'
 import type {
   EtcdEvent,
@@ -35,12 +36,8 @@ export function etcd3Transport(client: EtcdClient): Transport {
 }
 
 export function isEtcdClient(client: unknown): client is EtcdClient {
-  const { kv, watchClient, maintenance } = Object(client) as Partial<EtcdClient>
-  return (
-    typeof kv?.range === 'function' &&
-    typeof watchClient?.watch === 'function' &&
-    typeof maintenance?.status === 'function'
-  )
+  const { kv, watchClient, maintenance } = propertiesOf(client)
+  return hasMethods(kv, 'range') && hasMethods(watchClient, 'watch') && hasMethods(maintenance, 'status')
 }
 
 /** The number of resets of a client's connections; shared by all sources of the client. */

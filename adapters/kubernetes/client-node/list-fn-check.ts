@@ -1,14 +1,13 @@
 import type { Version } from '../../../src/contract/version.js'
+import { propertiesOf } from '../../shared/properties.js'
 import { compareVersions, isResourceVersion } from '../history/resource-version.js'
 
-/** The metadata that identifies an object. */
+/** The metadata that identifies an object. A field that is missing is empty. */
 export interface ObjectIdentity {
-  readonly metadata?: {
-    readonly name?: string
-    readonly namespace?: string
-    readonly uid?: string
-    readonly resourceVersion?: string
-  }
+  readonly name: string
+  readonly namespace: string
+  readonly uid: string
+  readonly resourceVersion: string
 }
 
 /** The store that `listFn` is compared with. */
@@ -32,14 +31,14 @@ export async function compareList(mirrored: MirrorView, listFn: () => Promise<un
   if (mirrored.size > MAX_OBJECTS) return undefined
   const result = await listFn()
   try {
-    const { items, metadata } = Object(result) as { readonly items?: unknown } & ObjectIdentity
-    const version = metadata?.resourceVersion
+    const { items } = propertiesOf(result)
+    const { resourceVersion: version } = identityOf(result)
     if (!Array.isArray(items) || !isResourceVersion(version)) return undefined
-    const listed = new Set(items.map((item) => keyOf(Object(item) as ObjectIdentity)))
+    const listed = new Set(items.map((item) => keyOf(identityOf(item))))
     // An object of a later version may be in only one of them.
     const isMissing = (object: ObjectIdentity): boolean =>
-      !listed.has(keyOf(object)) && compareVersions(object.metadata?.resourceVersion ?? '', version) <= 0
-    const missing = (): number => mirrored.list().filter(isMissing).length
+      !listed.has(keyOf(object)) && compareVersions(object.resourceVersion, version) <= 0
+    const missing = (): number => mirrored.list().map(identityOf).filter(isMissing).length
     const added = (): number => [...listed].filter((key) => !mirrored.has(key)).length
     if (missing() + added() === 0) return undefined
     await mirrored.reached(version)
@@ -54,7 +53,20 @@ export async function compareList(mirrored: MirrorView, listFn: () => Promise<un
   }
 }
 
-export function keyOf({ metadata }: ObjectIdentity): string {
-  const { name = '', namespace = '' } = metadata ?? {}
+export function identityOf(object: unknown): ObjectIdentity {
+  const { name, namespace, uid, resourceVersion } = propertiesOf(propertiesOf(object)['metadata'])
+  return {
+    name: textOf(name),
+    namespace: textOf(namespace),
+    uid: textOf(uid),
+    resourceVersion: textOf(resourceVersion),
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+export function keyOf({ name, namespace }: Pick<ObjectIdentity, 'name' | 'namespace'>): string {
   return namespace === '' ? name : `${namespace}/${name}`
 }

@@ -6,7 +6,7 @@ import type { KubernetesSourceOptions } from '../kubernetes-options.js'
 import { kubernetesSource } from '../kubernetes-source.js'
 import type { KubernetesObject } from '../types/kubernetes-object.js'
 import type { KubernetesSource } from '../types/kubernetes-source-type.js'
-import { compareList, keyOf, type ObjectIdentity } from './list-fn-check.js'
+import { compareList, identityOf, keyOf } from './list-fn-check.js'
 
 /** The informer of @kubernetes/client-node. An `error` callback may declare any type for its parameter. */
 export interface ClientNodeInformer<T> {
@@ -198,18 +198,18 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
    * under the same version.
    */
   #isUnchanged(object: T): boolean {
-    const { name, namespace, uid, resourceVersion } = metadataOf(object)
+    const { name, namespace, uid, resourceVersion } = identityOf(object)
     const known = this.#objects.get(namespace)?.get(name)
     if (known === undefined) return false
-    const before = metadataOf(known)
+    const before = identityOf(known)
     return before.resourceVersion === resourceVersion && before.uid === uid
   }
 
   #put(object: T): void {
-    const { name, namespace, uid } = metadataOf(object)
+    const { name, namespace, uid } = identityOf(object)
     const objects = this.#objects.get(namespace) ?? new Map<string, T>()
     const previous = objects.get(name)
-    if (previous !== undefined && metadataOf(previous).uid !== uid) this.#remove(previous)
+    if (previous !== undefined && identityOf(previous).uid !== uid) this.#remove(previous)
     this.#objects.set(namespace, objects)
     const isNew = !objects.has(name)
     objects.set(name, object)
@@ -217,7 +217,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   }
 
   #remove(object: T): void {
-    const { name, namespace } = metadataOf(object)
+    const { name, namespace } = identityOf(object)
     const objects = this.#objects.get(namespace)
     if (objects?.delete(name) !== true) return
     if (objects.size === 0) this.#objects.delete(namespace)
@@ -228,7 +228,7 @@ class DropInInformer<T extends object> implements ClientNodeInformer<T> {
   #deliverMissedDeletes(informer: Informer<T>): void {
     if (this.#informer !== informer) return
     for (const object of this.list()) {
-      const key = keyOf(object)
+      const key = keyOf(identityOf(object))
       if (informer.has(key)) continue
       if (informer.invalid.has(key)) this.#unread.set(key, object)
       else this.#remove(object)
@@ -312,11 +312,6 @@ function verbsOf(verb: string): readonly Verb[] {
   const known = VERBS.find((each) => each === verb)
   if (known === undefined) throw new TypeError(`Unknown verb: ${verb}; use change, ${VERBS.join(', ')}`)
   return [known]
-}
-
-function metadataOf(object: object): { name: string; namespace: string; uid: string; resourceVersion: string } {
-  const { name = '', namespace = '', uid = '', resourceVersion = '' } = (object as ObjectIdentity).metadata ?? {}
-  return { name, namespace, uid, resourceVersion }
 }
 
 /** `/apis/apps/v1/namespaces/default/deployments?fieldSelector=…` */

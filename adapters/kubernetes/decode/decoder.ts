@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Delete, Invalid, Put } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { assertJsonDepth, MAX_JSON_DEPTH, parseJson } from '../../shared/json-depth.js'
+import { elementsOf, type Properties, propertiesOf } from '../../shared/properties.js'
 import { invalidVersionMessage, isResourceVersion } from '../history/resource-version.js'
 import { type ApiStatus, statusOf } from '../http/api-error.js'
 import type { ItemShape } from './json-list-splitter.js'
@@ -28,25 +29,11 @@ export interface DecoderOptions {
   readonly maxObjectBytes: number
 }
 
-interface Metadata {
-  readonly name?: unknown
-  readonly namespace?: unknown
-  readonly uid?: unknown
-  readonly resourceVersion?: unknown
-  readonly annotations?: Readonly<Record<string, unknown>>
-  readonly managedFields?: unknown
-}
-
+/** A parsed JSON object. Its fields are checked when they are read. */
 interface KubernetesObject {
   apiVersion?: unknown
   kind?: unknown
-  metadata?: Metadata
-}
-
-interface RawEvent {
-  readonly kind?: unknown
-  readonly type?: unknown
-  readonly object?: KubernetesObject
+  metadata?: unknown
 }
 
 /** A smaller object cannot nest deeply enough to overflow the stack. */
@@ -101,9 +88,10 @@ export class Decoder<T> {
     const lead = between.slice(2)
     try {
       // If the text is valid JSON, its brackets enclose whole items.
-      const items = JSON.parse(text) as KubernetesObject[]
+      const items = elementsOf(JSON.parse(text))
       // The number of items proves that each border separates two of them, so that each item is as small as it seemed.
-      if (items.length !== borders + 1 || !items.every((item) => beginsWith(item, lead))) return undefined
+      if (items.length !== borders + 1 || !items.every((item) => isKubernetesObject(item) && beginsWith(item, lead)))
+        return undefined
       return items.map((item) => this.#put(this.#named(item)))
     } catch {
       return undefined
@@ -111,11 +99,12 @@ export class Decoder<T> {
   }
 
   #parsedItem(bytes: Buffer): KubernetesObject {
-    return this.#named(parseJson(bytes.toString()) as KubernetesObject)
+    return this.#named(parseJson(bytes.toString()))
   }
 
   /** Adds kind and apiVersion, which built-in resources have in watch events but not in list items. */
-  #named(item: KubernetesObject): KubernetesObject {
+  #named(item: unknown): KubernetesObject {
+    if (!isKubernetesObject(item)) throw new TypeError('it is not an object')
     if (item.kind !== undefined) return item
     const { kind, apiVersion } = this.#options
     return { kind, apiVersion, ...item }
@@ -123,15 +112,15 @@ export class Decoder<T> {
 
   /** Decodes a line of a watch. */
   line(bytes: Buffer, isWhole: boolean): DecodedLine<T> {
-    let raw: RawEvent
+    let raw: Properties
     try {
       this.#check(bytes, isWhole)
-      raw = parseJson(bytes.toString()) as RawEvent
-      assertDepth(bytes, 1, LINE_BYTES + String(Object(raw).type).length)
+      raw = propertiesOf(parseJson(bytes.toString()))
+      assertDepth(bytes, 1, LINE_BYTES + String(raw['type']).length)
     } catch (error) {
       return unreadable(bytes, error)
     }
-    const { type, object, kind } = Object(raw) as RawEvent
+    const { type, object, kind } = raw
     try {
       switch (type) {
         case 'ADDED':
@@ -145,10 +134,14 @@ export class Decoder<T> {
           return { type: 'delete', event, version, isChange: true }
         }
         case 'BOOKMARK': {
-          const { resourceVersion, annotations } = object?.metadata ?? {}
+          const { resourceVersion, annotations } = metadataOf(object)
           if (!isResourceVersion(resourceVersion))
             throw new TypeError(`a bookmark: ${invalidVersionMessage(resourceVersion)}`)
-          return { type: 'bookmark', version: resourceVersion, isEndOfList: annotations?.[END_OF_LIST] === 'true' }
+          return {
+            type: 'bookmark',
+            version: resourceVersion,
+            isEndOfList: propertiesOf(annotations)[END_OF_LIST] === 'true',
+          }
         }
         case 'ERROR':
           return { type: 'error', status: statusOf(object) }
@@ -162,9 +155,10 @@ export class Decoder<T> {
     }
   }
 
-  #put(object: KubernetesObject | undefined): Put<T> {
-    const { name, namespace, uid, resourceVersion } = object?.metadata ?? {}
-    if (object === undefined || typeof name !== 'string' || name === '') throw new TypeError('it has no metadata.name')
+  #put(object: unknown): Put<T> {
+    const { name, namespace, uid, resourceVersion } = metadataOf(object)
+    if (!isKubernetesObject(object) || typeof name !== 'string' || name === '')
+      throw new TypeError('it has no metadata.name')
     const key = keyOf(namespace, name)
     const taken = this.#stripped(object) as T
     if (resourceVersion === undefined || resourceVersion === '') return { type: 'put', key, object: taken }
@@ -175,9 +169,10 @@ export class Decoder<T> {
 
   #stripped(object: KubernetesObject): KubernetesObject {
     const { stripManagedFields, metadataOnly } = this.#options
-    if (stripManagedFields && object.metadata?.managedFields !== undefined) {
+    const whole = metadataOf(object)
+    if (stripManagedFields && whole['managedFields'] !== undefined) {
       // `delete` would make the object slow for later reads.
-      const { managedFields: _, ...metadata } = object.metadata
+      const { managedFields: _, ...metadata } = whole
       object.metadata = metadata
     }
     if (!metadataOnly) return object
@@ -189,6 +184,14 @@ export class Decoder<T> {
     if (!isWhole) throw new RangeError(`it is larger than maxObjectBytes (${this.#options.maxObjectBytes})`)
     if (!isUtf8(bytes)) throw new TypeError('it is not UTF-8')
   }
+}
+
+function isKubernetesObject(value: unknown): value is KubernetesObject {
+  return typeof value === 'object' && value !== null
+}
+
+function metadataOf(object: unknown): Properties {
+  return propertiesOf(propertiesOf(object)['metadata'])
 }
 
 function invalid(bytes: Buffer, error: unknown): Invalid {

@@ -1,4 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
+import { propertiesOf } from '../../shared/properties.js'
 import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiSession } from '../http/api-session.js'
 import { historyRewound } from './history-errors.js'
@@ -10,7 +11,7 @@ export type ClusterCheck = (clusterId: string | undefined) => void
 /** Returns the server's current version. The read is confirmed by a majority of etcd. */
 export async function readHead(session: ApiSession, requests: ApiRequests): Promise<Version> {
   const answer = await session.json(requests.list({ limit: 1 }, true))
-  const { resourceVersion } = Object(Object(answer).metadata) as { readonly resourceVersion?: unknown }
+  const { resourceVersion } = propertiesOf(propertiesOf(answer)['metadata'])
   const version = typeof resourceVersion === 'string' ? resourceVersion : ''
   assertResourceVersion(version)
   return version

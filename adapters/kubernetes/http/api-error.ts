@@ -1,5 +1,6 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
+import { elementsOf, propertiesOf } from '../../shared/properties.js'
 
 /** The status of a failed request, or the object of an ERROR event of a watch. */
 export interface ApiStatus {
@@ -31,7 +32,7 @@ export class ApiRefusal extends Error {
 
 /** Returns the API server's status if it caused this error. */
 export function apiStatusIn(error: unknown): ApiStatus | undefined {
-  const { cause } = Object(error) as { readonly cause?: unknown }
+  const { cause } = propertiesOf(error)
   return cause instanceof ApiRefusal ? cause.status : undefined
 }
 
@@ -63,17 +64,15 @@ const TOO_LARGE = 'Too large resource version'
 
 /** Reads a Status object. Fields that are missing or of another type are empty. */
 export function statusOf(value: unknown, httpCode = 0): ApiStatus {
-  const { code, reason, message, details } = Object(value) as Readonly<Record<string, unknown>>
-  const { causes, retryAfterSeconds } = Object(details) as Readonly<Record<string, unknown>>
-  const all: readonly unknown[] = Array.isArray(causes) ? causes : []
+  const { code, reason, message, details } = propertiesOf(value)
+  const { causes, retryAfterSeconds } = propertiesOf(details)
   return {
     code: typeof code === 'number' && code > 0 ? code : httpCode,
     reason: textOf(reason),
     message: textOf(message),
-    causes: all.map((cause) => {
-      const each = Object(cause) as Readonly<Record<string, unknown>>
-      return { reason: textOf(each['reason']), message: textOf(each['message']) }
-    }),
+    causes: elementsOf(causes)
+      .map(propertiesOf)
+      .map((cause) => ({ reason: textOf(cause['reason']), message: textOf(cause['message']) })),
     retryAfterMs: typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : undefined,
   }
 }

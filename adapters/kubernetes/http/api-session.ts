@@ -270,7 +270,7 @@ function newAgent<A extends HttpAgent>(Agent: new (options: object) => A): A {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return JSON.parse(text)
   } catch {
     return undefined
   }

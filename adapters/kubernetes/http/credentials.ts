@@ -3,6 +3,7 @@ import type { RequestOptions } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import { messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
+import { elementsOf, hasMethods, propertiesOf } from '../../shared/properties.js'
 
 /**
  * The part of `KubeConfig` of @kubernetes/client-node that is used. It is never modified, and is read for each
@@ -44,11 +45,8 @@ interface PendingAccess {
   isSettled: boolean
 }
 
-/** The part of a KubeConfig from which a copy with the same clusters and users is made. */
+/** The part of a KubeConfig that a copy with the same clusters and users needs. */
 interface Copyable extends KubeConfigLike {
-  readonly clusters: unknown
-  readonly users: unknown
-  readonly contexts: unknown
   loadFromOptions(options: object): void
   addAuthenticator?(authenticator: unknown): void
 }
@@ -189,8 +187,7 @@ export class Credentials {
 }
 
 export function isKubeConfig(value: unknown): value is KubeConfigLike {
-  const { applyToHTTPSOptions, getCurrentCluster, getCurrentContext } = Object(value) as Partial<KubeConfigLike>
-  return [applyToHTTPSOptions, getCurrentCluster, getCurrentContext].every((each) => typeof each === 'function')
+  return hasMethods(value, 'applyToHTTPSOptions', 'getCurrentCluster', 'getCurrentContext')
 }
 
 /**
@@ -200,10 +197,9 @@ export function isKubeConfig(value: unknown): value is KubeConfigLike {
 function copyOf(config: KubeConfigLike, currentContext: string | undefined): KubeConfigLike | undefined {
   const KubeConfig = plainClassOf(config)
   if (KubeConfig === undefined) return undefined
-  const { clusters, users, contexts } = config as Partial<Copyable>
-  const { custom_authenticators: added = [] } = config as { readonly custom_authenticators?: readonly unknown[] }
+  const { clusters, users, contexts, custom_authenticators: added } = propertiesOf(config)
   const copy = new KubeConfig()
-  for (const authenticator of added) copy.addAuthenticator?.(authenticator)
+  for (const authenticator of elementsOf(added)) copy.addAuthenticator?.(authenticator)
   copy.loadFromOptions({ clusters, users, contexts, currentContext })
   return copy
 }
@@ -217,12 +213,16 @@ function plainClassOf(config: object): (new () => Copyable) | undefined {
     if (Reflect.ownKeys(plain ?? {}).some((key) => key !== 'constructor')) return undefined
     plain = base
   }
-  const methods = Object(plain) as Partial<Copyable>
-  return typeof methods.loadFromOptions === 'function' ? (methods.constructor as new () => Copyable) : undefined
+  const KubeConfig = plain?.constructor
+  return isCopyableClass(KubeConfig) ? KubeConfig : undefined
+}
+
+function isCopyableClass(value: unknown): value is new () => Copyable {
+  return typeof value === 'function' && hasMethods(value.prototype, 'loadFromOptions')
 }
 
 function prototypeOf(value: object | null): object | null {
-  return value === null ? null : (Object.getPrototypeOf(value) as object | null)
+  return value === null ? null : Object.getPrototypeOf(value)
 }
 
 function serverOf({ server }: { readonly server: string }): URL {

@@ -1,4 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
+import { elementsOf, propertiesOf } from '../../shared/properties.js'
 import type { ApiSession } from './api-session.js'
 
 /** Requests all resources of the server, in one response for each of the two roots (Kubernetes 1.30 and later). */
@@ -67,7 +68,7 @@ export async function resourcesOf(session: ApiSession, apiVersion: string): Prom
     const message = `the server has no API "${apiVersion}" (check apiVersion: kubectl api-versions)`
     throw new SourceError(message, { code: 'NOT_FOUND', cause: error })
   }
-  const { resources } = Object(answer) as { readonly resources?: unknown }
+  const { resources } = propertiesOf(answer)
   if (!Array.isArray(resources)) {
     throw new SourceError('the answer is not a list of resources: is this the API server of a Kubernetes cluster?', {
       code: 'PROTOCOL',
@@ -87,7 +88,7 @@ export function namesOf({ name, kind, singularName = '', shortNames = [] }: Serv
 }
 
 function isServed(value: unknown): value is Served {
-  const { name, kind, verbs } = Object(value) as Partial<Served>
+  const { name, kind, verbs } = propertiesOf(value)
   return typeof name === 'string' && typeof kind === 'string' && Array.isArray(verbs)
 }
 
@@ -155,12 +156,11 @@ function hasResource(version: unknown, { kind, plural }: ResourceName): boolean 
 }
 
 function fieldOf(value: unknown, name: string): unknown {
-  return (Object(value) as Readonly<Record<string, unknown>>)[name]
+  return propertiesOf(value)[name]
 }
 
 function listIn(value: unknown, name: string): readonly unknown[] {
-  const list = fieldOf(value, name)
-  return Array.isArray(list) ? list : []
+  return elementsOf(fieldOf(value, name))
 }
 
 function textIn(value: unknown, name: string): string | undefined {

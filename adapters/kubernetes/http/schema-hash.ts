@@ -1,4 +1,5 @@
 import { SourceError } from '../../../src/contract/errors.js'
+import { propertiesOf } from '../../shared/properties.js'
 import { apiStatusIn } from './api-error.js'
 import type { ApiSession } from './api-session.js'
 import { groupPath, type Resource } from './discovery.js'
@@ -11,10 +12,10 @@ import { groupPath, type Resource } from './discovery.js'
 export async function schemaHash(session: ApiSession, { apiVersion }: Resource): Promise<string | undefined> {
   try {
     const answer = await session.json({ verb: 'get', path: '/openapi/v3' })
-    const { paths } = Object(answer) as { readonly paths?: unknown }
+    const { paths } = propertiesOf(answer)
     const name = groupPath(apiVersion).slice(1)
-    const api = new Map(Object.entries(Object(paths) as object)).get(name) as unknown
-    const { serverRelativeURL } = Object(api) as { readonly serverRelativeURL?: unknown }
+    const api = new Map(Object.entries(propertiesOf(paths))).get(name)
+    const { serverRelativeURL } = propertiesOf(api)
     return typeof serverRelativeURL === 'string' ? serverRelativeURL : undefined
   } catch (error) {
     // A server that answers with an error publishes no hash. A server that does not answer is a failure of the list.

@@ -2,6 +2,7 @@ import { messageOf, SourceError } from '../../../src/contract/errors.js'
 import type { Random } from '../../../src/contract/random.js'
 import type { Invalid, ListPage, Put } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
+import { propertiesOf } from '../../shared/properties.js'
 import type { Decoder } from '../decode/decoder.js'
 import { JsonListSplitter } from '../decode/json-list-splitter.js'
 import { assertResourceVersion } from '../history/resource-version.js'
@@ -27,18 +28,6 @@ export interface PagedListOptions {
   onPageError(error: unknown): void
   /** Throws `EPOCH_CHANGED` if the server's history ends before this version. */
   assertHistory(version: Version): Promise<unknown>
-}
-
-/** The envelope of a list. */
-interface Envelope {
-  readonly kind?: unknown
-  /** Null, or an array without its items. */
-  readonly items?: unknown
-  readonly metadata?: {
-    readonly resourceVersion?: unknown
-    readonly continue?: unknown
-    readonly remainingItemCount?: unknown
-  }
 }
 
 /**
@@ -168,11 +157,11 @@ function endOf(splitter: JsonListSplitter, request: ApiRequest): Omit<PageEnd<ne
   } catch (error) {
     throw new SourceError(`the list is not JSON: ${messageOf(error)}`, { code: 'UNAVAILABLE', cause: error })
   }
-  const { kind, items, metadata } = Object(envelope) as Envelope
+  const { kind, items, metadata } = propertiesOf(envelope)
   if (kind === 'Status') throw apiError(statusOf(envelope), request)
-  // Another document must not count as an empty list. An empty list may have null.
+  // Another document must not count as an empty list. An empty list may have null; another one an array without its items.
   if (items !== null && !Array.isArray(items)) throw notAList('it has no items')
-  const { resourceVersion, continue: next, remainingItemCount } = metadata ?? {}
+  const { resourceVersion, continue: next, remainingItemCount } = propertiesOf(metadata)
   return {
     version: typeof resourceVersion === 'string' ? resourceVersion : '',
     next: typeof next === 'string' ? next : '',
