@@ -37,8 +37,8 @@ export const redisMutants: readonly AdapterMutant[] = [
     file: at('collection/collection-reader'),
     edits: [
       [
-        'if (Array.isArray(newest)) this.#before = textOf((newest as readonly RedisReply[])[0])',
-        "if (Array.isArray(newest)) this.#before = '0-0'",
+        'if (newest !== undefined) this.#before = textOf(repliesIn(newest)[0])',
+        "if (newest !== undefined) this.#before = '0-0'",
       ],
     ],
     test: 'redis/by-hand.test.ts',

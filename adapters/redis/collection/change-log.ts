@@ -1,5 +1,5 @@
 import { expired, forked } from '../../shared/source-errors.js'
-import type { RedisReply } from '../connection/client.js'
+import { isBulkString, type RedisReply, repliesIn } from '../connection/client.js'
 import type { Absent, Position } from './collection-version.js'
 
 const PUT = 0x75 // u
@@ -26,9 +26,7 @@ export interface Meta extends Position {
 
 /** Parses the reply to `HMGET meta e i n c`; undefined if the collection does not exist. */
 export function readMeta(reply: RedisReply | undefined): Meta | undefined {
-  const [epoch, id, chain, count] = (Array.isArray(reply) ? reply : []).map((each) =>
-    each === null ? '' : String(each),
-  )
+  const [epoch, id, chain, count] = repliesIn(reply).map((each) => (each === null ? '' : String(each)))
   if (!epoch || !id || !chain || !count) return undefined
   const position = positionOf(id, chain)
   return position === undefined || position.epoch !== Number(epoch) ? undefined : { ...position, count: Number(count) }
@@ -36,10 +34,8 @@ export function readMeta(reply: RedisReply | undefined): Meta | undefined {
 
 /** The entries in a reply to XREAD of one stream. */
 export function entriesOf(reply: RedisReply | undefined): readonly RedisReply[] {
-  if (!Array.isArray(reply)) return []
-  const [first] = reply as readonly RedisReply[]
-  const entries = Array.isArray(first) ? (first as readonly RedisReply[])[1] : undefined
-  return Array.isArray(entries) ? (entries as readonly RedisReply[]) : []
+  const [first] = repliesIn(reply)
+  return repliesIn(repliesIn(first)[1])
 }
 
 const CHAIN_LENGTH = 16
@@ -51,8 +47,8 @@ const KEEP = ' (a redisWriter keeps as many as its option retention says)'
  * nonce, and the time of the write.
  */
 export function readEntry(reply: RedisReply): LogEntry | undefined {
-  const [id, rest] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
-  const fields = (Array.isArray(rest) ? rest : []) as readonly (Buffer | string)[]
+  const [id, rest] = repliesIn(reply)
+  const fields = repliesIn(rest)
   const about = String(fields[1] ?? '')
   const second = about.indexOf(' ') + 1
   const third = about.indexOf(' ', second) + 1
@@ -63,7 +59,7 @@ export function readEntry(reply: RedisReply): LogEntry | undefined {
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
     const [field, value] = [fields[i], fields[i + 1]]
-    if (field === undefined) break
+    if (!isBulkString(field) || !isBulkString(value)) break
     if (typeof field === 'string') changes.push({ key: field.slice(1), value: field[0] === 'u' ? value : undefined })
     else changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
   }

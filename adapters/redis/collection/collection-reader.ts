@@ -1,7 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { expired, forked } from '../../shared/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import type { RedisReply } from '../connection/client.js'
+import { isBulkString, type RedisReply, repliesIn } from '../connection/client.js'
 import { type RedisCommand, type Session, textOf } from '../connection/session.js'
 import {
   assertNotTrimmed,
@@ -68,7 +68,7 @@ export class CollectionReader {
     if (here !== undefined) return here
     // The time is read before the second attempt: each history that began before that time is gone.
     const time = await this.#session.command(['TIME'])
-    const [seconds, microseconds] = (Array.isArray(time) ? time : []).map(Number)
+    const [seconds, microseconds] = repliesIn(time).map(Number)
     const absentAt = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
     return (await this.#readMeta()) ?? { absentAt }
   }
@@ -77,13 +77,13 @@ export class CollectionReader {
   async scan(cursor: string): Promise<{ readonly next: string; readonly fields: readonly Field[] }> {
     const { size } = this.#fields
     const reply = await this.#within(this.#fields, this.#send(['HSCAN', this.#keys.hash, cursor, 'COUNT', size]), size)
-    const [next, items] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
-    const parts = (Array.isArray(items) ? items : []) as readonly (Buffer | string)[]
+    const [next, items] = repliesIn(reply)
+    const parts = repliesIn(items)
     const fields: Field[] = []
     let bytes = 0
     for (let i = 0; i + 1 < parts.length; i += 2) {
       const [key, value] = [parts[i], parts[i + 1]]
-      if (key === undefined || value === undefined) break
+      if (!isBulkString(key) || !isBulkString(value)) break
       fields.push({ key, value })
       bytes += key.length + value.length
     }
@@ -114,7 +114,7 @@ export class CollectionReader {
       const entries = this.#entriesIn(await coming)
       const last = entries.at(-1)
       if (last === undefined) return
-      coming = request(textOf(Array.isArray(last) ? (last as readonly RedisReply[])[0] : null))
+      coming = request(textOf(repliesIn(last)[0]))
       coming.catch(() => {}) // The consumer may have stopped.
       yield written(entries)
     }
@@ -175,8 +175,8 @@ export class CollectionReader {
     const here = readMeta(place)
     if (here === undefined) {
       // Entries of an older history may remain. The next history begins after them.
-      const [newest] = Array.isArray(last) ? (last as readonly RedisReply[]) : []
-      if (Array.isArray(newest)) this.#before = textOf((newest as readonly RedisReply[])[0])
+      const [newest] = repliesIn(last)
+      if (newest !== undefined) this.#before = textOf(repliesIn(newest)[0])
       return { entries: [], isHead: true, count: 0, flaw: Number(size) > 0 ? this.#orphans(Number(size)) : undefined }
     }
     assertBeganAfter(at, here)
@@ -230,7 +230,7 @@ export class CollectionReader {
   #entriesIn(reply: RedisReply): readonly RedisReply[] {
     const entries = entriesOf(reply)
     let bytes = 0
-    for (const entry of entries) bytes += bytesOf(Array.isArray(entry) ? (entry as readonly RedisReply[])[1] : null)
+    for (const entry of entries) bytes += bytesOf(repliesIn(entry)[1])
     this.#entries.arrived(entries.length, bytes)
     return entries
   }
@@ -257,8 +257,6 @@ function written(replies: readonly RedisReply[]): readonly LogEntry[] {
 
 function bytesOf(fields: RedisReply | undefined): number {
   let bytes = 0
-  if (Array.isArray(fields))
-    for (const field of fields as readonly RedisReply[])
-      if (typeof field === 'string' || Buffer.isBuffer(field)) bytes += field.length
+  for (const field of repliesIn(fields)) if (isBulkString(field)) bytes += field.length
   return bytes
 }

@@ -1,7 +1,7 @@
 import { messageOf } from '../../../src/contract/errors.js'
 import type { Random } from '../../../src/contract/random.js'
 import type { Version } from '../../../src/contract/version.js'
-import type { RedisReply } from '../connection/client.js'
+import { type RedisReply, repliesIn } from '../connection/client.js'
 import { encodeKey, encodeValue } from '../connection/codec.js'
 import type { RedisCodecName, RedisEncode, RedisKeys } from '../connection/codec-types.js'
 import { type LogEntry, positionOf, readEntry } from './change-log.js'
@@ -118,7 +118,7 @@ export class CollectionWriter<T> {
     const id = `${epoch}-${sequence}`
     const answer = await this.#settings.connection.send(['XRANGE', this.#settings.keys.stream, id, id])
     if (answer instanceof Error) throw refused(answer)
-    const [reply] = Array.isArray(answer) ? (answer as readonly RedisReply[]) : []
+    const [reply] = repliesIn(answer)
     return reply === undefined ? undefined : readEntry(reply)
   }
 

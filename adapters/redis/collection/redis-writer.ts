@@ -9,6 +9,7 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
+import { propertiesOf } from '../../shared/properties.js'
 import { isCodec } from '../../shared/value-codec.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
@@ -193,7 +194,7 @@ function checkChanges(changes: unknown): void {
   if (changes.length > MAX_CHANGES)
     throw new TypeError(`apply: ${changes.length} changes; one call makes at most ${MAX_CHANGES}`)
   for (const change of changes) {
-    const { put, delete: deleted } = Object(change) as { readonly put?: unknown; readonly delete?: unknown }
+    const { put, delete: deleted } = propertiesOf(change)
     const isPut = typeof put === 'string' && 'object' in change && deleted === undefined
     if (!isPut && !(typeof deleted === 'string' && put === undefined))
       throw new TypeError('apply: a change must be { put: key, object } or { delete: key }, with a string as its key')

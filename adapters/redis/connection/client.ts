@@ -1,4 +1,5 @@
 import { OptionError } from '../../../src/contract/errors.js'
+import { hasMethods, isRecord, propertiesOf } from '../../shared/properties.js'
 
 /**
  * A `Redis` (of a single server, or of Sentinels) or a `Cluster` of ioredis 5.11 or 6. Sources and writers open their
@@ -18,13 +19,23 @@ export type RedisArgument = string | number | Buffer
 /** A reply of the server. It is an Error only inside the reply of a transaction. */
 export type RedisReply = Buffer | string | number | null | Error | readonly RedisReply[]
 
+/** The elements of an array reply; none if it is another reply. */
+export function repliesIn(reply: RedisReply | undefined): readonly RedisReply[] {
+  return Array.isArray(reply) ? reply : []
+}
+
+/** Whether a reply is a text or bytes, such as a field or a value. */
+export function isBulkString(reply: RedisReply | undefined): reply is Buffer | string {
+  return typeof reply === 'string' || Buffer.isBuffer(reply)
+}
+
 /** A connection of a session: a duplicate of the user's `Redis`. */
 export interface RedisConnection {
   readonly options: { readonly host?: string; readonly port?: number; readonly path?: string | null }
   connect(): Promise<unknown>
   disconnect(): void
-  callBuffer(command: string, ...args: readonly RedisArgument[]): Promise<unknown>
-  call(command: string, ...args: readonly RedisArgument[]): Promise<unknown>
+  callBuffer(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>
+  call(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>
   on(event: 'error' | 'close', listener: (error?: Error) => void): unknown
   on(event: 'messageBuffer', listener: (channel: Buffer, message: RedisReply) => void): unknown
   readonly stream?: { destroy(): unknown; on(event: 'data', listener: () => void): unknown }
@@ -36,10 +47,18 @@ export interface SingleClient {
   duplicate(override: object): unknown
 }
 
+export interface HostAndPort {
+  readonly host: string
+  readonly port: number
+}
+
+/** The reachable addresses of cluster nodes, by the `host:port` that the nodes announce. */
+type NatMap = Readonly<Record<string, HostAndPort>> | ((address: string) => HostAndPort | null | undefined)
+
 /** The used parts of a `Cluster` of ioredis: its map of slots. */
 export interface ClusterClient {
   readonly isCluster: true
-  readonly options: { readonly keyPrefix?: string }
+  readonly options: { readonly keyPrefix?: string; readonly natMap?: NatMap | null }
   readonly status: string
   /** The nodes of each slot, the master first, as `host:port`. */
   readonly slots: readonly (readonly string[] | undefined)[]
@@ -63,23 +82,21 @@ export function assertGiven<O extends object>(
 
 /** The reason why a value is not a client; undefined if it is one. */
 export function clientFlaw(value: unknown): string | undefined {
-  const { options, duplicate, callBuffer } = Object(value) as Readonly<Record<string, unknown>>
-  const isClient =
-    typeof options === 'object' &&
-    options !== null &&
-    typeof duplicate === 'function' &&
-    typeof callBuffer === 'function'
+  const isClient = isRecord(propertiesOf(value)['options']) && hasMethods(value, 'duplicate', 'callBuffer')
   return isClient ? undefined : 'must be a Redis or Cluster of ioredis 5.11 or 6, such as new Redis(url)'
 }
 
 /** The client as a Cluster; undefined if it is not one. */
 export function asCluster(client: RedisClient): ClusterClient | undefined {
-  const { isCluster } = client as { readonly isCluster?: unknown }
-  return isCluster === true ? (client as unknown as ClusterClient) : undefined
+  return isCluster(client) ? client : undefined
+}
+
+function isCluster(client: object): client is ClusterClient {
+  return propertiesOf(client)['isCluster'] === true
 }
 
 /** The prefix that the client adds to every key. */
 export function keyPrefixOf(client: RedisClient): string {
-  const { keyPrefix } = client.options as { readonly keyPrefix?: unknown }
+  const { keyPrefix } = propertiesOf(client.options)
   return typeof keyPrefix === 'string' ? keyPrefix : ''
 }

@@ -1,16 +1,8 @@
 import { messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
 import { unavailable } from '../../shared/source-errors.js'
-import { asCluster, type ClusterClient, type RedisClient, type SingleClient } from './client.js'
+import { asCluster, type ClusterClient, type HostAndPort, type RedisClient, type SingleClient } from './client.js'
 import { slotOf } from './hash-slot.js'
 import { Session, type SessionOptions } from './session.js'
-
-interface HostAndPort {
-  readonly host: string
-  readonly port: number
-}
-
-/** The reachable addresses of cluster nodes, by the `host:port` that the nodes announce. */
-type NatMap = Readonly<Record<string, HostAndPort>> | ((address: string) => HostAndPort | null | undefined)
 
 /** The interval at which a Cluster that is not ready is checked, in milliseconds. */
 const POLL_MS = 25
@@ -87,7 +79,7 @@ function isAt({ options: { host, port } }: SingleClient, target: HostAndPort | u
 
 /** The reachable address of a node that announces `host:port`. A host may be an IPv6 address. */
 function mappedAddress({ options }: ClusterClient, address: string): HostAndPort {
-  const { natMap } = options as { readonly natMap?: NatMap | null }
+  const { natMap } = options
   const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address]
   if (mapped) return { host: mapped.host, port: mapped.port }
   const colon = address.lastIndexOf(':')

@@ -1,6 +1,7 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
 import { networkHint } from '../../shared/network-hints.js'
+import { propertiesOf } from '../../shared/properties.js'
 import type { RedisArgument } from './client.js'
 
 /**
@@ -49,8 +50,8 @@ export function isSlotMigrating(thrown: unknown): boolean {
  * command.
  */
 export function isErrorReply(thrown: unknown): boolean {
-  const { name, cause } = Object(thrown) as { readonly name?: unknown; readonly cause?: unknown }
-  return name === 'ReplyError' || (Object(cause) as { readonly name?: unknown }).name === 'ReplyError'
+  const { name, cause } = propertiesOf(thrown)
+  return name === 'ReplyError' || propertiesOf(cause)['name'] === 'ReplyError'
 }
 
 /** The driver has refused to send the command: its connection had ended. */

@@ -1,3 +1,4 @@
+import { hasMethods, propertiesOf } from '../../shared/properties.js'
 import type { RedisConnection } from './client.js'
 
 /** A connection of the driver to a Sentinel, to find the master. */
@@ -8,8 +9,8 @@ export type SentinelConnection = Pick<RedisConnection, 'disconnect' | 'stream'>
  * silent one early. The listener is not called if the client has no Sentinels, or if the driver's internals differ.
  */
 export function onSentinel(connection: RedisConnection, listener: (sentinel: SentinelConnection) => void): void {
-  const { connector } = connection as { readonly connector?: unknown }
-  const { connectToSentinel } = Object(connector) as { readonly connectToSentinel?: unknown }
+  const { connector } = propertiesOf(connection)
+  const { connectToSentinel } = propertiesOf(connector)
   if (typeof connectToSentinel !== 'function') return
   const connect = (...args: unknown[]): unknown => {
     const sentinel: unknown = connectToSentinel.apply(connector, args)
@@ -20,5 +21,5 @@ export function onSentinel(connection: RedisConnection, listener: (sentinel: Sen
 }
 
 function isConnection(value: unknown): value is SentinelConnection {
-  return typeof (Object(value) as { readonly disconnect?: unknown }).disconnect === 'function'
+  return hasMethods(value, 'disconnect')
 }

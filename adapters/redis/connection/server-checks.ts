@@ -1,6 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { unavailable } from '../../shared/source-errors.js'
-import type { RedisReply } from './client.js'
+import { type RedisReply, repliesIn } from './client.js'
 import { isNotAllowed } from './redis-errors.js'
 import { type RedisCommand, type Session, textOf } from './session.js'
 
@@ -52,7 +52,7 @@ export async function checkServer(
  */
 export async function checkRole(session: Session, warn: Warn): Promise<void> {
   const reply = await query(session, warn, 'ROLE')
-  const [role] = Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
+  const [role] = repliesIn(reply)
   if (reply === undefined || textOf(role) === 'master') return
   throw unavailable(
     `${session.address} is a replica, which may be behind: use the address of the master, or of the Sentinels`,

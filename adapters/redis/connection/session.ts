@@ -2,7 +2,7 @@ import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { unavailable } from '../../shared/source-errors.js'
-import type { RedisArgument, RedisConnection, RedisReply, SingleClient } from './client.js'
+import { type RedisArgument, type RedisConnection, type RedisReply, repliesIn, type SingleClient } from './client.js'
 import { isErrorReply, isNotAllowed, redisError } from './redis-errors.js'
 import { onSentinel, type SentinelConnection } from './sentinel-connection.js'
 
@@ -125,7 +125,7 @@ export class Session {
 
   /** Sends a command. Calls may overlap; replies arrive in the order of the calls. */
   command(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
-    return this.#timed(this.#connection.callBuffer(...command) as Promise<RedisReply>, timeoutMs, command)
+    return this.#timed(this.#connection.callBuffer(...command), timeoutMs, command)
   }
 
   /**
@@ -163,7 +163,7 @@ export class Session {
   }
 
   #texts(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
-    return this.#timed(this.#connection.call(...command) as Promise<RedisReply>, timeoutMs, command)
+    return this.#timed(this.#connection.call(...command), timeoutMs, command)
   }
 
   /** Calls `listener` for each message of the subscribed channels. */
@@ -247,7 +247,7 @@ export class Session {
 
 /** The replies of several commands. Throws if one of them is an error. */
 function repliesOf(reply: RedisReply, commands: readonly RedisCommand[]): readonly RedisReply[] {
-  const replies = Array.isArray(reply) ? (reply as RedisReply[]) : []
+  const replies = repliesIn(reply)
   for (const [at, each] of replies.entries()) if (each instanceof Error) throw redisError(each, commands[at])
   return replies
 }
@@ -255,7 +255,7 @@ function repliesOf(reply: RedisReply, commands: readonly RedisCommand[]): readon
 /** Whether a reply contains a replacement character. It may stand for bytes other than UTF-8. */
 function isDamaged(reply: RedisReply): boolean {
   if (typeof reply === 'string') return reply.includes('\ufffd')
-  return Array.isArray(reply) && (reply as readonly RedisReply[]).some(isDamaged)
+  return repliesIn(reply).some(isDamaged)
 }
 
 /** The text of a reply. */

@@ -1,7 +1,7 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import type { RedisReply } from '../connection/client.js'
+import { type RedisReply, repliesIn } from '../connection/client.js'
 import { type Session, textOf } from '../connection/session.js'
 
 /** The number of keys that one SCAN examines. */
@@ -43,7 +43,7 @@ export class KeyReader {
         'TYPE',
         'string',
       ])
-      const [next, found] = listOf(reply)
+      const [next, found] = repliesIn(reply)
       cursor = textOf(next)
       yield namesOf(found)
     } while (cursor !== '0')
@@ -56,7 +56,7 @@ export class KeyReader {
     const reply = await this.session.command(['MGET', ...absent, ...keys]).catch((error: unknown) => {
       throw this.#pageSize.failed(this.#sourceError(error, names.length), names.length, this.session.clock.now())
     })
-    const found = listOf(reply).slice(absent.length).map(bytesOf)
+    const found = repliesIn(reply).slice(absent.length).map(bytesOf)
     const bytes = found.reduce((sum, value) => sum + (value?.length ?? 0), 0)
     if (names.length > 0) this.#pageSize.arrived(names.length, bytes)
     return new Map(names.map((name, at) => [name, found[at]]))
@@ -91,13 +91,9 @@ export class KeyReader {
 
 /** The keys of a reply, with one character for each byte. */
 export function namesOf(reply: RedisReply | undefined): string[] {
-  return listOf(reply).flatMap((name) => (Buffer.isBuffer(name) ? [name.toString('latin1')] : []))
+  return repliesIn(reply).flatMap((name) => (Buffer.isBuffer(name) ? [name.toString('latin1')] : []))
 }
 
 function bytesOf(reply: RedisReply | undefined): Buffer | undefined {
   return Buffer.isBuffer(reply) ? reply : undefined
-}
-
-function listOf(reply: RedisReply | undefined): readonly RedisReply[] {
-  return Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
 }

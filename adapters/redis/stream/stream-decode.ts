@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { ListEvent } from '../../../src/contract/source.js'
+import { propertiesOf } from '../../shared/properties.js'
 import { notPromised } from '../../shared/value-codec.js'
 import type { RedisReply } from '../connection/client.js'
 import type { StreamChange, StreamDecode } from './stream-change.js'
@@ -14,15 +15,20 @@ export function decodeEntry<T>(decode: StreamDecode<T>, { id, fields }: StreamEn
     events.push({ type: 'invalid', error })
     return
   }
-  for (const change of Array.isArray(changes) ? (changes as readonly StreamChange<T>[]) : [changes]) {
-    if (change !== undefined) events.push(eventOf(change as StreamChange<T>))
+  for (const change of isArray(changes) ? changes : [changes]) {
+    if (change !== undefined) events.push(eventOf(change))
   }
+}
+
+/** `Array.isArray` for an array that is readonly. */
+function isArray<V>(value: V | readonly V[]): value is readonly V[] {
+  return Array.isArray(value)
 }
 
 function eventOf<T>(change: StreamChange<T>): ListEvent<T> {
   let named: string | undefined
   try {
-    const { key } = Object(notPromised(change, 'decode')) as { readonly key?: unknown }
+    const { key } = propertiesOf(notPromised(change, 'decode'))
     if (typeof key !== 'string') throw new TypeError(`decode must return a string as key, got ${typeof key}`)
     named = key
     if ('error' in change) return { type: 'invalid', key, error: change.error }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { SourceError } from '../../../src/contract/errors.js'
 import { expired, forked } from '../../shared/source-errors.js'
-import type { RedisReply } from '../connection/client.js'
+import { type RedisReply, repliesIn } from '../connection/client.js'
 import { textOf } from '../connection/session.js'
 import { BEGIN, compareIds, type StreamPosition } from './stream-version.js'
 
@@ -36,11 +36,11 @@ export const NOTHING: StreamFacts = {
 /** Parses the reply of XINFO STREAM. */
 export function factsOf(reply: RedisReply | undefined): StreamFacts {
   const pairs = new Map<string, RedisReply>()
-  const flat = listOf(reply)
+  const flat = repliesIn(reply)
   for (let at = 0; at + 1 < flat.length; at += 2) pairs.set(textOf(flat[at]), flat[at + 1] ?? null)
   const added = pairs.get('entries-added')
   if (added === undefined) throw new SourceError('Redis 7.0 or later is needed', { code: 'PROTOCOL' })
-  const [first] = listOf(pairs.get('first-entry'))
+  const [first] = repliesIn(pairs.get('first-entry'))
   return {
     added: Number(textOf(added)),
     length: Number(textOf(pairs.get('length'))),
@@ -127,14 +127,10 @@ export function digestOf({ id, fields }: StreamEntry): string {
 }
 
 export function streamEntriesOf(reply: RedisReply | undefined): StreamEntry[] {
-  return listOf(reply).map((each) => {
-    const [id, fields] = listOf(each)
-    return { id: textOf(id), fields: listOf(fields) }
+  return repliesIn(reply).map((each) => {
+    const [id, fields] = repliesIn(each)
+    return { id: textOf(id), fields: repliesIn(fields) }
   })
-}
-
-export function listOf(reply: RedisReply | undefined): readonly RedisReply[] {
-  return Array.isArray(reply) ? (reply as readonly RedisReply[]) : []
 }
 
 function newestOf(reply: RedisReply | undefined): StreamEntry | undefined {

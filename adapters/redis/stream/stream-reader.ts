@@ -1,6 +1,6 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import type { RedisReply } from '../connection/client.js'
+import { type RedisReply, repliesIn } from '../connection/client.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import {
   assertCounted,
@@ -10,7 +10,6 @@ import {
   digestOf,
   endOf,
   factsOf,
-  listOf,
   NOTHING,
   originOf,
   type StreamEntry,
@@ -72,7 +71,7 @@ export class StreamReader {
     const [from, end, count] = [this.#position, this.#end, this.#pageSize.size]
     const isCounted = from.added !== undefined
     const [facts, answer, at, atEnd] = await (this.#prefetched ?? this.#read())
-    const entries = streamEntriesOf(listOf(listOf(answer)[0])[1])
+    const entries = streamEntriesOf(repliesIn(repliesIn(answer)[0])[1])
     this.#pageSize.arrived(entries.length, bytesOf(entries))
     assertSame(from, facts, streamEntriesOf(at)[0])
     if (!isCounted && end !== undefined) assertSame(end, facts, streamEntriesOf(atEnd)[0])

@@ -13,6 +13,10 @@ export interface RedisClient {
 export type RedisArgument = string | number | Buffer;
 /** A reply of the server. It is an Error only inside the reply of a transaction. */
 export type RedisReply = Buffer | string | number | null | Error | readonly RedisReply[];
+/** The elements of an array reply; none if it is another reply. */
+export declare function repliesIn(reply: RedisReply | undefined): readonly RedisReply[];
+/** Whether a reply is a text or bytes, such as a field or a value. */
+export declare function isBulkString(reply: RedisReply | undefined): reply is Buffer | string;
 /** A connection of a session: a duplicate of the user's `Redis`. */
 export interface RedisConnection {
     readonly options: {
@@ -22,8 +26,8 @@ export interface RedisConnection {
     };
     connect(): Promise<unknown>;
     disconnect(): void;
-    callBuffer(command: string, ...args: readonly RedisArgument[]): Promise<unknown>;
-    call(command: string, ...args: readonly RedisArgument[]): Promise<unknown>;
+    callBuffer(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>;
+    call(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>;
     on(event: 'error' | 'close', listener: (error?: Error) => void): unknown;
     on(event: 'messageBuffer', listener: (channel: Buffer, message: RedisReply) => void): unknown;
     readonly stream?: {
@@ -40,11 +44,18 @@ export interface SingleClient {
     };
     duplicate(override: object): unknown;
 }
+export interface HostAndPort {
+    readonly host: string;
+    readonly port: number;
+}
+/** The reachable addresses of cluster nodes, by the `host:port` that the nodes announce. */
+type NatMap = Readonly<Record<string, HostAndPort>> | ((address: string) => HostAndPort | null | undefined);
 /** The used parts of a `Cluster` of ioredis: its map of slots. */
 export interface ClusterClient {
     readonly isCluster: true;
     readonly options: {
         readonly keyPrefix?: string;
+        readonly natMap?: NatMap | null;
     };
     readonly status: string;
     /** The nodes of each slot, the master first, as `host:port`. */
@@ -61,3 +72,4 @@ export declare function clientFlaw(value: unknown): string | undefined;
 export declare function asCluster(client: RedisClient): ClusterClient | undefined;
 /** The prefix that the client adds to every key. */
 export declare function keyPrefixOf(client: RedisClient): string;
+export {};
