@@ -1,6 +1,7 @@
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import { redact } from '../../src/util/redact.js'
 import { checkOptions, isAny, isCount, isName, isOneOf, type OptionCheck } from '../../src/util/validate-options.js'
+import { elementsOf, type Properties, propertiesOf } from '../shared/properties.js'
 import type { PgClient } from './pg-client.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import { SCHEMA_SQL } from './schema-sql.js'
@@ -172,10 +173,10 @@ const TABLES_SQL = `SELECT l.relid::regclass::text AS "table", l.log::text AS lo
   listwatch.problems(l.relid) AS problems
   FROM listwatch.logs() l ORDER BY 1`
 
-function tableOf(row: Record<string, unknown>, logRows: number): ChangeLog {
-  const { fires, wakes, keyColumns, readers } = Object(row['options']) as Record<string, unknown>
+function tableOf(row: Properties, logRows: number): ChangeLog {
+  const { fires, wakes, keyColumns, readers } = propertiesOf(row['options'])
   const table = String(row['table']).replaceAll("'", `'\\''`)
-  const problems = (row['problems'] as readonly string[]).map(
+  const problems = textsOf(row['problems']).map(
     (problem) => `${problem}: changes are missed; run: listwatch pg install <url> --table '${table}'`,
   )
   return {
@@ -183,12 +184,16 @@ function tableOf(row: Record<string, unknown>, logRows: number): ChangeLog {
     log: String(row['log']),
     level: String(fires),
     wake: String(wakes),
-    keyColumns: (keyColumns ?? []) as readonly string[],
-    readers: (readers ?? []) as readonly string[],
+    keyColumns: textsOf(keyColumns),
+    readers: textsOf(readers),
     logRows,
     logBytes: Number(row['bytes']),
     problems,
   }
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return elementsOf(value).map(String)
 }
 
 async function migrate(client: PgConnected, sql: string, table: string): Promise<void> {
@@ -206,7 +211,7 @@ async function migrate(client: PgConnected, sql: string, table: string): Promise
 }
 
 function migrationError(error: unknown, table: string): SourceError {
-  const { hint } = Object(error) as { readonly hint?: unknown }
+  const { hint } = propertiesOf(error)
   const { message, code, cause } = ownerError(error)
   const more = typeof hint === 'string' ? ` (${hint})` : ''
   const waited = codeOf(error) === '55P03' ? `${table} is locked by another session; nothing was changed: ` : ''
@@ -224,7 +229,7 @@ const ownersSql = (
 async function missingRightError(client: PgConnected, thrown: unknown, table: string): Promise<SourceError> {
   const error = ownerError(thrown)
   const { rows } = await client.query(ownersSql(table)).catch(() => ({ rows: [] })) // The first error says more.
-  const row = Object(rows[0]) as Readonly<Record<string, unknown>>
+  const row = propertiesOf(rows[0])
   const me = quoteIdentifier(String(row['me']))
   const owners: readonly (readonly [what: string, owner: unknown])[] = [
     [`the table ${table}`, row['table_owner']],
@@ -244,9 +249,9 @@ async function missingRightError(client: PgConnected, thrown: unknown, table: st
   return new SourceError([message, ...hints].join('; '), { code: error.code, cause: error.cause })
 }
 
-async function rowsOf(client: PgConnected, sql: string): Promise<Record<string, unknown>[]> {
+async function rowsOf(client: PgConnected, sql: string): Promise<readonly Properties[]> {
   try {
-    return (await client.query(sql)).rows as Record<string, unknown>[]
+    return (await client.query(sql)).rows.map(propertiesOf)
   } catch (error) {
     throw ownerError(error)
   }

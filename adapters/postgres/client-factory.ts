@@ -1,4 +1,5 @@
 import { OptionError } from '../../src/contract/errors.js'
+import { hasMethods, propertiesOf } from '../shared/properties.js'
 import type { PgClient } from './pg-client.js'
 
 /** A query that handles the server's messages itself, by pg's own protocol. */
@@ -27,18 +28,24 @@ export interface PgConnection {
   }
 }
 
+/** A query whose values are the server's own texts. */
 export interface QueryConfig {
   readonly text: string
   readonly values?: readonly unknown[]
   readonly name?: string
-  readonly rowMode?: 'array'
-  readonly types?: { getTypeParser(): (text: string) => unknown }
+  readonly types: { getTypeParser(): (text: string) => string }
 }
+
+/** A row as an object, by the names of its columns. */
+export type TextRecord = Record<string, string | null>
+/** A row as an array. */
+export type TextRow = (string | null)[]
 
 /** The members of a client of pg 8 that a source uses. */
 export interface NodePostgresClient {
   connect(): Promise<unknown>
-  query(config: QueryConfig): Promise<{ rows: unknown[] }>
+  query(config: QueryConfig & { readonly rowMode: 'array' }): Promise<{ rows: TextRow[] }>
+  query(config: QueryConfig): Promise<{ rows: TextRecord[] }>
   query(submittable: Submittable): Submittable
   end(): Promise<void>
   on(event: 'error' | 'end', listener: (error?: Error) => void): unknown
@@ -103,12 +110,15 @@ export class ClientFactory {
 }
 
 function asNodePostgres(client: unknown): NodePostgresClient {
-  const { connect, query, end, on, getTypeParser, connection } = Object(client) as Partial<NodePostgresClient>
-  const isClient = [connect, query, end, on, getTypeParser].every((method) => typeof method === 'function')
-  if (isClient && typeof connection?.stream?.destroy === 'function') return client as NodePostgresClient
+  if (isNodePostgres(client)) return client
   throw wrongClient(
     client == null ? `it returned ${String(client)}` : `it did not return a Client of pg 8${poolHint(client)}`,
   )
+}
+
+function isNodePostgres(client: unknown): client is NodePostgresClient {
+  const { stream } = propertiesOf(propertiesOf(client)['connection'])
+  return hasMethods(client, 'connect', 'query', 'end', 'on', 'getTypeParser') && hasMethods(stream, 'destroy')
 }
 
 function poolHint(value: unknown): string {

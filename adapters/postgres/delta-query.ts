@@ -1,6 +1,7 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Delete, Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../shared/join-key.js'
+import { propertiesOf } from '../shared/properties.js'
 import { codeOf, expired } from './postgres-errors.js'
 import { assertNotBehind, type PostgresVersion, parseSnapshot } from './postgres-version.js'
 import type { RowCodec } from './row-codec.js'
@@ -17,16 +18,16 @@ export interface Delta<T> {
 
 interface Header {
   readonly snapshot: string
-  readonly epoch: string | null
-  readonly covers: boolean | null
+  readonly epoch: unknown
+  readonly covers: unknown
   /** Whether a transaction that was prepared when the epoch began has ended since the version. */
-  readonly prepared: boolean | null
+  readonly prepared: unknown
   /** Null if the fingerprint is unchanged. */
-  readonly shape: string | null
+  readonly shape: unknown
   readonly fingerprint: string
-  readonly access: string
-  readonly generation: string | null
-  readonly relid: string | null
+  readonly access: unknown
+  readonly generation: unknown
+  readonly relid: unknown
   readonly keys: number
 }
 
@@ -77,7 +78,7 @@ export async function readDelta<T>(
 ): Promise<Delta<T>> {
   const values = [...logPosition(from), from.snapshot, fingerprint]
   const rows = await run(session, sql, values, 'listwatch_delta')
-  const header = JSON.parse(rows.find(([kind]) => kind === 'H')?.[1] ?? '{}') as Header
+  const header = parseHeader(rows.find(([kind]) => kind === 'H')?.[1] ?? '{}')
   const events: (Put<T> | Delete<T> | Invalid)[] = []
   assertCurrent(header, rows, table, from)
   const keyCount = table.keyColumns.length
@@ -113,8 +114,8 @@ export async function readProbe(
 ): Promise<PostgresVersion | undefined> {
   const values = [...logPosition(from), from.snapshot, from.epoch, from.access, fingerprint]
   const [row] = await run(session, sql, values, 'listwatch_probe')
-  const { snapshot, isSame } = JSON.parse(row?.[1] ?? '{}') as { readonly snapshot?: string; readonly isSame?: boolean }
-  if (isSame !== true || snapshot === undefined) return undefined
+  const { snapshot, isSame } = propertiesOf(JSON.parse(row?.[1] ?? '{}'))
+  if (isSame !== true || typeof snapshot !== 'string') return undefined
   const isLater = parseSnapshot(snapshot, snapshot).xmax >= parseSnapshot(from.snapshot, from.snapshot).xmax
   return isLater ? { ...from, snapshot } : undefined
 }
@@ -139,6 +140,24 @@ async function run(
       throw expired('shape', String(Object(cause).message))
     throw error
   })
+}
+
+function parseHeader(text: string): Header {
+  const { snapshot, epoch, covers, prepared, shape, fingerprint, access, generation, relid, keys } = propertiesOf(
+    JSON.parse(text),
+  )
+  return {
+    snapshot: String(snapshot),
+    epoch,
+    covers,
+    prepared,
+    shape,
+    fingerprint: String(fingerprint),
+    access,
+    generation,
+    relid,
+    keys: Number(keys),
+  }
 }
 
 function assertCurrent(header: Header, rows: readonly (string | null)[][], table: Table, from: PostgresVersion): void {

@@ -1,5 +1,6 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { redact, redactError } from '../../src/util/redact.js'
+import { propertiesOf } from '../shared/properties.js'
 
 /** Why a watch can no longer resume from a version. */
 export type ExpiredReason =
@@ -18,7 +19,7 @@ export function expired(reason: ExpiredReason, detail: string): SourceError {
 
 /** Returns the SQLSTATE of an error of Postgres, or the code of a network error. */
 export function codeOf(thrown: unknown): string | undefined {
-  const { code } = Object(thrown) as { readonly code?: unknown }
+  const { code } = propertiesOf(thrown)
   return typeof code === 'string' ? code : undefined
 }
 

@@ -3,6 +3,7 @@ import type { ListContext, ListPage, SourceContext, WatchBatch, WatchContext } f
 import type { Version } from '../../src/contract/version.js'
 import { joinKey } from '../shared/join-key.js'
 import { withKeepAliveBatches } from '../shared/keep-alive-batches.js'
+import { propertiesOf } from '../shared/properties.js'
 import { type Delta, deltaSql, probeSql, readDelta, readProbe } from './delta-query.js'
 import { assertSameDatabase, readHead } from './head-query.js'
 import type { PgTransaction } from './pg-client.js'
@@ -37,7 +38,7 @@ const NO_TRANSACTION = 'mark: the argument must be the client on which the trans
 
 /** Throws a TypeError for a pool, each query of which may use another connection, and so another transaction. */
 function assertTransaction(tx: unknown): void {
-  const { query, totalCount } = Object(tx) as { readonly query?: unknown; readonly totalCount?: unknown }
+  const { query, totalCount } = propertiesOf(tx)
   if (typeof query === 'function' && totalCount === undefined) return
   throw new TypeError(`${NO_TRANSACTION}, not a pool`)
 }
@@ -180,7 +181,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     const { rows } = await tx.query(MARK_SQL).catch((error: unknown) => {
       throw postgresError(error)
     })
-    const { mark } = Object(rows[0]) as { readonly mark?: unknown }
+    const { mark } = propertiesOf(rows[0])
     if (typeof mark !== 'string')
       throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)
     return mark

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../src/contract/errors.js'
-import type { ClientFactory, NodePostgresClient, QueryConfig } from './client-factory.js'
+import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
 import { CopyOut } from './copy-out-stream.js'
 import { postgresError } from './postgres-errors.js'
 
@@ -119,15 +119,15 @@ export class Session {
    * Runs one query after the other. Returns rows as objects with the server's own texts, because the user's parsers may
    * return anything. Rejects with a SourceError.
    */
-  query(text: string, values?: readonly unknown[]): Promise<Record<string, string | null>[]> {
+  query(text: string, values?: readonly unknown[]): Promise<TextRecord[]> {
     const config: QueryConfig = values === undefined ? { text, types: TEXTS } : { text, values, types: TEXTS }
-    return this.#enqueue(config) as Promise<Record<string, string | null>[]>
+    return this.#enqueue(() => this.#client.query(config))
   }
 
   /** Returns rows as arrays of the server's own texts. The server keeps the plan under `name`. */
-  async texts(text: string, values: readonly unknown[], name: string): Promise<(string | null)[][]> {
-    const config: QueryConfig = { text, values, rowMode: 'array', types: TEXTS }
-    return (await this.#enqueue(this.isPooled ? config : { ...config, name })) as (string | null)[][]
+  async texts(text: string, values: readonly unknown[], name: string): Promise<TextRow[]> {
+    const config = { text, values, rowMode: 'array', types: TEXTS } as const
+    return await this.#enqueue(() => this.#client.query(this.isPooled ? config : { ...config, name }))
   }
 
   /** Begins a transaction of this kind. Behind a pooler the session's settings apply only inside of it. */
@@ -208,10 +208,10 @@ export class Session {
     this.#fail?.(this.#ending)
   }
 
-  #enqueue(config: QueryConfig): Promise<unknown[]> {
-    const run = async (): Promise<unknown[]> => {
+  #enqueue<R>(query: () => Promise<{ readonly rows: R[] }>): Promise<R[]> {
+    const run = async (): Promise<R[]> => {
       if (this.#ending !== undefined) throw this.#ending
-      const { rows } = await this.#withDeadline(this.#client.query(config))
+      const { rows } = await this.#withDeadline(query())
       return rows
     }
     const result = this.#lastQuery.then(run, run)

@@ -1,4 +1,5 @@
 import { SourceError } from '../../src/contract/errors.js'
+import { elementsOf, propertiesOf } from '../shared/properties.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import type { Column } from './row-codec.js'
 import { SCHEMA_VERSION } from './schema-sql.js'
@@ -143,12 +144,9 @@ async function findLog(
     const message = `permission denied for the log of ${name}; as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>`
     throw new SourceError(message, { code: 'UNAUTHORIZED' })
   }
-  const { generation, keyColumns } = JSON.parse(found['options'] ?? '{}') as {
-    generation?: unknown
-    keyColumns?: unknown
-  }
+  const { generation, keyColumns } = propertiesOf(JSON.parse(found['options'] ?? '{}'))
   if (typeof generation !== 'string' || !Array.isArray(keyColumns)) throw notInstalled(name)
-  const [problem] = JSON.parse(found['problems'] ?? '[]') as readonly string[]
+  const [problem] = elementsOf(JSON.parse(found['problems'] ?? '[]'))
   if (problem !== undefined)
     throw notFound(`the log of ${name} misses changes: ${problem}; run: ${installCommand(name)}`)
   return { log: String(found['log']), generation, keyNames: keyColumns.map(String) }
