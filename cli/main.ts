@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { SourceError } from '../src/contract/errors.js'
+import { fieldOf } from './args/fields.js'
 import { Command, CommanderError } from './bundled.js'
 import { defineDemo } from './commands/define-demo.js'
 import { definePg } from './commands/define-pg.js'
@@ -40,12 +41,10 @@ async function main(): Promise<void> {
   process.stdout.on('error', (error: { readonly code?: string }) => {
     if (error.code !== 'EPIPE') throw error
   })
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    readonly version: string
-  }
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   const program = new Command('listwatch')
     .description('Mirrors a versioned collection into an indexed local store, and prints its changes.')
-    .version(version)
+    .version(String(fieldOf(manifest, 'version')))
     .exitOverride()
   defineWatch(program)
   definePg(program)

@@ -7,11 +7,13 @@ const MAX_VALUE = 120
 
 /** The field of an object by its name, or by a path with dots. A name that contains dots counts first. */
 export function fieldOf(object: unknown, path: string): unknown {
-  const whole = Object(object) as Readonly<Record<string, unknown>>
+  const whole = propertiesOf(object)
   if (path in whole) return whole[path]
-  return path
-    .split('.')
-    .reduce<unknown>((part, name) => (Object(part) as Readonly<Record<string, unknown>>)[name], whole)
+  return path.split('.').reduce<unknown>((part, name) => propertiesOf(part)[name], whole)
+}
+
+function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
+  return Object(value)
 }
 
 /** The paths of the innermost fields that differ between two objects. An array is one field. */

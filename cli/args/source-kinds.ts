@@ -1,6 +1,8 @@
 import { CliError } from '../output/cli-error.js'
 
-export type SourceKind = 'postgres' | 'etcd' | 'redis' | 'kubernetes'
+const KIND_NAMES = ['etcd', 'redis', 'kubernetes', 'postgres'] as const
+
+export type SourceKind = (typeof KIND_NAMES)[number]
 
 interface KindDescription {
   readonly name: string
@@ -33,8 +35,6 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
   },
 }
 
-const names = Object.keys(KINDS) as SourceKind[]
-
 const SCHEMES =
   'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://) or kubernetes://namespace/resource'
 
@@ -45,12 +45,12 @@ const SCHEMES =
 export function sourceKindOf(url: string, given: Readonly<Record<string, unknown>>): SourceKind {
   const [scheme] = /^[a-z][a-z0-9+.-]*:(?=\/\/)/i.exec(url) ?? []
   if (scheme === undefined) throw new CliError(`the URL has no scheme; use ${SCHEMES}`)
-  const kind = names.find((name) => KINDS[name].scheme.test(scheme))
+  const kind = KIND_NAMES.find((name) => KINDS[name].scheme.test(scheme))
   if (kind === undefined) throw new CliError(`unknown scheme "${scheme}"; use ${SCHEMES}`)
   const own = KINDS[kind]
   for (const option of Object.keys(given)) {
     if (given[option] === undefined || own.options.includes(option)) continue
-    const owners = names.filter((name) => KINDS[name].options.includes(option)).map((name) => KINDS[name].name)
+    const owners = KIND_NAMES.filter((name) => KINDS[name].options.includes(option)).map((name) => KINDS[name].name)
     if (owners.length === 0) continue // It applies to all kinds.
     throw new CliError(
       `${flag(option)} is an option of ${owners.join(' and ')}; ${own.name} has ${own.options.map(flag).join(', ')}`,

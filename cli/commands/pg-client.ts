@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type pg from 'pg'
+import { fieldOf } from '../args/fields.js'
 import { assertCompleteUrl, decodedPart, throwInvalidUrl, withPlainScheme } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { type CommandTarget, cliErrorOf } from '../output/error-hints.js'
@@ -11,7 +12,7 @@ const INSTALL = `npm i pg@^8.${OLDEST_MINOR}`
 /** Returns the user's driver. Throws a CliError if it is missing or too old. */
 export async function loadPg(): Promise<typeof pg> {
   const { default: driver } = await loadPackage('pg', () => import('pg'), INSTALL)
-  const { version } = createRequire(import.meta.url)('pg/package.json') as { readonly version: string }
+  const version = String(fieldOf(createRequire(import.meta.url)('pg/package.json'), 'version'))
   const [major, minor] = version.split('.').map(Number)
   if (major !== 8 || (minor ?? 0) < OLDEST_MINOR) {
     throw new CliError(`pg ${version} is not supported; install a newer one with: ${INSTALL}`)

@@ -9,6 +9,7 @@ import {
 } from '../../adapters/kubernetes/internal.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
+import { fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 
 /** How long the server may take to answer, in milliseconds. */
@@ -65,14 +66,10 @@ async function find(session: ApiSession, name: string): Promise<ResourceChoice> 
 /** The preferred versions of this group, or of all groups with the core API first. */
 async function* versions(session: ApiSession, wanted: string): AsyncGenerator<string> {
   if (wanted === '') yield 'v1'
-  const { groups } = Object(await session.json({ verb: 'get', path: '/apis' })) as { readonly groups?: unknown }
-  for (const each of Array.isArray(groups) ? groups : []) {
-    const { name, preferredVersion } = Object(each) as {
-      readonly name?: string
-      readonly preferredVersion?: { readonly groupVersion?: string }
-    }
-    const apiVersion = preferredVersion?.groupVersion
-    if (apiVersion !== undefined && (wanted === '' || name === wanted)) yield apiVersion
+  const groups = fieldOf(await session.json({ verb: 'get', path: '/apis' }), 'groups')
+  for (const group of Array.isArray(groups) ? groups : []) {
+    const version = fieldOf(group, 'preferredVersion.groupVersion')
+    if (typeof version === 'string' && (wanted === '' || fieldOf(group, 'name') === wanted)) yield version
   }
 }
 

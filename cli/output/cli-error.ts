@@ -1,3 +1,5 @@
+import { fieldOf } from '../args/fields.js'
+
 /** An error that the user can fix. It is printed as one line without a stack trace. */
 export class CliError extends Error {
   readonly exitCode: number
@@ -13,8 +15,8 @@ export async function loadPackage<M>(name: string, importing: () => Promise<M>, 
   try {
     return await importing()
   } catch (error) {
-    const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown }
-    if (code !== 'ERR_MODULE_NOT_FOUND' || !String(message).includes(`'${name}'`)) throw error
+    const isMissing = fieldOf(error, 'code') === 'ERR_MODULE_NOT_FOUND'
+    if (!isMissing || !String(fieldOf(error, 'message')).includes(`'${name}'`)) throw error
     throw new CliError(`${name} is missing; install it with: ${install}`)
   }
 }

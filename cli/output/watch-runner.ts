@@ -53,10 +53,8 @@ export async function runWatch(
   const shutdown = shutdownSignal()
   const rows = createInformer({
     source,
-    indexes: (ix) =>
-      Object.fromEntries(
-        flags.index.map((column) => [column, ix.multi((row: Row) => valuesOf(row, column))]),
-      ) as Indexes,
+    indexes: (ix): Indexes =>
+      Object.fromEntries(flags.index.map((column) => [column, ix.multi((row: Row) => valuesOf(row, column))])),
   })
   try {
     const hasScreen = process.stdout.isTTY && flags.json !== true
@@ -194,7 +192,9 @@ function topValues(column: string, index: Equal<Row, Scalar> | undefined): strin
 /** Returns the index values of a field. An array has one value for each element. Values that are not scalars are skipped. */
 function valuesOf(row: Row, column: string): Scalar[] {
   const values: unknown[] = [fieldOf(row, column)].flat()
-  return values.filter(
-    (value) => value instanceof Date || ['string', 'number', 'bigint', 'boolean'].includes(typeof value),
-  ) as Scalar[]
+  return values.filter(isScalar)
+}
+
+function isScalar(value: unknown): value is Scalar {
+  return value instanceof Date || ['string', 'number', 'bigint', 'boolean'].includes(typeof value)
 }

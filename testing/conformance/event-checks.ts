@@ -5,7 +5,7 @@ import { check } from './assertions.js'
 /** Throws for values that are not events. */
 export function checkEvents(events: unknown, call: 'list' | 'watch'): void {
   check(Array.isArray(events), `a ${call} yielded events that are not an array`)
-  for (const event of events as readonly WatchEvent<unknown>[]) checkEvent(event, call)
+  for (const event of events) checkEvent(event, call)
 }
 
 function checkEvent(event: WatchEvent<unknown>, call: 'list' | 'watch'): void {
@@ -22,7 +22,7 @@ function checkEvent(event: WatchEvent<unknown>, call: 'list' | 'watch'): void {
       for (const { key } of event.entries) check(typeof key === 'string', 'an entry of a replace has no key')
       break
     default:
-      check(false, `a ${call} yielded an event of the type ${String((event as { readonly type?: unknown }).type)}`)
+      check(false, `a ${call} yielded an event of the type ${String(Object(event).type)}`)
   }
 }
 
