@@ -1,4 +1,5 @@
 import { parseJson } from '../../shared/json-depth.js'
+import { type BorderedItemSink, ItemBorderSearch } from './item-border-search.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -9,19 +10,9 @@ const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
-export interface ItemSink {
+export interface ItemSink extends BorderedItemSink {
   /** Receives one item; if it is too large, only its beginning. */
   item(bytes: Buffer, shape: ItemShape): void
-  /**
-   * Receives the bytes of a possible item, and returns false if they are not one. Valid JSON from the beginning of an
-   * item is one item.
-   */
-  tryItem(bytes: Buffer): boolean
-  /**
-   * Receives the bytes of possible items, in brackets as an array, with `between` at each border. Returns false if they
-   * are anything else.
-   */
-  tryRun(bytes: Buffer, between: Buffer): boolean
 }
 
 export interface ItemShape {
@@ -30,15 +21,10 @@ export interface ItemShape {
   readonly depth: number
 }
 
-const BETWEEN = Buffer.from('},')
-/** The number of bytes by which the next item's beginning is recognized. */
-const LEAD_BYTES = 11
 /** The list, and its array. */
 const OUTER_DEPTH = 2
 /** The bytes that are kept of an item that is too large, to find its name. */
 const HEAD_BYTES = 64 * 1024
-/** After this number of failed attempts, runs of items are not tried again. */
-const MAX_FAILED_RUNS = 3
 /** Most bytes around the items of a list. */
 const MAX_ENVELOPE_BYTES = 1024 * 1024
 
@@ -48,6 +34,7 @@ const MAX_ENVELOPE_BYTES = 1024 * 1024
  */
 export class JsonListSplitter {
   readonly #sink: ItemSink
+  readonly #borders: ItemBorderSearch
   readonly #maxBytes: number
   /** The open braces and brackets. */
   #depth = 0
@@ -69,15 +56,10 @@ export class JsonListSplitter {
   /** The offset of the item in this chunk. */
   #itemAt = 0
   #deepest = 0
-  /** The end of one item and the beginning of the next, as is most common in this list. */
-  #border: Buffer | undefined
-  /** Whether this chunk may have another border. Searching after each item would take longer than all other work. */
-  #mayHaveBorder = true
-  /** If runs of items fail, this list has other data that resembles a border, or its items are large. */
-  #failedRuns = 0
 
-  constructor(take: ItemSink, maxBytes: number) {
-    this.#sink = take
+  constructor(sink: ItemSink, maxBytes: number) {
+    this.#sink = sink
+    this.#borders = new ItemBorderSearch(sink, maxBytes)
     this.#maxBytes = maxBytes
   }
 
@@ -95,7 +77,7 @@ export class JsonListSplitter {
   push(chunk: Buffer): void {
     const end = chunk.length
     let at = 0
-    this.#mayHaveBorder = true
+    this.#borders.beginChunk()
     this.#itemAt = 0
     while (at < end) at = this.#isInItem ? this.#scanItem(chunk, at, end) : this.#scanEnvelope(chunk, at, end)
   }
@@ -157,7 +139,7 @@ export class JsonListSplitter {
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         this.#depth++
         if (this.#isInItems && this.#depth === 3 && byte === OPEN_BRACE) {
-          const next = this.#tryFast(chunk, at)
+          const next = this.#borders.deliverItems(chunk, at)
           if (next !== -1) {
             at = next - 1
             this.#depth--
@@ -220,45 +202,6 @@ export class JsonListSplitter {
       return
     }
     if (this.#word !== undefined && this.#word.length < 16) this.#word.push(byte)
-  }
-
-  /**
-   * Returns the end of the item at `from`, or of the last item of this chunk, if they end at borders; otherwise -1.
-   * Searching for a border is much faster than scanning each byte. Parsing then proves whether the border was one.
-   */
-  #tryFast(chunk: Buffer, from: number): number {
-    // A shorter lead would find more than borders.
-    if (!this.#mayHaveBorder || from + LEAD_BYTES > chunk.length) return -1
-    this.#border ??= Buffer.concat([BETWEEN, chunk.subarray(from, from + LEAD_BYTES)])
-    const border = chunk.indexOf(this.#border, from + 1)
-    if (border === -1) {
-      this.#mayHaveBorder = false
-      // This item may begin like no other.
-      this.#border = undefined
-      return -1
-    }
-    const run = from > 0 && this.#failedRuns < MAX_FAILED_RUNS ? chunk.lastIndexOf(this.#border) + 1 : 0
-    if (run > from && run - from <= this.#maxBytes) {
-      if (this.#tryRun(chunk, from, run, this.#border)) return run
-      this.#failedRuns++
-    }
-    if (border - from >= this.#maxBytes) return -1
-    const end = border + 1
-    return this.#sink.tryItem(chunk.subarray(from, end)) ? end : -1
-  }
-
-  /** The brackets replace the bytes around the run: copying the run would take much longer. */
-  #tryRun(chunk: Buffer, from: number, run: number, border: Buffer): boolean {
-    const before = chunk[from - 1] ?? 0
-    const after = chunk[run] ?? 0
-    chunk[from - 1] = OPEN_BRACKET
-    chunk[run] = CLOSE_BRACKET
-    try {
-      return this.#sink.tryRun(chunk.subarray(from - 1, run + 1), border)
-    } finally {
-      chunk[from - 1] = before
-      chunk[run] = after
-    }
   }
 
   #keepItem(bytes: Buffer): void {
