@@ -13,6 +13,7 @@ import type { Wait } from '../util/deadline.js'
 import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 import type { InformerEvents } from './informer-events.js'
+import { SourceHistory } from './source-history.js'
 
 /** The parts and callbacks of its informer that a source runner uses. */
 export interface RunnerHost<S, T> {
@@ -39,7 +40,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   /** The period of audits in milliseconds; false: only if the source requests a proof. */
   readonly #auditMs: number | false
   readonly #epochs: EpochCheck | undefined
-  readonly #epochListeners = new Set<(error: SourceError) => void>()
+  readonly #history = new SourceHistory()
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   #audit: Audit<S, T> | undefined
@@ -48,16 +49,6 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   #refusal: unknown
   #startedAt: number | undefined
   #lagMs: number | undefined
-  /** The number of the last list that is in the store; the reflector counts its lists. */
-  #listed = 0
-  /** Whether its objects were deleted because access was lost, until the next list. */
-  #isCleared = false
-  /** The version when access was lost, until the next list or the end of that history. */
-  #lostAt: Version | undefined
-  /** Counts the histories: one for the first list, and one for each list after `EPOCH_CHANGED` or lost access. */
-  #history = 0
-  /** Whether the store shows a history that has not ended. */
-  #isCurrent = false
 
   constructor(
     name: string,
@@ -131,26 +122,26 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   }
 
   get isListed(): boolean {
-    return this.#listed > 0
+    return this.#history.lists > 0
   }
 
   /** The number of the last list that is in the store; the reflector counts its lists. */
   get listed(): number {
-    return this.#listed
+    return this.#history.lists
   }
 
   get isCleared(): boolean {
-    return this.#isCleared
+    return this.#history.isCleared
   }
 
   /** The version that answers waits; undefined if only the next list can answer them. */
   get reached(): Version | undefined {
-    return this.#isCurrent ? this.version : undefined
+    return this.#history.isCurrent ? this.version : undefined
   }
 
   /** The number of the history that the store shows; undefined from its end to the next list. */
   get history(): number | undefined {
-    return this.#isCurrent ? this.#history : undefined
+    return this.#history.number
   }
 
   get lagMs(): number | undefined {
@@ -208,45 +199,34 @@ export class SourceRunner<S, T> implements ReflectorHooks {
 
   /** Deletes the objects after lost access. A resumed watch would not return them, so the source is listed next. */
   #clear(error: SourceError): void {
-    if (!this.isListed || this.#isCleared) return
-    this.#lostAt ??= this.reached
-    this.#isCleared = true
-    this.#isCurrent = false
+    if (!this.isListed || this.isCleared) return
+    this.#history.cleared(this.reached)
     this.reflector.relist(error.message)
     try {
       this.part.clear()
     } catch (thrown) {
       // The step was undone as a whole. The next `UNAUTHORIZED` deletes them.
-      this.#isCleared = false
+      this.#history.notCleared()
       this.#host.events.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
     }
   }
 
   /** Until the next list no version of the store settles a wait: the new history may contain an equal version. */
   #epochChanged(error: SourceError): void {
-    const at = this.reached ?? this.#lostAt
-    this.#isCurrent = false
-    this.#lostAt = undefined
+    const at = this.#history.ended(this.reached)
     if (at !== undefined)
       this.waiters.epochChanged(at, error, (...versions) => this.source.isLaterEpoch?.(...versions) === true)
-    for (const listener of [...this.#epochListeners]) listener(error)
+    this.#history.notify(error)
   }
 
   /** Calls `listener` when the history of the source ends. Returns a function that removes it. */
   onEpochChange(listener: (error: SourceError) => void): () => void {
-    this.#epochListeners.add(listener)
-    return () => this.#epochListeners.delete(listener)
+    return this.#history.onEpochChange(listener)
   }
 
   /** Called after a list or a batch of the source was committed. */
   committed(isList: boolean, committedAt: number | undefined): void {
-    if (isList) {
-      this.#listed = this.reflector.lists
-      this.#isCleared = false
-      this.#lostAt = undefined
-      if (!this.#isCurrent) this.#history++
-      this.#isCurrent = true
-    }
+    if (isList) this.#history.listed(this.reflector.lists)
     if (committedAt !== undefined) this.#lagMs = Math.max(0, this.#host.clock.now() - committedAt)
   }
 

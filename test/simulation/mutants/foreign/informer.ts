@@ -44,11 +44,11 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // yet handled the list that followed when its waitFor is called.
     name: 'a mirror marks its list as current before it counts a new history',
     breaks: 'No version of a history that is over answers waitFor of a subscription.',
-    file: 'informer/source-runner.ts',
+    file: 'informer/source-history.ts',
     edits: [
       [
-        '      if (!this.#isCurrent) this.#history++\n      this.#isCurrent = true\n',
-        '      this.#isCurrent = true\n      if (!this.#isCurrent) this.#history++\n',
+        '    if (!this.#isCurrent) this.#number++\n    this.#isCurrent = true\n',
+        '    this.#isCurrent = true\n    if (!this.#isCurrent) this.#number++\n',
       ],
     ],
   },

@@ -1,0 +1,77 @@
+import type { SourceError } from '../contract/errors.js'
+import type { Version } from '../contract/version.js'
+
+/**
+ * Which history of its source a store shows. A history begins with a list, and ends with `EPOCH_CHANGED`, or when the
+ * objects are deleted because access was lost.
+ */
+export class SourceHistory {
+  readonly #listeners = new Set<(error: SourceError) => void>()
+  #listed = 0
+  #isCleared = false
+  /** The version when access was lost, until the next list or the end of that history. */
+  #lostAt: Version | undefined
+  /** Counts the histories: one for the first list, and one for each list after `EPOCH_CHANGED` or lost access. */
+  #number = 0
+  #isCurrent = false
+
+  /** The number of the last list that is in the store; 0 before the first one. */
+  get lists(): number {
+    return this.#listed
+  }
+
+  /** Whether the objects were deleted because access was lost, until the next list. */
+  get isCleared(): boolean {
+    return this.#isCleared
+  }
+
+  /** Whether the store shows a history that has not ended. */
+  get isCurrent(): boolean {
+    return this.#isCurrent
+  }
+
+  /** The number of the history that the store shows; undefined from its end to the next list. */
+  get number(): number | undefined {
+    return this.#isCurrent ? this.#number : undefined
+  }
+
+  /** A list was committed; `lists` is its number. */
+  listed(lists: number): void {
+    this.#listed = lists
+    this.#isCleared = false
+    this.#lostAt = undefined
+    if (!this.#isCurrent) this.#number++
+    this.#isCurrent = true
+  }
+
+  /** The objects are deleted, because access was lost. `reached` is the version of the store, if its history is current. */
+  cleared(reached: Version | undefined): void {
+    this.#lostAt ??= reached
+    this.#isCleared = true
+    this.#isCurrent = false
+  }
+
+  /** The objects could not be deleted. */
+  notCleared(): void {
+    this.#isCleared = false
+  }
+
+  /** The history has ended. Returns its last version, if the store has shown it. */
+  ended(reached: Version | undefined): Version | undefined {
+    const at = reached ?? this.#lostAt
+    this.#isCurrent = false
+    this.#lostAt = undefined
+    return at
+  }
+
+  /** Calls the listeners: the history ended with this error. */
+  notify(error: SourceError): void {
+    for (const listener of [...this.#listeners]) listener(error)
+  }
+
+  /** Calls `listener` when a history ends with `EPOCH_CHANGED`. Returns a function that removes it. */
+  onEpochChange(listener: (error: SourceError) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+}
