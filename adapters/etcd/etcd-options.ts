@@ -10,7 +10,7 @@ import {
   isString,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
-import { propertiesOf } from '../shared/properties.js'
+import { type Properties, propertiesOf } from '../shared/properties.js'
 import { isCodec } from '../shared/value-codec.js'
 import type { EtcdCodec, EtcdKeys } from './codec.js'
 import { type EtcdClient, isEtcdClient } from './transport/etcd3-transport.js'
@@ -122,10 +122,10 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
   stallMs: isPositive,
 }
 
-/** Throws a TypeError that names the option and says what is allowed. */
+/** Throws an OptionError that names the option and says what is allowed. */
 export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
   checkOptions('etcdSource', options, optionChecks)
-  const { client, endpoints, prefix, range, auth, credentials } = options ?? {}
+  const { client, range, auth, credentials } = options ?? {}
   const { progressMs = PROGRESS_MS, stallMs = STALL_MS } = options ?? {}
   checkOptions('etcdSource: range', range, { from: isKeyBytes, to: isKeyBytes })
   checkOptions('etcdSource: auth', auth, { username: isName, password: isString })
@@ -134,19 +134,29 @@ export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
     privateKey: isPem,
     certChain: isPem,
   })
-  if ((client === undefined) === (endpoints === undefined)) {
-    // The error names an option that is present without a value, rather than the absent one.
-    const option = client === undefined && Object.hasOwn(Object(options), 'endpoints') ? 'endpoints' : 'client'
-    throw new OptionError('etcdSource: give either "client" (an Etcd3) or "endpoints"', { option })
+  const given = propertiesOf(options)
+  assertOneOf(given, 'client', 'endpoints', 'give either "client" (an Etcd3) or "endpoints"')
+  assertOneOf(given, 'prefix', 'range', 'give either "prefix" or "range"')
+  if (client !== undefined && (auth !== undefined || credentials !== undefined)) {
+    const option = auth === undefined ? 'credentials' : 'auth'
+    throw wrong('"auth" and "credentials" belong to "endpoints"; a client has its own', option)
   }
-  if ((prefix === undefined) === (range === undefined))
-    throw new TypeError('etcdSource: give either "prefix" or "range"')
-  if (client !== undefined && (auth !== undefined || credentials !== undefined))
-    throw new TypeError('etcdSource: "auth" and "credentials" belong to "endpoints"; a client has its own')
   if ((credentials?.privateKey === undefined) !== (credentials?.certChain === undefined))
-    throw new TypeError('etcdSource: credentials: "privateKey" and "certChain" belong together')
+    throw wrong('credentials: "privateKey" and "certChain" belong together', 'credentials')
   if (range !== undefined && isNothing(keyRange(range.from, range.to)))
-    throw new TypeError('etcdSource: range: nothing lies between "from" and "to"; "from" comes before "to"')
+    throw wrong('range: nothing lies between "from" and "to"; "from" comes before "to"', 'range')
   if (stallMs <= progressMs)
-    throw new TypeError(`etcdSource: option "stallMs" must be more than progressMs (${progressMs}), got ${stallMs}`)
+    throw wrong(`option "stallMs" must be more than progressMs (${progressMs}), got ${stallMs}`, 'stallMs')
+}
+
+/** Throws unless exactly one of two options has a value. */
+function assertOneOf(given: Properties, first: string, second: string, message: string): void {
+  const hasFirst = given[first] !== undefined
+  if (hasFirst !== (given[second] !== undefined)) return
+  // The error names an option that is present without a value, rather than the absent one.
+  throw wrong(message, !hasFirst && Object.hasOwn(given, second) ? second : first)
+}
+
+function wrong(message: string, option: string): OptionError {
+  return new OptionError(`etcdSource: ${message}`, { option })
 }

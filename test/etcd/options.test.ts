@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls'
 import { describe, expect, test } from 'vitest'
 import { type EtcdSourceOptions, etcdSource } from '../../adapters/etcd/index.js'
 import { hasReliableProgress, losesEvents } from '../../adapters/etcd/transport/server-version.js'
@@ -10,13 +11,11 @@ describe('invalid options are rejected at the call, with the allowed values', ()
   const wrong: readonly (readonly [what: string, options: object | undefined, says: string])[] = [
     ['nothing', {}, 'give either "client" (an Etcd3) or "endpoints"'],
     ['no options', undefined, 'give either "client" (an Etcd3) or "endpoints"'],
-    ['no range', { endpoints: 'localhost:2379' }, 'give either "prefix" or "range"'],
     [
       'a prefix that is empty by mistake',
       { ...good, prefix: '' },
       `must not be empty; for all keys of the server say range: { from: '' }`,
     ],
-    ['both a prefix and a range', { ...good, range: { from: 'a' } }, 'give either "prefix" or "range"'],
     ['an invalid client', { client: {}, prefix: 'a' }, 'must be an Etcd3 of the package etcd3 1.x'],
     [
       'an invalid endpoint',
@@ -53,7 +52,6 @@ describe('invalid options are rejected at the call, with the allowed values', ()
       { endpoints: 'a:1', range: { from: 'a', end: 'b' } },
       'range: unknown option "end"; allowed are from, to',
     ],
-    ['a range of nothing', { endpoints: 'a:1', range: { from: 'b', to: 'a' } }, 'nothing lies between "from" and "to"'],
     [
       'a deadline before the progress request',
       { ...good, progressMs: 5_000, stallMs: 5_000 },
@@ -73,18 +71,39 @@ describe('invalid options are rejected at the call, with the allowed values', ()
     expect(make).toThrow(says)
   })
 
+  const client = { kv: { range() {} }, watchClient: { watch() {} }, maintenance: { status() {} } }
+  const rootCertificate = Buffer.from(rootCertificates[0] ?? '')
   test.each([
-    ['neither', { prefix: 'a' }, 'client'],
+    ['neither client nor endpoints', { prefix: 'a' }, 'client', 'give either "client"'],
+    ['client and endpoints', { ...good, client }, 'client', 'give either "client"'],
+    ['endpoints without a value', { endpoints: undefined, prefix: 'a' }, 'endpoints', 'give either "client"'],
+    ['neither prefix nor range', { endpoints: 'a:1' }, 'prefix', 'give either "prefix"'],
+    ['prefix and range', { ...good, range: { from: 'a' } }, 'prefix', 'give either "prefix"'],
+    ['a range without a value', { endpoints: 'a:1', range: undefined }, 'range', 'give either "prefix"'],
+    ['auth with a client', { client, prefix: 'a', auth: { username: 'a', password: '' } }, 'auth', 'belong to'],
     [
-      'both',
-      { ...good, client: { kv: { range() {} }, watchClient: { watch() {} }, maintenance: { status() {} } } },
-      'client',
+      'credentials with a client',
+      { client, prefix: 'a', credentials: { rootCertificate } },
+      'credentials',
+      'belong to',
     ],
-    ['endpoints without a value', { endpoints: undefined, prefix: 'a' }, 'endpoints'],
-  ])('%s of client and endpoints is an OptionError that names the option', (_what, options, option) => {
+    [
+      'a key without its certificate',
+      { ...good, credentials: { rootCertificate, privateKey: Buffer.from('key') } },
+      'credentials',
+      '"privateKey" and "certChain" belong together',
+    ],
+    ['a range of nothing', { endpoints: 'a:1', range: { from: 'b', to: 'a' } }, 'range', 'nothing lies between'],
+    [
+      'a stallMs below progressMs',
+      { ...good, stallMs: 1, progressMs: 2 },
+      'stallMs',
+      'more than progressMs (2), got 1',
+    ],
+  ])('%s is an OptionError that names the option', (_what, options, option, says) => {
     const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)
     expect(make).toThrow(OptionError)
-    expect(make).toThrow(expect.objectContaining({ option, message: expect.stringContaining('give either "client"') }))
+    expect(make).toThrow(expect.objectContaining({ option, message: expect.stringContaining(says) }))
   })
 
   test('a range can contain all keys of a server', () => {

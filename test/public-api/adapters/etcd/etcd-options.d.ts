@@ -53,5 +53,5 @@ export interface EtcdSourceOptions<T> {
 }
 export declare const PROGRESS_MS = 5000;
 export declare const STALL_MS = 15000;
-/** Throws a TypeError that names the option and says what is allowed. */
+/** Throws an OptionError that names the option and says what is allowed. */
 export declare function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void;
