@@ -42,7 +42,7 @@ export interface PostgresSourceOptions {
   readonly heartbeatTimeoutMs?: number
   /** If more keys than this changed since the last poll, the table is listed again. Default 250 000. */
   readonly maxDeltaRows?: number
-  /** A row with more characters than this is invalid. Default 16 Mi. */
+  /** A row whose texts have more bytes than this in UTF-8 is invalid. Default 16 MiB. */
   readonly maxObjectBytes?: number
   /** The time between two calls that trim the log, in milliseconds. `false`: this reader never trims. Default 30 000. */
   readonly trimEveryMs?: number | false

@@ -56,16 +56,22 @@ export class RowCodec<T> {
   fromTexts(texts: readonly (string | null)[]): Put<T> | Invalid {
     const key = joinKey(this.#keyAt.map((at) => texts[at] ?? ''))
     try {
-      let length = 0
-      for (const text of texts) length += text?.length ?? 0
-      if (length > this.#maxObjectBytes) {
-        const message = `the row has ${length} characters; maxObjectBytes allows ${this.#maxObjectBytes}`
-        throw new SourceError(message, { code: 'DECODE' })
-      }
+      this.#assertSize(texts)
       return { type: 'put', key, object: this.#object(texts) }
     } catch (error) {
       return { type: 'invalid', key, error }
     }
+  }
+
+  #assertSize(texts: readonly (string | null)[]): void {
+    let length = 0
+    for (const text of texts) length += text?.length ?? 0
+    // Counting bytes is slower, and a UTF-16 code unit has at most three of them in UTF-8.
+    if (length * 3 <= this.#maxObjectBytes) return
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0)
+    if (bytes <= this.#maxObjectBytes) return
+    const message = `the row has ${bytes} bytes; maxObjectBytes allows ${this.#maxObjectBytes}`
+    throw new SourceError(message, { code: 'DECODE' })
   }
 
   #object(texts: readonly (string | null)[]): T {
