@@ -1,13 +1,6 @@
-import type {
-  ListContext,
-  ListerWatcher,
-  ListPage,
-  SourceContext,
-  WatchBatch,
-  WatchContext,
-  WatchEvent,
-} from '../../src/contract/source.js'
+import type { ListContext, ListPage, WatchBatch, WatchContext, WatchEvent } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { CheckedSource } from '../support/checked-source.js'
 
 /** An event as etcd's guarantees speak of it. */
 export interface Happening {
@@ -19,31 +12,19 @@ export interface Happening {
  * Wraps a source of etcd, and checks its events against the guarantees of etcd for watchers:
  * https://etcd.io/docs/v3.6/learning/api_guarantees. `missing()` checks `Reliable` with the history of the server.
  */
-export class ContractChecker<T> implements ListerWatcher<T> {
-  readonly name: string
-  readonly heartbeatMs: number
-  readonly flaws: string[] = []
-  readonly versions?: NonNullable<ListerWatcher<T>['versions']>
+export class ContractChecker<T> extends CheckedSource<T> {
   /** The number of events since the last list. */
   events = 0
   /** All of them, by revision and key, since the last list. */
   readonly #delivered = new Set<string>()
-  readonly #source: ListerWatcher<T>
   /** The position of the last list. */
   listedAt = 0
   /** The position of the source: all events up to it should have been delivered. */
   reached = 0
   #last = 0
 
-  constructor(source: ListerWatcher<T>) {
-    this.#source = source
-    this.name = source.name
-    this.heartbeatMs = source.heartbeatMs ?? 10_000
-    if (source.versions !== undefined) this.versions = source.versions.bind(source)
-  }
-
-  async *list(context: ListContext): AsyncIterable<ListPage<T>> {
-    for await (const page of this.#source.list(context)) {
+  override async *list(context: ListContext): AsyncIterable<ListPage<T>> {
+    for await (const page of super.list(context)) {
       if (page.version !== undefined) {
         this.#delivered.clear()
         this.events = 0
@@ -53,19 +34,11 @@ export class ContractChecker<T> implements ListerWatcher<T> {
     }
   }
 
-  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
-    for await (const batch of this.#source.watch(context)) {
+  override async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+    for await (const batch of super.watch(context)) {
       this.#judge(batch)
       yield batch
     }
-  }
-
-  async head(context: SourceContext): Promise<Version> {
-    return (await this.#source.head?.(context)) ?? ''
-  }
-
-  hasReached(at: Version, mark: Version): boolean {
-    return this.#source.hasReached?.(at, mark) === true
   }
 
   /** The events that were never delivered, though the position is later: Reliable, Resumable. */
@@ -82,22 +55,23 @@ export class ContractChecker<T> implements ListerWatcher<T> {
     const first = happenings[0]
     if (first !== undefined) {
       // The rest of a revision that was delivered in part before.
-      if (first.revision === this.#last && this.#delivered.size > 0) this.#flaw('Atomic', first)
-      if (first.revision <= this.reached) this.#flaw('Bookmarkable', first)
+      if (first.revision === this.#last && this.#delivered.size > 0) this.#violated('Atomic', first)
+      if (first.revision <= this.reached) this.#violated('Bookmarkable', first)
     }
     for (const happening of happenings) {
-      if (happening.revision < this.#last) this.#flaw('Ordered', happening)
-      if (this.#delivered.has(nameOf(happening))) this.#flaw('Unique', happening)
+      if (happening.revision < this.#last) this.#violated('Ordered', happening)
+      if (this.#delivered.has(nameOf(happening))) this.#violated('Unique', happening)
       this.#delivered.add(nameOf(happening))
       this.#last = happening.revision
       this.events++
     }
-    if (reached < this.#last) this.#flaw('Resumable: events beyond the version', { revision: this.#last, key: version })
+    if (reached < this.#last)
+      this.#violated('Resumable: events beyond the version', { revision: this.#last, key: version })
     this.reached = Math.max(this.reached, reached)
   }
 
-  #flaw(guarantee: string, { revision, key }: Happening): void {
-    if (this.flaws.length < 20) this.flaws.push(`${guarantee}: ${key} at ${revision}, after ${this.reached}`)
+  #violated(guarantee: string, { revision, key }: Happening): void {
+    this.flaw(`${guarantee}: ${key} at ${revision}, after ${this.reached}`)
   }
 }
 

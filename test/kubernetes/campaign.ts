@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import type { KubernetesPrograms } from '../servers/index.js'
+import type { KubeObject } from '../servers/kube-client.js'
 import { type Kubernetes, startKubernetes } from '../servers/kubernetes.js'
+import type { Follower } from '../support/follower.js'
 import { CONFIGMAPS, PODS, type Resource, Stage, type StageOptions } from './stage.js'
 import { createWidgets, setSpecOfWidgets, WIDGETS } from './widgets.js'
 
@@ -65,7 +67,6 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
     kubernetes,
     resource,
     speed: 20,
-    mirrors: instead === undefined ? 2 : 1,
     // A server that takes up another schema answers after seconds on a busy machine, and time runs 20 times as fast here.
     ...(resource === WIDGETS ? { source: { stallMs: 100_000 } } : {}),
     // Only an audit can detect a restored history that has got past us. It waits for a bookmark, which takes the server
@@ -73,15 +74,18 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
     ...(restores ? { audit: { periodMs: 100_000 } } : {}),
     ...(instead === undefined ? {} : { instead }),
   })
-  const run = new Campaign(kubernetes, stage, random, restores)
+  const followers: Follower<KubeObject>[] = instead === undefined ? [stage, stage.second()] : [stage]
+  const run = new Campaign(kubernetes, stage, followers, random, restores)
   const divergences: string[] = []
   await stage.fill(40)
-  await stage.live()
+  await Promise.all(followers.map((each) => each.live()))
   for (let check = 1; check <= checks; check++) {
     await run.round()
-    await stage.healed(healingMs).catch((error: unknown) => {
-      divergences.push(`check ${check}: ${String(error)} [${run.story.slice(-6).join(', ')}]`)
-    })
+    for (const each of followers) {
+      await each.healed(healingMs).catch((error: unknown) => {
+        divergences.push(`check ${check}: ${String(error)} [${run.story.slice(-6).join(', ')}]`)
+      })
+    }
     // From what is wrong already nothing is learned.
     if (divergences.length > 0) break
   }
@@ -97,6 +101,7 @@ class Campaign {
   readonly story: string[] = []
   readonly #kubernetes: Kubernetes
   readonly #stage: Stage
+  readonly #followers: readonly Follower<KubeObject>[]
   readonly #random: SeededRandom
   readonly #kinds: readonly Fault[]
   /** What is still to be drawn: each fault as often as it weighs, then all of them again. */
@@ -106,9 +111,16 @@ class Campaign {
   /** What happens to the server itself happens one at a time. */
   #server: Promise<unknown> = Promise.resolve()
 
-  constructor(kubernetes: Kubernetes, stage: Stage, random: SeededRandom, restores: boolean) {
+  constructor(
+    kubernetes: Kubernetes,
+    stage: Stage,
+    followers: readonly Follower<KubeObject>[],
+    random: SeededRandom,
+    restores: boolean,
+  ) {
     this.#kubernetes = kubernetes
     this.#stage = stage
+    this.#followers = followers
     this.#random = random
     const { proxy } = stage
     this.#kinds = [
@@ -188,7 +200,7 @@ class Campaign {
 
   /** For what was written, or for what is there now: faults may break that, and nothing that it does may harm the mirror. */
   async #wait(random: SeededRandom, writing: Promise<unknown>): Promise<void> {
-    const { informer } = random.pick(this.#stage.followers)
+    const { informer } = random.pick(this.#followers)
     const isFresh = random.chance(0.5)
     try {
       const version = isFresh ? undefined : await writing
@@ -268,11 +280,11 @@ class Campaign {
 
   /** Writers continue meanwhile, so that the restored history may get past the one that the mirrors know. */
   async #restoredWhileListIsDue(): Promise<void> {
-    const { proxy, followers } = this.#stage
+    const { proxy } = this.#stage
     const backup = await this.#kubernetes.etcd.backup(`backup-${this.writes}.db`)
     await this.#moment()
     await this.#refused(async () => {
-      for (const { informer } of followers) void informer.relist({ timeoutMs: WAIT_MS }).catch(() => {})
+      for (const { informer } of this.#followers) void informer.relist({ timeoutMs: WAIT_MS }).catch(() => {})
       await this.#kubernetes.restore(backup)
       // Another fault that ends lets connections pass.
       proxy.refuse()

@@ -4,12 +4,11 @@ import {
   type KubernetesSourceOptions,
   kubernetesSource,
 } from '../../adapters/kubernetes/index.js'
-import type { SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
-import { HandlerHistory } from '../postgres-faults/handler-history.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { Follower } from '../support/follower.js'
 import { FakeKubernetes } from './fake.js'
 import type { FakeObject } from './fake-collection.js'
 
@@ -19,21 +18,15 @@ export interface MirrorOptions {
   readonly source?: Partial<KubernetesSourceOptions>
   /** Default: one that stays the same. */
   readonly configOf?: (fake: FakeKubernetes) => KubernetesSourceOptions['kubeConfig']
-  readonly audit?: { readonly periodMs: number }
+  readonly audit?: false | { readonly periodMs: number }
 }
 
 /** A mirror of a fake. Its time stands still but for what a test lets pass: no deadline races with a slow machine. */
-export class Mirror implements AsyncDisposable {
+export class Mirror extends Follower<FakeObject, KubernetesSource<FakeObject>, VirtualClock> {
   readonly fake: FakeKubernetes
-  readonly clock = new VirtualClock()
-  readonly source: KubernetesSource<FakeObject>
-  readonly informer: Informer<FakeObject>
-  readonly delivered = new HandlerHistory<FakeObject>()
-  readonly errors: SourceError[] = []
 
-  private constructor(fake: FakeKubernetes, { source, audit, configOf }: MirrorOptions) {
-    this.fake = fake
-    this.source = kubernetesSource<FakeObject>({
+  private constructor(fake: FakeKubernetes, { source, audit = false, configOf }: MirrorOptions) {
+    const own = kubernetesSource<FakeObject>({
       kubeConfig: configOf?.(fake) ?? fake.config(),
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -42,13 +35,8 @@ export class Mirror implements AsyncDisposable {
       probeMs: false,
       ...source,
     })
-    this.informer = createInformer({
-      source: this.source,
-      clock: this.clock,
-      audit: audit ?? false,
-    })
-    this.informer.on('error', (error) => this.errors.push(error))
-    this.informer.subscribe(this.delivered.handlers)
+    super(own, { clock: new VirtualClock(), audit })
+    this.fake = fake
   }
 
   static async open(options: MirrorOptions = {}): Promise<Mirror> {
@@ -77,13 +65,12 @@ export class Mirror implements AsyncDisposable {
     return informer.start()
   }
 
-  get relists(): number {
-    return this.informer.status.relists
-  }
-
   /** What it has, as `name=n`, sorted. */
   get contents(): string[] {
-    return contentsOf(this.informer.list())
+    return this.informer
+      .list()
+      .map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`)
+      .sort()
   }
 
   /** Whether it includes everything up to this version of the fake's. */
@@ -92,7 +79,7 @@ export class Mirror implements AsyncDisposable {
   }
 
   /** The first list is in, and the watch is open. */
-  async live(): Promise<void> {
+  override async live(): Promise<void> {
     this.informer.start()
     await this.until(
       'the watch to be open',
@@ -100,30 +87,29 @@ export class Mirror implements AsyncDisposable {
     )
   }
 
-  /** The mirror is what the fake has, and so is what the subscription knows. */
-  async healed(): Promise<void> {
-    const wanted = (): string => contentsOf(this.fake.collection.at()).join()
-    await this.until('the mirror to be what the server has', () => this.contents.join() === wanted())
-    await this.until(
-      'the subscription to know it',
-      () => contentsOf([...this.delivered.objects.values()]).join() === wanted(),
-    )
+  override async truth(): Promise<ReadonlyMap<string, string>> {
+    const objects = this.fake.collection.at()
+    return new Map(objects.map((object) => [`default/${object.metadata.name}`, this.textOf(object)]))
+  }
+
+  protected override textOf({ data }: FakeObject): string {
+    return JSON.stringify(data)
+  }
+
+  override get story(): string {
+    const requested = this.fake.exchanges.slice(-5).map(({ path, query }) => `${path}?${query}`)
+    return `${super.story}; ${requested.join(', ')}`
   }
 
   /** Waits for a condition. Time passes only while everything else waits for time: between attempts. */
-  async until(what: string, isSo: () => boolean): Promise<void> {
+  override async until(what: string, isSo: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
     const isNow = async (): Promise<boolean> => {
-      if (isSo()) return true
+      if (await isSo()) return true
       // A delay of 0 ms ends only when the clock is advanced.
       await this.clock.advance(this.informer.status.retryInMs ?? 0)
-      return isSo()
+      return await isSo()
     }
-    await waitUntil(what, isNow).catch((error: unknown) => {
-      const { state, reason } = this.informer.status
-      const errors = this.errors.slice(-5).map(({ code, message }) => `${code} ${message}`)
-      const requested = this.fake.exchanges.slice(-5).map(({ path, query }) => `${path}?${query}`)
-      throw new Error(`it is ${state} (${reason}); ${errors.join('; ')}; ${requested.join(', ')}`, { cause: error })
-    })
+    await super.until(what, isNow, ms)
   }
 
   /** Lets time pass, slowly enough for requests to be answered. */
@@ -151,12 +137,8 @@ export class Mirror implements AsyncDisposable {
     return await promise
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.informer.stop()
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]()
     await this.fake[Symbol.asyncDispose]()
   }
-}
-
-function contentsOf(objects: readonly FakeObject[]): string[] {
-  return objects.map(({ metadata, data }) => `${metadata.name}=${JSON.stringify(data)}`).sort()
 }

@@ -1,15 +1,13 @@
 import { KubeConfig } from '@kubernetes/client-node'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
-import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
-import type { Informer } from '../../src/informer/informer-types.js'
-import { CountingClock, fastClock } from '../postgres-faults/clocks.js'
-import type { HandlerHistory } from '../postgres-faults/handler-history.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { type KubeDraft, type KubeObject, KubeRefusal } from '../servers/kube-client.js'
 import type { Kubernetes, KubeWay } from '../servers/kubernetes.js'
-import { waitUntil } from '../servers/wait-until.js'
-import { Follower, seen } from './follower.js'
+import { BackendStage } from '../support/backend-stage.js'
+import { CountingClock, fastClock } from '../support/clocks.js'
+import { Follower } from '../support/follower.js'
+import { Witness } from './witness.js'
 
 /** What is mirrored. */
 export interface Resource {
@@ -47,25 +45,22 @@ export interface StageOptions {
   /** Instead of `way`: a function that returns a configuration for this port. */
   readonly configOf?: (port: number) => () => KubeConfig
   /** Default: none. */
-  readonly audit?: { readonly periodMs: number }
+  readonly audit?: false | { readonly periodMs: number }
   /** The speed of the mirror's clock. Default 10. */
   readonly speed?: number
-  /** How many mirrors there are, each with a source of its own over the same configuration. Default 1: what is said of the first holds for all. */
-  readonly mirrors?: number
   /** Another source than ours, over the same configuration. */
   readonly instead?: (config: KubeConfig | (() => KubeConfig), namespace: string) => ListerWatcher<KubeObject>
 }
 
 let stages = 0
 
-/** A namespace of its own, a proxy before the server, a mirror that sees it through the proxy, and a witness between them. */
-export class Stage implements AsyncDisposable {
+/** A namespace of its own, a proxy before the server, a mirror that reads through the proxy, and a witness between them. */
+export class Stage extends BackendStage<KubeObject> {
   readonly kubernetes: Kubernetes
   readonly namespace: string
   readonly resource: Resource
-  readonly proxy: FaultProxy
-  readonly followers: readonly Follower[]
-  readonly clock: CountingClock
+  readonly #newSource: () => ListerWatcher<KubeObject>
+  readonly #audit: false | { readonly periodMs: number }
 
   private constructor(
     options: StageOptions,
@@ -73,18 +68,18 @@ export class Stage implements AsyncDisposable {
     proxy: FaultProxy,
     config: KubeConfig | (() => KubeConfig),
   ) {
-    const { kubernetes, resource = CONFIGMAPS, source, speed = 10, instead } = options
+    const { kubernetes, resource = CONFIGMAPS, source, speed = 10, instead, audit = false } = options
+    const { apiVersion, kind } = resource
+    const newSource = (): ListerWatcher<KubeObject> =>
+      instead?.(config, namespace) ??
+      kubernetesSource<KubeObject>({ kubeConfig: config, apiVersion, kind, namespace, ...source })
+    const own = newSource()
+    super(proxy, own, { clock: new CountingClock(fastClock(speed)), checker: new Witness(own), audit })
     this.kubernetes = kubernetes
     this.resource = resource
     this.namespace = namespace
-    this.proxy = proxy
-    this.clock = new CountingClock(fastClock(speed))
-    const { apiVersion, kind } = resource
-    const sourceOf = (): ListerWatcher<KubeObject> =>
-      instead?.(config, namespace) ??
-      kubernetesSource<KubeObject>({ kubeConfig: config, apiVersion, kind, namespace, ...source })
-    const audit = options.audit ?? false
-    this.followers = Array.from({ length: options.mirrors ?? 1 }, () => new Follower(sourceOf(), this.clock, audit))
+    this.#newSource = newSource
+    this.#audit = audit
   }
 
   static async open(options: StageOptions): Promise<Stage> {
@@ -102,15 +97,12 @@ export class Stage implements AsyncDisposable {
 
   /** Runs a test on a stage of its own; at its end the mirror stops, and leaves no timer and no connection. */
   static async with(options: StageOptions, act: (stage: Stage) => Promise<void>): Promise<void> {
-    await using stage = await Stage.open(options)
-    await act(stage)
-    await stage.stop()
-    stage.proxy.pass()
-    const isGone = (): boolean => stage.clock.sleeping === 0 && stage.proxy.counts.open === 0
-    await waitUntil('nothing to be left', isGone).catch((error: unknown) => {
-      const left = `${stage.proxy.counts.open} connections, ${stage.clock.sleeping} timers`
-      throw new Error(`${left} are left after the stop`, { cause: error })
-    })
+    await (await Stage.open(options)).run(act)
+  }
+
+  /** Another mirror, with a source of its own over the same configuration. */
+  second(): Follower<KubeObject> {
+    return new SecondMirror(this, this.#newSource(), this.#audit)
   }
 
   /** Of the collection, for calls. */
@@ -120,46 +112,10 @@ export class Stage implements AsyncDisposable {
     return `${api}/namespaces/${this.namespace}/${plural}`
   }
 
-  get #first(): Follower {
-    const [first] = this.followers
-    if (first === undefined) throw new Error('a stage has a mirror')
-    return first
-  }
-
-  get informer(): Informer<KubeObject> {
-    return this.#first.informer
-  }
-
-  get delivered(): HandlerHistory<KubeObject> {
-    return this.#first.delivered
-  }
-
-  get errors(): readonly SourceError[] {
-    return this.#first.errors
-  }
-
-  get relists(): number {
-    return this.informer.status.relists
-  }
-
-  get reconnects(): number {
-    return this.informer.status.reconnects
-  }
-
-  /** The first list is in, and the watch is open. */
-  async live(): Promise<void> {
-    for (const { informer } of this.followers) informer.start()
-    const are = (isSo: (informer: Informer<KubeObject>) => boolean): boolean =>
-      this.followers.every(({ informer }) => isSo(informer))
-    await this.until('the first list', () => are(({ status }) => status.isSynced), 60_000)
-    const isOpen = (): boolean => are(({ status }) => status.state === 'live') && this.proxy.counts.open > 0
+  override async live(): Promise<void> {
+    this.informer.start()
+    const isOpen = (): boolean => this.informer.status.state === 'live' && this.proxy.counts.open > 0
     await this.until('the watch to be open', isOpen)
-  }
-
-  async until(what: string, isSo: () => boolean, ms = 90_000): Promise<void> {
-    await waitUntil(what, isSo, ms).catch((error: unknown) => {
-      throw new Error(this.story, { cause: error })
-    })
   }
 
   /** Breaks off a watch that is open; one that is not is left to open. */
@@ -205,39 +161,34 @@ export class Stage implements AsyncDisposable {
     await this.kubernetes.admin.many(count, (at) => this.put(`k${at}`, n))
   }
 
-  /** The mirror is what the server has, and so is what the subscription knows; the watch broke none of its promises. */
-  async healed(ms = 60_000): Promise<void> {
-    let wrong: readonly string[] = []
-    const isEqual = async (): Promise<boolean> => {
-      wrong = await this.differences().catch((error: unknown) => [String(error)])
-      return wrong.length === 0
-    }
-    await waitUntil('the mirror to be what the server has', isEqual, ms).catch((error: unknown) => {
-      throw new Error(`${wrong.length} differ: ${wrong.slice(0, 5).join(' ')}; ${this.story}`, { cause: error })
-    })
-    await waitUntil('the subscription to know it', () => this.followers.every(({ isTold }) => isTold))
-    const flaws = this.followers.flatMap((follower) => follower.flaws)
-    if (flaws.length > 0) throw new Error(flaws.slice(0, 10).join('; '))
-  }
-
-  /** The keys of which server and mirror do not say the same. */
-  async differences(): Promise<string[]> {
+  override async truth(): Promise<ReadonlyMap<string, string>> {
     const { items } = await this.kubernetes.admin.list(this.path)
-    const wanted = new Map(items.map((object) => [`${this.namespace}/${object.metadata.name}`, seen(object)]))
-    return this.followers.flatMap((follower) => follower.differences(wanted))
+    return new Map(items.map((object) => [`${this.namespace}/${object.metadata.name}`, comparedPart(object)]))
   }
 
-  /** What happened, for those who must find out why. */
-  get story(): string {
-    return this.followers.map(({ story }) => story).join(' | ')
+  protected override textOf(object: KubeObject): string {
+    return comparedPart(object)
+  }
+}
+
+class SecondMirror extends Follower<KubeObject> {
+  readonly #stage: Stage
+
+  constructor(stage: Stage, source: ListerWatcher<KubeObject>, audit: false | { readonly periodMs: number }) {
+    super(source, { clock: stage.clock, checker: new Witness(source), audit })
+    this.#stage = stage
   }
 
-  async stop(): Promise<void> {
-    await Promise.all(this.followers.map(({ informer }) => informer.stop()))
+  override truth(): Promise<ReadonlyMap<string, string>> {
+    return this.#stage.truth()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop()
-    await this.proxy[Symbol.asyncDispose]()
+  protected override textOf(object: KubeObject): string {
+    return comparedPart(object)
   }
+}
+
+/** All that matters of an object; its version stands for the rest, within one history. */
+function comparedPart({ metadata, data, spec }: KubeObject): string {
+  return JSON.stringify([metadata.uid, metadata.resourceVersion, metadata.labels, data, spec])
 }

@@ -1,38 +1,15 @@
-import type {
-  ListContext,
-  ListerWatcher,
-  ListPage,
-  SourceContext,
-  VersionPage,
-  WatchBatch,
-  WatchContext,
-} from '../../src/contract/source.js'
+import type { ListContext, ListPage, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { CheckedSource } from '../support/checked-source.js'
 
 /** Stands between a source of Kubernetes and its reader, and compares the events with the promises of a watch. */
-export class Witness<T> implements ListerWatcher<T> {
-  readonly name: string
-  readonly heartbeatMs: number
-  readonly flaws: string[] = []
-  readonly versions?: (context: ListContext) => AsyncIterable<VersionPage>
-  readonly head?: (context: SourceContext) => Promise<Version>
-  readonly hasReached?: (at: Version, mark: Version) => boolean
-  readonly #source: ListerWatcher<T>
+export class Witness<T> extends CheckedSource<T> {
   /** The source has delivered everything up to this version. */
   #reached = 0n
 
-  constructor(source: ListerWatcher<T>) {
-    this.#source = source
-    this.name = source.name
-    this.heartbeatMs = source.heartbeatMs ?? 10_000
-    if (source.versions !== undefined) this.versions = (context) => source.versions?.(context) ?? nothing()
-    if (source.head !== undefined) this.head = async (context) => (await source.head?.(context)) ?? ''
-    if (source.hasReached !== undefined) this.hasReached = (at, mark) => source.hasReached?.(at, mark) === true
-  }
-
-  async *list(context: ListContext): AsyncIterable<ListPage<T>> {
+  override async *list(context: ListContext): AsyncIterable<ListPage<T>> {
     const delivered = new Map<string, Version | undefined>()
-    for await (const page of this.#source.list(context)) {
+    for await (const page of super.list(context)) {
       for (const event of page.events) {
         if (event.type === 'put') delivered.set(event.key, event.version)
         else if (event.type === 'delete') delivered.delete(event.key)
@@ -46,12 +23,12 @@ export class Witness<T> implements ListerWatcher<T> {
     this.#reached = numberOf(version)
     for (const [key, at] of delivered)
       if (at === undefined || numberOf(at) > this.#reached)
-        this.#flaw(`${key} is listed at ${at}, beyond the list, ${version}`)
+        this.flaw(`${key} is listed at ${at}, beyond the list, ${version}`)
   }
 
-  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+  override async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
     this.#reached = numberOf(context.after)
-    for await (const batch of this.#source.watch(context)) {
+    for await (const batch of super.watch(context)) {
       this.#judge(batch)
       yield batch
     }
@@ -64,21 +41,15 @@ export class Witness<T> implements ListerWatcher<T> {
       if (event.type === 'replace') throw new Error('a source of Kubernetes replaces nothing')
       if (event.version === undefined) continue
       const at = numberOf(event.version)
-      if (at <= last) this.#flaw(`${event.type} ${event.key} at ${at} is delivered after ${last}`)
-      if (at > reached) this.#flaw(`${event.type} ${event.key} at ${at} is beyond its batch, ${reached}`)
+      if (at <= last) this.flaw(`${event.type} ${event.key} at ${at} is delivered after ${last}`)
+      if (at > reached) this.flaw(`${event.type} ${event.key} at ${at} is beyond its batch, ${reached}`)
       last = at
     }
-    if (reached < this.#reached) this.#flaw(`the version went from ${this.#reached} back to ${reached}`)
+    if (reached < this.#reached) this.flaw(`the version went from ${this.#reached} back to ${reached}`)
     this.#reached = reached
-  }
-
-  #flaw(what: string): void {
-    if (this.flaws.length < 20) this.flaws.push(what)
   }
 }
 
 function numberOf(version: Version): bigint {
   return BigInt(/(\d+)$/.exec(version)?.[1] ?? -1)
 }
-
-async function* nothing(): AsyncGenerator<VersionPage> {}

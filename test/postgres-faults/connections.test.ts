@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { fastClock } from './clocks.js'
+import { fastClock } from '../support/clocks.js'
 import { interrupted } from './interrupted.js'
 import { HEARTBEAT_TIMEOUT_MS, NOTICE_MS, Stage } from './stage.js'
 

@@ -5,9 +5,9 @@ import { parseVersion } from '../../adapters/postgres/postgres-version.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Equal } from '../../src/store/indexes/index-types.js'
-import { fastClock } from './clocks.js'
+import { fastClock } from '../support/clocks.js'
+import { HandlerHistory } from '../support/handler-history.js'
 import { type CheckedRow, ContractChecker, type ContractCheckerOptions } from './contract-checker.js'
-import { HandlerHistory } from './handler-history.js'
 
 export type Row = Readonly<Record<string, unknown>>
 

@@ -8,15 +8,12 @@ import {
   postgresSource,
 } from '../../adapters/postgres/index.js'
 import { type Clock, systemClock } from '../../src/contract/clock.js'
-import type { SourceError } from '../../src/contract/errors.js'
 import type { State } from '../../src/contract/status.js'
-import { createInformer } from '../../src/informer/create-informer.js'
-import type { Informer } from '../../src/informer/informer-types.js'
 import type { PostgresServer } from '../../tools/postgres/postgres-server.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { CountingClock } from './clocks.js'
-import { HandlerHistory } from './handler-history.js'
+import { BackendStage } from '../support/backend-stage.js'
+import { CountingClock } from '../support/clocks.js'
 
 export interface Item {
   readonly id: number
@@ -45,14 +42,7 @@ export const NOTICE_MS = HEARTBEAT_TIMEOUT_MS + 2_000
 let stages = 0
 
 /** A database of its own with one table, a proxy before it, and a mirror that sees it through the proxy. */
-export class Stage {
-  readonly proxy: FaultProxy
-  readonly source: PostgresSource<Item>
-  readonly informer: Informer<Item>
-  readonly errors: SourceError[] = []
-  readonly states: State[] = []
-  readonly history = new HandlerHistory<Item>()
-  readonly clock: CountingClock
+export class Stage extends BackendStage<Item, PostgresSource<Item>> {
   readonly database: string
   /** The number of connections that the source has requested. */
   connects = 0
@@ -64,24 +54,20 @@ export class Stage {
 
   private constructor(database: string, proxy: FaultProxy, options: StageOptions) {
     const { server, client = (config) => new Client(config), source = {}, clock = systemClock } = options
-    this.database = database
-    this.#server = server
-    this.proxy = proxy
-    this.clock = new CountingClock(clock)
-    this.source = postgresSource<Item>({
+    const config = { host: '127.0.0.1', user: 'postgres', database, port: proxy.port, application_name: 'mirror' }
+    const own = postgresSource<Item>({
       client: () => {
         this.connects++
-        return client({ ...this.#config, port: proxy.port, application_name: 'mirror' }, this)
+        return client(config, this)
       },
       table: 'items',
       pollIntervalMs: 500,
       heartbeatTimeoutMs: HEARTBEAT_TIMEOUT_MS,
       ...source,
     })
-    this.informer = createInformer({ source: this.source, clock: this.clock })
-    this.informer.on('error', (error) => this.errors.push(error))
-    this.informer.on('status', ({ state }) => this.states.push(state))
-    this.informer.subscribe(this.history.handlers)
+    super(proxy, own, { clock: new CountingClock(clock) })
+    this.database = database
+    this.#server = server
   }
 
   static async open(options: StageOptions): Promise<Stage> {
@@ -100,35 +86,15 @@ export class Stage {
 
   /** Runs a test on a stage of its own, and at its end sees to it that nothing is left behind. */
   static async with(options: StageOptions, act: (stage: Stage) => Promise<void>): Promise<void> {
-    const stage = await Stage.open(options)
-    try {
-      await act(stage)
-      await stage.assertCleanStop()
-    } finally {
-      await stage.#loadEnds()
-      await stage.informer.stop()
-      await stage.proxy[Symbol.asyncDispose]()
-    }
-  }
-
-  get relists(): number {
-    return this.informer.status.relists
-  }
-
-  get reconnects(): number {
-    return this.informer.status.reconnects
+    await (await Stage.open(options)).run(act)
   }
 
   get state(): State {
     return this.informer.status.state
   }
 
-  /** The first list is in, and the watch is open. */
-  async live(ms = 20_000): Promise<void> {
-    this.informer.start()
-    await waitUntil('the watch to be live', () => this.state === 'live', ms).catch((error: unknown) => {
-      throw new Error(this.summary, { cause: error })
-    })
+  override async live(ms = 20_000): Promise<void> {
+    await super.live(ms)
   }
 
   /** Resolves with how many milliseconds it took until the source has reported an error more. */
@@ -179,60 +145,34 @@ export class Stage {
     this.#load ??= keepOn()
   }
 
-  /** The store is the table, once nothing is written any more; and so is what the subscription knows. */
-  async healed(ms = 60_000): Promise<void> {
+  /** The mirror is compared once nothing is written any more. */
+  override async healed(ms?: number): Promise<void> {
     await this.#loadEnds()
-    let wrong: readonly string[] = []
-    const isEqual = async (): Promise<boolean> => {
-      wrong = await this.differences().catch((error: unknown) => [String(error)])
-      return wrong.length === 0
-    }
-    await waitUntil('the mirror to be the table', isEqual, ms).catch((error: unknown) => {
-      throw new Error(`${wrong.length} keys differ: ${wrong.slice(0, 5).join(' ')}; ${this.summary}`, { cause: error })
-    })
-    const isTold = (): boolean =>
-      this.history.objects.size === this.informer.size &&
-      [...this.informer.entries()].every(([key, object]) => Object.is(this.history.objects.get(key), object))
-    await waitUntil('the subscription to know it', isTold)
-    if (this.history.violations.length > 0) throw new Error(this.history.violations.join('; '))
+    await super.healed(ms)
   }
 
-  /** The keys whose row and object differ. */
-  async differences(): Promise<string[]> {
+  override async truth(): Promise<ReadonlyMap<string, string>> {
     const rows = await this.query('SELECT id, n, s FROM items')
-    const wanted = new Map(rows.map((row) => [String(Object(row).id), JSON.stringify(row)]))
-    const wrong: string[] = []
-    for (const [key, object] of this.informer.entries()) {
-      if (wanted.get(key) !== JSON.stringify({ id: object.id, n: object.n, s: object.s })) wrong.push(key)
-      wanted.delete(key)
-    }
-    return [...wrong, ...wanted.keys()]
+    return new Map(rows.map((row) => [String(Object(row).id), JSON.stringify(row)]))
   }
 
-  /** It ends within a second, and leaves no connection, no timer and no session behind. */
-  async assertCleanStop(): Promise<void> {
+  protected override textOf({ id, n, s }: Item): string {
+    return JSON.stringify({ id, n, s })
+  }
+
+  /** A stop ends within a second, and within two more nothing is left. */
+  protected override async assertCleanStop(): Promise<void> {
     await this.#loadEnds()
     const began = performance.now()
     await this.informer.stop()
     const took = performance.now() - began
-    this.proxy.pass()
     if (took >= 1_000) throw new Error(`stop took ${Math.round(took)} ms`)
-    const left = (): string => `${this.proxy.counts.open} connections, ${this.clock.sleeping} timers`
-    const isGone = (): boolean => this.proxy.counts.open === 0 && this.clock.sleeping === 0
-    await waitUntil('nothing to be left', isGone, 2_000).catch(() => {
-      throw new Error(`${left()} are left after the stop`)
-    })
+    await super.assertCleanStop(2_000)
   }
 
-  /** What happened, for those who must find out why. */
-  get summary(): string {
-    const { state, reason } = this.informer.status
-    const errors = this.errors.slice(-5).map(({ message }) => message)
-    return `it is ${state} (${reason}); ${this.states.join(' ')}; ${errors.join('; ')}`
-  }
-
-  get #config(): ClientConfig {
-    return { host: '127.0.0.1', user: 'postgres', database: this.database }
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.#loadEnds()
+    await super[Symbol.asyncDispose]()
   }
 
   async #loadEnds(): Promise<void> {

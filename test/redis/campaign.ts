@@ -4,7 +4,7 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import type { FoundServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { COLLECTION, type Follower, followersAt, STREAM, STREAM_AT, STREAM_TRUTH } from './followers.js'
+import { COLLECTION, followersAt, type KindFollower, STREAM, STREAM_AT, STREAM_TRUTH } from './followers.js'
 import type { Item } from './mirror.js'
 import { Pair } from './pair.js'
 import { FuzzWriter } from './writers.js'
@@ -62,16 +62,14 @@ export async function campaign(options: CampaignOptions): Promise<Outcome> {
   while (done < checks && divergences.length === 0) {
     await run.round()
     done++
-    divergences.push(
-      ...(await judged(pair, followers, patienceMs)).map((what) => `check ${done}: ${what} [${run.end}]`),
-    )
+    divergences.push(...(await judged(followers, patienceMs)).map((what) => `check ${done}: ${what} [${run.end}]`))
   }
   const relists = followers.reduce((sum, { informer }) => sum + informer.status.relists, 0)
   return { checks: done, divergences, writes: run.writes, relists }
 }
 
-async function judged(pair: Pair, followers: readonly Follower[], patienceMs: number): Promise<string[]> {
-  const outcomes = await Promise.allSettled(followers.map((each) => each.healed(pair, patienceMs)))
+async function judged(followers: readonly KindFollower[], patienceMs: number): Promise<string[]> {
+  const outcomes = await Promise.allSettled(followers.map((each) => each.healed(patienceMs)))
   return outcomes.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []))
 }
 

@@ -21,7 +21,8 @@ describeRedis('a server that closes connections with more than 2 MB to send', (s
     await write(1)
     await using mirror = await Mirror.open(own.redis, (port) => form.source(userClient('ioredis 6', port), name))
     const shows = (n: number): boolean =>
-      mirror.told.objects.size === VALUES && [...mirror.told.objects.values()].every((object) => object.n === n)
+      mirror.delivered.objects.size === VALUES &&
+      [...mirror.delivered.objects.values()].every((object) => object.n === n)
     mirror.informer.start()
     await mirror.until('the list to be in', () => shows(1), 30_000)
     mirror.cut()

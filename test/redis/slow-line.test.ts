@@ -24,7 +24,8 @@ describeRedis('over a connection of 1 MB/s', (server) => {
       await write(1)
       await using mirror = await Mirror.open(own.redis, (port) => form.source(userClient('ioredis 6', port), name))
       const shown = (n: number): boolean =>
-        mirror.told.objects.size === values && [...mirror.told.objects.values()].every((object) => object.n === n)
+        mirror.delivered.objects.size === values &&
+        [...mirror.delivered.objects.values()].every((object) => object.n === n)
       mirror.proxy.throttle(BYTES_PER_SECOND)
       mirror.informer.start()
       await mirror.until('the list to be in', () => shown(1), 40_000)
