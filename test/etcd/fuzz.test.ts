@@ -19,9 +19,10 @@ describe.concurrent('faults of every kind, and overlapping', () => {
       async (number) => {
         const seed = SEED + number
         process.stdout.write(`etcd fuzz: ${server.name}, LISTWATCH_ETCD_SEED=${seed}, ${EACH} checks\n`)
-        const { divergences, writes } = await campaign({ server, seed, checks: EACH })
+        const { divergences, writes, missing } = await campaign({ server, seed, checks: EACH })
         expect(divergences, `seed ${seed}`).toEqual([])
         expect(writes).toBeGreaterThan(EACH)
+        expect(missing).toEqual([])
       },
       TIMEOUT_MS,
     )

@@ -19,11 +19,12 @@ describe.concurrent('faults of every kind, and overlapping', () => {
       async (number) => {
         const seed = SEED + number
         process.stdout.write(`redis fuzz: ${server.name}, LISTWATCH_REDIS_SEED=${seed}, ${EACH} checks\n`)
-        const { checks, divergences, writes, relists } = await campaign({ server, seed, checks: EACH })
+        const { checks, divergences, writes, relists, missing } = await campaign({ server, seed, checks: EACH })
         process.stdout.write(`redis fuzz: ${server.name}, seed ${seed}: ${writes} writes, ${relists} relists\n`)
         expect(divergences, `seed ${seed}`).toEqual([])
         expect(checks).toBe(EACH)
         expect(writes).toBeGreaterThan(EACH)
+        expect(missing).toEqual([])
       },
       TIMEOUT_MS,
     )
