@@ -2,10 +2,10 @@ import type { Clock } from '../contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
 import type { Random } from '../contract/random.js'
 import { LIST_STALL_MS, type ListEvent, type ListerWatcher, PAGE_SIZE, type VersionPage } from '../contract/source.js'
-import { assertVersion, type Version } from '../contract/version.js'
+import type { Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
+import { readPages } from '../reflector/read-pages.js'
 import type { Reflector } from '../reflector/reflector.js'
-import { close } from '../reflector/source-checks.js'
 import type { Partition } from '../store/partition.js'
 import type { WriteRecord } from '../store/store-writer.js'
 import type { Wait } from '../util/deadline.js'
@@ -255,8 +255,6 @@ export class Audit<S, T> {
   /** Reads all items of the source. Returns the version of the snapshot. */
   async #read(attempt: Attempt, take: (item: Item<S>) => void): Promise<Version> {
     const { source, clock, random } = this.#host
-    const silent = `no page for ${LIST_STALL_MS / 1_000} s`
-    void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const warn = (message: string): void => this.#host.events.warning(`${source.name}: ${message}`)
     const alive = (): void => attempt.recordActivity()
     const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE, alive }
@@ -267,28 +265,25 @@ export class Audit<S, T> {
       readMs += Math.min(now - since, LIST_STALL_MS)
       since = now
     }
-    const pages = (source.versions?.(context) ?? source.list(context))[Symbol.asyncIterator]()
-    let version: Version | undefined
-    try {
-      for (;;) {
-        const page = await attempt.race<IteratorResult<Page<S>, unknown>>(pages.next())
-        attempt.throwIfAborted()
-        if (page.done) break
-        attempt.recordActivity()
+    return readPages<Page<S>>(attempt, {
+      call: source.versions === undefined ? 'list' : 'versions',
+      open: () => source.versions?.(context) ?? source.list(context),
+      contact: () => {
+        alive()
         spend()
-        version = page.value.version ?? version
-        for (const item of itemsOf(page.value)) {
+      },
+      take: async (page) => {
+        for (const item of itemsOf(page)) {
           take(item)
           await attempt.yieldIfDue(SLICE_MS)
         }
-      }
-    } finally {
-      spend()
-      this.#readMs = readMs
-      this.#closing = close(pages)
-    }
-    assertVersion(version, 'the version of what the audit read')
-    return version
+      },
+      ended: (closing) => {
+        spend()
+        this.#readMs = readMs
+        this.#closing = closing
+      },
+    })
   }
 }
 

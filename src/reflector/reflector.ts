@@ -3,7 +3,6 @@ import { ABORTED, OptionError, SourceError, toSourceError } from '../contract/er
 import { type Random, systemRandom } from '../contract/random.js'
 import {
   DEFAULT_HEARTBEAT_MS,
-  LIST_STALL_MS,
   type ListEvent,
   type ListerWatcher,
   type ListTransaction,
@@ -19,6 +18,7 @@ import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
 import { EventValidator } from './event-validation.js'
 import { IncompleteListRepair } from './incomplete-list-repair.js'
+import { readPages } from './read-pages.js'
 import type { ReflectorHooks } from './reflector-hooks.js'
 import { initialState, step } from './reflector-state.js'
 import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
@@ -245,34 +245,27 @@ export class Reflector<T> {
     // Equal versions do not prove equal objects after a break: a restored history may have given the same version to
     // another object, and a server may show an object in another form without a new version.
     const replacement = this.#sink.replace({ ignoreVersions: true })
-    const silent = `no page for ${LIST_STALL_MS / 1_000} s`
-    void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
-    let pages: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version?: Version }> | undefined
     let isCommitted = false
     try {
       const floor = ignoreVersions ? undefined : this.#version
-      const alive = (): void => this.#contact(attempt)
-      pages = iterated('list', this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, floor, alive }))
-      let version: Version | undefined
-      for (;;) {
-        const page = await attempt.race(pages.next())
-        attempt.throwIfAborted()
-        if (page.done) break
-        this.#contact(attempt)
-        version = page.value.version ?? version
-        await this.#takePage(this.#validator.valid(page.value.events), replacement, attempt)
-      }
-      assertVersion(version, 'the version of the list')
+      const contact = (): void => this.#contact(attempt)
+      const version = await readPages(attempt, {
+        call: 'list',
+        open: () => this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, floor, alive: contact }),
+        contact,
+        take: ({ events }) => this.#takePage(this.#validator.valid(events), replacement, attempt),
+        ended: (closing) => {
+          this.#closing = closing
+        },
+      })
       this.#assertFloor(version, ignoreVersions)
-      const listed = version
-      await this.#accepted(attempt, () => replacement.commit(listed))
+      await this.#accepted(attempt, () => replacement.commit(version))
       isCommitted = true
       this.#version = version
       this.#repair.listed()
       return { type: 'listed' }
     } finally {
       if (!isCommitted) replacement.abandon()
-      this.#closing = close(pages)
     }
   }
 

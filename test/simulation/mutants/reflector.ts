@@ -38,7 +38,12 @@ export const mutantsOfReflector: readonly Mutant[] = [
     name: 'the version of a list counts before the sink has it',
     breaks: 'the version moves after the sink has accepted the list (I10)',
     file: 'reflector/reflector.ts',
-    edits: [['      const listed = version\n', '      const listed = version\n      this.#version = version\n']],
+    edits: [
+      [
+        '      this.#assertFloor(version, ignoreVersions)\n',
+        '      this.#assertFloor(version, ignoreVersions)\n      this.#version = version\n',
+      ],
+    ],
   },
   {
     name: 'a repeated batch is taken event by event',
@@ -83,7 +88,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
   {
     name: 'a silent list is never given up',
     breaks: 'a list that brings no page for 30 s is UNAVAILABLE',
-    file: 'reflector/reflector.ts',
+    file: 'reflector/read-pages.ts',
     edits: [
       ["void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))", 'void silent'],
     ],

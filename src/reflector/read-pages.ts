@@ -1,0 +1,45 @@
+import { SourceError } from '../contract/errors.js'
+import { LIST_STALL_MS } from '../contract/source.js'
+import { assertVersion, type Version } from '../contract/version.js'
+import type { Attempt } from './attempt.js'
+import { close, iterated } from './source-checks.js'
+
+interface PageReader<P> {
+  /** The method of the source, for errors. */
+  readonly call: string
+  open(): AsyncIterable<P>
+  /** Called when a page has arrived, before `take`. */
+  contact(): void
+  take(page: P): Promise<void>
+  /** Called at the end with a promise that resolves when the source has closed the list. */
+  ended(closing: Promise<void>): void
+}
+
+/**
+ * Reads a whole list in pages. Returns its version, which is the last one that a page has. Aborts the attempt with
+ * `UNAVAILABLE` if no page arrives in time; `attempt.recordActivity` restarts that time.
+ */
+export async function readPages<P extends { readonly version?: Version }>(
+  attempt: Attempt,
+  reader: PageReader<P>,
+): Promise<Version> {
+  const silent = `no page for ${LIST_STALL_MS / 1_000} s`
+  void attempt.watchdog(LIST_STALL_MS, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
+  let pages: AsyncIterator<P> | undefined
+  let version: Version | undefined
+  try {
+    pages = iterated(reader.call, reader.open())
+    for (;;) {
+      const page = await attempt.race(pages.next())
+      attempt.throwIfAborted()
+      if (page.done) break
+      reader.contact()
+      version = page.value.version ?? version
+      await reader.take(page.value)
+    }
+  } finally {
+    reader.ended(close(pages))
+  }
+  assertVersion(version, 'the version of the list')
+  return version
+}
