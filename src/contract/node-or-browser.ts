@@ -12,7 +12,7 @@ interface Warning {
 }
 
 /** Node's `process`; undefined in browsers. A bundler's replacement may lack any of the members. */
-const node: Partial<NodeJS.Process> | undefined = (globalThis as { readonly process?: Partial<NodeJS.Process> }).process
+const node: Partial<NodeJS.Process> | undefined = globalThis.process
 
 /** The channel of this name in `node:diagnostics_channel`. In browsers there is none: it never has subscribers. */
 export function telemetryChannel(name: string): TelemetryChannel {

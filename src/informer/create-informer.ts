@@ -1,11 +1,10 @@
 import { OptionError } from '../contract/errors.js'
-import type { ListerWatcher } from '../contract/source.js'
 import { assertSource } from '../reflector/source-checks.js'
 import { checkOptions, isBoolean, isFunction, isObject, isOneOf, isPositive } from '../util/validate-options.js'
 import { SourceInformer } from './informer.js'
 import { assertAuditable } from './informer-sources.js'
 import type { Informer, InformerOptions } from './informer-types.js'
-import { DynamicSourceSet } from './source-set.js'
+import { isDynamic } from './source-set.js'
 import { flawInSchema } from './standard-schema.js'
 
 /**
@@ -46,11 +45,12 @@ export function createInformer<S, I extends object, P = S, T = P>(
     logger: isObject,
   })
   if (options.audit) checkOptions('createInformer: audit', options.audit, { periodMs: isPositive })
-  if (options.source instanceof DynamicSourceSet) {
-    for (const source of options.source.sources.values()) assertAuditable(source, options.audit)
+  const { source, audit } = options
+  if (isDynamic(source)) {
+    for (const each of source.sources.values()) assertAuditable(each, audit)
   } else {
-    assertSource(options.source, 'createInformer')
-    assertAuditable(options.source as ListerWatcher<unknown>, options.audit)
+    assertSource(source, 'createInformer')
+    assertAuditable(source, audit)
   }
-  return new SourceInformer<S, I, P, T>(options)
+  return new SourceInformer<S, I, P, T>(options, source)
 }

@@ -109,6 +109,10 @@ function failed(what: string, thrown: unknown): SourceError {
 function checked(call: string, event: unknown, listener: unknown): AnyListener {
   if (event !== 'error' && event !== 'status')
     throw new TypeError(`${call}: the event must be "error" or "status", got "${String(event)}"`)
-  if (typeof listener !== 'function') throw new TypeError(`${call}: the listener must be a function`)
-  return listener as AnyListener
+  if (!isListener(listener)) throw new TypeError(`${call}: the listener must be a function`)
+  return listener
+}
+
+function isListener(value: unknown): value is AnyListener {
+  return typeof value === 'function'
 }

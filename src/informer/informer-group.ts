@@ -1,5 +1,6 @@
 import { ABORTED, SourceError } from '../contract/errors.js'
 import { checkWait, type Wait } from '../util/deadline.js'
+import { membersOf } from '../util/type-guards.js'
 import { checkOptions, isCount, isPositive, isSignal } from '../util/validate-options.js'
 import type { Health, HealthOptions, Lifecycle } from './informer-types.js'
 import { type GroupMember, isGroupMember } from './lifecycle.js'
@@ -96,6 +97,6 @@ class InformerGroup implements GroupMember {
 }
 
 function isLifecycle(value: unknown): value is Lifecycle {
-  const { start, synced, stop, health } = Object(value) as Partial<Lifecycle>
+  const { start, synced, stop, health } = membersOf(value)
   return [start, synced, stop, health].every((method) => typeof method === 'function')
 }

@@ -66,13 +66,12 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   #removeAbortListener: () => void = () => {}
   #limiter: RelistLimiter | undefined
 
-  constructor(options: InformerOptions<S, I, P, T>) {
+  /** `source` is that of the options, validated by createInformer. */
+  constructor(options: InformerOptions<S, I, P, T>, source: DynamicSourceSet<S> | ListerWatcher<S>) {
     const clock = options.clock ?? systemClock
     const random = options.random ?? systemRandom
     this.#clock = clock
     this.#random = random
-    // Validated by createInformer: a source set of this library, or a source.
-    const source = options.source as DynamicSourceSet<S> | ListerWatcher<S>
     const stopped = this.#stopping.signal
     const events = new InformerEvents(clock, options.logger, () => this.#sources.name)
     this.#events = events

@@ -50,6 +50,11 @@ export function sourceSet<S>(sources: Readonly<Record<string, ListerWatcher<S>>>
   return set
 }
 
+/** @internal */
+export function isDynamic<S>(source: SourceSet<S> | ListerWatcher<S>): source is DynamicSourceSet<S> {
+  return source instanceof DynamicSourceSet
+}
+
 /** The only implementation of `SourceSet`. */
 export class DynamicSourceSet<S> implements SourceSet<S> {
   readonly #sources = new Map<string, ListerWatcher<S>>()

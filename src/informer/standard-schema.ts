@@ -1,3 +1,4 @@
+import { isThenable, membersOf } from '../util/type-guards.js'
 /** A schema of any library that implements Standard Schema 1 (standardschema.dev): zod, valibot, arktype and others. */
 export interface StandardSchema<Output> {
   /** The members that the specification defines. */
@@ -31,8 +32,8 @@ const MAX_ISSUES = 5
 
 /** Returns why a value is not a usable schema; undefined if it is one. */
 export function flawInSchema(schema: unknown): string | undefined {
-  const standard = (schema as Partial<StandardSchema<unknown>> | null | undefined)?.['~standard']
-  if (standard?.version === 1 && typeof standard.validate === 'function') return undefined
+  const { version, validate } = membersOf(membersOf(schema)['~standard'])
+  if (version === 1 && typeof validate === 'function') return undefined
   return 'must be a Standard Schema (an object with "~standard", as of zod, valibot or arktype)'
 }
 
@@ -70,7 +71,7 @@ export function preparing<P, T>({
 
 /** Throws if `result` is a promise: a step of the store cannot wait. */
 function assertSynchronous<R>(result: R | PromiseLike<R>, what: string): asserts result is R {
-  if (typeof (result as Partial<PromiseLike<R>> | null | undefined)?.then !== 'function') return
+  if (!isThenable(result)) return
   Promise.resolve(result).catch(() => {})
   throw new TypeError(`the ${what} is asynchronous; only synchronous ones can be used here`)
 }

@@ -31,7 +31,7 @@ export class EventValidator {
     if (events.every(isUnderstood)) return events
     const good: (E | Invalid)[] = []
     for (const event of events) {
-      const type = (event as E | null | undefined)?.type
+      const type = event?.type
       if (isUnderstood(event)) good.push(event)
       else if (type === 'put' || type === 'delete' || type === 'invalid') {
         const error = type === 'invalid' ? event.error : new TypeError('its key is not a string')

@@ -1,6 +1,6 @@
 import type { Commit } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
-import { type Scalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
+import { isScalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
 import type { Feed } from './feed.js'
 
 /**
@@ -81,10 +81,10 @@ export class ChangeRouter<T> {
     if (!feed.scope.isScoped) return this.#unscoped
     if (feed.scope.key !== undefined) return entryOf(this.#byKey, feed.scope.key, create)
     const [index, value] = feed.scope.where[0] ?? []
-    if (index === undefined || index.scalarsOf(undefined) === undefined) return this.#filteredFeeds
+    if (index === undefined || index.scalarsOf(undefined) === undefined || !isScalar(value)) return this.#filteredFeeds
     const values = this.#byValue.get(index) ?? (create ? new ScalarMap<Set<Feed<T>>>() : undefined)
     if (create && values !== undefined) this.#byValue.set(index, values)
-    return values === undefined ? undefined : entryOf(values, value as Scalar, create)
+    return values === undefined ? undefined : entryOf(values, value, create)
   }
 
   #removeGroupOf(feed: Feed<T>): void {
@@ -92,7 +92,7 @@ export class ChangeRouter<T> {
     const [index, value] = feed.scope.where[0] ?? []
     if (index === undefined || feed.scope.key !== undefined) return
     const values = this.#byValue.get(index)
-    values?.delete(value as Scalar)
+    if (isScalar(value)) values?.delete(value)
     if (values?.size === 0) this.#byValue.delete(index)
   }
 }

@@ -160,7 +160,8 @@ export class ConcurrentDelivery<T> implements Delivery {
       this.#blockedCount++
       return
     }
-    const pending = second === undefined ? first.change : ([first.change, second.change] as Pending<T>)
+    const pending: Pending<T> =
+      first.change.type === 'delete' && second?.change.type === 'add' ? [first.change, second.change] : first.change
     const merged = mergePending(pending, unhandled.change)
     const changes = merged === undefined ? [] : changesOf(merged)
     const more = changes.length - blocked.length

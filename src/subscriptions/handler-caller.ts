@@ -1,5 +1,6 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Change } from '../queue/change.js'
+import { isThenable } from '../util/type-guards.js'
 import type { Feed } from './feed.js'
 import type { HandlerContext, Handlers } from './handler-types.js'
 import { SlowHandlerMonitor } from './slow-handler-monitor.js'
@@ -91,8 +92,4 @@ export class HandlerCaller<T> {
     const { name, host } = this.#feed
     return name === undefined ? `${what} on ${host.sourceName}` : `${what} of "${name}" on ${host.sourceName}`
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function'
 }

@@ -1,4 +1,5 @@
 import type { Added, Deleted, Updated } from '../queue/change.js'
+import { membersOf } from '../util/type-guards.js'
 import { checkOptions, isFunction } from '../util/validate-options.js'
 
 /**
@@ -24,11 +25,7 @@ export interface HandlerContext {
 /** Throws a TypeError if `handlers` is not an object with functions as handlers. */
 export function assertHandlers(handlers: unknown, call: string): void {
   if (typeof handlers !== 'object' || handlers === null) throw new TypeError(`${call}: the handlers must be an object`)
-  const {
-    add,
-    update,
-    delete: gone,
-  } = handlers as { readonly add?: unknown; readonly update?: unknown; readonly delete?: unknown }
+  const { add, update, delete: gone } = membersOf(handlers)
   // An instance of a class may have other members. In a literal an unknown member is a mistake.
   const isLiteral = [Object.prototype, null].includes(Object.getPrototypeOf(handlers))
   const checked = isLiteral ? handlers : { add, update, delete: gone }

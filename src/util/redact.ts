@@ -1,3 +1,5 @@
+import { membersOf } from './type-guards.js'
+
 /** `scheme://user:password@`; a password may contain `@`. The length of a scheme is limited, so that a long word does not take long. */
 const userInfo = /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s/?#@:]*):[^\s/?#]*@/gi
 
@@ -47,7 +49,7 @@ const MAX_CAUSES = 8
  * Other properties are left out: those of a driver or a child process quote rows, commands and output.
  */
 export function redactError(thrown: unknown, depth = 0): Error {
-  const { name, message, stack, code, cause } = Object(thrown) as Readonly<Record<string, unknown>>
+  const { name, message, stack, code, cause } = membersOf(thrown)
   const inner = cause === undefined || depth === MAX_CAUSES ? {} : { cause: redactError(cause, depth + 1) }
   const safe = new Error(redact(typeof message === 'string' ? message : textOf(thrown)), inner)
   if (typeof name === 'string') Object.defineProperty(safe, 'name', { value: name, configurable: true, writable: true })

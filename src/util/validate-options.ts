@@ -19,12 +19,15 @@ export const isPositive: OptionCheck = (value) =>
 
 /** A count: a whole number of at least 1. */
 export const isCount: OptionCheck = (value) =>
-  Number.isSafeInteger(value) && (value as number) >= 1 ? undefined : 'must be a whole number of at least 1'
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
+    ? undefined
+    : 'must be a whole number of at least 1'
 
 export const isSignal: OptionCheck = (value) => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal')
 
 export function isOneOf(...allowed: readonly string[]): OptionCheck {
-  return (value) => (allowed.includes(value as string) ? undefined : `must be one of ${allowed.map(quote).join(', ')}`)
+  return (value) =>
+    allowed.some((each) => each === value) ? undefined : `must be one of ${allowed.map(quote).join(', ')}`
 }
 
 /** Options whose value may hold a password, a key or a token: a message names its type and does not quote the value. */

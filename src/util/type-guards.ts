@@ -1,0 +1,9 @@
+/** The members of any value, also inherited ones. A value without members, such as undefined, has none. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return Object(value)
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
+  return 'then' in value && typeof value.then === 'function'
+}
