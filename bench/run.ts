@@ -2,6 +2,7 @@
 import { etcd } from './etcd.ts'
 import type { Benchmark, Figure } from './figures.ts'
 import { indexLookup } from './index-lookup.ts'
+import { indexes } from './indexes.ts'
 import { kubernetes } from './kubernetes.ts'
 import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
@@ -14,6 +15,7 @@ const benchmarks: readonly Benchmark[] = [
   store,
   stalls,
   indexLookup,
+  indexes,
   postgresList,
   postgresLatency,
   postgresWriters,

@@ -166,6 +166,8 @@ describe('I9: over thousands of objects, in many chunks', () => {
         for (let round = 0; round < 6; round++) {
           grow(random.below(2_500))
           if (random.chance(0.05)) store.clear()
+          const steps = index.prepare()
+          while (random.chance(0.8) && steps.next().done !== true) grow(random.below(40))
           const low = random.below(span)
           const asked = {
             gte: low,
@@ -177,6 +179,31 @@ describe('I9: over thousands of objects, in many chunks', () => {
           expect(by([])).toEqual(answer(all(), [], {}))
           expect(by.count([2])).toBe(answer(all(), [2], {}).length)
         }
+      }),
+      runs(20),
+    )
+  })
+
+  test('after the last step of its preparation, an index contains what was written between the steps', () => {
+    fc.assert(
+      fc.property(fc.integer(), (seed) => {
+        const random = new SeededRandom(seed)
+        const { store, index, put, all } = sorted()
+        const write = (count: number): void => {
+          for (let n = 0; n < count; n++) {
+            const key = `k${random.below(3_000)}`
+            if (random.chance(0.3)) store.delete(key)
+            else put({ key, at: random.chance(0.1) ? undefined : [random.below(50)] })
+          }
+        }
+        write(3_000)
+        let count = 0
+        for (const steps = index.prepare(); steps.next().done !== true; count++) {
+          write(random.below(100))
+          if (random.chance(0.02)) store.clear()
+        }
+        expect(count).toBeLessThan(1_000)
+        expect(index.ordered<Scalar>()()).toEqual(answer(all(), [], {}))
       }),
       runs(20),
     )

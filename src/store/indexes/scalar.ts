@@ -32,6 +32,12 @@ export function sameScalar(a: Scalar | undefined, b: Scalar | undefined): boolea
  * unit. Returns a negative number, 0 or a positive number.
  */
 export function compareScalars(a: Scalar, b: Scalar): number {
+  if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : a < b ? -1 : 1
+  if (typeof a === 'number' && typeof b === 'number') {
+    if (a < b) return -1
+    if (a > b) return 1
+    if (a === b) return 0
+  }
   const left = rankOf(a)
   const right = rankOf(b)
   if (left !== right) return left - right

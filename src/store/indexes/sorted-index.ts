@@ -1,19 +1,11 @@
 import type { Entry } from '../../contract/source.js'
-import { checkOptions, isAny, isBoolean, isCount } from '../../util/validate-options.js'
+import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
 import type { Ordinal, StoreIndex } from '../store-index.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { compareScalars, copyScalar, isScalar, type Scalar } from './scalar.js'
-import {
-  compareHead,
-  compareKeys,
-  compareTuples,
-  SortedChunks,
-  type SortedElement,
-  type Span,
-  type Tuple,
-} from './sorted-chunks.js'
+import { compareHead, compareKeys, compareTuples, SortedTuples, type Span, type Tuple } from './sorted-tuples.js'
 
 /**
  * An index of entries in the order of a tuple of scalars, then of their keys. An ordered index has tuples with one
@@ -22,8 +14,7 @@ import {
 export class SortedIndex<T> implements StoreIndex<T> {
   readonly #store: Store<T>
   readonly #of: (entry: Entry<T>) => Tuple | undefined
-  readonly #values: (Tuple | undefined)[] = []
-  #sorted: SortedChunks | undefined
+  readonly #tuples = new SortedTuples()
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined) {
     this.#store = store
@@ -31,24 +22,21 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   set(ordinal: Ordinal, entry: Entry<T>): void {
-    const value = this.#of(entry)
-    const old = this.#values[ordinal]
-    while (this.#values.length <= ordinal) this.#values.push(undefined)
-    if (old !== undefined && value !== undefined && compareTuples(old, value) === 0) return
-    if (old !== undefined) this.#sorted?.remove(old, ordinal)
-    this.#values[ordinal] = value
-    if (value !== undefined) this.#sorted?.insert(value, ordinal, entry.key)
+    const tuple = this.#of(entry)
+    if (tuple === undefined) this.#tuples.delete(ordinal)
+    else if (!this.#tuples.equals(ordinal, tuple)) this.#tuples.set(ordinal, tuple, entry.key)
   }
 
   delete(ordinal: Ordinal): void {
-    const old = this.#values[ordinal]
-    if (old === undefined) return
-    this.#sorted?.remove(old, ordinal)
-    this.#values[ordinal] = undefined
+    this.#tuples.delete(ordinal)
   }
 
   valueAt(ordinal: Ordinal): Tuple | undefined {
-    return this.#values[ordinal]
+    return this.#tuples.has(ordinal) ? this.#tuples.tupleAt(ordinal) : undefined
+  }
+
+  prepare(): Iterator<void> {
+    return this.#tuples.prepare()
   }
 
   includes(remembered: unknown, value: Tuple): boolean {
@@ -56,8 +44,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   clear(): void {
-    this.#values.length = 0
-    this.#sorted = undefined
+    this.#tuples.clear()
   }
 
   /** Returns the entries whose tuple starts with `value`. */
@@ -68,7 +55,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   /** Returns the public function of an index with one component, over the store or over a pin. */
   ordered<V extends Scalar>(pin?: Pin<T>): Ordered<T, V> {
     const entriesIn = (range: Range<V> & { readonly prefix?: string } = {}): readonly Entry<T>[] => {
-      checkRange('an ordered index', range, { prefix: isAny })
+      checkOptions('an ordered index', range, PREFIX_RANGE)
       return this.#select(spanOf([], range), range, pin)
     }
     return Object.assign((range?: Range<V> & { readonly prefix?: string }) => objectsOf(entriesIn(range)), {
@@ -85,7 +72,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
       if (!Array.isArray(prefix) || !prefix.every(isScalar)) {
         throw new TypeError('a compound index: the prefix must be an array of scalars')
       }
-      checkRange('a compound index', range, {})
+      checkOptions('a compound index', range, RANGE)
       return objectsOf(this.#select(spanOf(prefix as Tuple, range), range, pin))
     }
     return Object.assign(objects, {
@@ -98,10 +85,9 @@ export class SortedIndex<T> implements StoreIndex<T> {
   #select(span: Span, { reverse = false, limit = Infinity }: Range<unknown>, pin?: Pin<T>): readonly Entry<T>[] {
     this.#store.assertIndexed()
     const live: Entry<T>[] = []
-    const wanted = pin === undefined ? undefined : (ordinal: Ordinal) => pin.isUnchanged(ordinal)
-    for (const ordinal of this.#ordinalsIn(span, reverse)) {
-      if (live.length >= limit) break
-      const entry = wanted === undefined || wanted(ordinal) ? this.#store.entryAt(ordinal) : undefined
+    const next = this.#walk(span, reverse)
+    for (let ordinal = next(); ordinal >= 0 && live.length < limit; ordinal = next()) {
+      const entry = pin?.isUnchanged(ordinal) === false ? undefined : this.#store.entryAt(ordinal)
       if (entry !== undefined) live.push(entry)
     }
     return pin === undefined ? live : this.#withOverwritten(live, span, reverse, limit, pin)
@@ -121,17 +107,21 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   #valueOf(entry: Entry<T>): Tuple {
     const ordinal = this.#store.ordinalOf(entry.key)
-    return (ordinal === undefined ? undefined : this.#values[ordinal]) ?? []
+    return (ordinal === undefined ? undefined : this.valueAt(ordinal)) ?? []
   }
 
-  #ordinalsIn(span: Span, reverse: boolean): Iterable<Ordinal> {
-    return this.#store.isVisible ? this.#sort().ordinalsIn(span, reverse) : []
+  #walk(span: Span, reverse: boolean): () => Ordinal {
+    if (!this.#store.isVisible) return () => -1
+    this.#tuples.sort()
+    return this.#tuples.walk(span, reverse)
   }
 
   #count(span: Span, pin: Pin<T> | undefined): number {
     this.#store.assertIndexed()
     if (pin !== undefined) return this.#select(span, {}, pin).length
-    return this.#store.isVisible ? this.#sort().countIn(span) : 0
+    if (!this.#store.isVisible) return 0
+    this.#tuples.sort()
+    return this.#tuples.countIn(span)
   }
 
   #distinct(pin: Pin<T> | undefined): Tuple[] {
@@ -141,29 +131,22 @@ export class SortedIndex<T> implements StoreIndex<T> {
       const last = values.at(-1)
       if (value !== undefined && (last === undefined || compareTuples(last, value) !== 0)) values.push(value)
     }
-    if (pin === undefined) for (const ordinal of this.#ordinalsIn(everything, false)) add(this.#values[ordinal])
-    else {
+    if (pin === undefined) {
+      const next = this.#walk(everything, false)
+      for (let ordinal = next(); ordinal >= 0; ordinal = next()) add(this.#tuples.tupleAt(ordinal))
+    } else {
       const kept = new Map<Entry<T>, Tuple>()
       for (const { entry, values: then } of pin.overwritten()) kept.set(entry, then.get(this) as Tuple)
       for (const entry of this.#select(everything, {}, pin)) add(kept.get(entry) ?? this.#valueOf(entry))
     }
     return values
   }
-
-  #sort(): SortedChunks {
-    if (this.#sorted !== undefined) return this.#sorted
-    const all: SortedElement[] = []
-    this.#values.forEach((value, ordinal) => {
-      if (value !== undefined) all.push({ value, ordinal, key: this.#keyAt(ordinal) })
-    })
-    this.#sorted = new SortedChunks(all, (ordinal) => this.#keyAt(ordinal))
-    return this.#sorted
-  }
-
-  #keyAt(ordinal: Ordinal): string {
-    return this.#store.entryAt(ordinal)?.key ?? ''
-  }
 }
+
+const isBound = (value: unknown): string | undefined => (isScalar(value) ? undefined : 'must be a scalar')
+const isPrefix = (value: unknown): string | undefined => (typeof value === 'string' ? undefined : 'must be a string')
+const RANGE = { gt: isBound, gte: isBound, lt: isBound, lte: isBound, reverse: isBoolean, limit: isCount }
+const PREFIX_RANGE = { ...RANGE, prefix: isPrefix }
 
 const everything: Span = { isBefore: () => false, isWithin: () => true }
 
@@ -197,23 +180,6 @@ function spanOf(head: Tuple, range: Range<Scalar> & { readonly prefix?: string |
     },
     isWithin: (each) => compareHead(each, head) === 0 && isWithin(each[at]),
   }
-}
-
-function checkRange(call: string, range: object, more: Readonly<Record<string, typeof isAny>>): void {
-  const isBound = (value: unknown): string | undefined => (isScalar(value) ? undefined : 'must be a scalar')
-  checkOptions(call, range, {
-    gt: isBound,
-    gte: isBound,
-    lt: isBound,
-    lte: isBound,
-    ...Object.fromEntries(Object.keys(more).map((name) => [name, isPrefix])),
-    reverse: isBoolean,
-    limit: isCount,
-  })
-}
-
-function isPrefix(value: unknown): string | undefined {
-  return typeof value === 'string' ? undefined : 'must be a string'
 }
 
 function objectsOf<T>(entries: readonly Entry<T>[]): readonly T[] {

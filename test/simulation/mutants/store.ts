@@ -95,8 +95,8 @@ export const mutantsOfStore: readonly Mutant[] = [
   {
     name: 'a sorted index keeps the old value',
     breaks: 'every index equals the recomputed one (I9)',
-    file: 'store/indexes/sorted-index.ts',
-    edits: [['    if (old !== undefined) this.#sorted?.remove(old, ordinal)\n', '']],
+    file: 'store/indexes/sorted-tuples.ts',
+    edits: [['    this.delete(slot)\n', '']],
   },
   {
     name: 'an index keeps the Date of the caller',

@@ -9,4 +9,9 @@ export interface StoreIndex<T> {
     /** Returns the current index value of the entry at `ordinal`. */
     valueAt(ordinal: Ordinal): unknown;
     clear(): void;
+    /**
+     * Does the work that the first read would do, in steps of about 1 ms: one for each `next()`. Reads and writes are
+     * allowed between the steps. After the last one a read does no such work.
+     */
+    prepare?(): Iterator<void>;
 }

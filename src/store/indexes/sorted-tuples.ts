@@ -1,0 +1,353 @@
+import { compareScalars, type Scalar } from './scalar.js'
+
+/** A chunk with this many elements is split in two. */
+const CHUNK = 256
+/** The elements of a chunk after a sort, so that writes do not split all chunks at once. */
+const FILLED = 192
+/** Runs of this length are sorted by insertion. */
+const RUN = 12
+/** The number of elements that `prepare` inserts at a time, in about 1 ms. */
+const SLICE = 500
+
+export type Tuple = readonly Scalar[]
+
+/** A small integer that identifies a tuple: the ordinal of its entry in an index. */
+type Slot = number
+
+/** The elements from the first that is not `isBefore`, up to the first that is not `isWithin`. */
+export interface Span {
+  /** True for a head of the order, false for the rest. */
+  isBefore(value: Tuple): boolean
+  /** For values that are not `isBefore`: true for a head of the order, false for the rest. */
+  isWithin(value: Tuple): boolean
+}
+
+interface Position {
+  readonly chunk: number
+  readonly at: number
+}
+
+/**
+ * Tuples by slot, in the order of the tuples, then of their keys. They are sorted at the first read, and stay sorted from
+ * then on. The order is a list of chunks of slots, so that one write moves a part of one chunk only.
+ */
+export class SortedTuples {
+  /** By slot. A slot without a key has no tuple. */
+  readonly #keys: (string | undefined)[] = []
+  /** Each component of all tuples by slot: an array of numbers only has no pointers. Shorter tuples end with undefined. */
+  readonly #columns: (Scalar | undefined)[][] = []
+  /** The slots below this one are in the order. Infinity when all are. */
+  #sortedBelow = 0
+  /** The ids of all chunks, in order. */
+  readonly #chunks: number[] = []
+  readonly #freeIds: number[] = []
+  /** The number of elements of each chunk, by id. */
+  readonly #lengths: number[] = []
+  /** The slots of each chunk: `CHUNK` places for each id. */
+  #slots = new Int32Array(CHUNK)
+  /** The id of the chunk of each slot. */
+  #chunkOf = new Int32Array(0)
+
+  has(slot: Slot): boolean {
+    return this.#keys[slot] !== undefined
+  }
+
+  keyAt(slot: Slot): string {
+    return this.#keys[slot] ?? ''
+  }
+
+  tupleAt(slot: Slot): Tuple {
+    const tuple: Scalar[] = []
+    for (const column of this.#columns) {
+      const component = column[slot]
+      if (component === undefined) break
+      tuple.push(component)
+    }
+    return tuple
+  }
+
+  /** Returns whether the tuple of a slot equals `tuple`. */
+  equals(slot: Slot, tuple: Tuple): boolean {
+    if (!this.has(slot) || tuple.length > this.#columns.length) return false
+    for (let k = 0; k < this.#columns.length; k++) {
+      if (compareComponents(this.#columns[k]?.[slot], tuple[k]) !== 0) return false
+    }
+    return true
+  }
+
+  set(slot: Slot, tuple: Tuple, key: string): void {
+    this.delete(slot)
+    while (this.#keys.length < slot) this.#keys.push(undefined)
+    const width = Math.max(tuple.length, this.#columns.length)
+    for (let k = 0; k < width; k++) this.#columnAt(k, slot)[slot] = tuple[k]
+    this.#keys[slot] = key
+    if (slot < this.#sortedBelow) this.#insert(slot)
+  }
+
+  delete(slot: Slot): void {
+    if (!this.has(slot)) return
+    if (slot < this.#sortedBelow) this.#remove(slot)
+    this.#keys[slot] = undefined
+    for (const column of this.#columns) column[slot] = 0
+  }
+
+  clear(): void {
+    this.#keys.length = 0
+    this.#columns.length = 0
+    this.#clearOrder()
+    this.#sortedBelow = 0
+  }
+
+  /** Puts all tuples in order, a few at each step. Writes and reads are allowed between the steps. */
+  *prepare(): Generator<void> {
+    while (this.#sortedBelow < this.#keys.length) {
+      const end = Math.min(this.#sortedBelow + SLICE, this.#keys.length)
+      for (let slot = this.#sortedBelow; slot < end; slot++) if (this.has(slot)) this.#insert(slot)
+      this.#sortedBelow = end
+      yield
+    }
+    this.#sortedBelow = Infinity
+  }
+
+  /** Puts all tuples in order now. */
+  sort(): void {
+    if (this.#sortedBelow === Infinity) return
+    this.#clearOrder()
+    const slots = this.#sortSlots(Int32Array.from(this.#keys.keys()).filter((slot) => this.has(slot)))
+    this.#chunkOf = grown(this.#chunkOf, this.#keys.length)
+    for (let from = 0; from < slots.length; from += FILLED) {
+      this.#fill(this.#addChunk(this.#chunks.length), slots.subarray(from, from + FILLED))
+    }
+    this.#sortedBelow = Infinity
+  }
+
+  /** Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid. */
+  walk(span: Span, reverse: boolean): () => Slot {
+    const [from, to] = this.#bounds(span)
+    let { chunk, at } = reverse ? to : from
+    const forward = (): Slot => {
+      while (chunk < to.chunk && at >= this.#lengthOf(chunk)) {
+        chunk++
+        at = 0
+      }
+      const end = chunk === to.chunk ? to.at : this.#lengthOf(chunk)
+      return chunk <= to.chunk && at < end ? this.#slotAt(chunk, at++) : -1
+    }
+    const backward = (): Slot => {
+      while (chunk > from.chunk && at === 0) at = this.#lengthOf(--chunk)
+      const start = chunk === from.chunk ? from.at : 0
+      return chunk >= from.chunk && at > start ? this.#slotAt(chunk, --at) : -1
+    }
+    return reverse ? backward : forward
+  }
+
+  countIn(span: Span): number {
+    const [from, to] = this.#bounds(span)
+    let count = to.at - from.at
+    for (let chunk = from.chunk; chunk < to.chunk; chunk++) count += this.#lengthOf(chunk)
+    return count
+  }
+
+  /** Returns a column that can be written at `slot`. */
+  #columnAt(k: number, slot: Slot): (Scalar | undefined)[] {
+    let column = this.#columns[k]
+    if (column === undefined) {
+      column = this.#keys.map((key) => (key === undefined ? 0 : undefined))
+      this.#columns[k] = column
+    }
+    while (column.length < slot) column.push(0)
+    return column
+  }
+
+  #compare(a: Slot, b: Slot): number {
+    for (let k = 0; k < this.#columns.length; k++) {
+      const column = this.#columns[k]
+      const order = compareComponents(column?.[a], column?.[b])
+      if (order !== 0) return order
+    }
+    return compareKeys(this.#keys[a] ?? '', this.#keys[b] ?? '')
+  }
+
+  #insert(slot: Slot): void {
+    const isAfter = (each: Slot): boolean => this.#compare(each, slot) > 0
+    const after = firstWhere(this.#chunks.length, (c) => isAfter(this.#slotAt(c, 0)))
+    const chunk = after === 0 ? 0 : after - 1
+    const length = this.#lengthOf(chunk)
+    const at = firstWhere(length, (i) => isAfter(this.#slotAt(chunk, i)))
+    if (length > 0 && length < CHUNK) this.#place(slot, chunk, at)
+    else if (at === length && after === this.#chunks.length) this.#place(slot, this.#addChunk(after), 0)
+    else {
+      this.#split(chunk)
+      if (at <= CHUNK / 2) this.#place(slot, chunk, at)
+      else this.#place(slot, chunk + 1, at - CHUNK / 2)
+    }
+  }
+
+  /** Inserts a slot at a position of a chunk that is not full. */
+  #place(slot: Slot, chunk: number, at: number): void {
+    const id = this.#chunks[chunk] ?? 0
+    const length = this.#lengths[id] ?? 0
+    const start = id * CHUNK
+    this.#slots.copyWithin(start + at + 1, start + at, start + length)
+    this.#slots[start + at] = slot
+    this.#lengths[id] = length + 1
+    this.#chunkOf = grown(this.#chunkOf, slot + 1)
+    this.#chunkOf[slot] = id
+  }
+
+  #split(chunk: number): void {
+    const start = (this.#chunks[chunk] ?? 0) * CHUNK
+    const upper = this.#slots.slice(start + CHUNK / 2, start + CHUNK)
+    this.#lengths[this.#chunks[chunk] ?? 0] = CHUNK / 2
+    this.#fill(this.#addChunk(chunk + 1), upper)
+  }
+
+  /** Adds an empty chunk, and returns its position. */
+  #addChunk(chunk: number): number {
+    const id = this.#freeIds.pop() ?? this.#lengths.length
+    this.#slots = grown(this.#slots, (id + 1) * CHUNK)
+    this.#lengths[id] = 0
+    this.#chunks.splice(chunk, 0, id)
+    return chunk
+  }
+
+  /** Fills an empty chunk. */
+  #fill(chunk: number, slots: Int32Array): void {
+    const id = this.#chunks[chunk] ?? 0
+    this.#slots.set(slots, id * CHUNK)
+    this.#lengths[id] = slots.length
+    for (const slot of slots) this.#chunkOf[slot] = id
+  }
+
+  #remove(slot: Slot): void {
+    const id = this.#chunkOf[slot] ?? 0
+    const start = id * CHUNK
+    const length = this.#lengths[id] ?? 0
+    const at = this.#slots.indexOf(slot, start)
+    if (at < 0 || at >= start + length) throw new Error('a sorted index lost an element')
+    this.#slots.copyWithin(at, at + 1, start + length)
+    this.#lengths[id] = length - 1
+    if (length > 1) return
+    this.#chunks.splice(this.#chunks.indexOf(id), 1)
+    this.#freeIds.push(id)
+  }
+
+  #clearOrder(): void {
+    this.#chunks.length = 0
+    this.#freeIds.length = 0
+    this.#lengths.length = 0
+    this.#slots = new Int32Array(CHUNK)
+    this.#chunkOf = new Int32Array(0)
+  }
+
+  #lengthOf(chunk: number): number {
+    return this.#lengths[this.#chunks[chunk] ?? -1] ?? 0
+  }
+
+  #slotAt(chunk: number, at: number): Slot {
+    return this.#slots[(this.#chunks[chunk] ?? 0) * CHUNK + at] ?? 0
+  }
+
+  #bounds(span: Span): readonly [from: Position, to: Position] {
+    return [
+      this.#partition((value) => span.isBefore(value)),
+      this.#partition((value) => span.isBefore(value) || span.isWithin(value)),
+    ]
+  }
+
+  /** Returns the first position whose tuple does not satisfy `holds`, which is true for a head of the order. */
+  #partition(holds: (value: Tuple) => boolean): Position {
+    const isPast = (chunk: number, at: number): boolean => !holds(this.tupleAt(this.#slotAt(chunk, at)))
+    const past = firstWhere(this.#chunks.length, (chunk) => isPast(chunk, 0))
+    const chunk = Math.max(past - 1, 0)
+    return { chunk, at: firstWhere(this.#lengthOf(chunk), (at) => isPast(chunk, at)) }
+  }
+
+  /** Sorts slots in place: runs by insertion, then merges of neighbours. */
+  #sortSlots(slots: Int32Array): Int32Array {
+    const { length } = slots
+    for (let low = 0; low < length; low += RUN) this.#sortRun(slots, low, Math.min(low + RUN, length))
+    const merged = new Int32Array(length)
+    for (let width = RUN; width < length; width *= 2) {
+      for (let low = 0; low + width < length; low += 2 * width) {
+        this.#merge(slots, merged, low, low + width, Math.min(low + 2 * width, length))
+      }
+    }
+    return slots
+  }
+
+  #sortRun(slots: Int32Array, low: number, high: number): void {
+    for (let i = low + 1; i < high; i++) {
+      const slot = slots[i] ?? 0
+      let at = i
+      for (; at > low; at--) {
+        const before = slots[at - 1] ?? 0
+        if (this.#compare(before, slot) <= 0) break
+        slots[at] = before
+      }
+      slots[at] = slot
+    }
+  }
+
+  /** Merges the sorted ranges [low, middle) and [middle, high) of `slots`. Uses `spare` for a copy of the first. */
+  #merge(slots: Int32Array, spare: Int32Array, low: number, middle: number, high: number): void {
+    if (this.#compare(slots[middle - 1] ?? 0, slots[middle] ?? 0) <= 0) return
+    spare.set(slots.subarray(low, middle))
+    const length = middle - low
+    let [left, right, at] = [0, middle, low]
+    while (left < length && right < high) {
+      const [a, b] = [spare[left] ?? 0, slots[right] ?? 0]
+      if (this.#compare(a, b) <= 0) {
+        slots[at++] = a
+        left++
+      } else {
+        slots[at++] = b
+        right++
+      }
+    }
+    slots.set(spare.subarray(left, length), at)
+  }
+}
+
+export function compareTuples(a: Tuple, b: Tuple): number {
+  return (a.length <= b.length ? -compareHead(b, a) : compareHead(a, b)) || a.length - b.length
+}
+
+/** Compares only the first components, as many as `head` has. A shorter tuple comes before. */
+export function compareHead(value: Tuple, head: Tuple): number {
+  for (let i = 0; i < head.length; i++) {
+    const order = compareComponents(value[i], head[i])
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+export function compareKeys(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Compares two components of tuples. A tuple that ends comes before. */
+function compareComponents(a: Scalar | undefined, b: Scalar | undefined): number {
+  if (a !== undefined && b !== undefined) return compareScalars(a, b)
+  return a === b ? 0 : a === undefined ? -1 : 1
+}
+
+/** Returns `array`, or a copy of at least twice its length, so that it has `length` elements. */
+function grown(array: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
+  if (length <= array.length) return array
+  const larger = new Int32Array(Math.max(length, array.length * 2))
+  larger.set(array)
+  return larger
+}
+
+/** Returns the least i in [0, length) for which `holds`, or `length`. `holds` is false for a head of the range only. */
+function firstWhere(length: number, holds: (i: number) => boolean): number {
+  let low = 0
+  let high = length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (holds(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
