@@ -37,9 +37,10 @@ export class DeadlineScope {
     return this.#ending
   }
 
-  /** Calls `listener` when the scope ends. */
-  onEnd(listener: (error: SourceError) => void): void {
+  /** Calls `listener` when the scope ends. Returns a function that removes it. */
+  onEnd(listener: (error: SourceError) => void): () => void {
     this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /** Rejects all work under way with `error`, and all later work. Only the first call has an effect. */

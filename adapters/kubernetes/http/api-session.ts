@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../../src/contract/errors.js'
+import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { parseJson } from '../../shared/json-depth.js'
 import { apiError, apiStatusIn, connectionError, type RequestTarget, retryAfterMsOf, statusOf } from './api-error.js'
 import type { ArrivalOrder } from './arrival-order.js'
@@ -45,16 +46,14 @@ export class ApiSession {
   readonly #credentials: Credentials
   readonly #options: ApiSessionOptions
   readonly #agents = { http: newAgent(HttpAgent), https: newAgent(HttpsAgent) }
-  readonly #cancellations = new Set<(reason: unknown) => void>()
-  #closeReason: unknown
+  readonly #scope: DeadlineScope
   #clusterId: string | undefined
-  readonly #abort = (): void => this.#cancel(ABORTED)
 
   constructor(credentials: Credentials, options: ApiSessionOptions) {
     options.signal.throwIfAborted()
     this.#credentials = credentials
     this.#options = options
-    options.signal.addEventListener('abort', this.#abort, { once: true })
+    this.#scope = new DeadlineScope(options)
   }
 
   get clock(): Clock {
@@ -96,7 +95,7 @@ export class ApiSession {
     ms: number = this.#options.stallMs,
   ): Promise<readonly Buffer[] | undefined | typeof IDLE> {
     try {
-      if (this.#closeReason !== undefined) throw this.#closeReason
+      if (this.#scope.ending !== undefined) throw this.#scope.ending
       return await body.take(ms)
     } catch (error) {
       throw connectionError(error, 'the server')
@@ -105,41 +104,30 @@ export class ApiSession {
 
   /** Resolves after `ms`. Rejects if the session is closed. */
   sleep(ms: number): Promise<void> {
-    return this.#withDeadline(new Promise<void>(() => {}), ms, () => {})
+    return this.#scope.race(new Promise<void>(() => {}), { ms, late: () => {} })
   }
 
   /** Rejects if the server does not answer within `stallMs`. */
   #withStallTimeout<V>(promise: Promise<V>): Promise<V> {
-    return this.#withDeadline(promise, this.#options.stallMs, () => {
-      throw this.#stallError()
+    return this.#scope.race(promise, {
+      ms: this.#options.stallMs,
+      late: () => {
+        throw this.#stallError()
+      },
     })
   }
 
   /** Waits for credentials, which has a longer deadline than the server's answers. */
   #access(): Promise<Access> {
     const access = this.#credentials.access(this.clock.now())
-    return this.#withDeadline(access, CREDENTIALS_MS, () => {
-      this.#credentials.abandon(access)
-      const why = "the exec plugin of the current context's user, or the kubeConfig function, is still at work"
-      throw new SourceError(`no credentials for ${CREDENTIALS_MS / 1_000} s: ${why}`, { code: 'UNAUTHORIZED' })
+    return this.#scope.race(access, {
+      ms: CREDENTIALS_MS,
+      late: () => {
+        this.#credentials.abandon(access)
+        const why = "the exec plugin of the current context's user, or the kubeConfig function, is still at work"
+        throw new SourceError(`no credentials for ${CREDENTIALS_MS / 1_000} s: ${why}`, { code: 'UNAUTHORIZED' })
+      },
     })
-  }
-
-  /** Settles as `promise`, or as `late` after `ms`. Rejects if the session is closed. */
-  async #withDeadline<V, L>(promise: Promise<V>, ms: number, late: () => L): Promise<V | L> {
-    const timer = new AbortController()
-    const { promise: expired, resolve, reject } = Promise.withResolvers<L>()
-    this.#cancellations.add(reject)
-    try {
-      if (this.#closeReason !== undefined) throw this.#closeReason
-      this.#options.clock.sleep(ms, timer.signal).then(late).then(resolve, reject)
-      return await Promise.race([promise, expired])
-    } finally {
-      this.#cancellations.delete(reject)
-      timer.abort(ABORTED)
-      promise.catch(() => {})
-      expired.catch(() => {})
-    }
   }
 
   #stallError(): SourceError {
@@ -147,15 +135,9 @@ export class ApiSession {
   }
 
   close(): void {
-    this.#options.signal.removeEventListener('abort', this.#abort)
-    this.#cancel(ABORTED)
+    this.#scope.end(ABORTED)
     this.#agents.http.destroy()
     this.#agents.https.destroy()
-  }
-
-  #cancel(reason: unknown): void {
-    this.#closeReason ??= reason
-    for (const fail of this.#cancellations) fail(this.#closeReason)
   }
 
   async #send(access: Access, request: ApiRequest): Promise<ResponseBody> {
@@ -163,11 +145,12 @@ export class ApiSession {
     const response = await this.#exchange(access, request)
     const body = new ResponseBody(response, clock, arrivals)
     // The body fails with the session.
-    const fail = (reason: unknown): void => body.destroy(reason)
-    this.#cancellations.add(fail)
-    response.once('close', () => this.#cancellations.delete(fail))
+    response.once(
+      'close',
+      this.#scope.onEnd((error) => body.destroy(error)),
+    )
     // The session was closed while the response arrived.
-    if (this.#closeReason !== undefined) fail(this.#closeReason)
+    if (this.#scope.ending !== undefined) body.destroy(this.#scope.ending)
     const code = response.statusCode ?? 0
     const { 'content-encoding': encoding = 'identity', location, date } = response.headers
     const isCompressed = encoding !== 'identity'
