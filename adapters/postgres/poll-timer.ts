@@ -1,4 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
+import { onAbort } from '../shared/on-abort.js'
+import { WakeableTimer } from '../shared/wakeable-timer.js'
 
 /** The delay of the poll after a change, in milliseconds. It doubles with each poll without a change. */
 const MIN_DELAY_MS = 5
@@ -11,15 +13,16 @@ const REST_FACTOR = 4
  */
 export class PollTimer {
   readonly #clock: Clock
+  readonly #timer: WakeableTimer
   readonly #longestMs: number
   #delayMs = MIN_DELAY_MS
   #isWoken = false
-  #timer: AbortController | undefined
   /** When the last poll began. */
   #polledAt: number
 
   constructor(clock: Clock, longestMs: number) {
     this.#clock = clock
+    this.#timer = new WakeableTimer(clock)
     this.#longestMs = longestMs
     this.#polledAt = clock.now()
   }
@@ -28,7 +31,7 @@ export class PollTimer {
   wake(): void {
     this.#isWoken = true
     this.#delayMs = MIN_DELAY_MS
-    this.#timer?.abort()
+    this.#timer.wake()
   }
 
   /** Reports that the last poll returned changes. */
@@ -39,14 +42,10 @@ export class PollTimer {
   /** Resolves when the next poll is due, or when `signal` aborts. Returns true if `wake` was called meanwhile. */
   async next(signal: AbortSignal): Promise<boolean> {
     if (!this.#isWoken && !signal.aborted) {
-      const timer = new AbortController()
-      this.#timer = timer
-      const abort = (): void => timer.abort()
-      signal.addEventListener('abort', abort, { once: true })
+      const unlink = onAbort(signal, () => this.#timer.wake())
       const restMs = Math.min(REST_FACTOR * (this.#clock.now() - this.#polledAt), this.#longestMs)
-      await this.#clock.sleep(Math.max(this.#delayMs, restMs), timer.signal).catch(() => {}) // It was woken or aborted.
-      signal.removeEventListener('abort', abort)
-      this.#timer = undefined
+      await this.#timer.sleep(Math.max(this.#delayMs, restMs))
+      unlink()
       this.#delayMs = Math.min(this.#delayMs * 2, this.#longestMs)
     }
     const isWoken = this.#isWoken
