@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
-import { ABORTED, SourceError } from '../../src/contract/errors.js'
+import { SourceError } from '../../src/contract/errors.js'
+import { DeadlineScope } from '../shared/deadline-scope.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
 import { CopyOut } from './copy-out-stream.js'
 import { postgresError } from './postgres-errors.js'
@@ -43,17 +44,20 @@ export class Session {
   /** Behind a pooler each transaction may use another server process: no settings, no LISTEN, no named statements. */
   isPooled = false
   #serverVersion = 0
-  #ending: SourceError | undefined
-  #fail: ((error: SourceError) => void) | undefined
+  readonly #scope: DeadlineScope
+  #isClosed = false
   #lastQuery: Promise<unknown> = Promise.resolve()
   #bytesRead: number | undefined
   #receivedAt: number
-  readonly #abort = (): void => this.destroy(ABORTED)
 
   private constructor(client: NodePostgresClient, options: SessionOptions) {
     this.#client = client
     this.#options = options
     this.#receivedAt = options.clock.now()
+    this.#scope = new DeadlineScope(options)
+    this.#scope.onEnd(() => {
+      if (!this.#isClosed) client.connection.stream.destroy()
+    })
     client.on('error', (error) => this.destroy(postgresError(error)))
     client.on('end', () => this.destroy(new SourceError('the connection was closed', { code: 'UNAVAILABLE' })))
   }
@@ -63,7 +67,6 @@ export class Session {
     const client = await clients.next()
     options.signal.throwIfAborted() // The factory may have taken long.
     const session = new Session(client, options)
-    options.signal.addEventListener('abort', session.#abort, { once: true })
     try {
       await session.#withDeadline(session.#client.connect())
       const [row] = await session.query(
@@ -187,10 +190,10 @@ export class Session {
 
   /** Ends the session, and destroys the socket if the server does not answer in time. */
   async close(): Promise<void> {
-    const { signal, clock } = this.#options
-    signal.removeEventListener('abort', this.#abort)
-    if (this.#ending !== undefined) return
-    this.#ending = new SourceError('the session was closed', { code: 'STOPPED' })
+    if (this.#scope.ending !== undefined) return
+    this.#isClosed = true
+    this.#scope.end(new SourceError('the session was closed', { code: 'STOPPED' }))
+    const { clock } = this.#options
     const timer = new AbortController()
     const late = clock.sleep(CLOSE_TIMEOUT_MS, timer.signal).catch(() => {})
     await Promise.race([this.#client.end().catch(() => {}), late])
@@ -200,17 +203,12 @@ export class Session {
 
   /** Closes the connection. The query under way and all later ones reject with `error`. */
   destroy(error: SourceError): void {
-    this.#options.signal.removeEventListener('abort', this.#abort)
-    if (this.#ending === undefined) {
-      this.#ending = error
-      this.#client.connection.stream.destroy()
-    }
-    this.#fail?.(this.#ending)
+    this.#scope.end(error)
   }
 
   #enqueue<R>(query: () => Promise<{ readonly rows: R[] }>): Promise<R[]> {
     const run = async (): Promise<R[]> => {
-      if (this.#ending !== undefined) throw this.#ending
+      if (this.#scope.ending !== undefined) throw this.#scope.ending
       const { rows } = await this.#withDeadline(query())
       return rows
     }
@@ -222,66 +220,30 @@ export class Session {
   /** Returns the result of `work`. Rejects if the connection fails or receives nothing for too long; a response may take longer. */
   #withDeadline<V>(work: Promise<V>): Promise<V> {
     const { timeoutMs } = this.#options
-    return this.#race(work, async (timer) => {
-      await this.#silence(timeoutMs / 4, 4, timer)
-      throw new SourceError(`no answer for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+    return this.#race(work, timeoutMs / 4, 4, () => {
+      const error = new SourceError(`no answer for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+      this.destroy(error)
+      throw error
     })
   }
 
   /** Returns the result of `work`, or SILENT if the connection received nothing for this many quarters of the time-out. */
   #untilSilent<V>(work: Promise<V>, quarters: number): Promise<V | typeof SILENT> {
-    const quarterMs = Math.min(this.#options.timeoutMs, MAX_SILENCE_MS) / 4
-    return this.#race<V | typeof SILENT>(work, async (timer) => {
-      await this.#silence(quarterMs, quarters, timer)
-      return SILENT
-    })
+    return this.#race(work, Math.min(this.#options.timeoutMs, MAX_SILENCE_MS) / 4, quarters, () => SILENT)
   }
 
-  /** Resolves when the connection has received nothing for this many periods in succession. */
-  async #silence(periodMs: number, most: number, timer: AbortSignal): Promise<void> {
+  /** Returns the result of `work`, or of `late` if the connection received nothing for this many periods in succession. */
+  #race<V, L = never>(work: Promise<V>, periodMs: number, most: number, late: () => L): Promise<V | L> {
     let { receivedAt } = this
-    for (let periods = 0; periods < most; ) {
-      await this.#options.clock.sleep(periodMs, timer)
+    let periods = 0
+    const extendMs = (): number | undefined => {
       periods = this.receivedAt === receivedAt ? periods + 1 : 0
       receivedAt = this.receivedAt
+      return periods < most ? periodMs : undefined
     }
-  }
-
-  /** Returns the result that comes first. If `late` fails, the session ends. */
-  #race<V>(work: Promise<V>, late: (timer: AbortSignal) => Promise<V>): Promise<V> {
-    return new Promise<V>((resolve, reject) => {
-      const timer = new AbortController()
-      const done = (): void => {
-        this.#fail = undefined
-        timer.abort()
-      }
-      this.#fail = (error) => {
-        done()
-        reject(error)
-      }
-      work.then(
-        (value) => {
-          if (timer.signal.aborted) return
-          done()
-          resolve(value)
-        },
-        (error: unknown) => {
-          if (timer.signal.aborted) return
-          done()
-          reject(this.#ending ?? postgresError(error))
-        },
-      )
-      if (this.#ending !== undefined) this.#fail(this.#ending)
-      late(timer.signal).then(
-        (value) => {
-          if (timer.signal.aborted) return
-          done()
-          resolve(value)
-        },
-        (error: unknown) => {
-          if (!timer.signal.aborted) this.destroy(postgresError(error))
-        },
-      )
+    const result = work.catch((error: unknown) => {
+      throw this.#scope.ending ?? postgresError(error)
     })
+    return this.#scope.race(result, { ms: periodMs, extendMs, late })
   }
 }
