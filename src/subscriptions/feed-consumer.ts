@@ -40,6 +40,8 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     if (this.feed.hasMore) this.wake()
     if (this.#signal?.aborted) void this.close()
     else this.#signal?.addEventListener('abort', this.#abort, { once: true })
+    // A feed may fail in its constructor, before it has a reader.
+    if (this.feed.closed !== undefined) this.release()
   }
 
   get version(): Version | undefined {

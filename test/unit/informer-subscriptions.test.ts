@@ -1,7 +1,9 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { MemorySource } from '../../adapters/memory/index.js'
 import type { Change } from '../../src/queue/change.js'
+import { EqualIndex } from '../../src/store/indexes/hash-index.js'
+import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import type { Subscription } from '../../src/subscriptions/subscription-types.js'
 import { Fold } from '../support/fold.js'
 import { deferred, mirrorOf, outcomeOf, type World } from '../support/informers.js'
@@ -377,6 +379,26 @@ describe('a subscription that is closed', () => {
     await clock.advance(0)
     expect(getEventListeners(signal, 'abort').length).toBeGreaterThanOrEqual(3)
     await informer.stop()
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  // I15
+  test('a subscription whose index cannot be rebuilt is closed, and leaves no listener on its signal', async () => {
+    const indexes = (ix: IndexBuilder<number>) => ({ parity: ix.equal((value) => value % 2) })
+    const { clock, source, informer } = mirrorOf<number, ReturnType<typeof indexes>>([['a', 1]], { indexes })
+    informer.start()
+    await clock.advance(0)
+    const set = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(() => {
+      throw new Error('no memory')
+    })
+    onTestFinished(() => set.mockRestore())
+    source.put('b', 2)
+    await clock.advance(0)
+    const { signal } = new AbortController()
+    const scope = { where: { parity: 0 }, signal }
+    const all = [informer.subscribe({}, scope), informer.changes(scope), informer.reconcile(async () => {}, scope)]
+    await clock.advance(0)
+    for (const subscription of all) await expect(subscription.synced()).rejects.toThrow('could not be rebuilt')
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 })
