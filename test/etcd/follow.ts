@@ -3,20 +3,12 @@ import { systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { context, listed as read } from '../support/source-calls.js'
 import { type Happening, revisionOf } from './contract-checker.js'
-
-/** What calls of a source get, outside of an informer. */
-export function context(
-  signal: AbortSignal = new AbortController().signal,
-): Omit<WatchContext, 'after' | 'onProgressRequest'> {
-  return { signal, clock: systemClock, random: { next: () => 0.5 } }
-}
 
 /** The version of a list. */
 export async function listed(source: ListerWatcher<unknown>): Promise<Version> {
-  let version = ''
-  for await (const page of source.list({ ...context(), pageSize: 1_000 })) version = page.version ?? version
-  return version
+  return (await read(source)).version
 }
 
 /** Follows a watch up to a revision, and resumes it after each failure. Returns the number of failures, and the version. */

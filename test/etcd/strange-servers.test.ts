@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { etcdSource } from '../../adapters/etcd/index.js'
 import type { WatchBatch } from '../../src/contract/source.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { context, listed } from './follow.js'
+import { context } from '../support/source-calls.js'
+import { listed } from './follow.js'
 import { ScriptedEtcd } from './scripted-etcd.js'
 
 /** Servers that were released and had these bugs; what proxies and look-alikes say that speak etcd's language. */

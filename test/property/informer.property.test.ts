@@ -303,7 +303,7 @@ class World {
     for (const { name, fold, isIn, isResynced, subscription } of followers) {
       const expected = new Map([...truth].filter(([key, item]) => isIn(item, key)))
       expect(fold.objects, `what ${name} was told`).toEqual(expected) // I5, I13
-      expect(fold.flaws, name).toEqual([]) // I3, I4
+      expect(fold.violations, name).toEqual([]) // I3, I4
       if (isResynced) continue
       expect(subscription.version, name).toBe(informer.version)
       expect(subscription.backlog, name).toEqual({ keys: 0, oldestMs: 0 })

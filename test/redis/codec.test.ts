@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { redisCollection, redisKeys, redisStream, redisWriter, type StreamDecode } from '../../adapters/redis/index.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { describeRedis } from '../servers/index.js'
+import { context, listed } from '../support/source-calls.js'
 import { userClient } from './drivers.js'
-import { context, listed } from './follow.js'
 import { useRedis } from './support.js'
 
 let names = 0

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
-import { context } from './follow.js'
+import { context } from '../support/source-calls.js'
 import { Stage } from './stage.js'
 import { useRedis } from './support.js'
 

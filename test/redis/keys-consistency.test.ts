@@ -3,8 +3,8 @@ import { type RedisClient, type RedisKeysSource, redisKeys } from '../../adapter
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
+import { context, listed } from '../support/source-calls.js'
 import { measured, steered, userClient } from './drivers.js'
-import { context, listed } from './follow.js'
 import { useRedis } from './support.js'
 
 let prefixes = 0

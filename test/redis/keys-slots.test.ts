@@ -4,8 +4,8 @@ import { redisKeys } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { listed } from '../support/source-calls.js'
 import { userClient } from './drivers.js'
-import { listed } from './follow.js'
 import { type Item, Mirror } from './mirror.js'
 
 const item = (n: number): string => JSON.stringify({ n })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
+import { listed } from '../support/source-calls.js'
 import { steered, userClient } from './drivers.js'
-import { listed } from './follow.js'
 import { useRedis } from './support.js'
 
 describeRedis('a list of a collection', (server) => {

@@ -3,8 +3,8 @@ import { type RedisChange, redisCollection, redisWriter } from '../../adapters/r
 import type { Version } from '../../src/contract/version.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { describeRedis } from '../servers/index.js'
+import { listed } from '../support/source-calls.js'
 import { driverNames, userClient } from './drivers.js'
-import { listed } from './follow.js'
 import { useRedis } from './support.js'
 
 const FIELDS = 200_000

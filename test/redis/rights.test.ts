@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type RedisWriter, redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
+import { context, listed, refusal } from '../support/source-calls.js'
 import { userClient } from './drivers.js'
-import { context, listed, refusal } from './follow.js'
 import { useRedis } from './support.js'
 
 /** What a mirror's user needs, as the guide has it. */

@@ -5,7 +5,7 @@ import { RedisWriteError, redisCollection, redisWriter } from '../../adapters/re
 import { describeServer } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { context, listed } from './follow.js'
+import { context, listed } from '../support/source-calls.js'
 
 const FIELDS = 20_000
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { type RedisStreamOptions, redisStream } from '../../adapters/redis/index.js'
 import type { Version } from '../../src/contract/version.js'
 import { describeRedis } from '../servers/index.js'
+import { context, listed } from '../support/source-calls.js'
 import { steered, userClient } from './drivers.js'
-import { context, listed } from './follow.js'
 import { useRedis } from './support.js'
 
 /** What happens to a stream whose entries 100-0, 200-0 and 300-0 were read; each is what only one check can find. */

@@ -7,8 +7,8 @@ import {
 } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
+import { context, listed } from '../support/source-calls.js'
 import { userClient } from './drivers.js'
-import { context, listed } from './follow.js'
 import { type Item, Mirror } from './mirror.js'
 import { useRedis } from './support.js'
 

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
 import { describeServer } from '../servers/index.js'
+import { listed, refusal } from '../support/source-calls.js'
 import { driverNames, userClient } from './drivers.js'
-import { listed, refusal } from './follow.js'
 import { startTlsRedis } from './tls-server.js'
 
 // Valkey out of a wheel has no TLS.

@@ -4,8 +4,8 @@ import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeRedis } from '../servers/index.js'
 import { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { context, listed } from '../support/source-calls.js'
 import { driverNames, userClient } from './drivers.js'
-import { context, listed } from './follow.js'
 import { useRedis } from './support.js'
 
 let names = 0

@@ -8,7 +8,7 @@ import { createInformer } from '../../src/informer/create-informer.js'
 import { describeRedis, describeServer } from '../servers/index.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { listed } from './follow.js'
+import { listed } from '../support/source-calls.js'
 import { useRedis } from './support.js'
 
 const decode = (): undefined => undefined

@@ -11,7 +11,7 @@ export class HandlerHistory<T> {
   readonly violations: string[] = []
   count = 0
 
-  readonly record = (change: Change<T>): void => {
+  record(change: Change<T>): void {
     const { type, key, object, previous } = change
     const isKnown = this.objects.has(key)
     if (isKnown !== (type !== 'add'))
@@ -24,7 +24,8 @@ export class HandlerHistory<T> {
   }
 
   get handlers(): Handlers<T> {
-    return { add: this.record, update: this.record, delete: this.record }
+    const record = (change: Change<T>): void => this.record(change)
+    return { add: record, update: record, delete: record }
   }
 
   /** Handlers that take their time for each change. */

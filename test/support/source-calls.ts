@@ -3,7 +3,7 @@ import type { SourceError } from '../../src/contract/errors.js'
 import type { ListContext, ListerWatcher, WatchContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 
-/** What calls of a source get, outside of an informer. */
+/** The context of a call of a source outside of an informer. */
 export function context(
   signal: AbortSignal = new AbortController().signal,
 ): Omit<WatchContext, 'after' | 'onProgressRequest'> {
@@ -16,7 +16,7 @@ export interface Listed<T> {
   readonly version: Version
 }
 
-/** A whole list, folded. */
+/** Reads a whole list. */
 export async function listed<T>(
   source: ListerWatcher<T>,
   pageSize = 1_000,
@@ -36,7 +36,7 @@ export async function listed<T>(
   return { objects, invalid, version }
 }
 
-/** What a list says: one line. */
+/** The error of a list. Its message is one line. */
 export async function refusal(source: ListerWatcher<unknown>): Promise<SourceError> {
   return await listed(source).then(
     () => {
