@@ -1,12 +1,7 @@
 import { SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
-import type { Ordinal, StoreIndex } from './store-index.js'
-
-/** An entry that was overwritten while a pin was open, with its index values at that time. */
-export interface Pinned<T> {
-  readonly entry: Entry<T>
-  readonly values: ReadonlyMap<StoreIndex<T>, unknown>
-}
+import type { PinLayer, PinLayers } from './pin-layers.js'
+import type { Ordinal } from './store-index.js'
 
 /** The store that a pin reads for all entries that have not been overwritten. */
 export interface PinnedStore<T> {
@@ -18,36 +13,43 @@ export interface PinnedStore<T> {
 }
 
 /**
- * A store as it was when the pin was created. It copies entries only when they are overwritten: by ordinal, so that a
- * scan of the table returns each object exactly once, and by key. It copies no entries of later keys, so its memory is
- * bounded by the size of the store at its creation.
+ * A store as it was when the pin was created. The store keeps an entry for its pins when that is overwritten: by ordinal,
+ * so that a scan of the table returns each object exactly once. It keeps no entries of later keys, so the memory of a
+ * pin is bounded by the size of the store at its creation.
  */
 export class Pin<T> {
   readonly #store: PinnedStore<T>
-  readonly #close: (pin: Pin<T>) => void
-  readonly #byOrdinal = new Map<Ordinal, Pinned<T> | undefined>()
-  readonly #byKey = new Map<string, Entry<T>>()
+  readonly #layers: PinLayers<T>
+  /** Undefined after `close`. */
+  #layer: PinLayer<T> | undefined
+  readonly #close: (layer: PinLayer<T>) => void
   readonly #limit: number
   readonly size: number
-  #isClosed = false
 
-  constructor(store: PinnedStore<T>, close: (pin: Pin<T>) => void) {
+  constructor(store: PinnedStore<T>, layers: PinLayers<T>, close: (layer: PinLayer<T>) => void) {
     this.#store = store
+    this.#layers = layers
+    this.#layer = layers.open(store.ordinalLimit)
     this.#close = close
     this.#limit = store.ordinalLimit
     this.size = store.size
   }
 
-  /** Releases the copied entries. Every later read throws a SourceError with code STOPPED. */
+  /** Releases the kept entries. Every later read throws a SourceError with code STOPPED. */
   close(): void {
-    this.#isClosed = true
-    this.#byOrdinal.clear()
-    this.#byKey.clear()
-    this.#close(this)
+    const layer = this.#layer
+    this.#layer = undefined
+    if (layer !== undefined) this.#close(layer)
   }
 
   get isClosed(): boolean {
-    return this.#isClosed
+    return this.#layer === undefined
+  }
+
+  /** What was overwritten since. */
+  get layer(): PinLayer<T> {
+    if (this.#layer === undefined) throw new SourceError('the snapshot was disposed', { code: 'STOPPED' })
+    return this.#layer
   }
 
   /** One more than the greatest ordinal at the creation of the pin. */
@@ -56,24 +58,35 @@ export class Pin<T> {
   }
 
   entryOf(key: string): Entry<T> | undefined {
-    this.#assertOpen()
-    const kept = this.#byKey.get(key)
-    if (kept !== undefined) return kept
+    const first = this.layer
     const ordinal = this.#store.ordinalOf(key)
-    // If the ordinal was written and the key was not, the key is newer than the pin.
-    return ordinal !== undefined && this.isUnchanged(ordinal) ? this.#store.entryAt(ordinal) : undefined
+    const entry = ordinal === undefined ? undefined : this.entryAt(ordinal)
+    if (entry?.key === key) return entry
+    // The key is newer than the pin, or it was deleted since.
+    for (let layer: PinLayer<T> | undefined = first; layer !== undefined; layer = layer.newer) {
+      const before = layer.ordinalOf(key)
+      if (before === undefined) continue
+      const kept = this.entryAt(before)
+      return kept?.key === key ? kept : undefined
+    }
+    return undefined
   }
 
   entryAt(ordinal: Ordinal): Entry<T> | undefined {
-    this.#assertOpen()
+    const first = this.layer
     if (ordinal >= this.#limit) return undefined
-    return this.#byOrdinal.has(ordinal) ? this.#byOrdinal.get(ordinal)?.entry : this.#store.entryAt(ordinal)
+    if (this.#layers.isUnchanged(first, ordinal)) return this.#store.entryAt(ordinal)
+    for (let layer: PinLayer<T> | undefined = first; layer !== undefined; layer = layer.newer) {
+      const kept = layer.at(ordinal)
+      if (kept !== undefined) return kept ?? undefined
+    }
+    return undefined
   }
 
   entries(): Entry<T>[] {
-    this.#assertOpen()
+    const { limit } = this.layer
     const entries: Entry<T>[] = []
-    for (let ordinal = 0; ordinal < this.#limit; ordinal++) {
+    for (let ordinal = 0; ordinal < limit; ordinal++) {
       const entry = this.entryAt(ordinal)
       if (entry !== undefined) entries.push(entry)
     }
@@ -84,30 +97,8 @@ export class Pin<T> {
     return this.#store.freezeShared(this.entries().map((entry) => entry.object))
   }
 
-  /** Whether the store still holds the pinned entry at `ordinal`. */
-  isUnchanged(ordinal: Ordinal): boolean {
-    this.#assertOpen()
-    return ordinal < this.#limit && !this.#byOrdinal.has(ordinal)
-  }
-
-  /** Returns the pinned entries that the store has overwritten since. */
-  *overwritten(): Iterable<Pinned<T>> {
-    this.#assertOpen()
-    for (const pinned of this.#byOrdinal.values()) if (pinned !== undefined) yield pinned
-  }
-
-  /** @internal Called by the store before it overwrites `ordinal`. */
-  keep(ordinal: Ordinal, pinned: Pinned<T> | undefined): void {
-    this.#byOrdinal.set(ordinal, pinned)
-    if (pinned !== undefined) this.#byKey.set(pinned.entry.key, pinned.entry)
-  }
-
   /** @internal The number of ordinals and keys that are kept. */
   get held(): number {
-    return this.#byOrdinal.size + this.#byKey.size
-  }
-
-  #assertOpen(): void {
-    if (this.#isClosed) throw new SourceError('the snapshot was disposed', { code: 'STOPPED' })
+    return this.layer.held
   }
 }

@@ -1,6 +1,7 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
-import { Pin, type Pinned } from './pin.js'
+import { Pin } from './pin.js'
+import { type PinLayer, PinLayers } from './pin-layers.js'
 import type { Ordinal, StoreIndex } from './store-index.js'
 import { type Undoable, UndoJournal } from './undo-journal.js'
 
@@ -23,13 +24,14 @@ export class Store<T> implements Undoable {
   readonly #entries: (Entry<T> | undefined)[] = []
   readonly #free: Ordinal[] = []
   readonly #indexes: StoreIndex<T>[] = []
-  readonly #pins = new Set<Pin<T>>()
+  readonly #pins = new PinLayers<T>()
   readonly #maxObjects: number
   readonly #freezesResults: boolean
   readonly #journal = new UndoJournal<Ordinal, Entry<T> | undefined>()
   #list: readonly T[] | undefined
   /** Whether an index threw while the indexes were rebuilt. Then no index can be read until a rebuild succeeds. */
   #areIndexesDamaged = false
+  #isFilling = false
   /** False while the first list fills the store. Readers check it, the writer does not. */
   isVisible = true
 
@@ -109,6 +111,7 @@ export class Store<T> implements Undoable {
     if (this.#pins.size > 0) this.#copyToPins(ordinal)
     this.#list = undefined
     this.#journal.record(ordinal, entry)
+    if (this.#pins.size > 0) this.#pins.newest?.keepKey(key, ordinal)
     for (const index of this.#indexes) index.delete(ordinal)
     this.#entries[ordinal] = undefined
     this.#ordinals.delete(key)
@@ -117,7 +120,7 @@ export class Store<T> implements Undoable {
   }
 
   clear(): void {
-    if (this.#pins.size > 0) for (const ordinal of this.#ordinals.values()) this.#copyToPins(ordinal)
+    if (this.#pins.size > 0) this.#copyAllToPins()
     this.#list = undefined
     this.#ordinals.clear()
     this.#entries.length = 0
@@ -157,9 +160,15 @@ export class Store<T> implements Undoable {
 
   /** Returns the current state of the store, readable while the store changes. It copies an entry only when that is overwritten. */
   pin(): Pin<T> {
-    const pin = new Pin<T>(this, (closed) => this.#pins.delete(closed))
-    this.#pins.add(pin)
-    return pin
+    return new Pin<T>(this, this.#pins, (layer) => {
+      const { older } = layer
+      if (this.#pins.close(layer) && older !== undefined) for (const index of this.#indexes) index.merge?.(layer, older)
+    })
+  }
+
+  /** The layer in which indexes record the values that they change. Undefined if no pin needs them. */
+  get recordingLayer(): PinLayer<T> | undefined {
+    return this.#isFilling ? undefined : this.#pins.newest
   }
 
   get pinCount(): number {
@@ -215,26 +224,27 @@ export class Store<T> implements Undoable {
     }
   }
 
+  /** Pins are not affected: their values are recorded already, or the same as the new ones. */
   #fill(index: StoreIndex<T>): void {
-    this.#entries.forEach((entry, ordinal) => {
-      if (entry !== undefined) index.set(ordinal, entry)
-    })
-  }
-
-  #copyToPins(ordinal: Ordinal): void {
-    let kept: Pinned<T> | undefined
-    for (const pin of this.#pins) {
-      if (!pin.isUnchanged(ordinal)) continue
-      kept ??= this.#pinned(ordinal)
-      pin.keep(ordinal, kept)
+    this.#isFilling = true
+    try {
+      this.#entries.forEach((entry, ordinal) => {
+        if (entry !== undefined) index.set(ordinal, entry)
+      })
+    } finally {
+      this.#isFilling = false
     }
   }
 
-  #pinned(ordinal: Ordinal): Pinned<T> | undefined {
-    const entry = this.#entries[ordinal]
-    if (entry === undefined) return undefined
-    const values = new Map<StoreIndex<T>, unknown>()
-    for (const index of this.#indexes) values.set(index, index.valueAt(ordinal))
-    return { entry, values }
+  #copyToPins(ordinal: Ordinal): void {
+    this.#pins.keep(ordinal, this.#entries[ordinal])
+  }
+
+  #copyAllToPins(): void {
+    for (const [key, ordinal] of this.#ordinals) {
+      this.#copyToPins(ordinal)
+      this.#pins.newest?.keepKey(key, ordinal)
+      for (const index of this.#indexes) index.delete(ordinal)
+    }
   }
 }

@@ -252,21 +252,54 @@ describe('Pin', () => {
     expect(met).toEqual(['a1', 'b1', 'c1', 'd1'])
   })
 
-  test('a pin keeps the index values of overwritten entries', () => {
-    const store = filled('a')
-    const recorder = new Recorder()
-    store.addIndex(recorder)
-    const pin = store.pin()
-    store.set(entry('a', 'a2'))
-    expect([...pin.overwritten()].map(({ values }) => values.get(recorder))).toEqual(['a1'])
+  test('a write with many pins is kept once, and each pin shows its own state', () => {
+    const store = filled('a', 'b')
+    const pins = Array.from({ length: 50 }, (_, nth) => {
+      store.set(entry('a', `a${nth}`))
+      return store.pin()
+    })
+    store.set(entry('b', 'b2'))
+    expect(pins.map(({ held }) => held)).toEqual(pins.map(() => 1))
+    expect(pins.map((pin) => pin.entryOf('a')?.object)).toEqual(pins.map((_, nth) => `a${nth}`))
+    expect(new Set(pins.map((pin) => pin.entryOf('b')?.object))).toEqual(new Set(['b1']))
   })
 
-  test('isUnchanged is true for entries that were not written since', () => {
+  test('pins without a write between them share what is kept', () => {
+    const store = filled('a')
+    const [first, second] = [store.pin(), store.pin()]
+    store.set(entry('a', 'a2'))
+    first.close()
+    expect([second.held, second.entryOf('a')?.object]).toEqual([1, 'a1'])
+  })
+
+  test('after a newer pin is closed, an older one keeps only what it needs', () => {
     const store = filled('a', 'b')
     const pin = store.pin()
-    store.set(entry('a', 'a2'))
-    store.set(entry('c', 'c1'))
-    expect([0, 1, 2].map((ordinal) => pin.isUnchanged(ordinal))).toEqual([false, true, false])
+    for (let nth = 0; nth < 10; nth++) {
+      store.set(entry('a', `a${nth + 2}`))
+      const newer = store.pin()
+      store.set(entry('b', `b${nth + 2}`))
+      store.set(entry(`c${nth}`, 'c'))
+      newer.close()
+    }
+    expect(pin.held).toBe(2)
+    expect(pin.entries().map(({ object }) => object)).toEqual(['a1', 'b1'])
+  })
+
+  test('a pin shows its state after most of a large store was overwritten', () => {
+    const keys = Array.from({ length: 3_000 }, (_, nth) => `k${nth}`)
+    const store = filled(...keys)
+    const older = store.pin()
+    store.set(entry('k7', 'early'))
+    const pin = store.pin()
+    for (const key of keys) if (key !== 'k9') store.set(entry(key, 'new'))
+    const shown = (each: typeof pin) => ['k7', 'k8', 'k9'].map((key) => each.entryOf(key)?.object)
+    expect([shown(pin), shown(older)]).toEqual([
+      ['early', 'k81', 'k91'],
+      ['k71', 'k81', 'k91'],
+    ])
+    pin.close()
+    expect([shown(older), older.held]).toEqual([['k71', 'k81', 'k91'], 2_999])
   })
 
   test('a pin keeps no entries of later keys', () => {
@@ -307,8 +340,7 @@ describe('Pin', () => {
     ['entryOf', (pin) => pin.entryOf('a')],
     ['entryAt', (pin) => pin.entryAt(0)],
     ['entries', (pin) => pin.entries()],
-    ['isUnchanged', (pin) => pin.isUnchanged(0)],
-    ['overwritten', (pin) => [...pin.overwritten()]],
+    ['layer', (pin) => pin.layer],
   ])('after close %s throws STOPPED, over an empty store too', (_, read) => {
     for (const store of [filled('a'), filled()]) {
       const pin = store.pin()

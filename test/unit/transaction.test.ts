@@ -350,6 +350,7 @@ describe.each([...operations, ...parts])('a transaction in which %s throws', (_,
       )
       if (method !== 'clear') expect(calls).toBeGreaterThan(1)
     },
+    20_000,
   )
 })
 

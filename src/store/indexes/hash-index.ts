@@ -1,9 +1,10 @@
 import type { Entry } from '../../contract/source.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { Ordinal, StoreIndex } from '../store-index.js'
+import type { Layer, Ordinal, StoreIndex } from '../store-index.js'
 import type { Equal } from './index-types.js'
-import { Int32List } from './int32-list.js'
+import { grown, Int32List } from './int32-list.js'
+import { type MoveRecords, Moves } from './moves.js'
 import { copyScalar, type Scalar, ScalarMap, sameScalar } from './scalar.js'
 
 /** All objects with one index value. */
@@ -32,6 +33,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   /** By id. No bucket has id 0. */
   readonly #buckets: (Bucket<T> | undefined)[] = [undefined]
   readonly #freeIds: number[] = []
+  readonly #moves = new Moves<Scalar, MovedScalars>(() => new MovedScalars())
 
   constructor(store: Store<T>) {
     this.store = store
@@ -40,6 +42,7 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   abstract set(ordinal: Ordinal, entry: Entry<T>): void
   abstract delete(ordinal: Ordinal): void
   abstract valueAt(ordinal: Ordinal): unknown
+  protected abstract valuesOf(ordinal: Ordinal): readonly Scalar[]
   abstract includes(remembered: unknown, value: Scalar): boolean
   /** Called after the element `ordinal` was moved to `position` of `bucket`. */
   protected abstract moved(ordinal: Ordinal, bucket: Bucket<T>, position: number): void
@@ -110,31 +113,47 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   /** Returns the public function of the index over a pin. */
   accessorAt<V extends Scalar>(pin: Pin<T>): Equal<T, V> {
     const found = (value: V): readonly Entry<T>[] => {
-      this.store.assertIndexed()
       const entries: Entry<T>[] = []
-      for (const ordinal of this.#byValue.get(value)?.ordinals ?? []) {
-        const entry = pin.isUnchanged(ordinal) ? this.store.entryAt(ordinal) : undefined
+      for (const ordinal of this.#pinned(pin, value)) {
+        const entry = pin.entryAt(ordinal)
         if (entry !== undefined) entries.push(entry)
       }
-      for (const { entry, values } of pin.overwritten()) if (this.includes(values.get(this), value)) entries.push(entry)
       return entries
     }
     const values = (): V[] => {
       this.store.assertIndexed()
+      const { layer } = pin
       const seen = new ScalarMap<V>()
       for (const { value, ordinals } of this.#byValue.values()) {
-        if (ordinals.some((ordinal) => pin.isUnchanged(ordinal))) seen.set(value, copyScalar(value) as V)
+        if (ordinals.some((ordinal) => !this.#moves.isMoved(layer, ordinal))) seen.set(value, copyScalar(value) as V)
       }
-      for (const pinned of pin.overwritten()) {
-        for (const value of [pinned.values.get(this)].flat() as (V | undefined)[]) {
-          if (value !== undefined) seen.set(value, copyScalar(value))
-        }
+      for (const records of this.#moves.since(layer)) {
+        for (const value of records.values(layer.id)) seen.set(value, copyScalar(value) as V)
       }
       return [...seen.values()]
     }
     const objects = (value: V): readonly T[] => found(value).map((entry) => entry.object)
     const entries = (value: V): ReturnType<Equal<T, V>['entries']> => pairsOf(found(value))
-    return Object.assign(objects, { entries, values, count: (value: V) => found(value).length })
+    return Object.assign(objects, { entries, values, count: (value: V) => this.#pinned(pin, value).length })
+  }
+
+  /** Returns the ordinals that had a value when a pin was created. */
+  #pinned(pin: Pin<T>, value: Scalar): readonly Ordinal[] {
+    this.store.assertIndexed()
+    const { layer } = pin
+    const ordinals = (this.#byValue.get(value)?.ordinals ?? []).filter((each) => !this.#moves.isMoved(layer, each))
+    for (const records of this.#moves.since(layer)) records.collect(value, layer.id, ordinals)
+    return ordinals
+  }
+
+  merge(closed: Layer, older: Layer): void {
+    this.#moves.merge(closed, older)
+  }
+
+  /** Called before the values of an ordinal change. */
+  protected recordMove(ordinal: Ordinal): void {
+    const layer = this.store.recordingLayer
+    if (layer !== undefined) this.#moves.record(layer, ordinal, this.valuesOf(ordinal))
   }
 
   entriesWith(value: Scalar): readonly Entry<T>[] {
@@ -183,8 +202,9 @@ export class EqualIndex<T> extends HashIndex<T> {
         this.replace(old, this.#positions.get(ordinal), entry.object)
         return
       }
-      this.remove(old, this.#positions.get(ordinal))
     }
+    this.recordMove(ordinal)
+    if (old !== undefined) this.remove(old, this.#positions.get(ordinal))
     if (value === undefined) {
       this.#bucketIds.set(ordinal, 0)
       return
@@ -195,6 +215,7 @@ export class EqualIndex<T> extends HashIndex<T> {
   }
 
   delete(ordinal: Ordinal): void {
+    this.recordMove(ordinal)
     const bucket = this.bucketWith(this.#bucketIds.get(ordinal))
     if (bucket !== undefined) this.remove(bucket, this.#positions.get(ordinal))
     this.#bucketIds.set(ordinal, 0)
@@ -202,6 +223,11 @@ export class EqualIndex<T> extends HashIndex<T> {
 
   valueAt(ordinal: Ordinal): Scalar | undefined {
     return this.bucketWith(this.#bucketIds.get(ordinal))?.value
+  }
+
+  protected valuesOf(ordinal: Ordinal): readonly Scalar[] {
+    const value = this.valueAt(ordinal)
+    return value === undefined ? [] : [value]
   }
 
   includes(remembered: unknown, value: Scalar): boolean {
@@ -219,16 +245,19 @@ export class EqualIndex<T> extends HashIndex<T> {
   }
 }
 
-/** The position of one object in one bucket. */
-interface Place<T> {
-  readonly bucket: Bucket<T>
-  position: number
-}
+/** The numbers of one place of a multi-value index. */
+const PLACE = 3
 
 /** An index with any number of values for each object. */
 export class MultiIndex<T> extends HashIndex<T> {
   readonly #of: (entry: Entry<T>) => readonly Scalar[]
-  readonly #places: (Place<T>[] | undefined)[] = []
+  /** The first place of each ordinal, 0 if it has none. A place is the position of one object in one bucket. */
+  #first = new Int32Array(0)
+  /** Three numbers for each place: the id of its bucket, the position there, the next place of the ordinal. */
+  #places = new Int32Array(PLACE)
+  #lastPlace = 0
+  /** The first of the free places. */
+  #free = 0
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => readonly Scalar[]) {
     super(store)
@@ -237,27 +266,51 @@ export class MultiIndex<T> extends HashIndex<T> {
 
   set(ordinal: Ordinal, entry: Entry<T>): void {
     const values = this.#of(entry)
-    const old = this.#places[ordinal] ?? []
-    if (old.length === values.length && old.every(({ bucket }, at) => sameScalar(bucket.value, values[at]))) {
-      for (const { bucket, position } of old) this.replace(bucket, position, entry.object)
+    if (this.#hasValues(ordinal, values)) {
+      for (let place = this.#firstOf(ordinal); place !== 0; place = this.#nextOf(place)) {
+        const bucket = this.#bucketOf(place)
+        if (bucket !== undefined) this.replace(bucket, this.#positionOf(place), entry.object)
+      }
       return
     }
-    this.#removeFrom(old)
-    const places = values.map((value) => {
+    this.delete(ordinal)
+    this.#first = grown(this.#first, ordinal + 1)
+    for (const value of values.toReversed()) {
       const bucket = this.bucketOf(value)
-      return { bucket, position: this.add(bucket, ordinal, entry.object) }
-    })
-    fill(this.#places, ordinal, undefined)
-    this.#places[ordinal] = places
+      const position = this.add(bucket, ordinal, entry.object)
+      const place = this.#newPlace()
+      this.#places[place * PLACE] = bucket.id
+      this.#places[place * PLACE + 1] = position
+      this.#places[place * PLACE + 2] = this.#firstOf(ordinal)
+      this.#first[ordinal] = place
+    }
   }
 
   delete(ordinal: Ordinal): void {
-    this.#removeFrom(this.#places[ordinal] ?? [])
-    this.#places[ordinal] = undefined
+    this.recordMove(ordinal)
+    let place = this.#firstOf(ordinal)
+    if (place !== 0) this.#first[ordinal] = 0
+    while (place !== 0) {
+      const next = this.#nextOf(place)
+      const bucket = this.#bucketOf(place)
+      if (bucket !== undefined) this.remove(bucket, this.#positionOf(place))
+      this.#places[place * PLACE + 2] = this.#free
+      this.#free = place
+      place = next
+    }
   }
 
   valueAt(ordinal: Ordinal): readonly Scalar[] {
-    return this.#places[ordinal]?.map(({ bucket }) => bucket.value) ?? []
+    const values: Scalar[] = []
+    for (let place = this.#firstOf(ordinal); place !== 0; place = this.#nextOf(place)) {
+      const bucket = this.#bucketOf(place)
+      if (bucket !== undefined) values.push(bucket.value)
+    }
+    return values
+  }
+
+  protected valuesOf(ordinal: Ordinal): readonly Scalar[] {
+    return this.valueAt(ordinal)
   }
 
   includes(remembered: unknown, value: Scalar): boolean {
@@ -266,16 +319,99 @@ export class MultiIndex<T> extends HashIndex<T> {
 
   override clear(): void {
     super.clear()
-    this.#places.length = 0
+    this.#first = new Int32Array(0)
+    this.#places = new Int32Array(PLACE)
+    this.#lastPlace = 0
+    this.#free = 0
   }
 
   protected moved(ordinal: Ordinal, bucket: Bucket<T>, position: number): void {
-    const place = this.#places[ordinal]?.find((each) => each.bucket === bucket)
-    if (place !== undefined) place.position = position
+    let place = this.#firstOf(ordinal)
+    while (place !== 0 && this.#places[place * PLACE] !== bucket.id) place = this.#nextOf(place)
+    if (place !== 0) this.#places[place * PLACE + 1] = position
   }
 
-  #removeFrom(places: readonly Place<T>[]): void {
-    for (const { bucket, position } of places) this.remove(bucket, position)
+  #hasValues(ordinal: Ordinal, values: readonly Scalar[]): boolean {
+    let place = this.#firstOf(ordinal)
+    for (const value of values) {
+      if (place === 0 || !sameScalar(this.#bucketOf(place)?.value, value)) return false
+      place = this.#nextOf(place)
+    }
+    return place === 0
+  }
+
+  #newPlace(): number {
+    const place = this.#free
+    if (place !== 0) {
+      this.#free = this.#nextOf(place)
+      return place
+    }
+    this.#lastPlace++
+    this.#places = grown(this.#places, (this.#lastPlace + 1) * PLACE)
+    return this.#lastPlace
+  }
+
+  #firstOf(ordinal: Ordinal): number {
+    return this.#first[ordinal] ?? 0
+  }
+
+  #bucketOf(place: number): Bucket<T> | undefined {
+    return this.bucketWith(this.#places[place * PLACE] ?? 0)
+  }
+
+  #positionOf(place: number): number {
+    return this.#places[place * PLACE + 1] ?? 0
+  }
+
+  #nextOf(place: number): number {
+    return this.#places[place * PLACE + 2] ?? 0
+  }
+}
+
+/** The values of ordinals that moved in one layer, by value. */
+class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
+  readonly #byValue = new ScalarMap<{
+    readonly value: Scalar
+    readonly ordinals: Ordinal[]
+    readonly since: number[]
+  }>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(value: Scalar, ordinal: Ordinal, since: number): void {
+    let moved = this.#byValue.get(value)
+    if (moved === undefined) {
+      moved = { value, ordinals: [], since: [] }
+      this.#byValue.set(value, moved)
+    }
+    moved.ordinals.push(ordinal)
+    moved.since.push(since)
+    this.#size++
+  }
+
+  addAll(others: MovedScalars, below: number): void {
+    for (const { value, ordinals, since } of others.#byValue.values()) {
+      for (const [at, ordinal] of ordinals.entries()) {
+        const from = since[at] ?? 0
+        if (from < below) this.add(value, ordinal, from)
+      }
+    }
+  }
+
+  /** Adds the ordinals of a value with `since` below an id. */
+  collect(value: Scalar, below: number, into: Ordinal[]): void {
+    const moved = this.#byValue.get(value)
+    moved?.ordinals.forEach((ordinal, at) => {
+      if ((moved.since[at] ?? 0) < below) into.push(ordinal)
+    })
+  }
+
+  /** Returns the values of records with `since` below an id. */
+  *values(below: number): Iterable<Scalar> {
+    for (const { value, since } of this.#byValue.values()) if (since.some((each) => each < below)) yield value
   }
 }
 
@@ -285,9 +421,4 @@ function objectsToWrite<T>(bucket: Bucket<T>): T[] | undefined {
   bucket.shared = undefined
   if (++bucket.writes > FORGET_AFTER * bucket.ordinals.length) bucket.objects = undefined
   return bucket.objects
-}
-
-/** Keeps an array dense: V8 reads an array with holes more slowly. */
-function fill<V>(array: V[], upTo: number, value: V): void {
-  while (array.length <= upTo) array.push(value)
 }

@@ -7,15 +7,19 @@ export class Int32List {
   }
 
   set(at: number, value: number): void {
-    if (at >= this.#values.length) {
-      const grown = new Int32Array(Math.max(at + 1, this.#values.length * 2))
-      grown.set(this.#values)
-      this.#values = grown
-    }
+    this.#values = grown(this.#values, at + 1)
     this.#values[at] = value
   }
 
   clear(): void {
     this.#values = new Int32Array(256)
   }
+}
+
+/** Returns an array with at least `length` elements: `array` itself, or a copy of at least twice its length. */
+export function grown(array: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
+  if (length <= array.length) return array
+  const larger = new Int32Array(Math.max(length, array.length * 2))
+  larger.set(array)
+  return larger
 }

@@ -2,10 +2,19 @@ import type { Entry } from '../../contract/source.js'
 import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { Ordinal, StoreIndex } from '../store-index.js'
+import type { Layer, Ordinal, StoreIndex } from '../store-index.js'
 import type { Compound, Ordered, Range } from './index-types.js'
+import { type MoveRecords, Moves } from './moves.js'
 import { compareScalars, copyScalar, isScalar, type Scalar } from './scalar.js'
-import { compareHead, compareKeys, compareTuples, SortedTuples, type Span, type Tuple } from './sorted-tuples.js'
+import {
+  compareElements,
+  compareHead,
+  compareTuples,
+  type Keyed,
+  SortedTuples,
+  type Span,
+  type Tuple,
+} from './sorted-tuples.js'
 
 /**
  * An index of entries in the order of a tuple of scalars, then of their keys. An ordered index has tuples with one
@@ -15,6 +24,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   readonly #store: Store<T>
   readonly #of: (entry: Entry<T>) => Tuple | undefined
   readonly #tuples = new SortedTuples()
+  readonly #moves = new Moves<Keyed, MovedTuples>(() => new MovedTuples())
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined) {
     this.#store = store
@@ -23,12 +33,20 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   set(ordinal: Ordinal, entry: Entry<T>): void {
     const tuple = this.#of(entry)
-    if (tuple === undefined) this.#tuples.delete(ordinal)
-    else if (!this.#tuples.equals(ordinal, tuple)) this.#tuples.set(ordinal, tuple, entry.key)
+    if (tuple === undefined) this.delete(ordinal)
+    else if (!this.#tuples.equals(ordinal, tuple)) {
+      this.#recordMove(ordinal)
+      this.#tuples.set(ordinal, tuple, entry.key)
+    }
   }
 
   delete(ordinal: Ordinal): void {
+    this.#recordMove(ordinal)
     this.#tuples.delete(ordinal)
+  }
+
+  merge(closed: Layer, older: Layer): void {
+    this.#moves.merge(closed, older)
   }
 
   valueAt(ordinal: Ordinal): Tuple | undefined {
@@ -84,30 +102,58 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   #select(span: Span, { reverse = false, limit = Infinity }: Range<unknown>, pin?: Pin<T>): readonly Entry<T>[] {
     this.#store.assertIndexed()
-    const live: Entry<T>[] = []
-    const next = this.#walk(span, reverse)
-    for (let ordinal = next(); ordinal >= 0 && live.length < limit; ordinal = next()) {
-      const entry = pin?.isUnchanged(ordinal) === false ? undefined : this.#store.entryAt(ordinal)
-      if (entry !== undefined) live.push(entry)
+    const found: Entry<T>[] = []
+    if (pin === undefined) {
+      const next = this.#walk(span, reverse)
+      for (let ordinal = next(); ordinal >= 0 && found.length < limit; ordinal = next()) {
+        const entry = this.#store.entryAt(ordinal)
+        if (entry !== undefined) found.push(entry)
+      }
+    } else {
+      for (const { ordinal } of this.#pinned(pin, span, reverse, limit)) {
+        const entry = pin.entryAt(ordinal)
+        if (entry !== undefined) found.push(entry)
+      }
     }
-    return pin === undefined ? live : this.#withOverwritten(live, span, reverse, limit, pin)
+    return found
   }
 
-  /** Adds the entries that were overwritten since the pin was created, in their order. */
-  #withOverwritten(live: Entry<T>[], span: Span, reverse: boolean, limit: number, pin: Pin<T>): readonly Entry<T>[] {
-    const all = live.map((entry) => ({ entry, value: this.#valueOf(entry) }))
-    for (const { entry, values } of pin.overwritten()) {
-      const value = values.get(this) as Tuple | undefined
-      if (value !== undefined && !span.isBefore(value) && span.isWithin(value)) all.push({ entry, value })
-    }
+  /**
+   * Returns the elements of a pin in order: those that have not moved since, merged with the recorded values of those
+   * that have. A moved element beyond the limit is not visited.
+   */
+  *#pinned(pin: Pin<T>, span: Span, reverse: boolean, limit: number): Iterable<Element> {
+    const { layer } = pin
     const sign = reverse ? -1 : 1
-    all.sort((a, b) => sign * (compareTuples(a.value, b.value) || compareKeys(a.entry.key, b.entry.key)))
-    return all.slice(0, limit).map(({ entry }) => entry)
+    const moved = [...this.#moves.since(layer)].flatMap((records) => records.in(span, reverse, limit, layer.id))
+    moved.sort((a, b) => sign * compareElements(a, b))
+    this.#tuples.sort()
+    const next = this.#tuples.walk(span, reverse)
+    let ordinal = next()
+    let at = 0
+    for (let left = limit; left > 0; ) {
+      const before = moved[at]
+      if (before !== undefined && (ordinal < 0 || sign * this.#tuples.compareTo(ordinal, before) > 0)) {
+        yield before
+        at++
+        left--
+      } else if (ordinal < 0) return
+      else {
+        if (!this.#moves.isMoved(layer, ordinal)) {
+          yield { ordinal, tuple: this.#tuples.tupleAt(ordinal), key: this.#tuples.keyAt(ordinal) }
+          left--
+        }
+        ordinal = next()
+      }
+    }
   }
 
-  #valueOf(entry: Entry<T>): Tuple {
-    const ordinal = this.#store.ordinalOf(entry.key)
-    return (ordinal === undefined ? undefined : this.valueAt(ordinal)) ?? []
+  #recordMove(ordinal: Ordinal): void {
+    const layer = this.#store.recordingLayer
+    if (layer === undefined) return
+    const tuples = this.#tuples
+    const was = tuples.has(ordinal) ? [{ tuple: tuples.tupleAt(ordinal), key: tuples.keyAt(ordinal) }] : []
+    this.#moves.record(layer, ordinal, was)
   }
 
   #walk(span: Span, reverse: boolean): () => Ordinal {
@@ -127,19 +173,64 @@ export class SortedIndex<T> implements StoreIndex<T> {
   #distinct(pin: Pin<T> | undefined): Tuple[] {
     this.#store.assertIndexed()
     const values: Tuple[] = []
-    const add = (value: Tuple | undefined): void => {
+    const add = (value: Tuple): void => {
       const last = values.at(-1)
-      if (value !== undefined && (last === undefined || compareTuples(last, value) !== 0)) values.push(value)
+      if (last === undefined || compareTuples(last, value) !== 0) values.push(value)
     }
-    if (pin === undefined) {
+    if (pin !== undefined) for (const { tuple } of this.#pinned(pin, everything, false, Infinity)) add(tuple)
+    else {
       const next = this.#walk(everything, false)
       for (let ordinal = next(); ordinal >= 0; ordinal = next()) add(this.#tuples.tupleAt(ordinal))
-    } else {
-      const kept = new Map<Entry<T>, Tuple>()
-      for (const { entry, values: then } of pin.overwritten()) kept.set(entry, then.get(this) as Tuple)
-      for (const entry of this.#select(everything, {}, pin)) add(kept.get(entry) ?? this.#valueOf(entry))
     }
     return values
+  }
+}
+
+/** A tuple with the ordinal that had it. */
+interface Element extends Keyed {
+  readonly ordinal: Ordinal
+}
+
+/** The tuples of ordinals that moved in one layer, in order. */
+class MovedTuples implements MoveRecords<Keyed, MovedTuples> {
+  readonly #tuples = new SortedTuples()
+  readonly #ordinals: Ordinal[] = []
+  readonly #since: number[] = []
+
+  constructor() {
+    this.#tuples.sort() // From now on each record is inserted in order.
+  }
+
+  get size(): number {
+    return this.#ordinals.length
+  }
+
+  add({ tuple, key }: Keyed, ordinal: Ordinal, since: number): void {
+    this.#tuples.set(this.#ordinals.length, tuple, key)
+    this.#ordinals.push(ordinal)
+    this.#since.push(since)
+  }
+
+  addAll(others: MovedTuples, below: number): void {
+    for (let slot = 0; slot < others.size; slot++) {
+      const since = others.#since[slot] ?? 0
+      if (since < below) this.add(others.#at(slot), others.#ordinals[slot] ?? 0, since)
+    }
+  }
+
+  /** Returns the first records of a span with `since` below an id, in order. */
+  in(span: Span, reverse: boolean, limit: number, below: number): Element[] {
+    const found: Element[] = []
+    const next = this.#tuples.walk(span, reverse)
+    for (let slot = next(); slot >= 0 && found.length < limit; slot = next()) {
+      const ordinal = this.#ordinals[slot] ?? 0
+      if ((this.#since[slot] ?? 0) < below) found.push({ ...this.#at(slot), ordinal })
+    }
+    return found
+  }
+
+  #at(slot: number): Keyed {
+    return { tuple: this.#tuples.tupleAt(slot), key: this.#tuples.keyAt(slot) }
   }
 }
 

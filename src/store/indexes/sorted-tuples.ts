@@ -1,3 +1,4 @@
+import { grown } from './int32-list.js'
 import { compareScalars, type Scalar } from './scalar.js'
 
 /** A chunk with this many elements is split in two. */
@@ -13,6 +14,12 @@ export type Tuple = readonly Scalar[]
 
 /** A small integer that identifies a tuple: the ordinal of its entry in an index. */
 type Slot = number
+
+/** A tuple with the key of its entry. */
+export interface Keyed {
+  readonly tuple: Tuple
+  readonly key: string
+}
 
 /** The elements from the first that is not `isBefore`, up to the first that is not `isWithin`. */
 export interface Span {
@@ -64,6 +71,16 @@ export class SortedTuples {
       tuple.push(component)
     }
     return tuple
+  }
+
+  /** Compares the tuple and the key of a slot with others. */
+  compareTo(slot: Slot, { tuple, key }: Keyed): number {
+    const width = Math.max(tuple.length, this.#columns.length)
+    for (let k = 0; k < width; k++) {
+      const order = compareComponents(this.#columns[k]?.[slot], tuple[k])
+      if (order !== 0) return order
+    }
+    return compareKeys(this.keyAt(slot), key)
   }
 
   /** Returns whether the tuple of a slot equals `tuple`. */
@@ -322,7 +339,11 @@ export function compareHead(value: Tuple, head: Tuple): number {
   return 0
 }
 
-export function compareKeys(a: string, b: string): number {
+export function compareElements(a: Keyed, b: Keyed): number {
+  return compareTuples(a.tuple, b.tuple) || compareKeys(a.key, b.key)
+}
+
+function compareKeys(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
@@ -330,14 +351,6 @@ export function compareKeys(a: string, b: string): number {
 function compareComponents(a: Scalar | undefined, b: Scalar | undefined): number {
   if (a !== undefined && b !== undefined) return compareScalars(a, b)
   return a === b ? 0 : a === undefined ? -1 : 1
-}
-
-/** Returns `array`, or a copy of at least twice its length, so that it has `length` elements. */
-function grown(array: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
-  if (length <= array.length) return array
-  const larger = new Int32Array(Math.max(length, array.length * 2))
-  larger.set(array)
-  return larger
 }
 
 /** Returns the least i in [0, length) for which `holds`, or `length`. `holds` is false for a head of the range only. */

@@ -78,13 +78,13 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'an equal index keeps the old value',
     breaks: 'every index equals the recomputed one (I9)',
     file: 'store/indexes/hash-index.ts',
-    edits: [['      this.remove(old, this.#positions.get(ordinal))\n', '']],
+    edits: [['    if (old !== undefined) this.remove(old, this.#positions.get(ordinal))\n', '']],
   },
   {
     name: 'a multi-value index keeps the old values',
     breaks: 'every index equals the recomputed one (I9)',
     file: 'store/indexes/hash-index.ts',
-    edits: [['    this.#removeFrom(old)\n', '']],
+    edits: [['    this.delete(ordinal)\n    this.#first = grown', '    this.#first = grown']],
   },
   {
     name: 'an index loses what it moves',

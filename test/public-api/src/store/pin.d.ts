@@ -1,10 +1,6 @@
 import type { Entry } from '../contract/source.js';
-import type { Ordinal, StoreIndex } from './store-index.js';
-/** An entry that was overwritten while a pin was open, with its index values at that time. */
-export interface Pinned<T> {
-    readonly entry: Entry<T>;
-    readonly values: ReadonlyMap<StoreIndex<T>, unknown>;
-}
+import type { PinLayer, PinLayers } from './pin-layers.js';
+import type { Ordinal } from './store-index.js';
 /** The store that a pin reads for all entries that have not been overwritten. */
 export interface PinnedStore<T> {
     readonly size: number;
@@ -14,25 +10,23 @@ export interface PinnedStore<T> {
     freezeShared(objects: readonly T[]): readonly T[];
 }
 /**
- * A store as it was when the pin was created. It copies entries only when they are overwritten: by ordinal, so that a
- * scan of the table returns each object exactly once, and by key. It copies no entries of later keys, so its memory is
- * bounded by the size of the store at its creation.
+ * A store as it was when the pin was created. The store keeps an entry for its pins when that is overwritten: by ordinal,
+ * so that a scan of the table returns each object exactly once. It keeps no entries of later keys, so the memory of a
+ * pin is bounded by the size of the store at its creation.
  */
 export declare class Pin<T> {
     #private;
     readonly size: number;
-    constructor(store: PinnedStore<T>, close: (pin: Pin<T>) => void);
-    /** Releases the copied entries. Every later read throws a SourceError with code STOPPED. */
+    constructor(store: PinnedStore<T>, layers: PinLayers<T>, close: (layer: PinLayer<T>) => void);
+    /** Releases the kept entries. Every later read throws a SourceError with code STOPPED. */
     close(): void;
     get isClosed(): boolean;
+    /** What was overwritten since. */
+    get layer(): PinLayer<T>;
     /** One more than the greatest ordinal at the creation of the pin. */
     get ordinalLimit(): number;
     entryOf(key: string): Entry<T> | undefined;
     entryAt(ordinal: Ordinal): Entry<T> | undefined;
     entries(): Entry<T>[];
     list(): readonly T[];
-    /** Whether the store still holds the pinned entry at `ordinal`. */
-    isUnchanged(ordinal: Ordinal): boolean;
-    /** Returns the pinned entries that the store has overwritten since. */
-    overwritten(): Iterable<Pinned<T>>;
 }

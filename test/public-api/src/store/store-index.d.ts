@@ -1,6 +1,14 @@
 import type { Entry } from '../contract/source.js';
 /** A small integer that identifies a present key. It is used again after its key is deleted. */
 export type Ordinal = number;
+/** Pins without a write between them, as far as indexes need them. */
+export interface Layer {
+    /** Greater than those of all older layers. */
+    readonly id: number;
+    /** One more than the greatest ordinal at the creation of the pins. */
+    readonly limit: number;
+    readonly newer: Layer | undefined;
+}
 /** An index that a store writes. Each call comes before the store changes the entry itself. */
 export interface StoreIndex<T> {
     /** Adds the entry at `ordinal`, or replaces it. */
@@ -9,6 +17,8 @@ export interface StoreIndex<T> {
     /** Returns the current index value of the entry at `ordinal`. */
     valueAt(ordinal: Ordinal): unknown;
     clear(): void;
+    /** Moves what the index has recorded for the pins of a closed layer to the next older one. */
+    merge?(closed: Layer, older: Layer): void;
     /**
      * Does the work that the first read would do, in steps of about 1 ms: one for each `next()`. Reads and writes are
      * allowed between the steps. After the last one a read does no such work.

@@ -1,6 +1,7 @@
 import { SourceError } from '../contract/errors.js';
 import type { Entry } from '../contract/source.js';
 import { Pin } from './pin.js';
+import { type PinLayer } from './pin-layers.js';
 import type { Ordinal, StoreIndex } from './store-index.js';
 import { type Undoable } from './undo-journal.js';
 /** The default limit of objects in one store. A JavaScript Map holds at most 2^24 keys. */
@@ -48,6 +49,8 @@ export declare class Store<T> implements Undoable {
     assertIndexed(): void;
     /** Returns the current state of the store, readable while the store changes. It copies an entry only when that is overwritten. */
     pin(): Pin<T>;
+    /** The layer in which indexes record the values that they change. Undefined if no pin needs them. */
+    get recordingLayer(): PinLayer<T> | undefined;
     get pinCount(): number;
     /** The number of objects that can be added. */
     get freeCapacity(): number;

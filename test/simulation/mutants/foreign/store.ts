@@ -8,12 +8,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     name: 'a snapshot answers for a later key with the object whose place it took',
     breaks: 'A snapshot stays as it is, whatever is written later: a key that came later is not in it.',
     file: 'store/pin.ts',
-    edits: [
-      [
-        'return ordinal !== undefined && this.isUnchanged(ordinal) ? this.#store.entryAt(ordinal) : undefined',
-        'return ordinal === undefined ? undefined : this.entryAt(ordinal)',
-      ],
-    ],
+    edits: [['if (entry?.key === key) return entry', 'if (entry !== undefined) return entry']],
   },
   {
     // A batch deletes a key and throws before its commit; then a new key is added, and overwrites the object that

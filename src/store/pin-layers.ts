@@ -1,0 +1,143 @@
+import type { Entry } from '../contract/source.js'
+import { grown } from './indexes/int32-list.js'
+import type { Layer, Ordinal } from './store-index.js'
+
+/** When an overwritten entry makes a layer hold this share of all ordinals, the layer changes to an array. */
+const DENSE = 1 / 8
+
+/**
+ * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that have
+ * no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.
+ */
+export class PinLayer<T> implements Layer {
+  /** Greater than those of all older layers. */
+  readonly id: number
+  /** One more than the greatest ordinal at its creation. Later ordinals are not kept. */
+  readonly limit: number
+  older: PinLayer<T> | undefined
+  newer: PinLayer<T> | undefined
+  pins = 1
+  isWritten = false
+  /** By ordinal: the overwritten entry, or null if there was none. */
+  #kept: Map<Ordinal, Entry<T> | null> | undefined = new Map()
+  #dense: (Entry<T> | null | undefined)[] = []
+  #count = 0
+  /** The ordinals of the keys that were deleted. */
+  readonly #deleted = new Map<string, Ordinal>()
+
+  constructor(id: number, limit: number, older: PinLayer<T> | undefined) {
+    this.id = id
+    this.limit = limit
+    this.older = older
+  }
+
+  /** Returns the entry that was overwritten at `ordinal`, null if there was none, undefined if the layer kept nothing. */
+  at(ordinal: Ordinal): Entry<T> | null | undefined {
+    return this.#kept === undefined ? this.#dense[ordinal] : this.#kept.get(ordinal)
+  }
+
+  ordinalOf(key: string): Ordinal | undefined {
+    return this.#deleted.get(key)
+  }
+
+  keep(ordinal: Ordinal, entry: Entry<T> | null): void {
+    if (ordinal >= this.limit || this.at(ordinal) !== undefined) return
+    this.#count++
+    if (this.#kept === undefined) this.#dense[ordinal] = entry
+    else {
+      this.#kept.set(ordinal, entry)
+      if (this.#count > 1_000 && this.#count > this.limit * DENSE) this.#toArray(this.#kept)
+    }
+  }
+
+  /** Keeps the ordinal of a deleted key, if the layer has an entry of that key there. */
+  keepKey(key: string, ordinal: Ordinal): void {
+    if (this.at(ordinal)?.key === key && !this.#deleted.has(key)) this.#deleted.set(key, ordinal)
+  }
+
+  /** Adds what a newer layer has kept. */
+  absorb(newer: PinLayer<T>): void {
+    if (newer.#kept === undefined) {
+      newer.#dense.forEach((entry, ordinal) => {
+        if (entry !== undefined) this.keep(ordinal, entry)
+      })
+    } else for (const [ordinal, entry] of newer.#kept) this.keep(ordinal, entry)
+    for (const [key, ordinal] of newer.#deleted) this.keepKey(key, ordinal)
+    this.isWritten ||= newer.isWritten
+  }
+
+  /** The number of ordinals and keys that are kept. */
+  get held(): number {
+    return this.#count + this.#deleted.size
+  }
+
+  #toArray(kept: ReadonlyMap<Ordinal, Entry<T> | null>): void {
+    this.#dense = new Array<Entry<T> | null | undefined>(this.limit).fill(undefined)
+    for (const [ordinal, entry] of kept) this.#dense[ordinal] = entry
+    this.#kept = undefined
+  }
+}
+
+/** The layers of all open pins. Each write is recorded in the newest layer only, so its cost does not grow with the pins. */
+export class PinLayers<T> {
+  /** By ordinal: the id of the newest layer at its last write. */
+  #writtenIn = new Int32Array(0)
+  #newest: PinLayer<T> | undefined
+  #lastId = 0
+  #size = 0
+
+  /** The number of open pins. */
+  get size(): number {
+    return this.#size
+  }
+
+  get newest(): PinLayer<T> | undefined {
+    return this.#newest
+  }
+
+  /** Returns the layer of a new pin. */
+  open(limit: number): PinLayer<T> {
+    this.#size++
+    const newest = this.#newest
+    if (newest !== undefined && !newest.isWritten) {
+      newest.pins++
+      return newest
+    }
+    const layer = new PinLayer<T>(++this.#lastId, limit, newest)
+    if (newest !== undefined) newest.newer = layer
+    this.#newest = layer
+    return layer
+  }
+
+  /** Closes one pin. Returns whether its layer is closed, too: then an older layer has what is still needed. */
+  close(layer: PinLayer<T>): boolean {
+    this.#size--
+    if (--layer.pins > 0) return false
+    const { older, newer } = layer
+    older?.absorb(layer)
+    if (older !== undefined) older.newer = newer
+    if (newer === undefined) this.#newest = older
+    else newer.older = older
+    return true
+  }
+
+  /** Called before a write at `ordinal`. */
+  keep(ordinal: Ordinal, entry: Entry<T> | undefined): void {
+    const layer = this.#newest
+    if (layer === undefined) return
+    layer.isWritten = true
+    this.#writtenIn = grown(this.#writtenIn, ordinal + 1)
+    if (this.#idAt(ordinal) >= layer.id) return
+    layer.keep(ordinal, entry ?? null)
+    this.#writtenIn[ordinal] = layer.id
+  }
+
+  /** Whether nothing was written at `ordinal` since the pins of `layer` were created. */
+  isUnchanged(layer: PinLayer<T>, ordinal: Ordinal): boolean {
+    return ordinal < layer.limit && this.#idAt(ordinal) < layer.id
+  }
+
+  #idAt(ordinal: Ordinal): number {
+    return this.#writtenIn[ordinal] ?? 0
+  }
+}
