@@ -6,6 +6,8 @@ const MAX_DEPTH = 500
  */
 const PLAIN_PAIRS = 10_000
 
+type Properties = Readonly<Record<string, unknown>>
+
 let pairsLeft = PLAIN_PAIRS
 /** Union-find: each object leads to another one that it was compared with. */
 let merged: Map<object, object> | undefined
@@ -27,18 +29,22 @@ export function structuralEqual(a: unknown, b: unknown): boolean {
 
 function equalAt(a: unknown, b: unknown, depth: number): boolean {
   if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b)
+  if (!isObject(a) || !isObject(b)) return Object.is(a, b)
   if (depth > MAX_DEPTH) return false
   if (pairsLeft-- <= 0 && isMerged(a, b)) return true
   const prototype: unknown = Object.getPrototypeOf(a)
   if (prototype !== Object.getPrototypeOf(b)) return false
   if (Array.isArray(a)) return Array.isArray(b) && equalArrays(a, b, depth)
   if (prototype === Object.prototype || prototype === null) return equalProperties(a, b, depth)
-  if (a instanceof Date) return Object.is(a.getTime(), (b as Date).getTime())
-  if (ArrayBuffer.isView(a)) return equalBytes(a, b as ArrayBufferView)
-  if (a instanceof Map) return equalMaps(a, b as Map<unknown, unknown>, depth)
-  if (a instanceof Set) return equalSets(a, b as Set<unknown>)
+  if (a instanceof Date) return b instanceof Date && Object.is(a.getTime(), b.getTime())
+  if (ArrayBuffer.isView(a)) return ArrayBuffer.isView(b) && equalBytes(a, b)
+  if (a instanceof Map) return b instanceof Map && equalMaps(a, b, depth)
+  if (a instanceof Set) return b instanceof Set && equalSets(a, b)
   return equalInstances(a, b, depth)
+}
+
+function isObject(value: unknown): value is Properties {
+  return typeof value === 'object' && value !== null
 }
 
 function equalArrays(a: readonly unknown[], b: readonly unknown[], depth: number): boolean {
@@ -48,9 +54,7 @@ function equalArrays(a: readonly unknown[], b: readonly unknown[], depth: number
 }
 
 /** Loops over each object once, without an array of names: most differences are found early. */
-function equalProperties(a: object, b: object, depth: number): boolean {
-  const left = a as Readonly<Record<string, unknown>>
-  const right = b as Readonly<Record<string, unknown>>
+function equalProperties(left: Properties, right: Properties, depth: number): boolean {
   let names = 0
   for (const name in left) {
     const value = right[name]
@@ -64,11 +68,9 @@ function equalProperties(a: object, b: object, depth: number): boolean {
 }
 
 /** Classes in the old style have enumerable methods, which `for … in` would include. */
-function equalInstances(a: object, b: object, depth: number): boolean {
-  const names = Object.keys(a)
-  if (names.length === 0 || names.length !== Object.keys(b).length) return false
-  const left = a as Readonly<Record<string, unknown>>
-  const right = b as Readonly<Record<string, unknown>>
+function equalInstances(left: Properties, right: Properties, depth: number): boolean {
+  const names = Object.keys(left)
+  if (names.length === 0 || names.length !== Object.keys(right).length) return false
   return names.every((name) => Object.hasOwn(right, name) && equalAt(left[name], right[name], depth + 1))
 }
 

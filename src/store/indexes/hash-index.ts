@@ -5,7 +5,7 @@ import type { Layer, Ordinal, StoreIndex } from '../store-index.js'
 import type { Equal } from './index-types.js'
 import { grown, Int32List } from './int32-list.js'
 import { type MoveRecords, Moves } from './moves.js'
-import { copyScalar, type Scalar, ScalarMap, sameScalar } from './scalar.js'
+import { copyScalar, isScalar, isScalars, type Scalar, ScalarMap, sameScalar } from './scalar.js'
 
 /** All objects with one index value. */
 interface Bucket<T> {
@@ -231,7 +231,7 @@ export class EqualIndex<T> extends HashIndex<T> {
   }
 
   includes(remembered: unknown, value: Scalar): boolean {
-    return remembered !== undefined && sameScalar(remembered as Scalar, value)
+    return isScalar(remembered) && sameScalar(remembered, value)
   }
 
   override clear(): void {
@@ -314,7 +314,7 @@ export class MultiIndex<T> extends HashIndex<T> {
   }
 
   includes(remembered: unknown, value: Scalar): boolean {
-    return remembered !== undefined && (remembered as readonly Scalar[]).some((each) => sameScalar(each, value))
+    return isScalars(remembered) && remembered.some((each) => sameScalar(each, value))
   }
 
   override clear(): void {

@@ -5,7 +5,7 @@ import type { Store } from '../store.js'
 import type { StoreIndex } from '../store-index.js'
 import { EqualIndex, MultiIndex } from './hash-index.js'
 import type { IndexBuilder } from './index-types.js'
-import { copyScalar, isScalar, type Scalar, ScalarMap } from './scalar.js'
+import { copyScalar, isScalar, isScalars, type Scalar, ScalarMap } from './scalar.js'
 import { SortedIndex } from './sorted-index.js'
 
 /** The limit of index values that one object may have in one index. */
@@ -89,8 +89,8 @@ function builderFor<T>(
   ): Omit<DeclaredIndex<T>, 'name' | 'accessor' | 'scalarsOf'> => ({
     index,
     accessorAt: (pin) => index.accessorAt(pin),
-    includes: (remembered, value) => index.includes(remembered, value as Scalar),
-    entriesWith: (value) => index.entriesWith(value as Scalar),
+    includes: (remembered, value) => isScalar(value) && index.includes(remembered, value),
+    entriesWith: (value) => (isScalar(value) ? index.entriesWith(value) : []),
     flawIn: flawInScalar,
   })
   return {
@@ -99,7 +99,7 @@ function builderFor<T>(
         store,
         guarded(of, readScalar, undefined, () => index),
       )
-      const scalarsOf = (remembered: unknown) => (remembered === undefined ? [] : [remembered as Scalar])
+      const scalarsOf = (remembered: unknown) => (isScalar(remembered) ? [remembered] : [])
       return register(index.accessor<V>(), { ...ofBuckets(index), scalarsOf })
     },
     multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>) {
@@ -121,8 +121,8 @@ function builderFor<T>(
       return register(index.ordered<V>(), {
         index,
         accessorAt: (pin) => index.ordered(pin),
-        includes: (remembered, value) => index.includes(remembered, [value as Scalar]),
-        entriesWith: (value) => index.entriesWith([value as Scalar]),
+        includes: (remembered, value) => isScalar(value) && index.includes(remembered, [value]),
+        entriesWith: (value) => (isScalar(value) ? index.entriesWith([value]) : []),
         flawIn: flawInScalar,
         scalarsOf: scalarsIn,
       })
@@ -137,9 +137,9 @@ function builderFor<T>(
       return register(index.compound<{ [K in keyof V]: NonNullable<V[K]> }>(), {
         index,
         accessorAt: (pin) => index.compound(pin),
-        includes: (remembered, value) => index.includes(remembered, value as readonly Scalar[]),
-        entriesWith: (value) => index.entriesWith(value as readonly Scalar[]),
-        flawIn: (value) => (Array.isArray(value) && value.every(isScalar) ? undefined : 'must be an array of scalars'),
+        includes: (remembered, value) => isScalars(value) && index.includes(remembered, value),
+        entriesWith: (value) => (isScalars(value) ? index.entriesWith(value) : []),
+        flawIn: (value) => (isScalars(value) ? undefined : 'must be an array of scalars'),
         scalarsOf: () => undefined,
       })
     },
@@ -147,7 +147,7 @@ function builderFor<T>(
 }
 
 function scalarsIn(remembered: unknown): readonly Scalar[] {
-  return (remembered ?? []) as readonly Scalar[]
+  return isScalars(remembered) ? remembered : []
 }
 
 function flawInScalar(value: unknown): string | undefined {

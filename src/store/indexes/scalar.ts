@@ -13,6 +13,10 @@ export function isScalar(value: unknown): value is Scalar {
   }
 }
 
+export function isScalars(value: unknown): value is readonly Scalar[] {
+  return Array.isArray(value) && value.every(isScalar)
+}
+
 /** Copies a Date, which is mutable. Returns all other scalars as they are. */
 export function copyScalar<V extends Scalar>(value: V): V
 export function copyScalar(value: Scalar): Scalar {

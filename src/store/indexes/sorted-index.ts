@@ -5,7 +5,7 @@ import { pairsOf, type Store } from '../store.js'
 import type { Layer, Ordinal, StoreIndex } from '../store-index.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { type MoveRecords, Moves } from './moves.js'
-import { compareScalars, copyScalar, isScalar, type Scalar } from './scalar.js'
+import { compareScalars, copyScalar, isScalar, isScalars, type Scalar } from './scalar.js'
 import {
   compareElements,
   compareHead,
@@ -58,7 +58,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   includes(remembered: unknown, value: Tuple): boolean {
-    return remembered !== undefined && compareHead(remembered as Tuple, value) === 0
+    return isScalars(remembered) && compareHead(remembered, value) === 0
   }
 
   clear(): void {
@@ -87,11 +87,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
   /** Returns the public function of an index with several components, over the store or over a pin. */
   compound<V extends readonly Scalar[]>(pin?: Pin<T>): Compound<T, V> {
     const objects = (prefix: Partial<V>, range: Range<V[number]> = {}): readonly T[] => {
-      if (!Array.isArray(prefix) || !prefix.every(isScalar)) {
+      if (!isScalars(prefix)) {
         throw new TypeError('a compound index: the prefix must be an array of scalars')
       }
       checkOptions('a compound index', range, RANGE)
-      return objectsOf(this.#select(spanOf(prefix as Tuple, range), range, pin))
+      return objectsOf(this.#select(spanOf(prefix, range), range, pin))
     }
     return Object.assign(objects, {
       entries: (value: V) => pairsOf(this.entriesWith(value, pin)),

@@ -1,6 +1,7 @@
 /** A possible index value. Dates are compared by value. A number and a bigint of the same value are equal. */
 export type Scalar = string | number | bigint | boolean | Date;
 export declare function isScalar(value: unknown): value is Scalar;
+export declare function isScalars(value: unknown): value is readonly Scalar[];
 /** Copies a Date, which is mutable. Returns all other scalars as they are. */
 export declare function copyScalar<V extends Scalar>(value: V): V;
 /** Returns whether `compareScalars` returns 0. */
