@@ -72,8 +72,8 @@ async function measure(operation: string, run: () => unknown): Promise<void> {
   await rest()
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
-  await rest(20)
   delay.reset()
+  await rest(20) // The first delay after a reset is not recorded.
   const since = performance.now()
   await run()
   const seconds = (performance.now() - since) / 1_000
@@ -140,9 +140,10 @@ await measure('a batch that changes every object', async () => {
   await settled()
 })
 await measure('addIndex of an equal index', () => pods.addIndex('node', (ix) => ix.equal((pod) => pod.node)))
-await measure('addIndex and the first query of an ordered index', () =>
-  pods.addIndex('restarts', (ix) => ix.ordered((pod) => pod.created % 777))({ limit: 1 }),
-)
+await measure('addIndex and the first query of an ordered index', async () => {
+  const restarts = await pods.addIndex('restarts', (ix) => ix.ordered((pod) => pod.created % 777))
+  return restarts({ limit: 1 })
+})
 await measure('subscribe with a filter', async () => {
   const late = pods.subscribe({ add: count }, { filter: (pod) => pod.created % 3 === 0 })
   await late.synced()
