@@ -156,11 +156,11 @@ export class Audit<S, T> {
         )
         const drift = await attempt.pauseWatchdog(this.#drift(attempt, written, snapshot))
         if (isReached) return drift
+        await attempt.pauseWatchdog(part.idle())
         // The store was not written since the read began, so an equal object was equal at the version of the read.
         const isStill = written.keys.size === 0 && !written.isReplaced
         if (isStill && drift.length === 0 && snapshot.listed !== undefined) {
-          reflector.proven(snapshot.version)
-          return drift
+          if (reflector.proven(snapshot.version)) return drift
         }
         if (isStill && drift.length > 0 && round >= PROOF_ROUNDS) return drift
       } finally {

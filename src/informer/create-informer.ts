@@ -39,6 +39,7 @@ export function createInformer<S, I extends object, P = S, T = P>(
     onInvalid: isOneOf('omit', 'keep-previous'),
     onAccessLost: isOneOf('keep', 'clear'),
     freeze: isBoolean,
+    slices: isObject,
     audit: (value) => (value === false ? undefined : isObject(value) && 'must be false or an object'),
     clock: isObject,
     random: isObject,

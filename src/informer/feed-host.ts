@@ -3,7 +3,8 @@ import type { SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Indexer } from '../store/indexer.js'
 import type { ChangeRouter } from '../subscriptions/change-router.js'
-import type { Feed, FeedHost } from '../subscriptions/feed.js'
+import { NO_POSITION, type StorePosition } from '../subscriptions/delivery-progress.js'
+import type { Feed, FeedHost, RoutedCommit } from '../subscriptions/feed.js'
 import type { Subscription } from '../subscriptions/subscription-types.js'
 import type { Settle } from '../util/deadline.js'
 import type { Latch } from '../util/latch.js'
@@ -14,6 +15,7 @@ import type { InformerWaits } from './informer-waits.js'
 interface Parts<S, T> {
   readonly indexer: Indexer<T, unknown>
   readonly clock: Clock
+  readonly changesPerStep: number
   readonly events: InformerEvents
   readonly sources: InformerSources<S, T>
   readonly waits: InformerWaits<S, T>
@@ -26,14 +28,26 @@ interface Parts<S, T> {
 export class InformerFeedHost<S, T> implements FeedHost<T> {
   readonly indexer: Indexer<T, unknown>
   readonly clock: Clock
+  readonly changesPerStep: number
   readonly isOfSet: boolean
+  routed: RoutedCommit = { commit: 0, position: NO_POSITION }
   readonly #parts: Parts<S, T>
 
   constructor(parts: Parts<S, T>) {
     this.#parts = parts
     this.indexer = parts.indexer
     this.clock = parts.clock
+    this.changesPerStep = parts.changesPerStep
     this.isOfSet = parts.sources.isSet
+  }
+
+  get position(): StorePosition {
+    return { version: this.indexer.writer.position, history: this.history }
+  }
+
+  /** All changes of the last commit were queued. */
+  markRouted(): void {
+    this.routed = { commit: this.indexer.writer.commits, position: this.position }
   }
 
   get sourceName(): string {

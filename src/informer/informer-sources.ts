@@ -4,6 +4,7 @@ import type { ListerWatcher } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { Commit } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
+import type { Steps } from '../util/steps.js'
 import { AUDIT_PERIOD_MS } from './audit.js'
 import { type RunnerHost, SourceRunner } from './source-runner.js'
 import { DynamicSourceSet } from './source-set.js'
@@ -19,8 +20,8 @@ export interface SourcesHost<S, T> extends RunnerHost<S, T> {
   readonly indexer: Indexer<T, unknown>
   /** Aborts when the informer is stopped. */
   readonly stopped: AbortSignal
-  committed(runner: SourceRunner<S, T>, commit: Commit<T>): void
-  /** Called after the objects of a removed source were deleted. */
+  committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps
+  /** Called after a source was removed, and after its objects were deleted. */
   sourceRemoved(): void
 }
 
@@ -58,6 +59,14 @@ export class InformerSources<S, T> {
   /** All runners, by name. */
   get runners(): ReadonlyMap<string, SourceRunner<S, T>> {
     return this.#runners
+  }
+
+  /** The names of removed sources whose objects are still in the store. */
+  get removing(): readonly string[] {
+    const names: string[] = []
+    for (const { name, source } of this.#runners.values())
+      if (this.#set !== undefined && this.#set.sources.get(name) !== source) names.push(name)
+    return names
   }
 
   /** Names the source or the sources in messages. */
@@ -134,7 +143,11 @@ export class InformerSources<S, T> {
   #add(name: string, source: ListerWatcher<S>): void {
     const previous = this.#runners.get(name)
     if (previous !== undefined && !this.#drop(previous)) {
-      this.#retryLater(() => this.#set?.sources.get(name) === source && this.#add(name, source))
+      this.#retryLater(() => {
+        // The same source may have been removed and added again, and this be the second attempt.
+        const current = this.#runners.get(name) ?? previous
+        if (this.#set?.sources.get(name) === source && current === previous) this.#add(name, source)
+      })
       return
     }
     const runner = this.#runnerFor(name, source)
@@ -149,11 +162,13 @@ export class InformerSources<S, T> {
     if (runner === undefined) return
     void runner.end(new SourceError(`the source "${name}" was removed`, { code: 'STOPPED', source: name }))
     if (this.#drop(runner)) return
+    this.#host.sourceRemoved()
     this.#retryLater(() => this.#runners.get(name) === runner && this.#remove(name))
   }
 
-  /** Deletes the objects of a removed source. Returns false if that threw: then the store was not changed. */
+  /** Deletes the objects of a removed source. Returns false if that is not possible now. Then the store was not changed. */
   #drop(runner: SourceRunner<S, T>): boolean {
+    if (this.#host.indexer.writer.isBusy) return false
     try {
       runner.part.drop()
     } catch (error) {
@@ -165,8 +180,11 @@ export class InformerSources<S, T> {
     return true
   }
 
+  /** Calls `act` when the large writes that are in progress have ended; if there are none, after a delay. */
   #retryLater(act: () => unknown): void {
-    this.#host.clock.sleep(DROP_RETRY_MS, this.#host.stopped).then(
+    const { clock, stopped, indexer } = this.#host
+    const delay = indexer.writer.isBusy ? indexer.writer.idle() : clock.sleep(DROP_RETRY_MS, stopped)
+    delay.then(
       () => this.#whenFree(act),
       () => {}, // Stopped.
     )

@@ -11,6 +11,7 @@ import type { Handlers } from '../subscriptions/handler-types.js'
 import type { ChangeStream, Scope, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
+import type { Slices } from '../util/steps.js'
 import type { SourceSet } from './source-set.js'
 import type { StandardSchema } from './standard-schema.js'
 
@@ -205,12 +206,13 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    */
   snapshot(): StoreView<T, I> & Disposable
   /**
-   * Adds an index, also to a store that holds objects already. Returns what `build` returns.
+   * Adds an index, also to a store that holds objects already. Resolves with what `build` returns when the index has all
+   * objects. Later changes wait until then.
    *
    * @throws SourceError STOPPED after `stop`.
    * @throws TypeError for a wrong name or a second index of that name.
    */
-  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X
+  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X>
 }
 
 /** The options of `createInformer`. `S`: objects of the source; `P`: after `schema`; `T`: after `transform`; `I`: indexes. */
@@ -242,6 +244,8 @@ export interface InformerOptions<S, I extends object, P = S, T = P> {
   readonly onAccessLost?: 'keep' | 'clear'
   /** Whether stored plain objects and arrays are frozen deeply. Default: true unless NODE_ENV is `production`. */
   readonly freeze?: boolean
+  /** @internal The sizes of large writes and of their slices. */
+  readonly slices?: Slices
   /**
    * Compares the store with the source about every `periodMs` milliseconds (default: 5 minutes), reports a difference and
    * lists again. Default: on if the source can list keys and versions (`versions`). For other sources an audit reads a whole

@@ -15,7 +15,7 @@ import { BatchIterator } from '../subscriptions/batch-iterator.js'
 import { ChangeRouter } from '../subscriptions/change-router.js'
 import { FeedController } from '../subscriptions/controller.js'
 import type { Controller, ReconcileContext } from '../subscriptions/controller-types.js'
-import { Feed, type FeedHost } from '../subscriptions/feed.js'
+import { Feed } from '../subscriptions/feed.js'
 import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
 import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js'
 import type {
@@ -28,6 +28,7 @@ import type {
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
+import { DEFAULT_SLICES, type Steps } from '../util/steps.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import { InformerFeedHost } from './feed-host.js'
 import { InformerEvents } from './informer-events.js'
@@ -54,8 +55,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   readonly #sources: InformerSources<S, T>
   readonly #status: InformerStatus<S, T>
   readonly #waits: InformerWaits<S, T>
-  readonly #router = new ChangeRouter<T>()
-  readonly #feedHost: FeedHost<T>
+  readonly #router: ChangeRouter<T>
+  readonly #feedHost: InformerFeedHost<S, T>
   /** Opens when the first list of each source is in the store. */
   readonly #synced = new Latch()
   /** The subscriptions that are not closed, and those whose handlers still run. */
@@ -70,7 +71,9 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   constructor(options: InformerOptions<S, I, P, T>, source: DynamicSourceSet<S> | ListerWatcher<S>) {
     const clock = options.clock ?? systemClock
     const random = options.random ?? systemRandom
+    const slices = options.slices ?? DEFAULT_SLICES
     this.#clock = clock
+    this.#router = new ChangeRouter(slices.changesPerStep)
     this.#random = random
     const stopped = this.#stopping.signal
     const events = new InformerEvents(clock, options.logger, () => this.#sources.name)
@@ -80,6 +83,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       {
         prepare: preparing(options),
         ...(options.equals === undefined ? {} : { equals: options.equals }),
+        clock,
+        slices,
         freeze: options.freeze ?? isDevelopment(),
         onInvalid: options.onInvalid,
         onReleased: (part) => this.#sources.runners.get(part)?.reflector.relist('another source released a key'),
@@ -116,6 +121,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     this.#feedHost = new InformerFeedHost({
       indexer,
       clock,
+      changesPerStep: slices.changesPerStep,
       events,
       sources: this.#sources,
       waits: this.#waits,
@@ -184,7 +190,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return this.#indexer.snapshot()
   }
 
-  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X {
+  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X> {
     const flaw = isName(name) ?? isFunction(build)
     if (flaw !== undefined) throw new TypeError('addIndex: a name and a function are needed')
     this.#assertNotStopped('addIndex')
@@ -226,6 +232,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   async #stop(drainMs: number | undefined): Promise<void> {
     this.#stopping.abort(ABORTED)
     this.#removeAbortListener()
+    this.#indexer.writer.end()
     const error = this.#sources.stoppedError('the wait')
     const ended = this.#sources.end(error)
     this.#synced.rejectAll(error)
@@ -233,7 +240,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     // Before the first list nothing was delivered, and no list arrives any more.
     if (drainMs !== undefined && this.#synced.isOpen) await this.#drain(drainMs)
     const closing = Array.from(this.#subscriptions.values(), (subscription) => subscription.close())
-    await settleWithin(STOP_GRACE_MS, Promise.all([ended, ...closing]), this.#clock)
+    await settleWithin(STOP_GRACE_MS, Promise.all([ended, this.#indexer.writer.idle(), ...closing]), this.#clock)
     await Promise.all(closing)
     // A source that did not end in time may still fail or warn.
     this.#events.close()
@@ -241,8 +248,11 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
 
   /** Waits until the subscriptions have handled their pending changes. */
   async #drain(ms: number): Promise<void> {
-    const draining = Array.from(this.#subscriptions.values(), (subscription) => subscription.close({ drain: true }))
-    await settleWithin(ms, Promise.all(draining), this.#clock)
+    const drain = async (): Promise<void> => {
+      await this.#indexer.writer.idle() // The changes of a large commit may still be queued.
+      await Promise.all(Array.from(this.#subscriptions.values(), (each) => each.close({ drain: true })))
+    }
+    await settleWithin(ms, drain(), this.#clock)
   }
 
   get status(): Status {
@@ -316,19 +326,47 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return subscription
   }
 
-  #committed(runner: SourceRunner<S, T>, commit: Commit<T>): void {
+  *#committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps {
     const { origin, version, committedAt, changes } = commit
     const isList = origin === 'initial' || origin === 'relist'
     runner.committed(isList, committedAt)
-    if (!this.#openIfListed()) this.#router.route(commit)
-    // After `onAccessLost: 'clear'` the store has a version again: the waits of an idle feed may be over without a change for it.
-    if (isList) for (const feed of this.#router.feeds) feed.checkWaiters()
+    const { isBusy } = this.#indexer.writer
+    const hasOpened = this.#openIfListed()
+    // A large commit is routed in slices. Waits for the store do not wait for its subscriptions.
+    if (isBusy) this.#checkWaits(runner)
+    try {
+      if (!hasOpened) yield* this.#router.route(commit)
+    } finally {
+      this.#feedHost.markRouted()
+    }
+    // The waits of an idle feed may be over without a change for it: the store has a version again after
+    // `onAccessLost: 'clear'`, or the wait began while the commit was routed.
+    if (isList || isBusy) for (const feed of this.#router.feeds) feed.routed()
     if (channels.batch.hasSubscribers) {
       const { lagMs, source } = runner
       channels.batch.publish({ source: source.name, changes: changes.length, version, lagMs })
     }
+    this.#checkWaits(runner)
+  }
+
+  #checkWaits(runner: SourceRunner<S, T>): void {
     runner.waiters.check(runner.reached)
     this.#waits.recheck()
+  }
+
+  /** @internal The names of removed sources whose objects are still in the store. */
+  get removing(): readonly string[] {
+    return this.#sources.removing
+  }
+
+  /** @internal Whether a large write is in progress. */
+  get isWriting(): boolean {
+    return this.#indexer.writer.isBusy
+  }
+
+  /** @internal Whether a commit is visible whose changes are not all queued in the subscriptions. */
+  get isRouting(): boolean {
+    return this.#feedHost.routed.commit < this.#indexer.writer.commits
   }
 
   /** Opens the latch once the first list of each source is in the store. Returns whether it opened now. */

@@ -202,12 +202,16 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     if (!this.isListed || this.isCleared) return
     this.#history.cleared(this.reached)
     this.reflector.relist(error.message)
-    try {
-      this.part.clear()
-    } catch (thrown) {
+    const failed = (thrown: unknown): void => {
+      if (this.#ending.signal.aborted) return
       // The step was undone as a whole. The next `UNAUTHORIZED` deletes them.
       this.#history.notCleared()
       this.#host.events.report(toSourceError(thrown, { phase: 'apply', source: this.source.name }))
+    }
+    try {
+      this.part.clear()?.catch(failed)
+    } catch (thrown) {
+      failed(thrown)
     }
   }
 

@@ -1,8 +1,12 @@
 import type { Version } from '../contract/version.js'
-import { type Change, changesOf, mergePending, type Pending } from './change.js'
+import { DEFAULT_SLICES, finish, resultOf, type Steps } from '../util/steps.js'
+import { type Change, changesOf, isPair, mergePending, type Pending } from './change.js'
 
 /** The default capacity: the number of changes that an `every` queue holds before it behaves as `latest`. */
 export const DEFAULT_CAPACITY = 10_000
+
+/** After a batch of more changes, the merged changes are listed in the same steps, so that `take` is fast. */
+const PREPARED_FROM = 1_000
 
 /** One batch in the queue. */
 export interface QueuedBatch<T> {
@@ -31,6 +35,7 @@ export class ChangeQueue<T> {
   readonly #delivery: 'every' | 'latest'
   readonly #capacity: number
   readonly #onCancelled: (key: string) => void
+  readonly #changesPerStep: number
   /** `every`: batches in the order in which they came. Invariant: of two neighbours at most one has no changes. */
   #batches: WaitingBatch<T>[] = []
   #count = 0
@@ -43,12 +48,18 @@ export class ChangeQueue<T> {
   #history: number | undefined
   #version: Version | undefined
   #sequence = 0
+  /** Whether a large batch is being merged in steps. */
+  #isBusy = false
+  /** The merged changes after a large batch, until they change. */
+  #prepared: readonly Change<T>[] | undefined
 
   /** `onCancelled` is called when an add and a delete of one key were merged, so that no change of the key is left. */
   constructor(
     options: { readonly delivery?: 'every' | 'latest' | undefined; readonly capacity?: number | undefined },
     onCancelled: (key: string) => void = () => {},
+    changesPerStep: number = DEFAULT_SLICES.changesPerStep,
   ) {
+    this.#changesPerStep = changesPerStep
     this.#delivery = options.delivery ?? 'every'
     this.#capacity = options.capacity ?? DEFAULT_CAPACITY
     this.#onCancelled = onCancelled
@@ -67,6 +78,11 @@ export class ChangeQueue<T> {
   /** Whether changes are merged: always with `latest`, with `every` after an overflow. */
   get isMerging(): boolean {
     return this.#merged !== undefined
+  }
+
+  /** Whether a large batch is being merged. Meanwhile no batch can be taken. */
+  get isBusy(): boolean {
+    return this.#isBusy
   }
 
   /** The time at which the oldest batch was pushed; undefined if the queue is empty. */
@@ -89,14 +105,29 @@ export class ChangeQueue<T> {
     source?: string,
     history?: number,
   ): boolean {
+    return resultOf(this.pushInSteps(changes, version, at, source, history))
+  }
+
+  /** Like `push`. No batch can be taken before the last step. */
+  *pushInSteps(
+    changes: readonly Change<T>[],
+    version: Version | undefined,
+    at: number,
+    source: string | undefined,
+    history: number | undefined,
+  ): Generator<void, boolean> {
     this.#version = version
     this.#history = history
+    this.#prepared = undefined
     if (this.#merged !== undefined) {
       if (!this.#hasBoundary) {
         this.#mergedSince = at
         this.#mergedFrom = source
       } else if (this.#mergedFrom !== source) this.#mergedFrom = undefined
-      this.#merge(this.#merged, changes)
+      this.#isBusy = true
+      yield* this.#merge(this.#merged, changes)
+      if (changes.length > PREPARED_FROM) this.#prepared = yield* this.#listed(this.#merged)
+      this.#isBusy = false
       return true
     }
     const last = this.#batches.at(-1)
@@ -109,21 +140,29 @@ export class ChangeQueue<T> {
 
   /** Merges all batches, and later ones, until everything is taken. Changes that were removed are not merged. */
   coalesce(isQueued: (change: Change<T>) => boolean = () => true): void {
+    finish(this.coalesceInSteps(isQueued))
+  }
+
+  /** Like `coalesce`. No batch can be taken before the last step. */
+  *coalesceInSteps(isQueued: (change: Change<T>) => boolean = () => true): Steps {
     if (this.#merged !== undefined) return
     this.#merged = new Map()
+    this.#isBusy = true
     this.#mergedSince = this.#batches[0]?.at ?? 0
     const sources = new Set(this.#batches.map(({ source }) => source))
     this.#mergedFrom = sources.size === 1 ? this.#batches[0]?.source : undefined
     for (const { changes, removed } of this.#batches) {
       const left = removed === 0 ? changes : changes.filter(isQueued)
-      this.#merge(this.#merged, left)
+      yield* this.#merge(this.#merged, left)
     }
     this.#batches = []
     this.#count = 0
+    this.#isBusy = false
   }
 
   /** Takes the next batch, or returns undefined if the queue is empty. It may still have changes that were removed. */
   take(): QueuedBatch<T> | undefined {
+    if (this.#isBusy) return undefined
     if (this.#merged !== undefined) return this.#takeMerged(this.#merged)
     const batch = this.#batches.shift()
     if (batch === undefined) return undefined
@@ -135,6 +174,8 @@ export class ChangeQueue<T> {
   /** Empties the queue. An `every` queue that overflowed has caught up then. */
   clear(): void {
     this.#hasBoundary = false
+    this.#isBusy = false
+    this.#prepared = undefined
     this.#batches = []
     this.#count = 0
     this.#merged = this.#delivery === 'latest' ? new Map() : undefined
@@ -163,6 +204,7 @@ export class ChangeQueue<T> {
     const first = this.#merged?.entries().next()
     if (first === undefined || first.done) return []
     const [key, pending] = first.value
+    this.#prepared = undefined
     this.#merged?.delete(key)
     return changesOf(pending)
   }
@@ -178,9 +220,11 @@ export class ChangeQueue<T> {
     return this.#merged?.keys() ?? []
   }
 
-  #merge(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): void {
+  *#merge(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): Steps {
     this.#hasBoundary = true
+    let steps = 0
     for (const change of changes) {
+      if (++steps % this.#changesPerStep === 0) yield
       const pending = mergePending(merged.get(change.key), change)
       if (pending !== undefined) {
         merged.set(change.key, pending)
@@ -191,10 +235,20 @@ export class ChangeQueue<T> {
     }
   }
 
+  /** Returns the merged changes in their order. */
+  *#listed(merged: ReadonlyMap<string, Pending<T>>): Generator<void, readonly Change<T>[]> {
+    const changes: Change<T>[] = []
+    for (const pending of merged.values()) {
+      if (isPair(pending)) changes.push(...pending)
+      else changes.push(pending)
+      if (changes.length % this.#changesPerStep === 0) yield
+    }
+    return changes
+  }
+
   #takeMerged(merged: Map<string, Pending<T>>): QueuedBatch<T> | undefined {
     if (!this.#hasBoundary) return undefined
-    const changes: Change<T>[] = []
-    for (const pending of merged.values()) changes.push(...changesOf(pending))
+    const changes = this.#prepared ?? resultOf(this.#listed(merged))
     this.clear()
     return { changes, version: this.#version, source: this.#mergedFrom, history: this.#history }
   }

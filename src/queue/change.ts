@@ -87,7 +87,7 @@ export function changesOf<T>(pending: Pending<T>): readonly Change<T>[] {
   return isPair(pending) ? pending : [pending]
 }
 
-function isPair<T>(pending: Pending<T>): pending is readonly [Deleted<T>, Added<T>] {
+export function isPair<T>(pending: Pending<T>): pending is readonly [Deleted<T>, Added<T>] {
   return Array.isArray(pending)
 }
 

@@ -50,6 +50,8 @@ export class Reflector<T> {
   #effect: Effect | undefined
   #attempt: Attempt | undefined
   #closing = Promise.resolve()
+  /** Settles when the sink has accepted, or refused, the list or batch that it writes now. */
+  #accepting: Promise<void> | undefined
   /** The version of the last batch or list that the sink has accepted. */
   #version: Version | undefined
   #lastContactAt: number | undefined
@@ -150,11 +152,16 @@ export class Reflector<T> {
     }
   }
 
-  /** @internal An audit proved that the sink includes this version. It replaces a bookmark that the watch cannot send. */
-  proven(version: Version): void {
-    if (this.#state.name !== 'live' || this.#version === version || this.#isIncluded(version)) return
+  /**
+   * @internal An audit proved that the sink includes this version. It replaces a bookmark that the watch cannot send.
+   * Returns false if the sink is writing a batch: that may be an earlier one, so the proof has to be repeated.
+   */
+  proven(version: Version): boolean {
+    if (this.#accepting !== undefined) return false
+    if (this.#state.name !== 'live' || this.#version === version || this.#isIncluded(version)) return true
     const accepted = this.#sink.apply({ events: [], version })
     if (accepted === undefined) this.#version = version
+    return true
   }
 
   /** Performs one transition. If its effect differs from the running attempt, the attempt is aborted. */
@@ -189,6 +196,7 @@ export class Reflector<T> {
     this.#attempt = attempt
     let outcome: Outcome
     try {
+      if (this.#accepting !== undefined) await attempt.pauseWatchdog(this.#accepting)
       outcome = await this.#outcome(effect, attempt)
     } catch (thrown) {
       const error = this.#located(thrown, effect.type === 'list' ? 'list' : 'watch')
@@ -245,7 +253,7 @@ export class Reflector<T> {
     // Equal versions do not prove equal objects after a break: a restored history may have given the same version to
     // another object, and a server may show an object in another form without a new version.
     const replacement = this.#sink.replace({ ignoreVersions: true })
-    let isCommitted = false
+    let hasCommitBegun = false
     try {
       const floor = ignoreVersions ? undefined : this.#version
       const contact = (): void => this.#contact(attempt)
@@ -259,20 +267,23 @@ export class Reflector<T> {
         },
       })
       this.#assertFloor(version, ignoreVersions)
-      await this.#accepted(attempt, () => replacement.commit(version))
-      isCommitted = true
-      this.#version = version
-      this.#repair.listed()
+      hasCommitBegun = true
+      const accepted = (): void => {
+        this.#version = version
+        this.#repair.listed()
+      }
+      const refused = (): void => replacement.abandon()
+      await this.#accepted(attempt, () => replacement.commit(version), accepted, refused)
       return { type: 'listed' }
     } finally {
-      if (!isCommitted) replacement.abandon()
+      if (!hasCommitBegun) replacement.abandon()
     }
   }
 
   async #takePage(events: readonly ListEvent<T>[], replacement: ListTransaction<T>, attempt: Attempt): Promise<void> {
     for (let at = 0; at < events.length; at += SLICE_EVENTS) {
       const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
-      await this.#accepted(attempt, () => replacement.page(slice))
+      await this.#accepted(attempt, () => replacement.page(slice), ignore)
       await attempt.yieldIfDue(SLICE_MS)
     }
   }
@@ -327,19 +338,45 @@ export class Reflector<T> {
     const valid = this.#validator.valid(batch.events)
     // An equal version: the batch was repeated, or the source does not count single changes. Only the final events matter.
     const events = batch.version === this.#version ? outcomeOf(valid) : valid
+    if (events.length > SLICE_EVENTS) await attempt.yieldIfDue(SLICE_MS)
     const taken = events === batch.events ? batch : { ...batch, events }
-    await this.#accepted(attempt, () => this.#sink.apply(taken))
-    this.#version = batch.version
+    const accepted = (): void => {
+      this.#version = batch.version
+    }
+    await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)
   }
 
-  /** Waits until the sink has accepted a list or a batch. Its errors are not errors of the source. */
-  async #accepted(attempt: Attempt, accept: () => void | Promise<void>): Promise<void> {
-    try {
-      const accepted = accept()
-      if (accepted !== undefined) await attempt.pauseWatchdog(accepted)
-    } catch (thrown) {
-      throw thrown === ABORTED ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
+  /**
+   * Waits until the sink has accepted a list or a batch. Its errors are not errors of the source. If the attempt is aborted
+   * meanwhile, the sink continues: `accepted` or `refused` is called before the next attempt begins.
+   */
+  async #accepted(
+    attempt: Attempt,
+    accept: () => void | Promise<void>,
+    accepted: () => void,
+    refused: () => void = ignore,
+  ): Promise<void> {
+    const failed = (thrown: unknown): never => {
+      refused()
+      const error = thrown === ABORTED ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
+      // An aborted attempt has no outcome that would report the error.
+      if (attempt.signal.aborted && error instanceof SourceError && error.code !== 'STOPPED')
+        this.#hooks.onError?.(error)
+      throw error
     }
+    let accepting: void | Promise<void>
+    try {
+      accepting = accept()
+    } catch (thrown) {
+      return failed(thrown)
+    }
+    if (accepting === undefined) return accepted()
+    const settled = accepting.then(accepted, failed)
+    const ended = settled.catch(ignore).then(() => {
+      if (this.#accepting === ended) this.#accepting = undefined
+    })
+    this.#accepting = ended
+    await attempt.pauseWatchdog(settled)
   }
 
   /** Whether the sink includes a later version. A batch of an equal version may be new. */
@@ -376,3 +413,5 @@ export class Reflector<T> {
     this.#hooks.onError?.(this.#lastError)
   }
 }
+
+function ignore(): void {}

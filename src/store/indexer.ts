@@ -2,12 +2,13 @@ import { SourceError } from '../contract/errors.js'
 import type { Entry, ListTransaction, Sink, WatchBatch } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { DeltaBatch } from '../queue/change.js'
+import { finish, type Steps } from '../util/steps.js'
 import { checkOptions, isFunction } from '../util/validate-options.js'
 import { type DeclaredIndex, declareIndexes } from './indexes/index-builder.js'
 import type { IndexBuilder } from './indexes/index-types.js'
 import { Partition } from './partition.js'
 import { Snapshot } from './snapshot.js'
-import { pairsOf, Store } from './store.js'
+import { pairsOf, type Store } from './store.js'
 import type { StoreView } from './store-view.js'
 import { StoreWriter, type WriterHooks } from './store-writer.js'
 
@@ -18,7 +19,7 @@ import { StoreWriter, type WriterHooks } from './store-writer.js'
  * Like all sinks it has one writer. It holds at most 16 million objects.
  */
 export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
-  readonly by: I
+  readonly by: I & object
   /** @internal */
   readonly writer: StoreWriter<T>
   /** @internal */
@@ -38,20 +39,21 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     this.writer = new StoreWriter(hooks)
     this.store = this.writer.store
     this.whole = new Partition(this.writer)
+    this.by = Object.create(null) as I & object
     const declare = options.indexes as ((ix: IndexBuilder<T>) => I & object) | undefined
-    this.by = declare === undefined ? (Object.create(null) as I) : this.#declare(declare)
+    if (declare !== undefined) finish(this.#declareInSteps(declare))
   }
 
   get(key: string): T | undefined {
-    return this.store.isVisible ? this.store.entryOf(key)?.object : undefined
+    return this.store.readers.entryOf(key)?.object
   }
 
   has(key: string): boolean {
-    return this.store.isVisible && this.store.ordinalOf(key) !== undefined
+    return this.store.readers.entryOf(key) !== undefined
   }
 
   get size(): number {
-    return this.store.isVisible ? this.store.size : 0
+    return this.store.readers.size
   }
 
   get version(): Version | undefined {
@@ -59,19 +61,22 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   entry(key: string): Entry<T> | undefined {
-    return this.store.isVisible ? this.store.entryOf(key) : undefined
+    return this.store.readers.entryOf(key)
   }
 
   keys(): IteratorObject<string, undefined> {
-    return (this.store.isVisible ? this.store.keys() : []).values()
+    return this.store.readers
+      .entries()
+      .values()
+      .map(({ key }) => key)
   }
 
   entries(): IteratorObject<[key: string, object: T], undefined> {
-    return pairsOf(this.store.isVisible ? this.store.entries() : [])
+    return pairsOf(this.store.readers.entries())
   }
 
   list(): readonly T[] {
-    return this.store.isVisible ? this.store.list() : []
+    return this.store.readers.list()
   }
 
   /** @internal */
@@ -85,22 +90,28 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   /** @internal */
-  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X {
+  addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X> {
     if (this.#declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
-    return this.writer.runExclusive(
-      'addIndex',
-      () => (this.#declare((ix) => ({ [name]: build(ix) })) as Record<string, X>)[name] as X,
-    )
+    this.writer.assertNotWriting('addIndex')
+    return this.#addIndex(name, build)
+  }
+
+  async #addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X> {
+    let built: { readonly index: X } | undefined
+    const declare = (ix: IndexBuilder<T>): Record<string, X> => {
+      if (this.#declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
+      built = { index: build(ix) }
+      return { [name]: built.index }
+    }
+    await this.writer.write('addIndex', this.store.size, () => this.#declareInSteps(declare))
+    if (built === undefined) throw new Error('an index was not built')
+    return built.index
   }
 
   /** @internal */
   snapshot(): StoreView<T, I> & Disposable {
     this.writer.assertNotWriting('snapshot')
-    return new Snapshot<T, I>(
-      this.store.isVisible ? this.store.pin() : new Store<T>().pin(),
-      this.version,
-      this.#declared.values(),
-    )
+    return new Snapshot<T, I>(this.store.readers.pin(), this.version, this.#declared.values())
   }
 
   /** @internal Adds the partition of one of several sources. */
@@ -109,21 +120,21 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     return new Partition(this.writer, name)
   }
 
-  apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
-    this.whole.apply(batch)
+  apply(batch: WatchBatch<T> | DeltaBatch<T>): void | Promise<void> {
+    return this.whole.apply(batch)
   }
 
   replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): ListTransaction<T> {
     return this.whole.replace({ ignoreVersions })
   }
 
-  #declare<X extends object>(declare: (ix: IndexBuilder<T>) => X): X {
+  *#declareInSteps(declare: (ix: IndexBuilder<T>) => object): Steps {
     const { by, declared } = declareIndexes(this.store, declare, (message, cause, key) => {
       const full = `${message}; such objects are not in this index`
       this.writer.warn(new SourceError(full, { code: 'DECODE', phase: 'apply', cause, key }))
     })
+    for (const { index } of declared) yield* this.store.addIndexInSteps(index)
     for (const index of declared) this.#declared.set(index.name, index)
-    if (this.by !== undefined) Object.assign(this.by as object, by)
-    return by
+    Object.assign(this.by, by)
   }
 }

@@ -1,13 +1,23 @@
 import { SourceError } from '../contract/errors.js'
-import type { Entry, ListEvent, ListTransaction } from '../contract/source.js'
+import type { Entry, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
+import type { Steps } from '../util/steps.js'
 import { assertListCapacity } from './capacity.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import type { StoreWriter } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
 
+/** A list that is being written. */
+export interface ListWriter<T> {
+  /** About how many changes `commit` makes. */
+  readonly size: number
+  page(events: readonly ListEvent<T>[]): Steps
+  commit(version: Version): Steps
+  abandon(): void
+}
+
 /** The first list. It writes to the store directly; the store is invisible until the list is complete. */
-export class InitialList<T> implements ListTransaction<T> {
+export class InitialList<T> implements ListWriter<T> {
   readonly #writer: StoreWriter<T>
   readonly #partition: WritablePartition<T>
   readonly #transaction: StoreTransaction<T>
@@ -19,13 +29,23 @@ export class InitialList<T> implements ListTransaction<T> {
     this.#transaction = new StoreTransaction(writer, partition, 'initial')
   }
 
-  page(events: readonly ListEvent<T>[]): void {
-    for (const event of events) this.#transaction.apply(event)
+  *page(events: readonly ListEvent<T>[]): Steps {
+    for (const event of events) {
+      this.#transaction.apply(event)
+      yield
+    }
   }
 
-  commit(version: Version): void {
-    this.#writer.store.isVisible = true
-    this.#transaction.commit(version)
+  /** A large list prepares the indexes when it is committed. */
+  get size(): number {
+    return this.#writer.store.size
+  }
+
+  *commit(version: Version): Steps {
+    const { store, isBusy } = this.#writer
+    if (isBusy) yield* store.prepareIndexes()
+    store.isVisible = true
+    yield* this.#transaction.commit(version)
   }
 
   abandon(): void {
@@ -34,12 +54,13 @@ export class InitialList<T> implements ListTransaction<T> {
     invalid.clear()
     this.#partition.invalid.clear()
     this.#partition.filtered.clear()
+    this.#writer.abandoned()
     store.isVisible = true
   }
 }
 
 /** A later list. Its pages are compared with the store as they arrive; the differences are written by `commit`. */
-export class Relist<T> implements ListTransaction<T> {
+export class Relist<T> implements ListWriter<T> {
   readonly #writer: StoreWriter<T>
   readonly #partition: WritablePartition<T>
   readonly #ignoreVersions: boolean
@@ -62,8 +83,20 @@ export class Relist<T> implements ListTransaction<T> {
     this.#listed = new Uint8Array(writer.store.ordinalLimit)
   }
 
-  page(events: readonly ListEvent<T>[]): void {
-    for (const event of events) this.#compare(event)
+  get size(): number {
+    let size = this.#pending.size + this.#invalid.size
+    if (!this.#isComplete) return size
+    for (let ordinal = 0; ordinal < this.#listed.length; ordinal++) {
+      if (this.#listed[ordinal] !== 1 && this.#writer.store.entryAt(ordinal) !== undefined) size++
+    }
+    return size
+  }
+
+  *page(events: readonly ListEvent<T>[]): Steps {
+    for (const event of events) {
+      this.#compare(event)
+      yield
+    }
   }
 
   #compare(event: ListEvent<T>): void {
@@ -92,7 +125,7 @@ export class Relist<T> implements ListTransaction<T> {
     else if (current !== undefined && partition.invalid.has(key)) this.#pending.set(key, current) // It is valid again.
   }
 
-  commit(version: Version): void {
+  *commit(version: Version): Steps {
     const writer = this.#writer
     const partition = this.#partition
     const ignoreVersions = this.#ignoreVersions
@@ -107,18 +140,27 @@ export class Relist<T> implements ListTransaction<T> {
     if (this.#isComplete) {
       for (const key of partition.invalid.keys()) if (!this.#invalid.has(key)) transaction.markValid(key)
       partition.filtered.clear()
-      this.#eachUnlisted((key) => transaction.remove(key))
+      for (const key of this.#unlisted()) {
+        transaction.remove(key)
+        yield
+      }
     }
     if (ignoreVersions) {
       for (const key of this.#invalid.keys()) this.#forgetVersion(key)
-      if (!this.#isComplete) this.#eachUnlisted((key) => this.#forgetVersion(key))
+      if (!this.#isComplete) {
+        for (const key of this.#unlisted()) {
+          this.#forgetVersion(key)
+          yield
+        }
+      }
     }
     for (const [key, result] of this.#pending) {
       transaction.markValid(key)
       if (result === FILTERED) transaction.filter(key, this.#versions.get(key))
       else transaction.write(result, store.ordinalOf(key))
+      yield
     }
-    transaction.commit(version)
+    yield* transaction.commit(version)
   }
 
   /** The next list reports the claims of this one. */
@@ -150,11 +192,11 @@ export class Relist<T> implements ListTransaction<T> {
     store.touch(ordinal, rest)
   }
 
-  /** Calls `act` for each stored key of the partition that the list does not contain. */
-  #eachUnlisted(act: (key: string) => void): void {
+  /** The stored keys of the partition that the list does not contain. */
+  *#unlisted(): Generator<string> {
     for (let ordinal = 0; ordinal < this.#listed.length; ordinal++) {
       const entry = this.#listed[ordinal] === 1 ? undefined : this.#writer.store.entryAt(ordinal)
-      if (entry !== undefined && this.#partition.owns(ordinal)) act(entry.key)
+      if (entry !== undefined && this.#partition.owns(ordinal)) yield entry.key
     }
   }
 }

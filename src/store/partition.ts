@@ -2,12 +2,13 @@ import { SourceError } from '../contract/errors.js'
 import type { Entry, ListEvent, ListTransaction, Sink, WatchBatch, WatchEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../queue/change.js'
+import { finish, type Steps, single } from '../util/steps.js'
 import { assertCapacity } from './capacity.js'
-import type { Commit } from './commit.js'
+import type { CommitOrigin } from './commit.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import { InitialList, Relist } from './list-writer.js'
 import type { Ordinal } from './store-index.js'
-import type { StoreWriter, WriteRecord } from './store-writer.js'
+import type { OnCommit, StoreWriter, WriteRecord } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
 import { UndoableMap } from './undo-journal.js'
 
@@ -15,10 +16,10 @@ import { UndoableMap } from './undo-journal.js'
 export class Partition<T> implements Sink<T>, WritablePartition<T> {
   readonly name: string | undefined
   version: Version | undefined
-  readonly invalid: UndoableMap<string, Version | undefined> = new UndoableMap()
+  readonly invalid: Map<string, Version | undefined> = new Map()
   readonly filtered: UndoableMap<string, Version | undefined> = new UndoableMap()
   /** Called after each commit. */
-  onCommit: ((commit: Commit<T>) => void) | undefined
+  onCommit: OnCommit<T> | undefined
   readonly #writer: StoreWriter<T>
 
   constructor(writer: StoreWriter<T>, name?: string) {
@@ -78,24 +79,33 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return result === FILTERED ? current === undefined : result.object === current?.object
   }
 
+  /** Resolves when no write is in progress. */
+  async idle(): Promise<void> {
+    while (this.#writer.isBusy) await this.#writer.idle()
+  }
+
   /** Records all keys that are written from now on, also by other partitions, until `stop` is called. */
   recordWrites(): WriteRecord {
     return this.#writer.recordWrites(this)
   }
 
-  apply(batch: WatchBatch<T> | DeltaBatch<T>): void {
-    this.#writer.runExclusive('apply', () => {
-      const { version } = batch
-      const isOfDeltas = 'deltas' in batch
-      const events: readonly WatchEvent<T>[] = isOfDeltas ? batch.deltas.map(eventOf) : batch.events
-      const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
-      assertCapacity(events, this.#writer.store, this)
-      for (const event of events) {
-        if (event.type === 'replace') transaction.replace(event.entries, namedInvalid(events))
-        else transaction.apply(event)
-      }
-      transaction.commit(version ?? this.version, isOfDeltas ? undefined : batch.committedAt)
-    })
+  apply(batch: WatchBatch<T> | DeltaBatch<T>): void | Promise<void> {
+    const events = 'deltas' in batch ? batch.deltas.map(eventOf) : batch.events
+    let size = events.length
+    for (const event of events) if (event.type === 'replace') size += event.entries.length + this.size
+    const committedAt = 'deltas' in batch ? undefined : batch.committedAt
+    return this.#writer.write('apply', size, () => this.#apply(events, batch.version, committedAt))
+  }
+
+  *#apply(events: readonly WatchEvent<T>[], version: Version | undefined, committedAt: number | undefined): Steps {
+    const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
+    assertCapacity(events, this.#writer.store, this)
+    for (const event of events) {
+      if (event.type === 'replace') yield* transaction.replace(event.entries, namedInvalid(events))
+      else transaction.apply(event)
+      yield
+    }
+    yield* transaction.commit(version ?? this.version, committedAt)
   }
 
   replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): ListTransaction<T> {
@@ -103,30 +113,30 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const isFirst = writer.commits === 0 && writer.store.size === 0 && !writer.ownership.isShared
     const list = isFirst ? new InitialList(writer, this) : new Relist(writer, this, ignoreVersions)
     return {
-      page: (events: readonly ListEvent<T>[]) => writer.runExclusive('page', () => list.page(events)),
-      commit: (version) => writer.runExclusive('commit', () => list.commit(version)),
-      abandon: () => writer.runExclusive('abandon', () => list.abandon()),
+      page: (events: readonly ListEvent<T>[]) => writer.write('page', 0, () => list.page(events)),
+      commit: (version) => writer.write('commit', list.size, () => list.commit(version)),
+      abandon: () => {
+        if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
+      },
     }
   }
 
   /** Removes all objects of this source, and its claims: the source was removed from its set. */
   drop(): void {
-    this.#writer.runExclusive('drop', () => {
-      const transaction = new StoreTransaction(this.#writer, this, 'relist')
-      transaction.removeAll(() => true)
-      this.#writer.ownership.disclaimAll(this)
-      transaction.commit(undefined)
-    })
+    this.#writer.runExclusive('drop', () => finish(this.#removeAll('relist')))
   }
 
   /** Deletes all objects of this source, because access to it was lost. It has no version until the next list. */
-  clear(): void {
-    this.#writer.runExclusive('clear', () => {
-      const transaction = new StoreTransaction(this.#writer, this, 'access-lost')
-      this.#writer.replaced(this)
-      transaction.removeAll(() => true)
-      transaction.commit(undefined)
-    })
+  clear(): void | Promise<void> {
+    return this.#writer.write('clear', this.size, () => this.#removeAll('access-lost'))
+  }
+
+  *#removeAll(origin: CommitOrigin): Steps {
+    const transaction = new StoreTransaction(this.#writer, this, origin)
+    this.#writer.replaced(this)
+    yield* transaction.removeAll(() => true)
+    if (origin === 'relist') this.#writer.ownership.disclaimAll(this)
+    yield* transaction.commit(undefined)
   }
 }
 

@@ -5,6 +5,9 @@ import type { Layer, Ordinal } from './store-index.js'
 /** When an overwritten entry makes a layer hold this share of all ordinals, the layer changes to an array. */
 const DENSE = 1 / 8
 
+/** A closed layer with more entries is not merged into an older one. */
+const MERGED_AT_MOST = 1_000
+
 /**
  * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that have
  * no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.
@@ -109,16 +112,34 @@ export class PinLayers<T> {
     return layer
   }
 
+  /** Returns the layer of another pin of the same state. */
+  share(layer: PinLayer<T>): PinLayer<T> {
+    this.#size++
+    layer.pins++
+    return layer
+  }
+
   /** Closes one pin. Returns whether its layer is closed, too: then an older layer has what is still needed. */
   close(layer: PinLayer<T>): boolean {
     this.#size--
     if (--layer.pins > 0) return false
     const { older, newer } = layer
+    // Merging a large layer would take long. It stays until the older ones, which need it, are closed.
+    if (older !== undefined && layer.held > MERGED_AT_MOST) return false
     older?.absorb(layer)
     if (older !== undefined) older.newer = newer
     if (newer === undefined) this.#newest = older
     else newer.older = older
+    if (older === undefined) this.#dropClosed(newer)
     return true
+  }
+
+  /** Drops the oldest layers if their pins are closed. */
+  #dropClosed(oldest: PinLayer<T> | undefined): void {
+    let layer = oldest
+    while (layer?.pins === 0) layer = layer.newer
+    if (layer === undefined) this.#newest = undefined
+    else layer.older = undefined
   }
 
   /** Called before a write at `ordinal`. */

@@ -25,20 +25,35 @@ export class Pin<T> {
   readonly #close: (layer: PinLayer<T>) => void
   readonly #limit: number
   readonly size: number
+  #list: readonly T[] | undefined
 
-  constructor(store: PinnedStore<T>, layers: PinLayers<T>, close: (layer: PinLayer<T>) => void) {
+  /** `list` is the array of all objects, if there is one. With `original` the pin is another one of the same state. */
+  constructor(
+    store: PinnedStore<T>,
+    layers: PinLayers<T>,
+    close: (layer: PinLayer<T>) => void,
+    list?: readonly T[],
+    original?: Pin<T>,
+  ) {
     this.#store = store
     this.#layers = layers
-    this.#layer = layers.open(store.ordinalLimit)
+    this.#layer = original === undefined ? layers.open(store.ordinalLimit) : layers.share(original.layer)
+    this.#list = list
     this.#close = close
-    this.#limit = store.ordinalLimit
-    this.size = store.size
+    this.#limit = original?.ordinalLimit ?? store.ordinalLimit
+    this.size = original?.size ?? store.size
+  }
+
+  /** Returns another pin of the same state. Each is closed by itself. */
+  pin(): Pin<T> {
+    return new Pin<T>(this.#store, this.#layers, this.#close, this.#list, this)
   }
 
   /** Releases the kept entries. Every later read throws a SourceError with code STOPPED. */
   close(): void {
     const layer = this.#layer
     this.#layer = undefined
+    this.#list = undefined
     if (layer !== undefined) this.#close(layer)
   }
 
@@ -94,7 +109,8 @@ export class Pin<T> {
   }
 
   list(): readonly T[] {
-    return this.#store.freezeShared(this.entries().map((entry) => entry.object))
+    this.#list ??= this.#store.freezeShared(this.entries().map((entry) => entry.object))
+    return this.#list
   }
 
   /** @internal The number of ordinals and keys that are kept. */

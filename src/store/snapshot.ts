@@ -10,7 +10,6 @@ export class Snapshot<T, I> implements StoreView<T, I>, Disposable {
   readonly #pin: Pin<T>
   readonly version: Version | undefined
   readonly by: I
-  #list: readonly T[] | undefined
 
   constructor(pin: Pin<T>, version: Version | undefined, declared: Iterable<DeclaredIndex<T>>) {
     this.#pin = pin
@@ -48,12 +47,10 @@ export class Snapshot<T, I> implements StoreView<T, I>, Disposable {
   }
 
   list(): readonly T[] {
-    this.#list ??= this.#pin.list()
-    return this.#list
+    return this.#pin.list()
   }
 
   [Symbol.dispose](): void {
-    this.#list = undefined
     this.#pin.close()
   }
 }

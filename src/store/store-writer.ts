@@ -1,7 +1,9 @@
-import type { SourceError } from '../contract/errors.js'
+import { type Clock, systemClock } from '../contract/clock.js'
+import { SourceError } from '../contract/errors.js'
 import { emitWarning } from '../contract/node-or-browser.js'
 import type { Version } from '../contract/version.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
+import { DEFAULT_SLICES, finish, type Slices, type Steps } from '../util/steps.js'
 import type { Commit } from './commit.js'
 import { isDevelopment } from './deep-freeze.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
@@ -9,7 +11,7 @@ import { Ingest, type IngestOptions } from './ingest.js'
 import { type KeyOwner, KeyOwnership } from './key-ownership.js'
 import { Store } from './store.js'
 import { structuralEqual } from './structural-equal.js'
-import { UndoableMap } from './undo-journal.js'
+import { WriteQueue } from './write-queue.js'
 
 /** The keys that are written while a recording is active. */
 export interface WriteRecord {
@@ -25,13 +27,19 @@ export interface WriterHooks<T> extends Partial<IngestOptions<T>> {
   readonly report?: (error: SourceError, source?: string) => void
   readonly onInvalid?: 'omit' | 'keep-previous' | undefined
   /** Called after each commit of a partition, unless that partition has its own `onCommit`. */
-  readonly onCommit?: (commit: Commit<T>) => void
+  readonly onCommit?: OnCommit<T>
   /** Called if a key has lost its owner, and the partition `source` has claimed that key. */
   readonly onReleased?: (source: string) => void
   readonly maxObjects?: number | undefined
   /** Whether to remember the keys that `prepare` filtered out. Default: false. */
   readonly remembersFiltered?: boolean | undefined
+  readonly clock?: Clock | undefined
+  /** The size of writes, and of their slices. */
+  readonly slices?: Slices | undefined
 }
+
+/** Reports a commit. Steps that it returns are performed before the next write. */
+export type OnCommit<T> = ((commit: Commit<T>) => Steps) | ((commit: Commit<T>) => void)
 
 /** What all partitions of a store share: its contents, and the rule that one transaction writes at a time. */
 export class StoreWriter<T> {
@@ -39,7 +47,7 @@ export class StoreWriter<T> {
   readonly ingest: Ingest<T>
   readonly ownership: KeyOwnership
   /** The errors of invalid objects by key, of all sources. */
-  readonly invalid: UndoableMap<string, SourceError> = new UndoableMap()
+  readonly invalid: Map<string, SourceError> = new Map()
   /** Delays actions that may not run inside a transaction, or inside a scan of the whole store. */
   readonly reentrancy: RunToCompletion = new RunToCompletion()
   /** Reports failures of the user's functions. */
@@ -53,9 +61,15 @@ export class StoreWriter<T> {
   /** The transaction that has begun and is not committed. */
   #transaction: { rollback(): void } | undefined
   #isWriting = false
+  readonly #queue = new WriteQueue()
+  readonly #clock: Clock
+  readonly #slices: Slices
+  #isEnded = false
 
   constructor(hooks: WriterHooks<T>) {
     this.hooks = hooks
+    this.#clock = hooks.clock ?? systemClock
+    this.#slices = hooks.slices ?? DEFAULT_SLICES
     this.warn = hooks.report ?? (({ message, code }) => emitWarning(message, { code }))
     this.store = new Store(hooks.maxObjects, hooks.freeze ?? isDevelopment())
     this.ingest = new Ingest({
@@ -130,6 +144,7 @@ export class StoreWriter<T> {
    */
   runExclusive<V>(call: string, act: () => V): V {
     this.assertNotWriting(call)
+    if (this.isAbandoned) this.#assertNotEnded(call)
     return this.reentrancy.run(() => {
       this.#isWriting = true
       try {
@@ -144,9 +159,77 @@ export class StoreWriter<T> {
     })
   }
 
+  /** Whether a write that runs in slices is in progress. */
+  get isBusy(): boolean {
+    return this.#queue.isBusy
+  }
+
+  /** Settles when the writes that are in progress now have ended. */
+  idle(): Promise<void> {
+    return this.#queue.idle()
+  }
+
+  /**
+   * Performs a write of about `size` changes: a small one at once. A large one, and any that is called meanwhile, is
+   * performed later or in slices; the returned promise settles when it has ended. Readers see nothing of it before its
+   * transaction is committed.
+   */
+  write(call: string, size: number, begin: () => Steps): void | Promise<void> {
+    this.assertNotWriting(call)
+    if (this.#queue.isBusy || size > this.#slices.largeWrite)
+      return this.#queue.run(() => this.#inSlices(call, begin()))
+    this.runExclusive(call, () => finish(begin()))
+  }
+
+  /** Stops writing: a transaction that is not committed is never visible, and later writes are refused. */
+  end(): void {
+    this.#isEnded = true
+  }
+
+  /** Whether the writer was ended during a transaction. */
+  get isAbandoned(): boolean {
+    return this.#isEnded && this.store.held !== undefined
+  }
+
+  async #inSlices(call: string, steps: Steps): Promise<void> {
+    this.#assertNotEnded(call)
+    this.store.hold()
+    const commits = this.#commits
+    const perform = (): boolean => this.#slice(steps, commits)
+    try {
+      while (!this.runExclusive(call, perform)) {
+        await this.#clock.sleep(0)
+        if (this.#commits === commits) this.#assertNotEnded(call)
+      }
+    } finally {
+      if (this.#transaction === undefined) this.store.release()
+    }
+  }
+
+  /** Performs steps for a while. Returns whether all are done. */
+  #slice(steps: Steps, commits: number): boolean {
+    // After the commit its changes are routed. Then the store can be read.
+    this.#isWriting = this.#commits === commits
+    const { stepsPerCheck, sliceMs } = this.#slices
+    const since = this.#clock.now()
+    for (let step = 1; steps.next().done !== true; step++) {
+      if (step % stepsPerCheck === 0 && this.#clock.now() - since >= sliceMs) return false
+    }
+    return true
+  }
+
+  #assertNotEnded(call: string): void {
+    if (this.#isEnded) throw new SourceError(`${call}: the store was stopped`, { code: 'STOPPED', phase: 'apply' })
+  }
+
   /** Called by a transaction when it begins. */
   begun(transaction: { rollback(): void }): void {
     this.#transaction = transaction
+  }
+
+  /** Called when the first list is abandoned, which is not rolled back. */
+  abandoned(): void {
+    this.#transaction = undefined
   }
 
   /** Called by a transaction when it is committed. From here on the store can be read and written. */
@@ -155,5 +238,6 @@ export class StoreWriter<T> {
     this.#commits++
     this.#version = version
     this.#isWriting = false
+    this.store.release()
   }
 }

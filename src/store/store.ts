@@ -1,8 +1,10 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
+import { finish, type Steps } from '../util/steps.js'
 import { Pin } from './pin.js'
 import { type PinLayer, PinLayers } from './pin-layers.js'
 import type { Ordinal, StoreIndex } from './store-index.js'
+import type { StoreReads } from './store-reads.js'
 import { type Undoable, UndoJournal } from './undo-journal.js'
 
 /** The default limit of objects in one store. A JavaScript Map holds at most 2^24 keys. */
@@ -34,6 +36,10 @@ export class Store<T> implements Undoable {
   #isFilling = false
   /** False while the first list fills the store. Readers check it, the writer does not. */
   isVisible = true
+  /** The state that readers see while a large write changes the store in slices. */
+  #held: Pin<T> | undefined
+  /** The state that readers see while the first list fills the store. */
+  #empty: Store<T> | undefined
 
   constructor(maxObjects: number = MAX_OBJECTS, freezesResults = true) {
     this.#maxObjects = maxObjects
@@ -43,6 +49,29 @@ export class Store<T> implements Undoable {
   /** Freezes an array that several readers share, in development only: a loop over a frozen array takes ten times as long. */
   freezeShared(objects: readonly T[]): readonly T[] {
     return this.#freezesResults ? Object.freeze(objects) : objects
+  }
+
+  /** The state that readers see: the store itself, or the state before the large write that is in progress. */
+  get readers(): StoreReads<T> {
+    if (this.isVisible) return this.#held ?? this
+    this.#empty ??= new Store<T>()
+    return this.#empty
+  }
+
+  /** The pin that readers see instead of the store, if a large write is in progress. */
+  get held(): Pin<T> | undefined {
+    return this.#held
+  }
+
+  /** From now on readers see the current state, until `release`. */
+  hold(): void {
+    if (this.isVisible) this.#held ??= this.pin()
+  }
+
+  /** Readers see all that was written since `hold`. */
+  release(): void {
+    this.#held?.close()
+    this.#held = undefined
   }
 
   get size(): number {
@@ -130,8 +159,35 @@ export class Store<T> implements Undoable {
 
   /** Fills and adds an index. An index that throws is not added. */
   addIndex(index: StoreIndex<T>): void {
-    this.#fill(index)
+    finish(this.#fill(index))
     this.#indexes.push(index)
+  }
+
+  /** Like `addIndex`. Between the steps the store may be read, and not be written. */
+  *addIndexInSteps(index: StoreIndex<T>): Steps {
+    yield* this.#fill(index)
+    if (index.prepare !== undefined) yield* index.prepare()
+    this.#indexes.push(index)
+  }
+
+  /** Adds all entries to an index. Pins are not affected: their values are recorded already, or the same as the new ones. */
+  *#fill(index: StoreIndex<T>): Steps {
+    this.#isFilling = true
+    try {
+      for (let ordinal = 0; ordinal < this.#entries.length; ordinal++) {
+        const entry = this.#entries[ordinal]
+        if (entry === undefined) continue
+        index.set(ordinal, entry)
+        yield
+      }
+    } finally {
+      this.#isFilling = false
+    }
+  }
+
+  /** Does the work that the first reads of indexes would do. */
+  *prepareIndexes(): Steps {
+    for (const index of this.#indexes) if (index.prepare !== undefined) yield* index.prepare()
   }
 
   begin(): void {
@@ -160,10 +216,11 @@ export class Store<T> implements Undoable {
 
   /** Returns the current state of the store, readable while the store changes. It copies an entry only when that is overwritten. */
   pin(): Pin<T> {
-    return new Pin<T>(this, this.#pins, (layer) => {
+    const close = (layer: PinLayer<T>): void => {
       const { older } = layer
       if (this.#pins.close(layer) && older !== undefined) for (const index of this.#indexes) index.merge?.(layer, older)
-    })
+    }
+    return new Pin<T>(this, this.#pins, close, this.#list)
   }
 
   /** The layer in which indexes record the values that they change. Undefined if no pin needs them. */
@@ -215,24 +272,12 @@ export class Store<T> implements Undoable {
       this.#areIndexesDamaged = true
       for (const index of this.#indexes) {
         index.clear()
-        this.#fill(index)
+        finish(this.#fill(index))
       }
       this.#areIndexesDamaged = false
       return undefined
     } catch (error) {
       return error
-    }
-  }
-
-  /** Pins are not affected: their values are recorded already, or the same as the new ones. */
-  #fill(index: StoreIndex<T>): void {
-    this.#isFilling = true
-    try {
-      this.#entries.forEach((entry, ordinal) => {
-        if (entry !== undefined) index.set(ordinal, entry)
-      })
-    } finally {
-      this.#isFilling = false
     }
   }
 

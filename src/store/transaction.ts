@@ -2,12 +2,13 @@ import { SourceError } from '../contract/errors.js'
 import type { Delete, Entry, Invalid, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
-import type { Commit, CommitOrigin, Membership } from './commit.js'
+import type { Steps } from '../util/steps.js'
+import type { CommitOrigin, Membership } from './commit.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 import { FILTERED, isOtherIdentity, UNCHANGED } from './ingest.js'
 import type { KeyOwner } from './key-ownership.js'
 import type { Ordinal } from './store-index.js'
-import type { StoreWriter } from './store-writer.js'
+import type { OnCommit, StoreWriter } from './store-writer.js'
 import type { Undoable, UndoableMap } from './undo-journal.js'
 
 /** A partition, as far as its transactions need it. */
@@ -15,10 +16,10 @@ export interface WritablePartition<T> extends KeyOwner {
   /** Set by each commit. */
   version: Version | undefined
   /** The keys of its invalid objects, with their versions. */
-  readonly invalid: UndoableMap<string, Version | undefined>
+  readonly invalid: Map<string, Version | undefined>
   /** The keys that `prepare` filtered out, with their versions, if these are remembered. */
   readonly filtered: UndoableMap<string, Version | undefined>
-  readonly onCommit: ((commit: Commit<T>) => void) | undefined
+  readonly onCommit: OnCommit<T> | undefined
   /** The number of its stored entries. */
   readonly size: number
   owns(ordinal: Ordinal): boolean
@@ -31,6 +32,11 @@ export interface TransactionOptions {
   readonly ignoreVersions?: boolean
   /** Keys of other sources that the partition has claimed before the transaction. */
   readonly claimed?: string[]
+}
+
+interface InvalidObject {
+  readonly error: SourceError
+  readonly version: Version | undefined
 }
 
 const NOTHING: readonly never[] = []
@@ -56,6 +62,8 @@ export class StoreTransaction<T> {
   readonly #claimed: string[]
   /** Keys that the partition has given up. They may have no owner now. */
   readonly #released: string[] = []
+  /** The keys that become invalid, or valid again, at the commit. */
+  readonly #validity = new Map<string, InvalidObject | undefined>()
 
   constructor(
     writer: StoreWriter<T>,
@@ -63,7 +71,7 @@ export class StoreTransaction<T> {
     origin: CommitOrigin,
     { version, ignoreVersions = false, claimed = [] }: TransactionOptions = {},
   ) {
-    const { store, ownership, invalid, tracked } = writer
+    const { store, ownership, tracked } = writer
     store.assertIndexed()
     this.#writer = writer
     this.#partition = partition
@@ -75,20 +83,21 @@ export class StoreTransaction<T> {
     this.#tracked = tracked.size === 0 ? NOTHING : [...tracked.keys()]
     this.#claimed = claimed
     // The first list is not rolled back: if it fails, the whole store is cleared.
-    this.#undoables =
-      origin === 'initial' ? NOTHING : [store, ownership, invalid, partition.invalid, partition.filtered]
+    this.#undoables = origin === 'initial' ? NOTHING : [store, ownership, partition.filtered]
     writer.begun(this)
     for (const each of this.#undoables) each.begin()
   }
 
-  /** Ends the transaction and reports it. A new version of the partition is visible from here on. */
-  commit(version: Version | undefined, committedAt?: number): void {
+  /** Ends the transaction, and reports it in steps. The first step makes the transaction visible. */
+  *commit(version: Version | undefined, committedAt?: number): Steps {
     const partition = this.#partition
     const writer = this.#writer
+    if (writer.isBusy) yield* writer.store.prepareIndexes()
+    this.#commitValidity()
     partition.version = version
     for (const each of this.#undoables) each.commit()
     writer.committed(version)
-    partition.onCommit?.({
+    const routing = partition.onCommit?.({
       origin: this.#origin,
       changes: this.#changes,
       memberships: this.#memberships,
@@ -98,6 +107,7 @@ export class StoreTransaction<T> {
       source: partition.name,
       committedAt,
     })
+    if (routing !== undefined) yield* routing
     if (writer.ownership.isShared) this.#settleClaims()
   }
 
@@ -148,7 +158,7 @@ export class StoreTransaction<T> {
       this.markInvalid(arrived.key, result, arrived.version)
       return
     }
-    if (invalid.size > 0) this.markValid(arrived.key)
+    if (invalid.size > 0 || this.#validity.size > 0) this.markValid(arrived.key)
     if (result === FILTERED) this.filter(arrived.key, arrived.version)
     else if (result !== UNCHANGED) this.write(result, ordinal)
   }
@@ -172,20 +182,38 @@ export class StoreTransaction<T> {
   }
 
   markValid(key: string): void {
-    if (!this.#partition.invalid.delete(key)) return
-    this.#writer.invalid.delete(key)
+    if (!this.#isInvalid(key)) return
+    this.#validity.set(key, undefined)
     this.#writer.written(key)
     this.#released.push(key)
   }
 
   markInvalid(key: string, error: SourceError, version: Version | undefined): void {
-    const { invalid, hooks } = this.#writer
-    const known = invalid.get(key)
-    invalid.set(key, error)
-    this.#partition.invalid.set(key, version)
+    this.#validity.set(key, { error, version })
     this.#writer.written(key)
-    if (known?.message !== error.message) hooks.report?.(error, this.#partition.name)
-    if (hooks.onInvalid === 'omit') this.remove(key, 'unknown')
+    if (this.#writer.hooks.onInvalid === 'omit') this.remove(key, 'unknown')
+  }
+
+  #isInvalid(key: string): boolean {
+    const staged = this.#validity.get(key)
+    return staged !== undefined || (this.#partition.invalid.has(key) && !this.#validity.has(key))
+  }
+
+  /** Marks the invalid objects, and reports their errors. */
+  #commitValidity(): void {
+    const { invalid, hooks } = this.#writer
+    const { invalid: versions, name } = this.#partition
+    for (const [key, object] of this.#validity) {
+      const known = invalid.get(key)
+      if (object === undefined) {
+        versions.delete(key)
+        invalid.delete(key)
+        continue
+      }
+      versions.set(key, object.version)
+      invalid.set(key, object.error)
+      if (known?.message !== object.error.message) hooks.report?.(object.error, name)
+    }
   }
 
   /** Removes an object that `prepare` filters out. */
@@ -195,26 +223,30 @@ export class StoreTransaction<T> {
   }
 
   /** Replaces all objects of a source that polls. Keys in `keep` are not deleted; without `keep`, no key is. */
-  replace(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined): void {
+  *replace(entries: readonly Entry<T>[], keep: ReadonlySet<string> | undefined): Steps {
     this.#writer.replaced(this.#partition)
     if (keep !== undefined) {
       const keys = new Set(keep)
       for (const { key } of entries) keys.add(key)
-      this.removeAll((key) => !keys.has(key))
+      yield* this.removeAll((key) => !keys.has(key))
     }
-    for (const entry of entries) this.put(entry)
+    for (const entry of entries) {
+      this.put(entry)
+      yield
+    }
   }
 
   /** Removes the keys of the partition for which `isGone` returns true, and forgets all filtered keys. */
-  removeAll(isGone: (key: string) => boolean): void {
+  *removeAll(isGone: (key: string) => boolean): Steps {
     const { store } = this.#writer
     const partition = this.#partition
-    for (const key of partition.invalid.keys()) if (isGone(key)) this.markValid(key)
+    for (const key of [...partition.invalid.keys(), ...this.#validity.keys()]) if (isGone(key)) this.markValid(key)
     partition.filtered.clear()
-    for (const key of store.keys()) {
-      const ordinal = store.ordinalOf(key)
-      const isOwn = ordinal !== undefined && partition.owns(ordinal)
-      if (isOwn && isGone(key)) this.remove(key, 'unknown')
+    for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
+      const key = store.entryAt(ordinal)?.key
+      if (key === undefined || !partition.owns(ordinal) || !isGone(key)) continue
+      this.remove(key, 'unknown')
+      yield
     }
   }
 

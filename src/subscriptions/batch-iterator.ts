@@ -63,7 +63,7 @@ export class BatchIterator<T>
   }
 
   protected get isBusy(): boolean {
-    return this.feed.hasMore || this.#current !== undefined
+    return this.feed.hasQueued || this.#current !== undefined
   }
 
   protected cancel(): void {

@@ -1,6 +1,7 @@
 import type { Commit } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import { isScalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
+import { DEFAULT_SLICES, type Steps } from '../util/steps.js'
 import type { Feed } from './feed.js'
 
 /**
@@ -8,6 +9,7 @@ import type { Feed } from './feed.js'
  * looked up by it. So the cost of a change does not depend on the number of feeds that follow other keys or values.
  */
 export class ChangeRouter<T> {
+  readonly #changesPerStep: number
   readonly #feeds = new Set<Feed<T>>()
   readonly #unscoped = new Set<Feed<T>>()
   /** Feeds that check every change themselves: by a filter, or by a compound index. */
@@ -16,6 +18,10 @@ export class ChangeRouter<T> {
   readonly #bookmarkFeeds = new Set<Feed<T>>()
   readonly #byKey = new Map<string, Set<Feed<T>>>()
   readonly #byValue = new Map<DeclaredIndex<T>, ScalarMap<Set<Feed<T>>>>()
+
+  constructor(changesPerStep: number = DEFAULT_SLICES.changesPerStep) {
+    this.#changesPerStep = changesPerStep
+  }
 
   get feeds(): ReadonlySet<Feed<T>> {
     return this.#feeds
@@ -35,15 +41,15 @@ export class ChangeRouter<T> {
     if (group?.size === 0) this.#removeGroupOf(feed)
   }
 
-  route(commit: Commit<T>): void {
+  *route(commit: Commit<T>): Steps {
     if (this.#feeds.size === 0) return
     const { changes, position, source } = commit
     if (changes.length === 0) {
-      for (const feed of this.#bookmarkFeeds) feed.enqueue(changes, position, source)
+      for (const feed of this.#bookmarkFeeds) yield* feed.enqueue(changes, position, source)
     } else {
-      for (const feed of this.#unscoped) feed.enqueue(changes, position, source)
+      for (const feed of this.#unscoped) yield* feed.enqueue(changes, position, source)
       try {
-        if (this.#feeds.size > this.#unscoped.size) this.#routeScoped(commit)
+        if (this.#feeds.size > this.#unscoped.size) yield* this.#routeScoped(commit)
       } catch (error) {
         // It is unknown which feeds have the change.
         for (const feed of this.#feeds) if (feed.scope.isScoped) feed.fail(error)
@@ -51,11 +57,16 @@ export class ChangeRouter<T> {
     }
   }
 
-  #routeScoped({ changes, memberships, tracked, position, source }: Commit<T>): void {
+  *#routeScoped({ changes, memberships, tracked, position, source }: Commit<T>): Steps {
     const positions = new Map<DeclaredIndex<T>, number>()
     for (const index of tracked) positions.set(index, positions.size)
     const touched = new Set<Feed<T>>(this.#filteredFeeds)
-    changes.forEach((change, i) => {
+    /** Feeds that began during the commit, of indexes that were not tracked before. */
+    const untracked: Feed<T>[] = []
+    for (const [index, feeds] of this.#byValue)
+      if (!positions.has(index)) for (const group of feeds.values()) untracked.push(...group)
+    for (const [i, change] of changes.entries()) {
+      if ((i + 1) % this.#changesPerStep === 0) yield
       const membership = memberships[i]
       const match = (feeds: Iterable<Feed<T>> | undefined): void => {
         for (const feed of feeds ?? []) {
@@ -64,6 +75,7 @@ export class ChangeRouter<T> {
         }
       }
       match(this.#filteredFeeds)
+      match(untracked)
       match(this.#byKey.get(change.key))
       for (const [index, feeds] of this.#byValue) {
         const position = positions.get(index) ?? -1
@@ -72,8 +84,8 @@ export class ChangeRouter<T> {
         for (const value of was) match(feeds.get(value))
         for (const value of is) if (!was.some((each) => sameScalar(each, value))) match(feeds.get(value))
       }
-    })
-    for (const feed of touched) feed.publish(position, source)
+    }
+    for (const feed of touched) yield* feed.publish(position, source)
   }
 
   /** The set of feeds that are found by the same key or value as `feed`. */

@@ -98,7 +98,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   protected get isBusy(): boolean {
-    return this.feed.hasMore || this.#isDequeuing || this.#queue.active > 0
+    return this.feed.hasQueued || this.#isDequeuing || this.#queue.active > 0
   }
 
   protected override stopAccepting(): void {
@@ -136,7 +136,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     }
     this.#isDequeuing = false
     // Before the first list it is unknown whether the object of a key exists.
-    const mayRun = this.feed.closed === undefined && this.feed.host.isSynced()
+    const mayRun = this.feed.closed === undefined && this.feed.host.isSynced() && !this.feed.isBehind
     while (mayRun && this.#queue.running < this.#concurrency) {
       const key = this.#queue.dequeue()
       if (key === undefined) break
@@ -168,7 +168,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   readonly #skipped = (changes: readonly Change<T>[]): void => {
     for (const change of changes) {
       // The keys of batches that are not dequeued are unknown.
-      if (!this.feed.hasMore && !this.#pending.has(change.key)) continue
+      if (!this.feed.hasQueued && !this.#pending.has(change.key)) continue
       this.#recordDeletion(change)
       this.#ahead.add(change.key)
     }

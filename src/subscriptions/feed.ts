@@ -7,6 +7,7 @@ import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Wait } from '../util/deadline.js'
+import { finish, type Steps } from '../util/steps.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
 import type { FeedVersions } from './feed-wait.js'
 import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
@@ -21,6 +22,12 @@ export interface FeedHost<T> extends FeedVersions {
   readonly indexer: Indexer<T, unknown>
   readonly clock: Clock
   readonly sourceName: string
+  /** How many changes are queued in one step. */
+  readonly changesPerStep: number
+  /** The position of the store. */
+  readonly position: StorePosition
+  /** The last commit whose changes were queued in all feeds. It is older while a large commit is routed. */
+  readonly routed: RoutedCommit
   /** Whether the store has the first list of each source. */
   readonly isSynced: () => boolean
   report(error: SourceError): void
@@ -28,6 +35,12 @@ export interface FeedHost<T> extends FeedVersions {
   detach(feed: Feed<T>): void
   /** The consumer of this feed has finished. */
   release(feed: Feed<T>): void
+}
+
+export interface RoutedCommit {
+  /** The number of the commit. */
+  readonly commit: number
+  readonly position: StorePosition
 }
 
 /** The consumer of a feed. */
@@ -69,6 +82,8 @@ export class Feed<T> implements AwaitedFeed {
   #closed: SourceError | undefined
   /** Aborts when changes are no longer accepted. */
   readonly #stopped = new AbortController()
+  /** The commit that was being routed at that time. */
+  #lastCommit: number | undefined
   /** The position of the store at that time. */
   #stoppedAt: StorePosition = NO_POSITION
   /** Called with the changes that are not accepted. */
@@ -82,14 +97,15 @@ export class Feed<T> implements AwaitedFeed {
     this.name = options.name
     this.scope = new ScopeFilter(call, options, host.indexer, (error, key) => this.#filterFailed(error, key))
     this.wantsBookmarks = wantsBookmarks
-    this.#queue = new ChangeQueue(options)
+    this.#queue = new ChangeQueue(options, () => {}, host.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
     this.#waits = new FeedWaits(this, host)
     host.attach(this)
     if (host.isSynced()) this.startReplay()
     const { resyncMs } = options
     if (resyncMs === undefined) return
-    const deliver = (changes: readonly Change<T>[]): void => this.#queueBatch(changes, host.indexer.writer.position)
+    const deliver = (changes: readonly Change<T>[]): void =>
+      finish(this.#queueInSteps(changes, this.#storePosition.version))
     resync(this, resyncMs, host.clock, this.#stopped.signal, deliver).catch(() => {}) // It ends by an abort.
   }
 
@@ -105,11 +121,17 @@ export class Feed<T> implements AwaitedFeed {
   get #position(): StorePosition {
     if (!this.#waits.isSynced) return NO_POSITION
     if (!this.#isIdle || this.#closed !== undefined) return this.#progress.handled
-    return this.#stopped.signal.aborted ? this.#stoppedAt : this.#storePosition
+    return this.#isStopped ? this.#stoppedAt : this.#storePosition
   }
 
+  /** The position of the store, as far as its changes were queued here. */
   get #storePosition(): StorePosition {
-    return { version: this.host.indexer.writer.position, history: this.host.history }
+    return this.isBehind ? this.host.routed.position : this.host.position
+  }
+
+  /** Whether the commit that is being routed may have changes that are not queued here yet. */
+  get isBehind(): boolean {
+    return this.host.routed.commit < this.host.indexer.writer.commits && !this.#isReplayed
   }
 
   /** The version with which waits are compared; undefined if its history has ended. */
@@ -131,11 +153,27 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Whether a batch can be dequeued. */
   get hasMore(): boolean {
-    return this.#closed === undefined && (this.#replay !== undefined || !this.#queue.isEmpty)
+    if (this.#closed !== undefined) return false
+    return this.#replay !== undefined || !(this.#queue.isEmpty || this.#queue.isBusy)
+  }
+
+  /** Whether a batch is queued, or is being queued in steps. */
+  get hasQueued(): boolean {
+    if (this.#closed !== undefined) return false
+    return this.#replay !== undefined || !this.#queue.isEmpty || (this.#acceptsLast && this.isBehind)
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopped.signal.aborted
+  }
+
+  /** Whether the last commit became visible before changes were no longer accepted, and was not routed completely. */
+  get #acceptsLast(): boolean {
+    return this.host.indexer.writer.commits === this.#lastCommit
   }
 
   get #isIdle(): boolean {
-    return this.#progress.isIdle && !this.hasMore
+    return this.#progress.isIdle && !this.hasQueued
   }
 
   /** Starts the replay. The store has its first list. */
@@ -153,7 +191,7 @@ export class Feed<T> implements AwaitedFeed {
     this.#replayedCommit = indexer.writer.commits
     const position = this.#storePosition
     const since = clock.now()
-    if (!this.scope.isScoped) this.#replay = new Replay(indexer.store.pin(), position, since)
+    if (!this.scope.isScoped) this.#replay = new Replay(indexer.store.readers.pin(), position, since)
     else {
       const entries = this.scope.matching()
       if (this.#closed !== undefined) return // The filter closed it.
@@ -180,31 +218,35 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   /** Queues the matched changes of a commit. */
-  publish(position: Version | undefined, source?: string): void {
+  *publish(position: Version | undefined, source?: string): Steps {
     if (this.#matched.length === 0) return
     const changes = this.#matched
     this.#matched = []
-    this.enqueue(changes, position, source)
+    yield* this.enqueue(changes, position, source)
   }
 
-  /** Queues a commit, all changes of which concern this feed. */
-  enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
+  /** Queues a commit, all changes of which concern this feed. It cannot be dequeued before the last step. */
+  *enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
     if (this.#closed !== undefined || this.#isReplayed) return
     try {
-      this.#queueBatch(changes, position, source)
+      for (const _ of this.#queueInSteps(changes, position, source)) {
+        yield
+        if (this.#closed !== undefined) return
+      }
     } catch (error) {
       this.fail(error)
     }
   }
 
-  #queueBatch(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
-    if (this.#stopped.signal.aborted) {
+  *#queueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
+    if (this.#isStopped && !this.#acceptsLast) {
       this.#onSkipped?.(changes)
       return
     }
     const { clock, history } = this.host
-    if (!this.#queue.push(changes, position, clock.now(), source, history)) {
-      if (this.#onOverflow === 'coalesce') this.#queue.coalesce()
+    const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, history)
+    if (!fits) {
+      if (this.#onOverflow === 'coalesce') yield* this.#queue.coalesceInSteps()
       else this.#overflow()
     }
     this.reader.wake()
@@ -268,6 +310,12 @@ export class Feed<T> implements AwaitedFeed {
     this.checkWaiters()
   }
 
+  /** Called after a large commit was routed. */
+  routed(): void {
+    this.checkWaiters()
+    this.reader.wake() // A controller, and a consumer that drains, wait for the commit.
+  }
+
   /** Resolves the waits for versions that this feed has reached. */
   checkWaiters(): void {
     this.#waits.check()
@@ -286,11 +334,14 @@ export class Feed<T> implements AwaitedFeed {
    * changes are passed to it, and the scope still follows the store.
    */
   stopAccepting(onSkipped?: (changes: readonly Change<T>[]) => void): void {
-    if (this.#replayedCommit === Infinity || this.#stopped.signal.aborted) return
-    this.#stoppedAt = this.#storePosition
+    if (this.#replayedCommit === Infinity || this.#isStopped) return
+    // Readers see the commit that is being routed, so its changes are accepted.
+    const { isBehind } = this
+    if (isBehind) this.#lastCommit = this.host.indexer.writer.commits
+    this.#stoppedAt = this.host.position
     this.#stopped.abort(ABORTED)
     this.#onSkipped = onSkipped
-    if (onSkipped === undefined) this.host.detach(this)
+    if (onSkipped === undefined && !isBehind) this.host.detach(this)
   }
 
   close(reason: SourceError): void {

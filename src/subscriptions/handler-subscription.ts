@@ -60,7 +60,7 @@ export class HandlerSubscription<T> extends FeedConsumer<T> {
   }
 
   protected get isBusy(): boolean {
-    return this.feed.hasMore || this.#delivery.isBusy || this.#caller.running > 0
+    return this.feed.hasQueued || this.#delivery.isBusy || this.#caller.running > 0
   }
 
   protected cancel(reason: SourceError): void {

@@ -10,7 +10,8 @@ const RESYNC_MIN_MS = 10
 /** A feed whose objects are delivered again. */
 export interface ResyncTarget<T> {
   readonly scope: ScopeFilter<T>
-  readonly hasMore: boolean
+  readonly hasQueued: boolean
+  readonly isBehind: boolean
   synced(call: string, wait: Wait): Promise<void>
 }
 
@@ -32,7 +33,7 @@ export async function resync<T>(
     const entries = feed.scope.entries()
     for (let part = 0; part < parts; part++) {
       await clock.sleep(periodMs / parts, signal)
-      while (feed.hasMore) await clock.sleep(periodMs / parts, signal)
+      while (feed.hasQueued || feed.isBehind) await clock.sleep(periodMs / parts, signal)
       const changes: Updated<T>[] = []
       // An object that leaves the scope and returns is listed twice, so the last part has no limit.
       for (let left = part === parts - 1 ? Infinity : Math.ceil(size / parts); left > 0; left--) {

@@ -41,7 +41,7 @@ export class ScopeFilter<T> {
 
   /** The number of objects in scope. */
   get size(): number {
-    return this.#inScopeKeys?.size ?? this.#indexer.store.size
+    return this.#inScopeKeys?.size ?? this.#indexer.store.readers.size
   }
 
   has(key: string): boolean {
@@ -78,13 +78,13 @@ export class ScopeFilter<T> {
     const { store } = this.#indexer
     if (this.#inScopeKeys !== undefined) {
       for (const key of this.#inScopeKeys) {
-        const entry = store.entryOf(key)
+        const entry = store.readers.entryOf(key)
         if (entry !== undefined) yield entry
       }
       return
     }
-    for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
-      const entry = store.entryAt(ordinal)
+    for (let ordinal = 0; ordinal < store.readers.ordinalLimit; ordinal++) {
+      const entry = store.readers.entryAt(ordinal)
       if (entry !== undefined) yield entry
     }
   }
@@ -106,20 +106,17 @@ export class ScopeFilter<T> {
     if (first !== undefined) store.assertIndexed()
     let entries: readonly Entry<T>[]
     if (this.key !== undefined) {
-      const entry = store.entryOf(this.key)
+      const entry = store.readers.entryOf(this.key)
       entries = entry === undefined ? [] : [entry]
     } else if (first !== undefined) {
       const [index, value] = first
       entries = index.entriesWith(value)
-    } else entries = store.entries()
-    const others = this.key === undefined ? rest : this.where
-    if (others.length === 0) return entries
-    return entries.filter(({ key }) => {
-      const ordinal = store.ordinalOf(key)
-      return others.every(
-        ([declared, value]) => ordinal !== undefined && declared.includes(declared.index.valueAt(ordinal), value),
-      )
-    })
+    } else entries = store.readers.entries()
+    for (const [index, value] of this.key === undefined ? rest : this.where) {
+      const matching = new Set(index.entriesWith(value))
+      entries = entries.filter((entry) => matching.has(entry))
+    }
+    return entries
   }
 
   #isIn(
@@ -130,9 +127,22 @@ export class ScopeFilter<T> {
     if (this.key !== undefined && change.key !== this.key) return false
     for (const [declared, value] of this.where) {
       const position = positions.get(declared)
-      if (position === undefined || !declared.includes(membership?.is[position], value)) return false
+      if (
+        !declared.includes(position === undefined ? this.#valueIn(declared, change) : membership?.is[position], value)
+      )
+        return false
     }
     return this.#passes(change.object, change.key)
+  }
+
+  /**
+   * The value of a changed object in an index that was not tracked yet when the commit began. Undefined if the same commit
+   * has changed the object again: then that change decides.
+   */
+  #valueIn({ index }: DeclaredIndex<T>, { key, object }: Change<T>): unknown {
+    const { store } = this.#indexer
+    const ordinal = store.ordinalOf(key)
+    return ordinal !== undefined && store.entryAt(ordinal)?.object === object ? index.valueAt(ordinal) : undefined
   }
 
   #passes(object: T, key: string): boolean {

@@ -94,7 +94,7 @@ class World {
   }
 
   process(): void {
-    if (this.inHand !== undefined) this.indexer.apply(this.inHand)
+    if (this.inHand !== undefined) void this.indexer.apply(this.inHand)
     this.inHand = undefined
   }
 
@@ -406,7 +406,7 @@ describe('law 1, 2, 3 and 4: a fifo that delivers every change equals the naive 
             model.accept(more.fates, next)
             continue
           }
-          if (inHand !== undefined) indexer.apply(inHand)
+          if (inHand !== undefined) void indexer.apply(inHand)
           model.process(isKnown)
           if (fifo.isEmpty) {
             inHand = await fifo.drain({ signal: AbortSignal.abort() })

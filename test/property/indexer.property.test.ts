@@ -316,7 +316,7 @@ class World {
         onInvalid,
         freeze,
         prepare: prepares ? prepare : undefined,
-        onCommit: (commit) => this.commits.push(commit),
+        onCommit: (commit) => void this.commits.push(commit),
         report: () => {},
         ...more,
       },
@@ -326,7 +326,7 @@ class World {
   run(step: Step, whileListing: () => void = () => {}): void {
     switch (step.does) {
       case 'apply':
-        this.indexer.apply({ events: step.events.map(copied), version: this.#next() })
+        void this.indexer.apply({ events: step.events.map(copied), version: this.#next() })
         this.model.apply(step.events)
         this.#isFilled = true
         break
@@ -340,9 +340,18 @@ class World {
         this.snapshots.shift()?.view[Symbol.dispose]()
         break
       case 'add index':
-        this.#late ??= this.indexer.addIndex('late', (ix) => ix.equal((object) => object.color))
+        this.#addIndex()
         break
     }
+  }
+
+  /** A store that is small and not being written has the index at once. */
+  #addIndex(): void {
+    if (this.#late !== undefined) return
+    void this.indexer.addIndex('late', (ix) => {
+      this.#late = ix.equal((object) => object.color)
+      return this.#late
+    })
   }
 
   check(): void {

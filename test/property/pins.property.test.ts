@@ -41,7 +41,7 @@ class World {
   constructor(random: SeededRandom, keys: number) {
     this.#random = random
     this.#keys = keys
-    this.#declared = declareIndexes(this.#store, declare, () => {}).declared
+    this.#declared = this.#declare(declare)
   }
 
   step(): void {
@@ -52,9 +52,15 @@ class World {
     else if (dice < 97) this.#rollback()
     else if (dice < 98) this.#clear()
     else if (!this.#hasLate) {
-      this.#declared.push(...declareIndexes(this.#store, declareLate, () => {}).declared)
+      this.#declared.push(...this.#declare(declareLate))
       this.#hasLate = true
     } else this.#snapshots.at(0)?.view.by.n({ limit: 1 })
+  }
+
+  #declare(indexes: (ix: IndexBuilder<Item>) => object): DeclaredIndex<Item>[] {
+    const { declared } = declareIndexes(this.#store, indexes, () => {})
+    for (const { index } of declared) this.#store.addIndex(index)
+    return declared
   }
 
   fill(): void {

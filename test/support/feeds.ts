@@ -1,12 +1,15 @@
 import type { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent, WatchEvent } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import type { Commit } from '../../src/store/commit.js'
 import { Indexer } from '../../src/store/indexer.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { ChangeRouter } from '../../src/subscriptions/change-router.js'
-import { Feed, type FeedHost } from '../../src/subscriptions/feed.js'
+import { NO_POSITION, type StorePosition } from '../../src/subscriptions/delivery-progress.js'
+import { Feed, type FeedHost, type RoutedCommit } from '../../src/subscriptions/feed.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
+import type { Steps } from '../../src/util/steps.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import type { Fold } from './fold.js'
 import { numbered } from './scripted-source.js'
@@ -23,31 +26,32 @@ export class Mirror<T, I extends object = object> {
   #isFilled = false
   #history = 1
   #version: Version | undefined
+  #routed: RoutedCommit = { commit: 0, position: NO_POSITION }
 
   constructor(indexes?: (ix: IndexBuilder<T>) => I) {
     this.indexer = new Indexer<T, I>(
       { indexes },
       {
         report: (error) => this.errors.push(error),
-        onCommit: (commit) => {
-          if (this.#version !== undefined && !isSameEpoch(this.#version, commit.version)) this.#history++
-          this.#version = commit.version
-          if (commit.origin !== 'initial') this.router.route(commit)
-          else {
-            this.#isFilled = true
-            for (const feed of this.router.feeds) feed.startReplay()
-          }
-          this.#waiters.check(commit.version)
-        },
+        onCommit: (commit) => this.#committed(commit),
       },
     )
     const historyNow = (): number => this.#history
+    const positionNow = (): StorePosition => ({ version: this.indexer.writer.position, history: this.#history })
+    const routedNow = (): RoutedCommit => this.#routed
     this.host = {
       get history() {
         return historyNow()
       },
+      get position() {
+        return positionNow()
+      },
+      get routed() {
+        return routedNow()
+      },
       indexer: this.indexer,
       clock: this.clock,
+      changesPerStep: 1,
       sourceName: 'mirror',
       isSynced: () => this.#isFilled,
       isOfSet: false,
@@ -61,6 +65,18 @@ export class Mirror<T, I extends object = object> {
     }
   }
 
+  *#committed(commit: Commit<T>): Steps {
+    if (this.#version !== undefined && !isSameEpoch(this.#version, commit.version)) this.#history++
+    this.#version = commit.version
+    if (commit.origin !== 'initial') yield* this.router.route(commit)
+    else {
+      this.#isFilled = true
+      for (const feed of this.router.feeds) feed.startReplay()
+    }
+    this.#routed = { commit: this.indexer.writer.commits, position: this.host.position }
+    this.#waiters.check(commit.version)
+  }
+
   /** The first list, or a later one. */
   list(entries: readonly (readonly [string, T])[], version: Version): this {
     const replacement = this.indexer.replace()
@@ -71,7 +87,7 @@ export class Mirror<T, I extends object = object> {
   }
 
   apply(events: readonly WatchEvent<T>[], version: Version): this {
-    this.indexer.apply({ events, version })
+    void this.indexer.apply({ events, version })
     return this
   }
 

@@ -299,8 +299,8 @@ describe('following', () => {
     orders.on('change', () => {})
   })
 
-  test('addIndex returns the index', () => {
-    const byRegion = orders.addIndex('byRegion', (ix) => ix.equal((o) => o.region))
+  test('addIndex returns the index', async () => {
+    const byRegion = await orders.addIndex('byRegion', (ix) => ix.equal((o) => o.region))
     expectTypeOf(byRegion('eu')).toEqualTypeOf<readonly Order[]>()
   })
 

@@ -574,7 +574,7 @@ describe('the comparison of a large store', () => {
         random: { next: () => 0 },
         isLive: () => true,
         waitFor: () => included.promise,
-        reflector: { proven: () => {}, relist: () => {} },
+        reflector: { proven: () => true, relist: () => {} },
         events: { report: (error) => reported.push(error), warning: () => {} },
       },
       1_000,
@@ -602,14 +602,14 @@ describe('the comparison of a large store', () => {
 
   test('leaves out keys that are written between two yields', async () => {
     const { real, part, reported } = await comparing()
-    part.apply({ events: [put('k98', 0), { type: 'delete', key: 'k99' }, put('new', 1)], version: '2' })
+    void part.apply({ events: [put('k98', 0), { type: 'delete', key: 'k99' }, put('new', 1)], version: '2' })
     for (let turn = 0; turn < 200; turn++) await real.advance(0)
     expect(reported.map(({ message }) => message)).toEqual([expect.stringContaining('"k0" and 97 more')])
   })
 
   test('ends if a replace is applied between two yields', async () => {
     const { real, part, reported } = await comparing()
-    part.apply({ events: [{ type: 'replace', entries: [{ key: 'k99', object: 99 }] }], version: '2' })
+    void part.apply({ events: [{ type: 'replace', entries: [{ key: 'k99', object: 99 }] }], version: '2' })
     for (let turn = 0; turn < 200; turn++) await real.advance(0)
     expect(reported.map(({ message }) => message)).toEqual([expect.not.stringContaining('99 more')])
   })

@@ -178,7 +178,7 @@ test('a source that is removed in the filter of a new subscription is delivered 
 test('a source that is removed in the function of a new index is not in that index', async () => {
   const { set, informer } = await world('nothing')
   const remove = once(() => set.remove('a'))
-  const index = informer.addIndex('late', (ix) =>
+  const index = await informer.addIndex('late', (ix) =>
     ix.equal((n) => {
       remove()
       return n
@@ -226,7 +226,7 @@ test('an indexer cannot be written by its own index functions', () => {
     indexes: (ix) => ({
       n: ix.equal((n) => {
         try {
-          if (n === 1) indexer.apply({ events: [put('b', 2)], version: '2' })
+          if (n === 1) void indexer.apply({ events: [put('b', 2)], version: '2' })
         } catch (error) {
           thrown = error
         }
@@ -234,8 +234,8 @@ test('an indexer cannot be written by its own index functions', () => {
       }),
     }),
   })
-  indexer.apply({ events: [put('a', 1)], version: '1' })
+  void indexer.apply({ events: [put('a', 1)], version: '1' })
   expect(String(thrown)).toMatch(/^TypeError: apply: the store is being written/)
-  indexer.apply({ events: [put('c', 3)], version: '2' })
+  void indexer.apply({ events: [put('c', 3)], version: '2' })
   expect([...indexer.keys()]).toEqual(['a', 'c'])
 })

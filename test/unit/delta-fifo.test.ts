@@ -29,7 +29,7 @@ function composed(options: Omit<DeltaFIFOOptions<string>, 'knownObjects'> = {}) 
     list: (version: string, ...events: ListEvent<string>[]) => listInto(fifo, version, ...events),
     /** Drains the queue and writes all pending changes to the indexer. */
     settle: async () => {
-      while (!fifo.isEmpty) indexer.apply(await fifo.drain())
+      while (!fifo.isEmpty) await indexer.apply(await fifo.drain())
       await fifo.drain({ signal: AbortSignal.abort() })
     },
   }
@@ -117,9 +117,9 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
   test.each(hostileKeys)('the hostile key %s is a key like any other', async (_, key) => {
     const { indexer, fifo, apply, list } = composed()
     list('1', put(key, '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', put(key, '2'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     expect(indexer.get(key)).toBe('2')
     list('3')
     expect(textOf(await fifo.drain())).toEqual([`deleted ${key}=2`])
@@ -149,7 +149,7 @@ describe('law 2: replace and every batch are atomic', () => {
   test('an abandoned list leaves no trace', async () => {
     const { indexer, fifo, list } = composed()
     list('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     const replacement = fifo.replace()
     void replacement.page([put('b', '1')])
     replacement.abandon()
@@ -159,7 +159,7 @@ describe('law 2: replace and every batch are atomic', () => {
   test('the deletions and the objects of a list are one batch', async () => {
     const { indexer, fifo, list } = composed()
     list('1', put('a', '1'), put('b', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     list('2', put('b', '2'))
     expect(textOf(await fifo.drain())).toEqual(['deleted a=1', 'replaced b=2'])
   })
@@ -195,10 +195,10 @@ describe('law 2: replace and every batch are atomic', () => {
   test('a polled replace inside a batch deletes the keys that it does not name', async () => {
     const { indexer, fifo, apply } = composed()
     apply('1', put('a', '1'), put('b', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', put('c', '1'), replaced({ b: '2' }))
     const batch = await fifo.drain()
-    indexer.apply(batch)
+    void indexer.apply(batch)
     expect([textOf(batch).sort(), indexer.list()]).toEqual([
       ['added c=1', 'deleted a=1', 'deleted c=1', 'updated b=2'],
       ['2'],
@@ -214,16 +214,16 @@ describe('law 2: replace and every batch are atomic', () => {
   test('two changes of one key in one batch leave the later one in the store', async () => {
     const { indexer, fifo, apply } = composed()
     apply('1', put('a', '1'), put('a', '2'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     expect(indexer.get('a')).toBe('2')
   })
 
   test('a source that repeats its last safe version loses no change in the store', async () => {
     const { indexer, fifo, apply } = composed()
     apply('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('1', put('a', '2'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     expect(indexer.get('a')).toBe('2')
   })
 })
@@ -247,7 +247,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
       apply('1', put('a', '1'))
       const taken = await fifo.drain()
       list('2', put('b', '1'))
-      indexer.apply(taken)
+      void indexer.apply(taken)
       await settle()
       expect([...indexer.keys()]).toEqual(['b'])
     },
@@ -258,14 +258,14 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
     apply('1', put('a', '1'))
     const taken = await fifo.pop()
     list('2')
-    indexer.apply(taken)
+    void indexer.apply(taken)
     await settle()
     expect(indexer.size).toBe(0)
   })
 
   test('a known key that is not in the list is deleted, with its last known state', async () => {
     const { fifo, list, indexer } = composed()
-    indexer.apply({ events: [{ type: 'put', key: 'a', object: '1' }], version: '1' })
+    void indexer.apply({ events: [{ type: 'put', key: 'a', object: '1' }], version: '1' })
     list('2')
     expect(textOf(await fifo.drain())).toEqual(['deleted a=1'])
   })
@@ -273,7 +273,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
   test('a key whose deletion is queued is not deleted twice', async () => {
     const { indexer, fifo, apply, list } = composed()
     list('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', gone('a'))
     list('3')
     expect([...textOf(await fifo.drain()), ...textOf(await fifo.drain())]).toEqual(['deleted a=1'])
@@ -282,7 +282,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
   test('a key whose deletion was taken is not deleted again', async () => {
     const { indexer, fifo, apply, list } = composed()
     list('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', gone('a'))
     await fifo.drain()
     list('3')
@@ -301,7 +301,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
   test('a key that an invalid event names counts as listed', async () => {
     const { indexer, fifo, list, settle } = composed()
     list('1', put('a', '1'), put('b', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     list('2', put('b', '1'), invalid('a'))
     await settle()
     expect(indexer.get('a')).toBe('1')
@@ -310,7 +310,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
   test('an invalid event without a key suppresses the deletions of its list', async () => {
     const { indexer, fifo, list, settle } = composed()
     list('1', put('a', '1'), put('b', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     list('2', put('b', '2'), invalid())
     await settle()
     expect([indexer.get('a'), indexer.get('b')]).toEqual(['1', '2'])
@@ -322,7 +322,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
   ])('a key that an invalid event names %s a polled replace counts as listed', async (_, ordered) => {
     const { indexer, fifo, apply, settle } = composed()
     apply('1', put('a', '1'), put('b', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', ...ordered(invalid('a'), replaced({ b: '2' })))
     await settle()
     expect([indexer.get('a'), indexer.get('b')]).toEqual(['1', '2'])
@@ -331,7 +331,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
   test('an invalid event without a key suppresses the deletions of the replaces in its batch', async () => {
     const { indexer, fifo, apply, settle } = composed()
     apply('1', put('a', '1'), put('b', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', replaced({ b: '2' }), invalid())
     await settle()
     expect([indexer.get('a'), indexer.get('b')]).toEqual(['1', '2'])
@@ -378,7 +378,7 @@ describe('law 4: every returns the batches as they came, latest all pending chan
   test('latest: present, delete, put is a delete, then an add', async () => {
     const { indexer, fifo, apply } = composed({ delivery: 'latest' })
     apply('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', gone('a'))
     apply('3', put('a', '3'))
     expect(textOf(await fifo.drain())).toEqual(['deleted a=1', 'added a=3'])
@@ -414,7 +414,7 @@ describe('law 5: merging two deletes keeps the more informative object and the l
   test('latest: a second delete with the final state improves the queued one', async () => {
     const { indexer, fifo, apply, list } = composed({ delivery: 'latest' })
     list('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     list('2')
     apply('3', gone('a', 'final'))
     expect((await fifo.drain()).deltas).toEqual([{ type: 'deleted', key: 'a', object: 'final', version: '3' }])
@@ -423,7 +423,7 @@ describe('law 5: merging two deletes keeps the more informative object and the l
   test('latest: a second delete that only infers leaves the final state of the queued one', async () => {
     const { indexer, fifo, apply } = composed({ delivery: 'latest' })
     apply('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', gone('a', 'final'))
     apply('3', gone('a'))
     expect((await fifo.drain()).deltas).toEqual([{ type: 'deleted', key: 'a', object: 'final', version: '3' }])
@@ -445,7 +445,7 @@ describe('law 5: merging two deletes keeps the more informative object and the l
   test('latest: two deletes in one batch of a key that is known are one, with the final state', async () => {
     const { indexer, fifo, apply, list } = composed({ delivery: 'latest' })
     list('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', gone('a'), gone('a', 'final'))
     expect(textOf(await fifo.drain())).toEqual(['deleted a=final'])
   })
@@ -612,7 +612,7 @@ describe('law 8 and I12: the queue is bounded', () => {
     apply('2', put('a', '2'))
     apply('3', put('a', '3'))
     const merged = await fifo.drain()
-    indexer.apply(merged)
+    void indexer.apply(merged)
     apply('4', put('a', '4'))
     apply('5', put('a', '5'))
     expect([textOf(merged), merged.version]).toEqual([['added a=3', 'added b=1'], '3'])
@@ -739,7 +739,7 @@ describe('drain and pop', () => {
   test('the type of a delta names its cause: replaced for lists, added, updated and deleted for the watch', async () => {
     const { indexer, fifo, apply, list } = composed()
     list('1', put('a', '1'))
-    indexer.apply(await fifo.drain())
+    await indexer.apply(await fifo.drain())
     apply('2', put('a', '2'), put('b', '2'))
     apply('3', gone('a', 'final'))
     const later = [await fifo.drain(), await fifo.drain()].flatMap(({ deltas }) => deltas)

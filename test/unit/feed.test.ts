@@ -249,7 +249,7 @@ describe('a scope', () => {
     expect([feed.scope.has('a'), feed.scope.has('b'), feed.scope.has('c')]).toEqual([true, false, false])
   })
 
-  test('`where` may name an index that was added later', () => {
+  test('`where` may name an index that was added later', async () => {
     const mirror = numbers().list(
       [
         ['a', 1],
@@ -257,7 +257,7 @@ describe('a scope', () => {
       ],
       '5',
     )
-    mirror.indexer.addIndex('odd', (ix) => ix.equal((n) => n % 2 === 1))
+    await mirror.indexer.addIndex('odd', (ix) => ix.equal((n) => n % 2 === 1))
     const feed = mirror.feed({ where: { odd: true } })
     mirror.put('c', 3, '6').put('d', 4, '7')
     expect(drain(feed)).toEqual(['add a, @5', 'add c, @6'])

@@ -38,7 +38,7 @@ function made(hooks: WriterHooks<Item> = {}) {
   const indexer = new Indexer(
     { indexes: declare },
     {
-      onCommit: (commit) => commits.push(commit),
+      onCommit: (commit) => void commits.push(commit),
       report: (error) => reports.push(error),
       ...hooks,
     },
@@ -47,7 +47,7 @@ function made(hooks: WriterHooks<Item> = {}) {
     indexer,
     commits,
     reports,
-    apply: (version: string, ...events: WatchEvent<Item>[]) => indexer.apply({ events, version }),
+    apply: (version: string, ...events: WatchEvent<Item>[]) => void indexer.apply({ events, version }),
     list: (version: string, ...events: ListEvent<Item>[]) => listInto(indexer, version, events),
     listByContent: (version: string, ...events: ListEvent<Item>[]) =>
       listInto(indexer, version, events, { ignoreVersions: true }),
@@ -176,7 +176,7 @@ describe('a batch', () => {
   test('a batch is one commit, reported after all of it is visible', () => {
     const states: unknown[] = []
     const { indexer, apply } = made({
-      onCommit: () => states.push([indexer.size, indexer.version, indexer.by.n().length]),
+      onCommit: () => void states.push([indexer.size, indexer.version, indexer.by.n().length]),
     })
     apply('1', put('a', red), put('b', blue))
     expect(states).toEqual([[2, '1', 2]])
@@ -214,7 +214,7 @@ describe('a batch', () => {
 
   test('a commit has the time of its batch', () => {
     const { indexer, commits } = made()
-    indexer.apply({ events: [], version: '7', committedAt: 1_234 })
+    void indexer.apply({ events: [], version: '7', committedAt: 1_234 })
     expect(commits[0]?.committedAt).toBe(1_234)
   })
 
@@ -378,11 +378,11 @@ describe('I8: no read sees part of a list or of a batch', () => {
     expect(snapshot.version).toBeUndefined()
   })
 
-  test('an index that is added during the first list returns nothing until the list is complete', () => {
+  test('an index that is added during the first list returns nothing until the list is complete', async () => {
     const { indexer } = made()
     const replacement = indexer.replace()
     void replacement.page([put('a', red)])
-    const late = indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
+    const late = await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
     expect([late(1), late.count(1), [...late.values()]]).toEqual([[], 0, []])
     void replacement.commit('5')
     expect(late(1)).toEqual([red])
@@ -823,7 +823,7 @@ describe('freeze', () => {
 describe('deltas of a DeltaFIFO', () => {
   test('deltas are applied in order, at the version of their batch', () => {
     const { indexer, told } = made()
-    indexer.apply({
+    void indexer.apply({
       deltas: [
         { type: 'replaced', key: 'a', object: red, version: '1' },
         { type: 'updated', key: 'a', object: blue, version: '1' },
@@ -841,7 +841,7 @@ describe('deltas of a DeltaFIFO', () => {
   test('deltas between two batch boundaries do not change the version', () => {
     const { indexer, apply } = made()
     apply('1')
-    indexer.apply({
+    void indexer.apply({
       deltas: [{ type: 'added', key: 'a', object: red, version: '2' }],
       version: undefined,
       isBoundary: false,
@@ -853,7 +853,7 @@ describe('deltas of a DeltaFIFO', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red))
     const deltas = [{ type: 'replaced', key: 'a', object: { ...red }, version: '2' }] as const
-    indexer.apply({ deltas, version: '2', isBoundary: true })
+    void indexer.apply({ deltas, version: '2', isBoundary: true })
     expect([told(), indexer.get('a') === red]).toEqual([[], true])
   })
 })
@@ -896,10 +896,10 @@ describe('indexes', () => {
         }),
       }),
     })
-    indexer.apply({ events: [put('a', { n: 1 })], version: '1' })
-    indexer.apply({ events: [put('a', { n: 1 })], version: '2' })
-    indexer.apply({ events: [put('a', { n: 2 })], version: '3' })
-    indexer.apply({ events: [gone('a')], version: '4' })
+    void indexer.apply({ events: [put('a', { n: 1 })], version: '1' })
+    void indexer.apply({ events: [put('a', { n: 1 })], version: '2' })
+    void indexer.apply({ events: [put('a', { n: 2 })], version: '3' })
+    void indexer.apply({ events: [gone('a')], version: '4' })
     expect(asked).toEqual([1, 2])
   })
 
@@ -911,7 +911,7 @@ describe('indexes', () => {
       }),
     })
     const indexer = new Indexer({ indexes: throwing }, { report: (error) => reports.push(error) })
-    indexer.apply({ events: [put('a', red), put('b', blue)], version: '1' })
+    void indexer.apply({ events: [put('a', red), put('b', blue)], version: '1' })
     expect([indexer.size, [...indexer.by.bad.values()], reports]).toMatchObject([
       2,
       [],
@@ -926,18 +926,18 @@ describe('indexes', () => {
     ])
   })
 
-  test('addIndex on a store with objects indexes them and follows changes', () => {
+  test('addIndex on a store with objects indexes them and follows changes', async () => {
     const { indexer, list, apply } = made()
     list('5', put('a', red), put('b', blue))
-    const late = indexer.addIndex('late', (ix) => ix.ordered((item) => item.color))
+    const late = await indexer.addIndex('late', (ix) => ix.ordered((item) => item.color))
     expect(late()).toEqual([blue, red])
     apply('6', gone('b'), put('c', { color: 'green' }))
     expect(late()).toEqual([{ color: 'green' }, red])
   })
 
-  test('addIndex returns the index that is also available by its name', () => {
+  test('addIndex returns the index that is also available by its name', async () => {
     const { indexer } = made()
-    const late = indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
+    const late = await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
     expect(Object.entries(indexer.by).find(([name]) => name === 'late')?.[1]).toBe(late)
   })
 
@@ -947,16 +947,19 @@ describe('indexes', () => {
     )
   })
 
-  test.each(['__proto__', 'constructor'])('addIndex with the hostile name %s is an index like any other', (name) => {
-    const { indexer, list } = made()
-    list('5', put('a', red))
-    const late = indexer.addIndex(name, (ix) => ix.equal((item) => item.n))
-    expect([late(1), Object.keys(indexer.by).includes(name), Object.getPrototypeOf(indexer.by)]).toEqual([
-      [red],
-      true,
-      null,
-    ])
-  })
+  test.each(['__proto__', 'constructor'])(
+    'addIndex with the hostile name %s is an index like any other',
+    async (name) => {
+      const { indexer, list } = made()
+      list('5', put('a', red))
+      const late = await indexer.addIndex(name, (ix) => ix.equal((item) => item.n))
+      expect([late(1), Object.keys(indexer.by).includes(name), Object.getPrototypeOf(indexer.by)]).toEqual([
+        [red],
+        true,
+        null,
+      ])
+    },
+  )
 })
 
 describe('memberships, beside the changes of a commit', () => {
@@ -1065,7 +1068,7 @@ describe('without an informer', () => {
   test('an indexer without an informer reports errors as process warnings', () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const indexer = new Indexer<Item, object>({ indexes: (ix) => ({ bad: ix.multi(() => 'text') }) })
-    indexer.apply({ events: [put('a', red)], version: '1' })
+    void indexer.apply({ events: [put('a', red)], version: '1' })
     expect(warn).toHaveBeenCalledWith(expect.stringContaining('index "bad" failed'), {
       type: 'ListwatchWarning',
       code: 'DECODE',

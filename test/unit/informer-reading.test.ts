@@ -188,7 +188,7 @@ describe('indexes', () => {
     const { clock, source, informer } = mirrorOf([['a', order(1)]])
     informer.start()
     await clock.advance(0)
-    const byTotal = informer.addIndex('total', (ix) => ix.equal((o) => o.total))
+    const byTotal = await informer.addIndex('total', (ix) => ix.equal((o) => o.total))
     source.put('b', order(1))
     await clock.advance(0)
     expect([byTotal(1).length, byTotal.count(2)]).toEqual([2, 0])
@@ -196,7 +196,7 @@ describe('indexes', () => {
 
   test('addIndex can be called before the first list', async () => {
     const { clock, informer } = mirrorOf([['a', order(1)]])
-    const byTotal = informer.addIndex('total', (ix) => ix.equal((o) => o.total))
+    const byTotal = await informer.addIndex('total', (ix) => ix.equal((o) => o.total))
     informer.start()
     await clock.advance(0)
     expect(byTotal.count(1)).toBe(1)
@@ -450,6 +450,6 @@ test('an indexer that is used by hand without options emits its errors as proces
     }),
   })
   const batch: WatchBatch<number> = { events: [put('a', 1)], version: '1' }
-  indexer.apply(batch)
+  void indexer.apply(batch)
   expect(said).toHaveLength(1)
 })

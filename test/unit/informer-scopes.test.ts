@@ -114,7 +114,7 @@ describe('a scope', () => {
 
   test('`where` accepts an index that was added to a full store', async () => {
     const { clock, source, informer } = await started(['a', order(1)], ['b', order(2)])
-    informer.addIndex('odd', (ix) => ix.equal(({ total }) => total % 2 === 1))
+    await informer.addIndex('odd', (ix) => ix.equal(({ total }) => total % 2 === 1))
     const fold = new Fold<Order>()
     const where: object = { odd: true }
     informer.subscribe(fold.handlers, { where })

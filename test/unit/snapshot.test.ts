@@ -21,7 +21,7 @@ const put = (key: string, color: string, n: number): WatchEvent<Item> => ({ type
 
 function filled() {
   const indexer = new Indexer({ indexes: declare })
-  const apply = (version: string, ...events: WatchEvent<Item>[]) => indexer.apply({ events, version })
+  const apply = (version: string, ...events: WatchEvent<Item>[]) => void indexer.apply({ events, version })
   apply('1', put('a', 'red', 1), put('b', 'blue', 2), put('c', 'red-ish', 3))
   /** Changes every object, and adds and removes some. */
   const stir = (): void => {
@@ -100,10 +100,10 @@ describe('a snapshot', () => {
     expect([first.by.n.count(7), second.by.n.count(7), second.by.color('green').length]).toEqual([0, 1, 1])
   })
 
-  test('a snapshot does not have an index that is added later', () => {
+  test('a snapshot does not have an index that is added later', async () => {
     const { indexer } = filled()
     const snapshot = indexer.snapshot()
-    indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
+    await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
     expect([Object.keys(snapshot.by), Object.keys(indexer.by)]).toEqual([
       ['color', 'parts', 'n', 'both'],
       ['color', 'parts', 'n', 'both', 'late'],

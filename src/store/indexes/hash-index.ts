@@ -100,26 +100,24 @@ abstract class HashIndex<T> implements StoreIndex<T> {
   /** Returns the public function of the index. */
   accessor<V extends Scalar>(): Equal<T, V> {
     const objects = (value: V): readonly T[] => {
+      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held)(value)
       const bucket = this.#visible(value)
       return bucket === undefined ? [] : this.#objectsOf(bucket)
     }
-    return Object.assign(objects, {
-      entries: (value: V) => pairsOf(this.entriesWith(value)),
-      count: (value: V) => this.#visible(value)?.ordinals.length ?? 0,
-      values: () => (this.#isReadable ? Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V) : []),
-    })
+    const count = (value: V): number => {
+      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).count(value)
+      return this.#visible(value)?.ordinals.length ?? 0
+    }
+    const values = (): Iterable<V> => {
+      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).values()
+      return this.#isReadable ? Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V) : []
+    }
+    return Object.assign(objects, { entries: (value: V) => pairsOf(this.entriesWith(value)), count, values })
   }
 
   /** Returns the public function of the index over a pin. */
   accessorAt<V extends Scalar>(pin: Pin<T>): Equal<T, V> {
-    const found = (value: V): readonly Entry<T>[] => {
-      const entries: Entry<T>[] = []
-      for (const ordinal of this.#pinned(pin, value)) {
-        const entry = pin.entryAt(ordinal)
-        if (entry !== undefined) entries.push(entry)
-      }
-      return entries
-    }
+    const found = (value: V): readonly Entry<T>[] => this.#entriesAt(value, pin)
     const values = (): V[] => {
       this.store.assertIndexed()
       const { layer } = pin
@@ -156,7 +154,17 @@ abstract class HashIndex<T> implements StoreIndex<T> {
     if (layer !== undefined) this.#moves.record(layer, ordinal, this.valuesOf(ordinal))
   }
 
+  #entriesAt(value: Scalar, pin: Pin<T>): readonly Entry<T>[] {
+    const entries: Entry<T>[] = []
+    for (const ordinal of this.#pinned(pin, value)) {
+      const entry = pin.entryAt(ordinal)
+      if (entry !== undefined) entries.push(entry)
+    }
+    return entries
+  }
+
   entriesWith(value: Scalar): readonly Entry<T>[] {
+    if (this.store.held !== undefined) return this.#entriesAt(value, this.store.held)
     const found: Entry<T>[] = []
     for (const ordinal of this.#visible(value)?.ordinals ?? []) {
       const entry = this.store.entryAt(ordinal)

@@ -28,7 +28,7 @@ export interface DeclaredIndex<T> {
 }
 
 /**
- * Calls the user's declaration, adds its indexes to the store, and returns them by name. `report` is called with the
+ * Calls the user's declaration, and returns its indexes by name. `report` is called with the
  * first failure of each index.
  *
  * @throws TypeError when the declaration does not return an object of indexes.
@@ -52,7 +52,6 @@ export function declareIndexes<T, I extends object>(
     names.set(index.index, name)
     return { ...index, name }
   })
-  for (const { index } of declared) store.addIndex(index)
   return { by: Object.assign(Object.create(null), by) as I, declared }
 }
 

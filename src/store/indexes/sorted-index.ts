@@ -1,4 +1,5 @@
 import type { Entry } from '../../contract/source.js'
+import type { Steps } from '../../util/steps.js'
 import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
@@ -53,7 +54,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#tuples.has(ordinal) ? this.#tuples.tupleAt(ordinal) : undefined
   }
 
-  prepare(): Iterator<void> {
+  prepare(): Steps {
     return this.#tuples.prepare()
   }
 
@@ -100,7 +101,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
     })
   }
 
-  #select(span: Span, { reverse = false, limit = Infinity }: Range<unknown>, pin?: Pin<T>): readonly Entry<T>[] {
+  #select(
+    span: Span,
+    { reverse = false, limit = Infinity }: Range<unknown>,
+    pin: Pin<T> | undefined = this.#store.held,
+  ): readonly Entry<T>[] {
     this.#store.assertIndexed()
     const found: Entry<T>[] = []
     if (pin === undefined) {
@@ -162,7 +167,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#tuples.walk(span, reverse)
   }
 
-  #count(span: Span, pin: Pin<T> | undefined): number {
+  #count(span: Span, pin: Pin<T> | undefined = this.#store.held): number {
     this.#store.assertIndexed()
     if (pin !== undefined) return this.#select(span, {}, pin).length
     if (!this.#store.isVisible) return 0
@@ -170,7 +175,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     return this.#tuples.countIn(span)
   }
 
-  #distinct(pin: Pin<T> | undefined): Tuple[] {
+  #distinct(pin: Pin<T> | undefined = this.#store.held): Tuple[] {
     this.#store.assertIndexed()
     const values: Tuple[] = []
     const add = (value: Tuple): void => {

@@ -5,6 +5,8 @@ import type { Scenario } from '../system/scenario.js'
 /** The observed state of a mirror. */
 export interface Mirrored {
   readonly version: Version | undefined
+  /** Whether a large write is in progress, such as the deletion itself. */
+  readonly isWriting: boolean
   /** Whether it was listed before. */
   readonly isListed: boolean
   /** How many of its objects are in the store. */
@@ -24,6 +26,8 @@ export class AccessLostChecker {
   readonly #mirrored: Mirrored
   #version: Version | undefined
   #isCleared = false
+  /** Access was lost during a large write. */
+  #mustBeCleared = false
   /** The number of times that the objects were deleted. */
   times = 0
   /** The virtual time of the last deletion. */
@@ -34,16 +38,18 @@ export class AccessLostChecker {
     this.#mirrored = mirrored
   }
 
-  /** Whether its objects were deleted, and it was not listed since. */
+  /** Whether its objects were deleted, or are being deleted, and it was not listed since. */
   get isCleared(): boolean {
     this.checkStep()
-    return this.#isCleared
+    return this.#isCleared || this.#mustBeCleared
   }
 
   checkStep(): void {
     const { version } = this.#mirrored
+    const wasRefused = this.#mustBeCleared
+    if (wasRefused && (version === undefined || !this.#mirrored.isWriting)) this.#checkCleared()
     if (version === this.#version) return
-    if (version === undefined) this.#lost()
+    if (version === undefined) this.#lost(wasRefused)
     this.#isCleared = version === undefined
     this.#version = version
   }
@@ -51,21 +57,28 @@ export class AccessLostChecker {
   /** The reflector reported an error of a list or a watch. */
   failed({ code }: SourceError): void {
     this.checkStep()
-    const { settings, violate } = this.#scenario
-    const { isListed, size, version } = this.#mirrored
-    if (code !== 'UNAUTHORIZED' || !settings.clears || !isListed) return
+    if (code !== 'UNAUTHORIZED' || !this.#scenario.settings.clears || !this.#mirrored.isListed) return
+    this.#mustBeCleared = true
+    if (!this.#mirrored.isWriting) this.#checkCleared()
+  }
+
+  #checkCleared(): void {
+    const { violate } = this.#scenario
+    const { size, version } = this.#mirrored
+    this.#mustBeCleared = false
     if (version !== undefined) violate('access', `access was lost, and the store is at ${version}`)
     if (size > 0) violate('access', `access was lost, and ${size} objects are left`)
   }
 
-  #lost(): void {
+  #lost(wasRefused: boolean): void {
     const { clock, settings, violate, mark, note } = this.#scenario
     const { refusedWith } = this.#mirrored
     this.times++
     this.#mirrored.lost?.()
     this.at = clock.elapsed
     note('the objects were deleted')
-    if (settings.clears && refusedWith === 'UNAUTHORIZED') mark('objects were deleted because access was lost')
+    if (settings.clears && (wasRefused || refusedWith === 'UNAUTHORIZED'))
+      mark('objects were deleted because access was lost')
     else violate('access', `the store has no version any more, and the source has refused with ${refusedWith}`)
   }
 }

@@ -6,7 +6,7 @@ export const mutantsOfAccess: readonly Mutant[] = [
     name: 'the objects stay though access was lost',
     breaks: "with onAccessLost: 'clear' the objects of a source that refuses access are deleted",
     file: 'informer/source-runner.ts',
-    edits: [['      this.part.clear()\n', '']],
+    edits: [['      this.part.clear()?.catch(failed)\n', '']],
   },
   {
     name: 'the watch continues after access was lost',
@@ -33,8 +33,8 @@ export const mutantsOfAccess: readonly Mutant[] = [
     kind: 'set',
     edits: [
       [
-        '      this.#writer.replaced(this)\n      transaction.removeAll(() => true)\n      transaction.commit(undefined)',
-        "      this.#writer.replaced(this)\n      for (const key of [...this.#writer.store.keys()]) transaction.remove(key, 'unknown')\n      transaction.commit(undefined)",
+        '    yield* transaction.removeAll(() => true)',
+        "    if (origin === 'relist') yield* transaction.removeAll(() => true)\n    else for (const key of this.#writer.store.keys()) transaction.remove(key, 'unknown')",
       ],
     ],
   },
@@ -42,7 +42,7 @@ export const mutantsOfAccess: readonly Mutant[] = [
     name: 'the list after access was lost resolves no wait of an idle subscription',
     breaks: 'a wait of a subscription resolves once its version is handled, also if access was lost in between (I1)',
     file: 'informer/informer.ts',
-    edits: [['    if (isList) for (const feed of this.#router.feeds) feed.checkWaiters()\n', '']],
+    edits: [['    if (isList || isBusy) for (const feed of this.#router.feeds) feed.routed()\n', '']],
     onlyBy: { test: 'unit/access-lost-waits.test.ts', named: 'resolves with the next list' },
   },
 ]

@@ -53,8 +53,8 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        'if (!this.#queue.push(changes, position, clock.now(), source, history)) {',
-        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    if (!parts.map((part) => this.#queue.push(part, position, clock.now(), source, history)).every(Boolean)) {',
+        'const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, history)',
+        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    const fits = parts.map((part) => this.#queue.push(part, position, clock.now(), source, history)).every(Boolean)',
       ],
     ],
   },
@@ -145,7 +145,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a resync is added while something waits',
     breaks: 'a resync has the object that was emitted last as its previous (I4), and never piles up (I12)',
     file: 'subscriptions/resync.ts',
-    edits: [['      while (feed.hasMore) await clock.sleep(periodMs / parts, signal)\n', '']],
+    edits: [['      while (feed.hasQueued || feed.isBehind) await clock.sleep(periodMs / parts, signal)\n', '']],
   },
   {
     name: 'a resync waits behind the handler of its key',
@@ -198,7 +198,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a stop waits without a limit for waiting changes',
     breaks: 'stop({ drainMs }) settles in time (I15)',
     file: 'informer/informer.ts',
-    edits: [['    await settleWithin(ms, Promise.all(draining), this.#clock)\n', '    await Promise.all(draining)\n']],
+    edits: [['    await settleWithin(ms, drain(), this.#clock)\n', '    await drain()\n']],
   },
   {
     name: 'the source continues while a stop drains',

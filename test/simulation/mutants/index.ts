@@ -3,6 +3,7 @@ import { mutantsOfAudit } from './audit.js'
 import { mutantsOfControllers } from './controllers.js'
 import { mutantsOfFollowers } from './followers.js'
 import { mutantsOfGroups } from './groups.js'
+import { mutantsOfLargeWrites } from './large-writes.js'
 import type { Mutant } from './mutate.js'
 import { mutantsOfQueue } from './queue.js'
 import { mutantsOfReflector } from './reflector.js'
@@ -24,4 +25,5 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfAudit,
   ...mutantsOfSets,
   ...mutantsOfGroups,
+  ...mutantsOfLargeWrites,
 ]

@@ -82,8 +82,8 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'queue/change-queue.ts',
     edits: [
       [
-        '    for (const pending of merged.values()) changes.push(...changesOf(pending))\n    this.clear()',
-        '    for (const pending of merged.values()) changes.push(...changesOf(pending))\n    this.#hasBoundary = false',
+        'resultOf(this.#listed(merged))\n    this.clear()',
+        'resultOf(this.#listed(merged))\n    this.#hasBoundary = false',
       ],
     ],
   },
@@ -176,7 +176,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'a subscription has no capacity',
     breaks: '`every` holds at most its capacity (law 8, I12)',
     file: 'subscriptions/feed.ts',
-    edits: [['new ChangeQueue(options)', 'new ChangeQueue({ delivery: options.delivery })']],
+    edits: [['new ChangeQueue(options,', 'new ChangeQueue({ delivery: options.delivery },']],
   },
   {
     name: 'an overflow changes nothing',
@@ -184,7 +184,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        "if (this.#onOverflow === 'coalesce') this.#queue.coalesce()\n      else this.#overflow()",
+        "if (this.#onOverflow === 'coalesce') yield* this.#queue.coalesceInSteps()\n      else this.#overflow()",
         'void this.#onOverflow',
       ],
     ],
@@ -195,8 +195,8 @@ export const mutantsOfQueue: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        "if (this.#onOverflow === 'coalesce') this.#queue.coalesce()\n      else this.#overflow()",
-        'this.#queue.coalesce()',
+        "if (this.#onOverflow === 'coalesce') yield* this.#queue.coalesceInSteps()\n      else this.#overflow()",
+        'yield* this.#queue.coalesceInSteps()',
       ],
     ],
   },
@@ -221,12 +221,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'an `every` subscription always merges',
     breaks: '`every` emits each batch as it came (law 4)',
     file: 'subscriptions/feed.ts',
-    edits: [
-      [
-        'if (!this.#queue.push(changes, position, clock.now(), source, history)) {',
-        "if (!this.#queue.push(changes, position, clock.now(), source, history) || this.#onOverflow === 'coalesce') {",
-      ],
-    ],
+    edits: [['    if (!fits) {', "    if (!fits || this.#onOverflow === 'coalesce') {"]],
   },
   {
     name: 'a queue that overflowed merges without end',

@@ -23,8 +23,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector.ts',
     edits: [
       [
-        'await this.#accepted(attempt, () => this.#sink.apply(taken))\n    this.#version = batch.version',
-        'this.#version = batch.version\n    await this.#accepted(attempt, () => this.#sink.apply(taken))',
+        'await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)',
+        'accepted()\n    await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)',
       ],
     ],
   },
@@ -62,8 +62,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector.ts',
     edits: [
       [
-        'await this.#accepted(attempt, () => this.#sink.apply(taken))',
-        'for (const event of taken.events) await this.#accepted(attempt, () => this.#sink.apply({ ...taken, events: [event] }))\n    if (taken.events.length === 0) await this.#accepted(attempt, () => this.#sink.apply(taken))',
+        'await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)',
+        'for (const event of taken.events) await this.#accepted(attempt, () => this.#sink.apply({ ...taken, events: [event] }), accepted)\n    if (taken.events.length === 0) await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)',
       ],
     ],
   },
@@ -76,7 +76,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
         'const replacement = this.#sink.replace({ ignoreVersions: true })',
         'const halves = this as unknown as { half?: ListTransaction<T> | undefined }\n    halves.half ??= this.#sink.replace({ ignoreVersions: true })\n    const replacement = halves.half',
       ],
-      ['isCommitted = true', 'isCommitted = true\n      halves.half = undefined'],
+      ['hasCommitBegun = true', 'hasCommitBegun = true\n      halves.half = undefined'],
     ],
   },
   {

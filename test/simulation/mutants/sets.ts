@@ -10,7 +10,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'the objects of a source are removed with it',
     kind,
     file: 'store/transaction.ts',
-    edits: [['if (isOwn && isGone(key))', 'if (isOwn && isGone(key) && this.#version !== undefined)']],
+    edits: [['|| !isGone(key)) continue', '|| !isGone(key) || this.#version === undefined) continue']],
   },
   {
     name: "a removed source's invalid keys stay invalid",
@@ -152,7 +152,7 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'queues are bounded (I12)',
     kind,
     file: 'subscriptions/feed.ts',
-    edits: [['new ChangeQueue(options)', 'new ChangeQueue(host.isOfSet ? { delivery: options.delivery } : options)']],
+    edits: [['new ChangeQueue(options,', 'new ChangeQueue(host.isOfSet ? { delivery: options.delivery } : options,']],
   },
   {
     name: 'an overflow of a follower of a set merges nothing',
@@ -161,8 +161,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        "this.#onOverflow === 'coalesce') this.#queue.coalesce()",
-        "this.#onOverflow === 'coalesce') source ?? this.#queue.coalesce()",
+        "if (this.#onOverflow === 'coalesce') yield*",
+        "if (this.#onOverflow === 'coalesce' && source !== undefined) return\n      if (this.#onOverflow === 'coalesce') yield*",
       ],
     ],
   },
@@ -227,8 +227,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'store/transaction.ts',
     edits: [
       [
-        "if (isOwn && isGone(key)) this.remove(key, 'unknown')",
-        "if (isOwn && isGone(key)) this.remove(key, this.#version === undefined ? 'known' : 'unknown')",
+        "      this.remove(key, 'unknown')\n      yield",
+        "      this.remove(key, this.#version === undefined ? 'known' : 'unknown')\n      yield",
       ],
     ],
   },

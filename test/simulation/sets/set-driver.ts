@@ -190,9 +190,10 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     this.#checkHasWaiters()
     this.health.checkStep(this.members.current.some(({ access }) => access?.isCleared))
     this.noteFilled()
-    if (this.#isFilled && !this.#isStopping && !this.informer.status.isSynced)
+    if (this.#isFilled && !this.#isStopping && !this.isWriting && !this.informer.status.isSynced)
       this.scenario.violate('sets', 'all sources have been listed, and it is not synced')
     this.probeStore()
+    if (this.isRouting) return
     this.#checkQueues()
     this.#unmerged?.checkStep()
     if (!this.#isStopping) this.checkResyncs()
@@ -213,7 +214,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   }
 
   probeStore(): void {
-    if (!this.#isStopping) this.#store.checkStep()
+    if (!this.#isStopping && this.removing.length === 0) this.#store.checkStep()
   }
 
   get unfinished(): string | undefined {

@@ -30,6 +30,10 @@ interface ReadBy {
     readonly status: Status
     entries(): Iterable<[string, Item]>
   }
+  /** Whether a large write is in progress. */
+  readonly isWriting: boolean
+  /** The names of removed sources whose objects are still in the store. */
+  readonly removing: readonly string[]
   stateOf(name: string): string | undefined
 }
 
@@ -259,11 +263,15 @@ export class SetMember implements SourceObserver, Member {
     this.#reflectorChecker?.emittedUseless()
   }
 
-  #mirrored({ informer }: ReadBy): Mirrored {
+  #mirrored(reader: ReadBy): Mirrored {
     const member = this
+    const { informer } = reader
     return {
+      get isWriting() {
+        return reader.isWriting
+      },
       get version() {
-        return informer.versions.get(member.name)
+        return reader.removing.includes(member.name) ? undefined : informer.versions.get(member.name)
       },
       get isListed() {
         return member.hasListed

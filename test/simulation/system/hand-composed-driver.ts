@@ -234,7 +234,7 @@ export class HandComposedDriver implements SingleSourceSystem {
       this.#checkBatch(batch, byKey)
       if (this.#paceMs > 0 && !this.#isHealed) await clock.sleep(decisions.below('pace', this.#paceMs))
       if (settings.mix.strikes('handler-stuck')) await clock.sleep(decisions.below('stuck', 5_000))
-      this.#indexer.apply(batch)
+      void this.#indexer.apply(batch)
       this.#progress.at(this.#indexer.version)
       for (const { key } of batch.deltas) this.#seen.add(key)
       this.scenario.note('takes', batch.deltas.length, batch.version ?? 'a part')

@@ -159,6 +159,8 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.#checkHasWaiters()
     this.health.checkStep(this.access.isCleared)
     this.probeStore()
+    this.callers.abortDue()
+    if (this.isRouting) return
     this.#checkQueues()
     if (!this.isStopping) {
       this.#checkSlowHandlers()
@@ -167,7 +169,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
       this.auditResults.checkStep()
     }
     this.checkDrains()
-    this.callers.abortDue()
     if (this.scenario.settings.isBreach) return
     for (const follower of this.followers) follower.checkStep()
   }
@@ -346,7 +347,11 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
 
   get #mirrored(): Mirrored {
     const { informer, source } = this
+    const isWriting = (): boolean => this.isWriting
     return {
+      get isWriting() {
+        return isWriting()
+      },
       get version() {
         return informer.version
       },

@@ -1,5 +1,6 @@
 import type { SourceError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
+import { SourceInformer } from '../../../src/informer/informer.js'
 import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'
@@ -65,6 +66,8 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
   /** The scopes of all followers so far. */
   readonly #scopes: Wanted[] = []
   #indexes = 0
+  /** Whether writes are cut into slices. */
+  #isSliced = false
   #health: HealthChecker | undefined
 
   constructor(scenario: S, life: number) {
@@ -111,11 +114,42 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
       indexes: (ix) => indexesOf(ix, decisions.seed, (item) => this.defectAt(item)),
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
+      ...this.#slices(),
       ...(settings.clears && { onAccessLost: 'clear' }),
       audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },
       ...(settings.hasSchema && { schema: schemaOf(this.scenario) }),
       ...(omitted !== undefined && { transform: (item) => (item.tenant === omitted ? undefined : item) }),
     })
+  }
+
+  /** Whether the changes of a large commit are still being queued in the subscriptions. */
+  protected get isRouting(): boolean {
+    return this.#implementation.isRouting
+  }
+
+  /** Whether a large write is in progress. */
+  get isWriting(): boolean {
+    return this.#implementation.isWriting
+  }
+
+  /** The names of removed sources whose objects are still in the store, because of a large write. */
+  get removing(): readonly string[] {
+    return this.#isSliced ? this.#implementation.removing : []
+  }
+
+  get #implementation(): SourceInformer<Item, IndexesOf, Item, Item> {
+    const { informer } = this
+    if (informer instanceof SourceInformer) return informer
+    throw new TypeError('not an informer of this library')
+  }
+
+  /** In half of the schedules writes are cut into slices of a few changes. */
+  #slices(): Pick<InformerOptions<Item, Item, IndexesOf>, 'slices'> {
+    const { decisions } = this.scenario
+    if (decisions.chance('slices', 0.5)) return {}
+    this.#isSliced = true
+    const stepsPerCheck = 1 + decisions.below('steps of a slice', 4)
+    return { slices: { largeWrite: decisions.below('large write', 3), stepsPerCheck, sliceMs: 0, changesPerStep: 1 } }
   }
 
   start(): void {
@@ -227,7 +261,17 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
 
   addIndex(): void {
     const name = `rank${++this.#indexes}`
-    const rank = this.informer.addIndex(name, (ix) => ix.equal((item) => item.rank))
+    this.informer
+      .addIndex(name, (ix) => ix.equal((item) => item.rank))
+      .then(
+        (rank) => this.#checkIndex(rank),
+        (error: unknown) => {
+          if (!this.isStopping) this.scenario.violate('I9', `addIndex failed: ${error}`)
+        },
+      )
+  }
+
+  #checkIndex(rank: (value: number) => readonly Item[]): void {
     for (let value = 0; value < RANKS; value++) {
       const right = this.informer.list().filter((item) => item.rank === value).length
       if (rank(value).length !== right)

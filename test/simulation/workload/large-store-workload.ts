@@ -2,6 +2,7 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { Entry, ListEvent, WatchEvent } from '../../../src/contract/source.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import type { StoreView } from '../../../src/store/store-view.js'
+import { DEFAULT_SLICES } from '../../../src/util/steps.js'
 import type { Item } from '../backend/history.js'
 import { QueryModel } from '../checkers/query-model.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
@@ -50,7 +51,12 @@ export class LargeStoreWorkload {
     this.#onInvalid = this.#pick(['omit', 'keep-previous'] as const)
     this.#indexer = new Indexer<Item, IndexesOf>(
       { indexes: (ix) => indexesOf(ix, scenario.decisions.seed) },
-      { maxObjects: this.#maxObjects, onInvalid: this.#onInvalid, report: () => {} },
+      {
+        maxObjects: this.#maxObjects,
+        onInvalid: this.#onInvalid,
+        report: () => {},
+        slices: { ...DEFAULT_SLICES, largeWrite: Infinity },
+      },
     )
   }
 
@@ -133,7 +139,7 @@ export class LargeStoreWorkload {
     }
     const version = `1.${++this.#version}`
     const fits = this.#isSure(named.size) ? most <= this.#maxObjects : undefined
-    this.#takes('a batch', fits, entries, invalid, () => this.#indexer.apply({ events, version }))
+    this.#takes('a batch', fits, entries, invalid, () => void this.#indexer.apply({ events, version }))
   }
 
   #list(): void {

@@ -205,12 +205,13 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
      */
     snapshot(): StoreView<T, I> & Disposable;
     /**
-     * Adds an index, also to a store that holds objects already. Returns what `build` returns.
+     * Adds an index, also to a store that holds objects already. Resolves with what `build` returns when the index has all
+     * objects. Later changes wait until then.
      *
      * @throws SourceError STOPPED after `stop`.
      * @throws TypeError for a wrong name or a second index of that name.
      */
-    addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): X;
+    addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X>;
 }
 /** The options of `createInformer`. `S`: objects of the source; `P`: after `schema`; `T`: after `transform`; `I`: indexes. */
 export interface InformerOptions<S, I extends object, P = S, T = P> {

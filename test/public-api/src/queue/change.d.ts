@@ -50,6 +50,7 @@ export type Pending<T> = Change<T> | readonly [Deleted<T>, Added<T>];
 export declare function mergePending<T>(pending: Pending<T> | undefined, change: Change<T>): Pending<T> | undefined;
 /** The pending changes as an array, in the order of delivery. */
 export declare function changesOf<T>(pending: Pending<T>): readonly Change<T>[];
+export declare function isPair<T>(pending: Pending<T>): pending is readonly [Deleted<T>, Added<T>];
 /**
  * The keys of the invalid events of a batch. A replace in the same batch counts them as listed. Undefined if an invalid
  * event has no key: then no key is known to be deleted.

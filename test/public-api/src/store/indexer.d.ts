@@ -11,7 +11,7 @@ import type { StoreView } from './store-view.js';
  */
 export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     #private;
-    readonly by: I;
+    readonly by: I & object;
     constructor(options?: {
         readonly indexes?: (ix: IndexBuilder<T>) => I;
     });
@@ -23,7 +23,7 @@ export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     keys(): IteratorObject<string, undefined>;
     entries(): IteratorObject<[key: string, object: T], undefined>;
     list(): readonly T[];
-    apply(batch: WatchBatch<T> | DeltaBatch<T>): void;
+    apply(batch: WatchBatch<T> | DeltaBatch<T>): void | Promise<void>;
     replace({ ignoreVersions }?: {
         readonly ignoreVersions?: boolean;
     }): ListTransaction<T>;

@@ -34,6 +34,8 @@ export declare class PinLayers<T> {
     get newest(): PinLayer<T> | undefined;
     /** Returns the layer of a new pin. */
     open(limit: number): PinLayer<T>;
+    /** Returns the layer of another pin of the same state. */
+    share(layer: PinLayer<T>): PinLayer<T>;
     /** Closes one pin. Returns whether its layer is closed, too: then an older layer has what is still needed. */
     close(layer: PinLayer<T>): boolean;
     /** Called before a write at `ordinal`. */

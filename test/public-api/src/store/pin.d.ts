@@ -17,7 +17,10 @@ export interface PinnedStore<T> {
 export declare class Pin<T> {
     #private;
     readonly size: number;
-    constructor(store: PinnedStore<T>, layers: PinLayers<T>, close: (layer: PinLayer<T>) => void);
+    /** `list` is the array of all objects, if there is one. With `original` the pin is another one of the same state. */
+    constructor(store: PinnedStore<T>, layers: PinLayers<T>, close: (layer: PinLayer<T>) => void, list?: readonly T[], original?: Pin<T>);
+    /** Returns another pin of the same state. Each is closed by itself. */
+    pin(): Pin<T>;
     /** Releases the kept entries. Every later read throws a SourceError with code STOPPED. */
     close(): void;
     get isClosed(): boolean;

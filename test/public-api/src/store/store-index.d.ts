@@ -1,4 +1,5 @@
 import type { Entry } from '../contract/source.js';
+import type { Steps } from '../util/steps.js';
 /** A small integer that identifies a present key. It is used again after its key is deleted. */
 export type Ordinal = number;
 /** Pins without a write between them, as far as indexes need them. */
@@ -23,5 +24,5 @@ export interface StoreIndex<T> {
      * Does the work that the first read would do, in steps of about 1 ms: one for each `next()`. Reads and writes are
      * allowed between the steps. After the last one a read does no such work.
      */
-    prepare?(): Iterator<void>;
+    prepare?(): Steps;
 }

@@ -1,8 +1,10 @@
 import { SourceError } from '../contract/errors.js';
 import type { Entry } from '../contract/source.js';
+import { type Steps } from '../util/steps.js';
 import { Pin } from './pin.js';
 import { type PinLayer } from './pin-layers.js';
 import type { Ordinal, StoreIndex } from './store-index.js';
+import type { StoreReads } from './store-reads.js';
 import { type Undoable } from './undo-journal.js';
 /** The default limit of objects in one store. A JavaScript Map holds at most 2^24 keys. */
 export declare const MAX_OBJECTS = 16000000;
@@ -20,6 +22,14 @@ export declare class Store<T> implements Undoable {
     constructor(maxObjects?: number, freezesResults?: boolean);
     /** Freezes an array that several readers share, in development only: a loop over a frozen array takes ten times as long. */
     freezeShared(objects: readonly T[]): readonly T[];
+    /** The state that readers see: the store itself, or the state before the large write that is in progress. */
+    get readers(): StoreReads<T>;
+    /** The pin that readers see instead of the store, if a large write is in progress. */
+    get held(): Pin<T> | undefined;
+    /** From now on readers see the current state, until `release`. */
+    hold(): void;
+    /** Readers see all that was written since `hold`. */
+    release(): void;
     get size(): number;
     /** One more than the greatest ordinal that was ever used. */
     get ordinalLimit(): number;
@@ -42,6 +52,10 @@ export declare class Store<T> implements Undoable {
     clear(): void;
     /** Fills and adds an index. An index that throws is not added. */
     addIndex(index: StoreIndex<T>): void;
+    /** Like `addIndex`. Between the steps the store may be read, and not be written. */
+    addIndexInSteps(index: StoreIndex<T>): Steps;
+    /** Does the work that the first reads of indexes would do. */
+    prepareIndexes(): Steps;
     begin(): void;
     commit(): void;
     rollback(): void;

@@ -68,7 +68,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     breaks:
       'A subscription receives only objects in its scope: those with this key that also have the values of `where`.',
     file: 'subscriptions/scope-filter.ts',
-    edits: [['const others = this.key === undefined ? rest : this.where', 'const others = rest']],
+    edits: [['of this.key === undefined ? rest : this.where)', 'of rest)']],
   },
   {
     // A controller, or a subscription with concurrency above 1, finishes a batch from before EPOCH_CHANGED after

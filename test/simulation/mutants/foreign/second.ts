@@ -30,7 +30,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     breaks:
       "finalState is 'unknown' if a deletion was inferred from a whole collection, because the object may be stale.",
     file: 'store/transaction.ts',
-    edits: [["if (isOwn && isGone(key)) this.remove(key, 'unknown')", 'if (isOwn && isGone(key)) this.remove(key)']],
+    edits: [["      this.remove(key, 'unknown')\n      yield", '      this.remove(key)\n      yield']],
   },
   {
     // The first list brings an invalid object and then fails, and in its retry that object is good or gone.
@@ -47,8 +47,8 @@ export const secondForeignMutants: readonly Mutant[] = [
     file: 'store/indexes/hash-index.ts',
     edits: [
       [
-        '(this.#isReadable ? Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V) : [])',
-        'Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V)',
+        'return this.#isReadable ? Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V) : []',
+        'return Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V)',
       ],
     ],
   },
@@ -223,7 +223,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'the replay of a scope with key and `where` ignores the first index',
     breaks: 'A subscription receives only objects in its scope: the key, and the values of `where`.',
     file: 'subscriptions/scope-filter.ts',
-    edits: [['const others = this.key === undefined ? rest : this.where', 'const others = rest']],
+    edits: [['of this.key === undefined ? rest : this.where)', 'of rest)']],
   },
   {
     // Two subscriptions follow different values of one index, one of them is closed, and then an object with the
@@ -257,7 +257,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'a drained stream closes while its reader still handles the last batch',
     breaks: '`close({ drain })` ends a stream only after everything that waits has been handled.',
     file: 'subscriptions/batch-iterator.ts',
-    edits: [['return this.feed.hasMore || this.#current !== undefined', 'return this.feed.hasMore']],
+    edits: [['return this.feed.hasQueued || this.#current !== undefined', 'return this.feed.hasQueued']],
   },
   {
     // An informer has two subscriptions or controllers, and only the one that came later has a handler that hangs.

@@ -39,8 +39,8 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     file: 'store/transaction.ts',
     edits: [
       [
-        '    this.#writer.invalid.delete(key)\n    this.#writer.written(key)\n    this.#released.push(key)',
-        '    this.#writer.invalid.delete(key)\n    this.#writer.written(key)',
+        '    this.#validity.set(key, undefined)\n    this.#writer.written(key)\n    this.#released.push(key)',
+        '    this.#validity.set(key, undefined)\n    this.#writer.written(key)',
       ],
     ],
   },
@@ -112,7 +112,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     name: 'a snapshot taken during the first list shows the part that has come',
     breaks: 'No read sees part of a list.',
     file: 'store/indexer.ts',
-    edits: [['this.store.isVisible ? this.store.pin() : new Store<T>().pin()', 'this.store.pin()']],
+    edits: [['this.store.readers.pin()', 'this.store.pin()']],
   },
   {
     // An index has a bigint beyond 2^53 that a number can hold exactly (2n ** 60n), and is queried by that number,
@@ -142,11 +142,11 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // read.
     name: 'a snapshot whose list() was read is not released when it is disposed of',
     breaks: 'A snapshot costs nothing once it is disposed of, and is not readable any more.',
-    file: 'store/snapshot.ts',
+    file: 'store/pin.ts',
     edits: [
       [
-        '    this.#list = undefined\n    this.#pin.close()',
-        '    if (this.#list === undefined) this.#pin.close()\n    this.#list = undefined',
+        '    this.#list = undefined\n    if (layer !== undefined) this.#close(layer)',
+        '    if (layer !== undefined && this.#list === undefined) this.#close(layer)\n    this.#list = undefined',
       ],
     ],
   },

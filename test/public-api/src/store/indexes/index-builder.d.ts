@@ -22,7 +22,7 @@ export interface DeclaredIndex<T> {
     scalarsOf(remembered: unknown): readonly Scalar[] | undefined;
 }
 /**
- * Calls the user's declaration, adds its indexes to the store, and returns them by name. `report` is called with the
+ * Calls the user's declaration, and returns its indexes by name. `report` is called with the
  * first failure of each index.
  *
  * @throws TypeError when the declaration does not return an object of indexes.

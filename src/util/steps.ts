@@ -1,0 +1,37 @@
+import { SLICE_MS } from './time-slice.js'
+
+/** Work in steps. Each `yield` ends a step, after which the work may pause. */
+export type Steps = Generator<void, void>
+
+/** Performs all steps at once. */
+export function finish(steps: Steps): void {
+  resultOf(steps)
+}
+
+/** Performs all steps at once, and returns their result. */
+export function resultOf<R>(steps: Generator<void, R>): R {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}
+
+/** Returns work of one step. */
+export function* single(act: () => void): Steps {
+  act()
+  yield
+}
+
+/** How large writes are cut into slices. */
+export interface Slices {
+  /** A write of more changes runs in slices. */
+  readonly largeWrite: number
+  /** The number of steps between two reads of the clock. */
+  readonly stepsPerCheck: number
+  /** A slice ends after this time, in milliseconds. */
+  readonly sliceMs: number
+  /** How many changes are routed to subscriptions in one step. */
+  readonly changesPerStep: number
+}
+
+export const DEFAULT_SLICES: Slices = { largeWrite: 1_024, stepsPerCheck: 4, sliceMs: SLICE_MS, changesPerStep: 16 }

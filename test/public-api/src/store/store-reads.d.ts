@@ -1,0 +1,15 @@
+import type { Entry } from '../contract/source.js';
+import type { Pin } from './pin.js';
+import type { Ordinal } from './store-index.js';
+/** The reads that a store and a pin of it have in common. */
+export interface StoreReads<T> {
+    readonly size: number;
+    /** One more than the greatest ordinal with an entry. */
+    readonly ordinalLimit: number;
+    entryOf(key: string): Entry<T> | undefined;
+    entryAt(ordinal: Ordinal): Entry<T> | undefined;
+    entries(): Entry<T>[];
+    list(): readonly T[];
+    /** Returns this state, readable while the store changes. */
+    pin(): Pin<T>;
+}

@@ -1,0 +1,303 @@
+import type { Mutant } from './mutate.js'
+
+/** Large writes: what readers, subscriptions and waits see until a write is committed, and until it is routed. */
+export const mutantsOfLargeWrites: readonly Mutant[] = [
+  {
+    name: 'a large write does not pin the state before it',
+    breaks: 'readers see nothing of a write before its commit (I8)',
+    file: 'store/store-writer.ts',
+    edits: [['    this.store.hold()\n', '']],
+  },
+  {
+    name: 'the pin of a large write is released when the commit is routed',
+    breaks: 'the commit is visible to all readers when its routing begins',
+    file: 'store/store-writer.ts',
+    edits: [['    this.#isWriting = false\n    this.store.release()\n', '    this.#isWriting = false\n']],
+  },
+  {
+    name: 'the pin of a large write is released after the first slice',
+    breaks: 'readers see nothing of a write before its commit (I8)',
+    file: 'store/store-writer.ts',
+    edits: [
+      ['        await this.#clock.sleep(0)\n', '        this.store.release()\n        await this.#clock.sleep(0)\n'],
+    ],
+  },
+  {
+    name: 'a small write does not wait for a large one',
+    breaks: 'writes are performed in the order of the calls',
+    file: 'store/store-writer.ts',
+    edits: [['if (this.#queue.isBusy || size > this.#slices.largeWrite)', 'if (size > this.#slices.largeWrite)']],
+  },
+  {
+    name: 'large writes run at the same time',
+    breaks: 'one transaction writes at a time',
+    file: 'store/write-queue.ts',
+    edits: [
+      ['this.#size++ === 0 ? write() : earlier.then(write)', 'this.#size++ >= 0 ? write() : earlier.then(write)'],
+    ],
+  },
+  {
+    name: 'an object is read from a store that is being written',
+    breaks: 'readers see nothing of a write before its commit (I8)',
+    file: 'store/indexer.ts',
+    edits: [
+      [
+        'get(key: string): T | undefined {\n    return this.store.readers.',
+        'get(key: string): T | undefined {\n    return (this.store.held === undefined ? this.store.readers : this.store).',
+      ],
+    ],
+  },
+  {
+    name: 'the size is that of a store that is being written',
+    breaks: 'readers see nothing of a write before its commit (I8)',
+    file: 'store/indexer.ts',
+    edits: [
+      [
+        'return this.store.readers.size',
+        'return (this.store.held === undefined ? this.store.readers : this.store).size',
+      ],
+    ],
+  },
+  {
+    name: 'a list is read from a store that is being written',
+    breaks: 'readers see nothing of a write before its commit (I8)',
+    file: 'store/indexer.ts',
+    edits: [
+      [
+        'return this.store.readers.list()',
+        'return (this.store.held === undefined ? this.store.readers : this.store).list()',
+      ],
+    ],
+  },
+  {
+    name: 'entries are read from a store that is being written',
+    breaks: 'readers see nothing of a write before its commit (I8)',
+    file: 'store/indexer.ts',
+    edits: [
+      [
+        'return pairsOf(this.store.readers.entries())',
+        'return pairsOf((this.store.held === undefined ? this.store.readers : this.store).entries())',
+      ],
+    ],
+  },
+  {
+    name: 'a snapshot pins a store that is being written',
+    breaks: 'a snapshot has the state before a write that is not committed',
+    file: 'store/indexer.ts',
+    edits: [
+      [
+        '(this.store.readers.pin(), this.version',
+        '((this.store.held === undefined ? this.store.readers : this.store).pin(), this.version',
+      ],
+    ],
+  },
+  {
+    name: 'the version of a large write is set before its commit',
+    breaks: 'the version is that of the state which readers see',
+    file: 'store/transaction.ts',
+    edits: [['    if (writer.isBusy) yield*', '    partition.version = version\n    if (writer.isBusy) yield*']],
+  },
+  {
+    name: 'the first list is visible before its commit',
+    breaks: 'no read sees the first list without its version (I8)',
+    file: 'store/list-writer.ts',
+    edits: [
+      [
+        '    if (isBusy) yield* store.prepareIndexes()\n    store.isVisible = true\n',
+        '    store.isVisible = true\n    if (isBusy) yield* store.prepareIndexes()\n',
+      ],
+    ],
+  },
+  {
+    name: 'invalid objects are visible before the commit',
+    breaks: 'the errors of invalid objects change with the objects',
+    file: 'store/transaction.ts',
+    edits: [
+      [
+        '    this.#validity.set(key, { error, version })\n',
+        '    this.#validity.set(key, { error, version })\n    this.#writer.invalid.set(key, error)\n',
+      ],
+    ],
+  },
+  {
+    name: 'an index is read from a store that is being written',
+    breaks: 'an index has the state before a write that is not committed (I9)',
+    file: 'store/indexes/hash-index.ts',
+    edits: [['      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held)(value)\n', '']],
+  },
+  {
+    name: 'an index counts a store that is being written',
+    breaks: 'an index has the state before a write that is not committed (I9)',
+    file: 'store/indexes/hash-index.ts',
+    edits: [['      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).count(value)\n', '']],
+  },
+  {
+    name: 'an index has the values of a store that is being written',
+    breaks: 'an index has the state before a write that is not committed (I9)',
+    file: 'store/indexes/hash-index.ts',
+    edits: [['      if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).values()\n', '']],
+  },
+  {
+    name: 'entries of an index are read from a store that is being written',
+    breaks: 'an index, and `where`, have the state before a write that is not committed (I5, I9)',
+    file: 'store/indexes/hash-index.ts',
+    edits: [['    if (this.store.held !== undefined) return this.#entriesAt(value, this.store.held)\n', '']],
+  },
+  {
+    name: 'a sorted index is read from a store that is being written',
+    breaks: 'an index has the state before a write that is not committed (I9)',
+    file: 'store/indexes/sorted-index.ts',
+    edits: [['    pin: Pin<T> | undefined = this.#store.held,\n', '    pin?: Pin<T>,\n']],
+  },
+  {
+    name: 'a sorted index counts a store that is being written',
+    breaks: 'an index has the state before a write that is not committed (I9)',
+    file: 'store/indexes/sorted-index.ts',
+    edits: [['#count(span: Span, pin: Pin<T> | undefined = this.#store.held)', '#count(span: Span, pin?: Pin<T>)']],
+  },
+  {
+    name: 'a sorted index has the values of a store that is being written',
+    breaks: 'an index has the state before a write that is not committed (I9)',
+    file: 'store/indexes/sorted-index.ts',
+    edits: [['#distinct(pin: Pin<T> | undefined = this.#store.held)', '#distinct(pin?: Pin<T>)']],
+  },
+  {
+    name: 'an index that is being filled is recorded in pins',
+    breaks: 'a pin is not affected by a new index',
+    file: 'store/store.ts',
+    edits: [['return this.#isFilling ? undefined : this.#pins.newest', 'return this.#pins.newest']],
+  },
+  {
+    name: 'a second pin of a state is not counted',
+    breaks: 'a snapshot stays as it is when a large write is committed',
+    file: 'store/pin-layers.ts',
+    edits: [['    this.#size++\n    layer.pins++\n', '    this.#size++\n']],
+  },
+  {
+    name: 'a closed layer is not merged into the older one',
+    breaks: 'a snapshot stays as it is when a newer pin is closed',
+    file: 'store/pin-layers.ts',
+    edits: [['    older?.absorb(layer)\n', '']],
+  },
+  {
+    name: 'a closed layer forgets the keys that were deleted',
+    breaks: 'a snapshot stays as it is when a newer pin is closed',
+    file: 'store/pin-layers.ts',
+    edits: [['    for (const [key, ordinal] of newer.#deleted) this.keepKey(key, ordinal)\n', '']],
+  },
+  {
+    name: 'a closed layer forgets its index values',
+    breaks: 'the indexes of a snapshot stay as they are when a newer pin is closed (I9)',
+    file: 'store/store.ts',
+    edits: [
+      [
+        'if (this.#pins.close(layer) && older !== undefined) for (const index of this.#indexes) index.merge?.(layer, older)',
+        'this.#pins.close(layer)\n      older?.held',
+      ],
+    ],
+  },
+  {
+    name: 'a resync reads a store that is being written',
+    breaks: 'a resync has the state before a write that is not committed',
+    file: 'subscriptions/scope-filter.ts',
+    edits: [
+      [
+        '        const entry = store.readers.entryOf(key)\n        if',
+        '        const entry = store.entryOf(key)\n        if',
+      ],
+    ],
+  },
+  {
+    name: 'a commit that a replay shows is queued too',
+    breaks: 'a subscription that begins while a commit is routed gets each change once (I3, I13)',
+    file: 'subscriptions/feed.ts',
+    edits: [
+      ['return this.host.indexer.writer.commits <= this.#replayedCommit', 'return this.#replayedCommit === Infinity'],
+    ],
+  },
+  {
+    name: 'a commit counts as routed when its routing begins',
+    breaks: 'the version of a subscription does not overtake its changes',
+    file: 'informer/informer.ts',
+    edits: [
+      [
+        '    try {\n      if (!hasOpened) yield*',
+        '    this.#feedHost.markRouted()\n    try {\n      if (!hasOpened) yield*',
+      ],
+    ],
+  },
+  {
+    name: 'an idle subscription has the version of a commit that is being routed',
+    breaks: 'the version of a subscription does not overtake its changes',
+    file: 'subscriptions/feed.ts',
+    edits: [['return this.isBehind ? this.host.routed.position : this.host.position', 'return this.host.position']],
+  },
+  {
+    name: 'a subscription that replays a commit waits for its routing',
+    breaks: 'a replay has the version of the store that it shows',
+    file: 'subscriptions/feed.ts',
+    edits: [[' < this.host.indexer.writer.commits && !this.#isReplayed', ' < this.host.indexer.writer.commits']],
+  },
+  {
+    name: 'a resync overtakes a commit that is being routed',
+    breaks: 'a resync delivers no object that was not delivered before',
+    file: 'subscriptions/resync.ts',
+    edits: [['while (feed.hasQueued || feed.isBehind)', 'while (feed.hasQueued)']],
+  },
+  {
+    name: 'a drain does not wait for a commit that is being routed',
+    breaks: 'a drain delivers all changes that readers saw before it',
+    file: 'subscriptions/feed.ts',
+    edits: [[' || !this.#queue.isEmpty || (this.#acceptsLast && this.isBehind)', ' || !this.#queue.isEmpty']],
+  },
+  {
+    name: 'a drain skips the commit that is being routed',
+    breaks: 'a drain delivers all changes that readers saw before it',
+    file: 'subscriptions/feed.ts',
+    edits: [['    if (isBehind) this.#lastCommit = this.host.indexer.writer.commits\n', '']],
+  },
+  {
+    name: 'waits for the store wait for the routing',
+    breaks: 'a wait ends when readers see its version',
+    file: 'informer/informer.ts',
+    edits: [['    if (isBusy) this.#checkWaits(runner)\n', '']],
+  },
+  {
+    name: 'idle subscriptions are not checked after a commit was routed',
+    breaks: 'a wait of an idle subscription ends when the commit was routed',
+    file: 'informer/informer.ts',
+    edits: [['if (isList || isBusy) for (const feed', 'if (isList) for (const feed']],
+  },
+  {
+    name: 'a controller is not woken after a commit was routed',
+    breaks: 'a controller runs the keys that waited for the routing of a commit',
+    file: 'subscriptions/feed.ts',
+    edits: [['    this.reader.wake() // A controller', '    // A controller']],
+  },
+  {
+    name: 'a batch is taken while it is being merged',
+    breaks: 'a batch is delivered as a whole',
+    file: 'queue/change-queue.ts',
+    edits: [['    if (this.#isBusy) return undefined\n', '']],
+  },
+  {
+    name: 'a queue that is merged in steps stays busy',
+    breaks: 'a batch can be taken after its last step',
+    file: 'queue/change-queue.ts',
+    edits: [['      this.#isBusy = false\n      return true', '      return true']],
+  },
+  {
+    name: 'the objects of a removed source are deleted during a write',
+    breaks: 'one transaction writes at a time',
+    kind: 'set',
+    file: 'informer/informer-sources.ts',
+    edits: [['    if (this.#host.indexer.writer.isBusy) return false\n', '']],
+  },
+  {
+    name: 'a large write of another source is visible before its commit',
+    breaks: 'readers see nothing of a write before its commit (I8)',
+    kind: 'set',
+    file: 'store/store-writer.ts',
+    edits: [['    this.store.hold()\n', '    if (!this.ownership.isShared) this.store.hold()\n']],
+  },
+]
