@@ -2,7 +2,8 @@
 import { pathToFileURL } from 'node:url'
 import type { Entry } from 'listwatch'
 import { SeededRandom } from 'listwatch/testing'
-import type { EqualIndex, MultiIndex } from '../../src/store/indexes/hash-index.ts'
+import type { EqualIndex } from '../../src/store/indexes/hash-index.ts'
+import type { MultiIndex } from '../../src/store/indexes/multi-index.ts'
 import type { Scalar } from '../../src/store/indexes/scalar.ts'
 import type { SortedIndex } from '../../src/store/indexes/sorted-index.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -22,10 +23,8 @@ const [kind = '', objects, folder = ''] = [process.argv[2], Number(process.argv[
 const load = async <M>(file: string): Promise<M> =>
   (await import(new URL(`dist/src/store/${file}.js`, pathToFileURL(`${folder}/`)).href)) as M
 const { Store: StoreOf } = await load<{ Store: typeof Store }>('store')
-const { EqualIndex: Equal, MultiIndex: Multi } = await load<{
-  EqualIndex: typeof EqualIndex
-  MultiIndex: typeof MultiIndex
-}>('indexes/hash-index')
+const { EqualIndex: Equal } = await load<{ EqualIndex: typeof EqualIndex }>('indexes/hash-index')
+const { MultiIndex: Multi } = await load<{ MultiIndex: typeof MultiIndex }>('indexes/multi-index')
 const { SortedIndex: Sorted } = await load<{ SortedIndex: typeof SortedIndex }>('indexes/sorted-index')
 
 const random = new SeededRandom(7)

@@ -354,19 +354,13 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     this.#waits.recheck()
   }
 
-  /** @internal The names of removed sources whose objects are still in the store. */
-  get removing(): readonly string[] {
-    return this.#sources.removing
-  }
-
-  /** @internal Whether a large write is in progress. */
-  get isWriting(): boolean {
-    return this.#indexer.writer.isBusy
-  }
-
-  /** @internal Whether a commit is visible whose changes are not all queued in the subscriptions. */
-  get isRouting(): boolean {
-    return this.#feedHost.routed.commit < this.#indexer.writer.commits
+  /**
+   * @internal Whether a large write is in progress, whether a commit is visible whose changes are not all queued in the
+   * subscriptions, and the names of removed sources whose objects are still in the store.
+   */
+  get largeWrite(): { readonly isWriting: boolean; readonly isRouting: boolean; readonly removing: readonly string[] } {
+    const { isBusy, commits } = this.#indexer.writer
+    return { isWriting: isBusy, isRouting: this.#feedHost.routed.commit < commits, removing: this.#sources.removing }
   }
 
   /** Opens the latch once the first list of each source is in the store. Returns whether it opened now. */

@@ -22,6 +22,7 @@ import { readPages } from './read-pages.js'
 import type { ReflectorHooks } from './reflector-hooks.js'
 import { initialState, step } from './reflector-state.js'
 import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
+import { SinkCalls } from './sink-calls.js'
 import { assertSource, close, iterated } from './source-checks.js'
 
 /** The number of events that are applied between two reads of the clock. */
@@ -35,7 +36,7 @@ type Outcome = UntimedInput<'listed' | 'ended' | 'failed' | 'delayElapsed'>
  */
 export class Reflector<T> {
   readonly #source: ListerWatcher<T>
-  readonly #sink: Sink<T>
+  readonly #sink: SinkCalls<T>
   readonly #clock: Clock
   readonly #random: Random
   readonly #hooks: ReflectorHooks
@@ -50,8 +51,6 @@ export class Reflector<T> {
   #effect: Effect | undefined
   #attempt: Attempt | undefined
   #closing = Promise.resolve()
-  /** Settles when the sink has accepted, or refused, the list or batch that it writes now. */
-  #accepting: Promise<void> | undefined
   /** The version of the last batch or list that the sink has accepted. */
   #version: Version | undefined
   #lastContactAt: number | undefined
@@ -75,7 +74,7 @@ export class Reflector<T> {
     assertSource(source, 'new Reflector')
     checkOptions('new Reflector', options, { clock: isObject, random: isObject })
     this.#source = source
-    this.#sink = sink
+    this.#sink = new SinkCalls(sink, source.name, hooks)
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
     this.#hooks = hooks
@@ -157,7 +156,7 @@ export class Reflector<T> {
    * Returns false if the sink is writing a batch: that may be an earlier one, so the proof has to be repeated.
    */
   proven(version: Version): boolean {
-    if (this.#accepting !== undefined) return false
+    if (this.#sink.accepting !== undefined) return false
     if (this.#state.name !== 'live' || this.#version === version || this.#isIncluded(version)) return true
     const accepted = this.#sink.apply({ events: [], version })
     if (accepted === undefined) this.#version = version
@@ -196,7 +195,7 @@ export class Reflector<T> {
     this.#attempt = attempt
     let outcome: Outcome
     try {
-      if (this.#accepting !== undefined) await attempt.pauseWatchdog(this.#accepting)
+      if (this.#sink.accepting !== undefined) await attempt.pauseWatchdog(this.#sink.accepting)
       outcome = await this.#outcome(effect, attempt)
     } catch (thrown) {
       const error = this.#located(thrown, effect.type === 'list' ? 'list' : 'watch')
@@ -273,7 +272,7 @@ export class Reflector<T> {
         this.#repair.listed()
       }
       const refused = (): void => replacement.abandon()
-      await this.#accepted(attempt, () => replacement.commit(version), accepted, refused)
+      await this.#sink.accepted(attempt, () => replacement.commit(version), accepted, refused)
       return { type: 'listed' }
     } finally {
       if (!hasCommitBegun) replacement.abandon()
@@ -283,7 +282,7 @@ export class Reflector<T> {
   async #takePage(events: readonly ListEvent<T>[], replacement: ListTransaction<T>, attempt: Attempt): Promise<void> {
     for (let at = 0; at < events.length; at += SLICE_EVENTS) {
       const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
-      await this.#accepted(attempt, () => replacement.page(slice), ignore)
+      await this.#sink.accepted(attempt, () => replacement.page(slice), ignore)
       await attempt.yieldIfDue(SLICE_MS)
     }
   }
@@ -343,40 +342,7 @@ export class Reflector<T> {
     const accepted = (): void => {
       this.#version = batch.version
     }
-    await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)
-  }
-
-  /**
-   * Waits until the sink has accepted a list or a batch. Its errors are not errors of the source. If the attempt is aborted
-   * meanwhile, the sink continues: `accepted` or `refused` is called before the next attempt begins.
-   */
-  async #accepted(
-    attempt: Attempt,
-    accept: () => void | Promise<void>,
-    accepted: () => void,
-    refused: () => void = ignore,
-  ): Promise<void> {
-    const failed = (thrown: unknown): never => {
-      refused()
-      const error = thrown === ABORTED ? thrown : toSourceError(thrown, { phase: 'apply', source: this.#source.name })
-      // An aborted attempt has no outcome that would report the error.
-      if (attempt.signal.aborted && error instanceof SourceError && error.code !== 'STOPPED')
-        this.#hooks.onError?.(error)
-      throw error
-    }
-    let accepting: void | Promise<void>
-    try {
-      accepting = accept()
-    } catch (thrown) {
-      return failed(thrown)
-    }
-    if (accepting === undefined) return accepted()
-    const settled = accepting.then(accepted, failed)
-    const ended = settled.catch(ignore).then(() => {
-      if (this.#accepting === ended) this.#accepting = undefined
-    })
-    this.#accepting = ended
-    await attempt.pauseWatchdog(settled)
+    await this.#sink.accepted(attempt, () => this.#sink.apply(taken), accepted)
   }
 
   /** Whether the sink includes a later version. A batch of an equal version may be new. */

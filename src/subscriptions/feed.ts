@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
+import { messageOf, SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
 import { ChangeQueue } from '../queue/change-queue.js'
@@ -9,6 +9,7 @@ import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Wait } from '../util/deadline.js'
 import { finish, type Steps } from '../util/steps.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
+import { FeedAcceptance } from './feed-acceptance.js'
 import type { FeedVersions } from './feed-wait.js'
 import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
 import { Replay } from './replay.js'
@@ -80,14 +81,7 @@ export class Feed<T> implements AwaitedFeed {
   #replayedCommit = Infinity
   #hasFilterFailed = false
   #closed: SourceError | undefined
-  /** Aborts when changes are no longer accepted. */
-  readonly #stopped = new AbortController()
-  /** The commit that was being routed at that time. */
-  #lastCommit: number | undefined
-  /** The position of the store at that time. */
-  #stoppedAt: StorePosition = NO_POSITION
-  /** Called with the changes that are not accepted. */
-  #onSkipped: ((changes: readonly Change<T>[]) => void) | undefined
+  readonly #acceptance = new FeedAcceptance<T>()
   /** With several sources: the position of the store after each batch. */
   readonly #positions = new WeakMap<ChangeBatch<T>, Version>()
 
@@ -106,7 +100,7 @@ export class Feed<T> implements AwaitedFeed {
     if (resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void =>
       finish(this.#queueInSteps(changes, this.#storePosition.version))
-    resync(this, resyncMs, host.clock, this.#stopped.signal, deliver).catch(() => {}) // It ends by an abort.
+    resync(this, resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
 
   get closed(): SourceError | undefined {
@@ -121,7 +115,7 @@ export class Feed<T> implements AwaitedFeed {
   get #position(): StorePosition {
     if (!this.#waits.isSynced) return NO_POSITION
     if (!this.#isIdle || this.#closed !== undefined) return this.#progress.handled
-    return this.#isStopped ? this.#stoppedAt : this.#storePosition
+    return this.#acceptance.hasEnded ? this.#acceptance.position : this.#storePosition
   }
 
   /** The position of the store, as far as its changes were queued here. */
@@ -131,7 +125,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Whether the commit that is being routed may have changes that are not queued here yet. */
   get isBehind(): boolean {
-    return this.host.routed.commit < this.host.indexer.writer.commits && !this.#isReplayed
+    return this.host.routed.commit < this.#commits && !this.#isReplayed
   }
 
   /** The version with which waits are compared; undefined if its history has ended. */
@@ -160,16 +154,14 @@ export class Feed<T> implements AwaitedFeed {
   /** Whether a batch is queued, or is being queued in steps. */
   get hasQueued(): boolean {
     if (this.#closed !== undefined) return false
-    return this.#replay !== undefined || !this.#queue.isEmpty || (this.#acceptsLast && this.isBehind)
+    return (
+      this.#replay !== undefined || !this.#queue.isEmpty || (this.#acceptance.isLast(this.#commits) && this.isBehind)
+    )
   }
 
-  get #isStopped(): boolean {
-    return this.#stopped.signal.aborted
-  }
-
-  /** Whether the last commit became visible before changes were no longer accepted, and was not routed completely. */
-  get #acceptsLast(): boolean {
-    return this.host.indexer.writer.commits === this.#lastCommit
+  /** The number of the last commit. */
+  get #commits(): number {
+    return this.host.indexer.writer.commits
   }
 
   get #isIdle(): boolean {
@@ -239,8 +231,8 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   *#queueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
-    if (this.#isStopped && !this.#acceptsLast) {
-      this.#onSkipped?.(changes)
+    if (!this.#acceptance.accepts(this.#commits)) {
+      this.#acceptance.onSkipped?.(changes)
       return
     }
     const { clock, history } = this.host
@@ -254,7 +246,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Whether the replay includes the commit that is being routed. */
   get #isReplayed(): boolean {
-    return this.host.indexer.writer.commits <= this.#replayedCommit
+    return this.#commits <= this.#replayedCommit
   }
 
   /** Takes the next batch, or returns undefined if there is none. The consumer acknowledges batches in this order. */
@@ -334,13 +326,12 @@ export class Feed<T> implements AwaitedFeed {
    * changes are passed to it, and the scope still follows the store.
    */
   stopAccepting(onSkipped?: (changes: readonly Change<T>[]) => void): void {
-    if (this.#replayedCommit === Infinity || this.#isStopped) return
+    if (this.#replayedCommit === Infinity || this.#acceptance.hasEnded) return
     // Readers see the commit that is being routed, so its changes are accepted.
     const { isBehind } = this
-    if (isBehind) this.#lastCommit = this.host.indexer.writer.commits
-    this.#stoppedAt = this.host.position
-    this.#stopped.abort(ABORTED)
-    this.#onSkipped = onSkipped
+    this.#acceptance.position = this.host.position
+    this.#acceptance.onSkipped = onSkipped
+    this.#acceptance.end(isBehind ? this.#commits : undefined)
     if (onSkipped === undefined && !isBehind) this.host.detach(this)
   }
 
@@ -349,7 +340,7 @@ export class Feed<T> implements AwaitedFeed {
     this.#progress.handled = this.#position // Later the store advances without this feed.
     this.#closed = reason
     this.#waits.rejectAll(reason)
-    this.#stopped.abort(ABORTED)
+    this.#acceptance.end()
     this.host.detach(this)
     this.scope.close()
     this.#replay?.close()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/contract/source.js'
-import { EqualIndex, MultiIndex } from '../../src/store/indexes/hash-index.js'
+import { EqualIndex } from '../../src/store/indexes/hash-index.js'
+import { MultiIndex } from '../../src/store/indexes/multi-index.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { Store } from '../../src/store/store.js'
 import { hostileKeys } from '../support/hostile-keys.js'

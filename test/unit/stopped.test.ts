@@ -91,14 +91,7 @@ describe('after stop()', () => {
     const { informer } = await stopped()
     const prototype = Object.getPrototypeOf(informer) as object
     // Only groups call assertStartable and limitRelists. The simulator reads the others.
-    const internal: readonly PropertyKey[] = [
-      'constructor',
-      'assertStartable',
-      'limitRelists',
-      'isRouting',
-      'isWriting',
-      'removing',
-    ]
+    const internal: readonly PropertyKey[] = ['constructor', 'assertStartable', 'limitRelists', 'largeWrite']
     const members = Reflect.ownKeys(prototype).filter(
       (name) => !internal.includes(name) && (typeof name === 'string' || name === Symbol.asyncDispose),
     )

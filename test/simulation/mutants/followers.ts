@@ -168,9 +168,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a resync continues after the end',
     breaks: 'after stop() there is no timer (I15)',
     file: 'subscriptions/feed.ts',
-    edits: [
-      ['    this.#waits.rejectAll(reason)\n    this.#stopped.abort(ABORTED)\n', '    this.#waits.rejectAll(reason)\n'],
-    ],
+    edits: [['    this.#waits.rejectAll(reason)\n    this.#acceptance.end()\n', '    this.#waits.rejectAll(reason)\n']],
   },
   {
     name: 'a resync leaves out its last part',

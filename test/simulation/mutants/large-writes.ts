@@ -211,9 +211,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'a commit that a replay shows is queued too',
     breaks: 'a subscription that begins while a commit is routed gets each change once (I3, I13)',
     file: 'subscriptions/feed.ts',
-    edits: [
-      ['return this.host.indexer.writer.commits <= this.#replayedCommit', 'return this.#replayedCommit === Infinity'],
-    ],
+    edits: [['return this.#commits <= this.#replayedCommit', 'return this.#replayedCommit === Infinity']],
   },
   {
     name: 'a commit counts as routed when its routing begins',
@@ -236,7 +234,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'a subscription that replays a commit waits for its routing',
     breaks: 'a replay has the version of the store that it shows',
     file: 'subscriptions/feed.ts',
-    edits: [[' < this.host.indexer.writer.commits && !this.#isReplayed', ' < this.host.indexer.writer.commits']],
+    edits: [[' < this.#commits && !this.#isReplayed', ' < this.#commits']],
   },
   {
     name: 'a resync overtakes a commit that is being routed',
@@ -248,13 +246,13 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'a drain does not wait for a commit that is being routed',
     breaks: 'a drain delivers all changes that readers saw before it',
     file: 'subscriptions/feed.ts',
-    edits: [[' || !this.#queue.isEmpty || (this.#acceptsLast && this.isBehind)', ' || !this.#queue.isEmpty']],
+    edits: [[' || (this.#acceptance.isLast(this.#commits) && this.isBehind)', '']],
   },
   {
     name: 'a drain skips the commit that is being routed',
     breaks: 'a drain delivers all changes that readers saw before it',
     file: 'subscriptions/feed.ts',
-    edits: [['    if (isBehind) this.#lastCommit = this.host.indexer.writer.commits\n', '']],
+    edits: [['this.#acceptance.end(isBehind ? this.#commits : undefined)', 'this.#acceptance.end()']],
   },
   {
     name: 'waits for the store wait for the routing',

@@ -23,8 +23,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector.ts',
     edits: [
       [
-        'await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)',
-        'accepted()\n    await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)',
+        'await this.#sink.accepted(attempt, () => this.#sink.apply(taken), accepted)',
+        'accepted()\n    await this.#sink.accepted(attempt, () => this.#sink.apply(taken), accepted)',
       ],
     ],
   },
@@ -62,8 +62,8 @@ export const mutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector.ts',
     edits: [
       [
-        'await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)',
-        'for (const event of taken.events) await this.#accepted(attempt, () => this.#sink.apply({ ...taken, events: [event] }), accepted)\n    if (taken.events.length === 0) await this.#accepted(attempt, () => this.#sink.apply(taken), accepted)',
+        'await this.#sink.accepted(attempt, () => this.#sink.apply(taken), accepted)',
+        'for (const event of taken.events) await this.#sink.accepted(attempt, () => this.#sink.apply({ ...taken, events: [event] }), accepted)\n    if (taken.events.length === 0) await this.#sink.accepted(attempt, () => this.#sink.apply(taken), accepted)',
       ],
     ],
   },

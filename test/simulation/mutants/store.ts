@@ -83,7 +83,7 @@ export const mutantsOfStore: readonly Mutant[] = [
   {
     name: 'a multi-value index keeps the old values',
     breaks: 'every index equals the recomputed one (I9)',
-    file: 'store/indexes/hash-index.ts',
+    file: 'store/indexes/multi-index.ts',
     edits: [['    this.delete(ordinal)\n    this.#first = grown', '    this.#first = grown']],
   },
   {

@@ -124,17 +124,17 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
 
   /** Whether the changes of a large commit are still being queued in the subscriptions. */
   protected get isRouting(): boolean {
-    return this.#implementation.isRouting
+    return this.#implementation.largeWrite.isRouting
   }
 
   /** Whether a large write is in progress. */
   get isWriting(): boolean {
-    return this.#implementation.isWriting
+    return this.#implementation.largeWrite.isWriting
   }
 
   /** The names of removed sources whose objects are still in the store, because of a large write. */
   get removing(): readonly string[] {
-    return this.#isSliced ? this.#implementation.removing : []
+    return this.#isSliced ? this.#implementation.largeWrite.removing : []
   }
 
   get #implementation(): SourceInformer<Item, IndexesOf, Item, Item> {
