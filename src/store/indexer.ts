@@ -65,10 +65,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   }
 
   keys(): IteratorObject<string, undefined> {
-    return this.store.readers
-      .entries()
-      .values()
-      .map(({ key }) => key)
+    return this.store.readers.keys().values()
   }
 
   entries(): IteratorObject<[key: string, object: T], undefined> {

@@ -108,6 +108,10 @@ export class Pin<T> {
     return entries
   }
 
+  keys(): string[] {
+    return this.entries().map(({ key }) => key)
+  }
+
   list(): readonly T[] {
     this.#list ??= this.#store.freezeShared(this.entries().map((entry) => entry.object))
     return this.#list

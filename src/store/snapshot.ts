@@ -36,10 +36,7 @@ export class Snapshot<T, I> implements StoreView<T, I>, Disposable {
   }
 
   keys(): IteratorObject<string, undefined> {
-    return this.#pin
-      .entries()
-      .values()
-      .map(({ key }) => key)
+    return this.#pin.keys().values()
   }
 
   entries(): IteratorObject<[key: string, object: T], undefined> {

@@ -31,5 +31,6 @@ export declare class Pin<T> {
     entryOf(key: string): Entry<T> | undefined;
     entryAt(ordinal: Ordinal): Entry<T> | undefined;
     entries(): Entry<T>[];
+    keys(): string[];
     list(): readonly T[];
 }

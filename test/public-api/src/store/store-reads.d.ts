@@ -8,6 +8,7 @@ export interface StoreReads<T> {
     readonly ordinalLimit: number;
     entryOf(key: string): Entry<T> | undefined;
     entryAt(ordinal: Ordinal): Entry<T> | undefined;
+    keys(): string[];
     entries(): Entry<T>[];
     list(): readonly T[];
     /** Returns this state, readable while the store changes. */
