@@ -30,6 +30,8 @@ export class InformerSources<S, T> {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names of the set; a single source by its own name. */
   readonly #runners = new Map<string, SourceRunner<S, T>>()
+  /** The ended runners of removed sources whose objects are still in the store. A new source of that name waits. */
+  readonly #removing = new Map<string, SourceRunner<S, T>>()
   readonly #audit: AuditOption
   readonly #host: SourcesHost<S, T>
   #isStarted = false
@@ -63,10 +65,7 @@ export class InformerSources<S, T> {
 
   /** The names of removed sources whose objects are still in the store. */
   get removing(): readonly string[] {
-    const names: string[] = []
-    for (const { name, source } of this.#runners.values())
-      if (this.#set !== undefined && this.#set.sources.get(name) !== source) names.push(name)
-    return names
+    return [...this.#removing.keys()]
   }
 
   /** Names the source or the sources in messages. */
@@ -114,13 +113,14 @@ export class InformerSources<S, T> {
 
   start(): void {
     this.#isStarted = true
-    for (const runner of [...this.#runners.values()]) runner.start()
+    for (const [name, runner] of [...this.#runners]) if (!this.#removing.has(name)) runner.start()
   }
 
   /** Ends all runners, and rejects their waits with `reason`. */
   end(reason: unknown): Promise<unknown> {
     this.#unfollow()
-    return Promise.all(Array.from(this.#runners.values(), (runner) => runner.end(reason)))
+    const all = [...this.#runners.values(), ...this.#removing.values()]
+    return Promise.all(all.map((runner) => runner.end(reason)))
   }
 
   #runnerFor(name: string, source: ListerWatcher<S>): SourceRunner<S, T> {
@@ -141,43 +141,46 @@ export class InformerSources<S, T> {
   }
 
   #add(name: string, source: ListerWatcher<S>): void {
-    const previous = this.#runners.get(name)
-    if (previous !== undefined && !this.#drop(previous)) {
-      this.#retryLater(() => {
-        // The same source may have been removed and added again, and this be the second attempt.
-        const current = this.#runners.get(name) ?? previous
-        if (this.#set?.sources.get(name) === source && current === previous) this.#add(name, source)
-      })
-      return
-    }
     const runner = this.#runnerFor(name, source)
     this.#runners.set(name, runner)
     if (this.#audit && source.hasReached === undefined)
       this.#host.events.report(new SourceError(notAuditable(source), { code: 'PROTOCOL', source: source.name }))
-    if (this.#isStarted) runner.start()
+    if (this.#isStarted && !this.#removing.has(name)) runner.start()
   }
 
   #remove(name: string): void {
     const runner = this.#runners.get(name)
     if (runner === undefined) return
+    // A runner that waits for the removal of another one has no objects.
+    const hasObjects = !this.#removing.has(name)
+    if (hasObjects) this.#removing.set(name, runner)
     void runner.end(new SourceError(`the source "${name}" was removed`, { code: 'STOPPED', source: name }))
-    if (this.#drop(runner)) return
+    if (this.#runners.get(name) === runner) this.#runners.delete(name)
     this.#host.sourceRemoved()
-    this.#retryLater(() => this.#runners.get(name) === runner && this.#remove(name))
+    if (hasObjects) this.#drop(name, runner)
+  }
+
+  /** Deletes the objects of a removed source, now or when that is possible. Then a new source of that name starts. */
+  #drop(name: string, removed: SourceRunner<S, T>): void {
+    if (!this.#isDropped(removed)) {
+      this.#retryLater(() => this.#drop(name, removed))
+      return
+    }
+    this.#removing.delete(name)
+    this.#host.sourceRemoved()
+    if (this.#isStarted) this.#runners.get(name)?.start()
   }
 
   /** Deletes the objects of a removed source. Returns false if that is not possible now. Then the store was not changed. */
-  #drop(runner: SourceRunner<S, T>): boolean {
+  #isDropped({ part, source }: SourceRunner<S, T>): boolean {
     if (this.#host.indexer.writer.isBusy) return false
     try {
-      runner.part.drop()
+      part.drop()
+      return true
     } catch (error) {
-      this.#host.events.report(toSourceError(error, { phase: 'apply', source: runner.source.name }))
+      this.#host.events.report(toSourceError(error, { phase: 'apply', source: source.name }))
       return false
     }
-    this.#runners.delete(runner.name)
-    this.#host.sourceRemoved()
-    return true
   }
 
   /** Calls `act` when the large writes that are in progress have ended; if there are none, after a delay. */

@@ -126,9 +126,12 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     this.#writer.runExclusive('drop', () => finish(this.#removeAll('relist')))
   }
 
-  /** Deletes all objects of this source, because access to it was lost. It has no version until the next list. */
+  /**
+   * Deletes all objects of this source, because access to it was lost. It has no version until the next list. `stop`
+   * does not end this.
+   */
   clear(): void | Promise<void> {
-    return this.#writer.write('clear', this.size, () => this.#removeAll('access-lost'))
+    return this.#writer.writeRequired('clear', this.size, () => this.#removeAll('access-lost'))
   }
 
   *#removeAll(origin: CommitOrigin): Steps {

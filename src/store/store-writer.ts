@@ -65,6 +65,8 @@ export class StoreWriter<T> {
   readonly #clock: Clock
   readonly #slices: Slices
   #isEnded = false
+  /** The number of required writes that run or wait. */
+  #required = 0
 
   constructor(hooks: WriterHooks<T>) {
     this.hooks = hooks
@@ -181,6 +183,23 @@ export class StoreWriter<T> {
     this.runExclusive(call, () => finish(begin()))
   }
 
+  /**
+   * Like `write`, for a write that must be performed even if the writer is ended meanwhile. The earlier writes, which it
+   * waits for, are performed as well.
+   */
+  writeRequired(call: string, size: number, begin: () => Steps): void | Promise<void> {
+    this.#required++
+    const ended = (): void => void this.#required--
+    try {
+      const writing = this.write(call, size, begin)
+      if (writing !== undefined) return writing.finally(ended)
+    } catch (error) {
+      ended()
+      throw error
+    }
+    ended()
+  }
+
   /** Stops writing: a transaction that is not committed is never visible, and later writes are refused. */
   end(): void {
     this.#isEnded = true
@@ -188,7 +207,7 @@ export class StoreWriter<T> {
 
   /** Whether the writer was ended during a transaction. */
   get isAbandoned(): boolean {
-    return this.#isEnded && this.store.held !== undefined
+    return this.#isEnded && this.#required === 0 && this.store.held !== undefined
   }
 
   async #inSlices(call: string, steps: Steps): Promise<void> {
@@ -219,7 +238,8 @@ export class StoreWriter<T> {
   }
 
   #assertNotEnded(call: string): void {
-    if (this.#isEnded) throw new SourceError(`${call}: the store was stopped`, { code: 'STOPPED', phase: 'apply' })
+    if (this.#isEnded && this.#required === 0)
+      throw new SourceError(`${call}: the store was stopped`, { code: 'STOPPED', phase: 'apply' })
   }
 
   /** Called by a transaction when it begins. */

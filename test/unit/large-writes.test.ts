@@ -564,7 +564,7 @@ describe('lost access with onAccessLost clear', () => {
     expect(seen(informer)).toMatchObject({ size: 0, list: [], version: undefined, ordered: [], values: [] })
   })
 
-  test('reports nothing if the informer is stopped meanwhile', async () => {
+  test('deletes all objects and reports no error if the informer is stopped meanwhile', async () => {
     const world = await live({ onAccessLost: 'clear' })
     const { clock, informer, errors } = world
     await lose(world)
@@ -573,7 +573,7 @@ describe('lost access with onAccessLost clear', () => {
     await clock.slices()
     await stopped
     expect(errors.slice(before)).toEqual([])
-    expect(informer.size).toBe(4)
+    expect(contents(informer)).toMatchObject({ size: 0, list: [], version: undefined })
   })
 })
 
@@ -693,7 +693,7 @@ describe('writes that are called during a write', () => {
 
 describe('the sources of a set during a large write of another source', () => {
   /** `later` is the version of every list but the first. */
-  async function set(later = '1') {
+  async function set(later = '1', onAccessLost: 'keep' | 'clear' = 'keep') {
     const clock = new SliceClock()
     const make = (name: string, key: string) => ({
       ...scripted<Item>({
@@ -709,6 +709,7 @@ describe('the sources of a set during a large write of another source', () => {
       indexes,
       slices: SLICES,
       source: sources,
+      onAccessLost,
       clock,
       random: new SeededRandom(1),
     })
@@ -750,6 +751,49 @@ describe('the sources of a set during a large write of another source', () => {
     await clock.slices()
     expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4', 'c1', 'c2'])
     expect(c.lists).toHaveLength(1)
+  })
+
+  test('are unknown to waits from their removal on', async () => {
+    const { sources, informer, begin } = await set()
+    await begin()
+    sources.remove('b')
+    expect(() => informer.waitFor('1', { source: 'b' })).toThrow('there is no source "b"; there are a')
+    expect([...informer.versions.keys()]).toEqual(['a'])
+    expect(Object.keys(informer.status.sources ?? {})).toEqual(['a'])
+  })
+
+  test('are waited for if they replace a removed source', async () => {
+    const { clock, sources, informer, c, begin } = await set()
+    await begin()
+    sources.remove('b')
+    const neverRead = scripted<Item>({ hasReached: numbered })
+    sources.add('b', neverRead)
+    const ofRemoved = expect(informer.waitFor('1', { source: 'b' })).rejects.toThrow('the source "b" was removed')
+    sources.remove('b')
+    await ofRemoved
+    sources.add('b', c)
+    const reached = informer.waitFor('1', { source: 'b' })
+    expect(informer.status.sources?.['b']?.state).toBe('idle')
+    await clock.slices()
+    await clock.advance(0)
+    await clock.slices()
+    await reached
+    expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4', 'c1', 'c2'])
+    expect(neverRead.lists).toEqual([])
+  })
+
+  test('lose their objects after it if access is lost, also if the informer is stopped meanwhile', async () => {
+    const { clock, informer, b, begin } = await set('1', 'clear')
+    informer.on('error', () => {})
+    await begin()
+    b.watches.at(-1)?.fail(new SourceError('denied', { code: 'UNAUTHORIZED' }))
+    await clock.advance(0)
+    expect(informer.size).toBe(4)
+    const stopped = informer.stop()
+    await clock.slices()
+    await stopped
+    expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
+    expect([...informer.versions]).toEqual([['a', '2']])
   })
 
   const prove = async ({ b, clock }: Awaited<ReturnType<typeof set>>): Promise<void> => {

@@ -44,6 +44,12 @@ export class AccessLostChecker {
     return this.#isCleared || this.#mustBeCleared
   }
 
+  /** Whether its objects are being deleted, or will be after the large write in progress. A stop does not end that. */
+  get isClearing(): boolean {
+    this.checkStep()
+    return this.#mustBeCleared
+  }
+
   checkStep(): void {
     const { version } = this.#mirrored
     const wasRefused = this.#mustBeCleared

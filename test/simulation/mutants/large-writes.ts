@@ -292,6 +292,13 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     edits: [['    if (this.#host.indexer.writer.isBusy) return false\n', '']],
   },
   {
+    name: 'a source that replaces a removed one is read before the objects of that are deleted',
+    breaks: 'a removed source leaves nothing in the store',
+    kind: 'set',
+    file: 'informer/informer-sources.ts',
+    edits: [['if (this.#isStarted && !this.#removing.has(name)) runner.start()', 'if (this.#isStarted) runner.start()']],
+  },
+  {
     name: 'a large write of another source is visible before its commit',
     breaks: 'readers see nothing of a write before its commit (I8)',
     kind: 'set',

@@ -131,6 +131,8 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
 
   beginSnapshot(): void {
     const { informer } = this
+    // The objects of a removed source may belong to no version.
+    if (this.removing.length > 0) return
     this.#snapshots.push({
       held: new SnapshotChecker(this.scenario, informer),
       versions: informer.versions,
@@ -157,7 +159,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     this.#bystander?.stop()
     this.#bystander = undefined
     this.#drainMs = drawDrain(scenario, life)
-    this.#stoppedAt = this.#position
+    this.#stoppedAt = this.members.current.some(({ access }) => access?.isClearing) ? undefined : this.#position
     const [since, draining] = [
       scenario.clock.elapsed - scenario.clock.skipped,
       this.followers.filter((f) => !f.isClosed),
@@ -200,7 +202,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     if (!this.#isStopping) this.checkRuns()
     this.checkDrains()
     this.callers.abortDue()
-    if (this.#isStopping && this.#position !== this.#stoppedAt)
+    if (this.#isStopping && this.#stoppedAt !== undefined && this.#position !== this.#stoppedAt)
       this.scenario.violate('I15', `the store moved to ${this.#position} after stop()`)
     if (this.#isStopping) this.#checkSignals('continues after stop()')
   }
@@ -210,7 +212,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     // An informer that stops before that shows nothing, even if the missing source is removed.
     if (this.#isStopping) return
     const { versions } = this.informer
-    this.#isFilled ||= this.members.current.every(({ name }) => versions.has(name))
+    this.#isFilled ||= this.members.current.every(({ name, access }) => versions.has(name) && !access?.isClearing)
   }
 
   probeStore(): void {
