@@ -9,6 +9,8 @@ export interface Knowing {
   timesOf(key: string): number
   /** The last state in the last received delete of a key. */
   lastOf(key: string): Item | undefined
+  /** Whether the last received change of a key is a delete. With slices, its changes may be routed later. */
+  isGone(key: string): boolean
 }
 
 /** Checks the last state that a controller receives of deleted keys, until a run for the delete has succeeded. */
@@ -47,7 +49,7 @@ export class LastStateChecker {
     if (times !== undefined && this.#done.get(key) === times)
       violate('controllers', `${of} a last state that it has reconciled`)
     const last = this.#unmerged?.lastOf(key)
-    if (last !== undefined && deleted !== last)
+    if (last !== undefined && deleted !== last && this.#unmerged?.isGone(key))
       violate('controllers', `${of} n${deleted.n} as its last state, and it was n${last.n}`)
   }
 

@@ -14,6 +14,7 @@ export class UnmergedFollower {
   readonly #receivedAt = new Map<string, number>()
   readonly #times = new Map<string, number>()
   readonly #deleted = new Map<string, Item>()
+  readonly #present = new Set<string>()
 
   constructor(scenario: SourceScenario, informer: Informer<Item, IndexesOf>) {
     this.#scenario = scenario
@@ -42,8 +43,15 @@ export class UnmergedFollower {
     return this.#deleted.get(key)
   }
 
+  /** Whether the last received change of a key is a delete. */
+  isGone(key: string): boolean {
+    return this.#deleted.has(key) && !this.#present.has(key)
+  }
+
   #receive(change: Change<Item>): void {
     const { key, version, origin } = change
+    if (change.type === 'delete') this.#present.delete(key)
+    else this.#present.add(key)
     if (change.type === 'delete') {
       if (!this.#scenario.settings.isBreach) checkFinalState(this.#scenario, this.#scenario, change)
       this.#deleted.set(key, change.object)

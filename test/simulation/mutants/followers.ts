@@ -152,6 +152,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     breaks: 'a key that waits for its handler is not emitted again (I4)',
     file: 'subscriptions/concurrent-delivery.ts',
     edits: [["first !== undefined && unhandled.change.origin === 'resync'", 'false']],
+    maxSchedules: 5_000,
   },
   {
     name: 'a resync is emitted as a change',
