@@ -1,6 +1,6 @@
 // For users.
 
-export type { Logger, State, Status } from './contract/status.js'
+export type { Logger, Proof, State, Status } from './contract/status.js'
 export { createInformer } from './informer/create-informer.js'
 export { groupInformers } from './informer/informer-group.js'
 export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from './informer/informer-types.js'

@@ -27,6 +27,21 @@ export interface Logger {
  */
 export type State = 'idle' | 'listing' | 'connecting' | 'live' | 'backing-off' | 'relisting' | 'failed' | 'stopped'
 
+/** When the store was last proven equal to its source. Invalid objects, and objects that `transform` omits, do not count. */
+export interface Proof {
+  /** The version of the source at which both were equal. */
+  readonly version: Version
+  /**
+   * When the read that proves it began, in milliseconds since the Unix epoch. A key that was written during an audit is not
+   * compared by it: the next proof includes it.
+   */
+  readonly at: number
+  /** `list`: the store was filled from a list. `audit`: an audit found no difference. */
+  readonly by: 'list' | 'audit'
+  /** The number of keys that differed in the last completed audit; 0 if none did. The relist after it does not reset it. */
+  readonly foundDrift: number
+}
+
 /** The status of an informer, or of one source of a set. For a set: of the source in the worst state. */
 export interface Status {
   /** The state of the mirror. */
@@ -49,6 +64,11 @@ export interface Status {
   readonly attempt: number
   /** Milliseconds until the next attempt; undefined if no attempt is scheduled. */
   readonly retryInMs: number | undefined
+  /**
+   * The last proof that the store is equal to the source. Its age grows if events are lost silently. Undefined before the
+   * first list. For a set: the oldest proof of a source, and the sum of `foundDrift`; undefined if a source has no proof.
+   */
+  readonly proof: Proof | undefined
   /** The number of lists after the first one. */
   readonly relists: number
   /** The number of watches that were opened again after a break. */

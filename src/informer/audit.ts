@@ -11,6 +11,7 @@ import type { WriteRecord } from '../store/store-writer.js'
 import type { Wait } from '../util/deadline.js'
 import { SLICE_MS } from '../util/time-slice.js'
 import type { InformerEvents } from './informer-events.js'
+import type { Comparison, SourceProof } from './source-proof.js'
 
 /** The default period of audits, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
@@ -31,6 +32,7 @@ export interface AuditHost<S, T> {
   readonly source: ListerWatcher<S>
   readonly part: Partition<T>
   readonly reflector: Pick<Reflector<S>, 'proven' | 'relist'>
+  readonly proof: Pick<SourceProof, 'audited' | 'auditFailed'>
   readonly events: Pick<InformerEvents, 'report' | 'warning'>
   readonly clock: Clock
   readonly random: Random
@@ -115,15 +117,17 @@ export class Audit<S, T> {
   async #once(signal: AbortSignal): Promise<void> {
     const wasRequested = this.#isRequested
     this.#isRequested = false
-    const { source, clock, events, reflector } = this.#host
+    const { source, clock, events, reflector, proof } = this.#host
     const isRepairing = this.#periodMs < Infinity
     const attempt = new Attempt(clock)
     const end = (): void => attempt.abort(ABORTED)
     signal.addEventListener('abort', end, { once: true })
     try {
-      const drift = await this.#compare(attempt)
+      const { drift, ...comparison } = await this.#compare(attempt)
       this.#failures = 0
       const [first] = drift
+      // Without repairs a difference may be a change that is still to arrive.
+      if (first === undefined || isRepairing) proof.audited({ ...comparison, differences: drift.length })
       if (first === undefined || !isRepairing) return
       const others = drift.length === 1 ? '' : ` and ${drift.length - 1} more`
       const message = `the audit of ${source.name} found a difference at the key "${first}"${others}; the source is read again`
@@ -131,6 +135,7 @@ export class Audit<S, T> {
       reflector.relist('the audit found a difference')
     } catch (error) {
       if (signal.aborted || !isRepairing) return
+      proof.auditFailed()
       this.#isRequested ||= wasRequested
       this.#failures++
       const message = `the audit of ${source.name} could not be done: ${messageOf(error)}; it is tried again later`
@@ -143,26 +148,28 @@ export class Audit<S, T> {
     }
   }
 
-  /** Returns the keys at which store and source differ. */
-  async #compare(attempt: Attempt): Promise<readonly string[]> {
+  async #compare(attempt: Attempt): Promise<Result> {
     const { clock, part, reflector } = this.#host
     const until = clock.now() + Math.min(this.#periodMs, AUDIT_PERIOD_MS)
     for (let round = 1; ; round++) {
       const written = part.recordWrites()
+      const at = clock.now()
       try {
         const snapshot = await this.#snapshot(attempt)
         const isReached = await attempt.pauseWatchdog(
           this.#reaches(snapshot.version, until - clock.now(), attempt.signal),
         )
         const drift = await attempt.pauseWatchdog(this.#drift(attempt, written, snapshot))
-        if (isReached) return drift
+        const isComplete = snapshot.listed !== undefined && !written.isReplaced
+        const result: Result = { drift, version: snapshot.version, at, isComplete }
+        if (isReached) return result
         await attempt.pauseWatchdog(part.idle())
         // The store was not written since the read began, so an equal object was equal at the version of the read.
         const isStill = written.keys.size === 0 && !written.isReplaced
         if (isStill && drift.length === 0 && snapshot.listed !== undefined) {
-          if (reflector.proven(snapshot.version)) return drift
+          if (reflector.proven(snapshot.version)) return result
         }
-        if (isStill && drift.length > 0 && round >= PROOF_ROUNDS) return drift
+        if (isStill && drift.length > 0 && round >= PROOF_ROUNDS) return result
       } finally {
         written.stop()
       }
@@ -285,6 +292,11 @@ export class Audit<S, T> {
       },
     })
   }
+}
+
+interface Result extends Omit<Comparison, 'differences'> {
+  /** The keys at which store and source differ. */
+  readonly drift: readonly string[]
 }
 
 interface Snapshot<S> {

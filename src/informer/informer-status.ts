@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import type { Status } from '../contract/status.js'
+import type { Proof, Status } from '../contract/status.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Feed } from '../subscriptions/feed.js'
 import type { Latch } from '../util/latch.js'
@@ -91,6 +91,7 @@ function statusOf(
     lastContactAt: least(times(({ lastContactAt }) => lastContactAt)),
     staleMs: Math.max(0, ...times(({ staleMs }) => staleMs)),
     lagMs: greatest(times(({ lagMs }) => lagMs)),
+    proof: proofOf(all.map(({ proof }) => proof)),
     attempt: Math.max(0, ...times(({ attempt }) => attempt)),
     retryInMs: least(times(({ retryInMs }) => retryInMs)),
     relists: sum(times(({ relists }) => relists)),
@@ -112,6 +113,14 @@ const RANKS: readonly Status['state'][] = [
 
 function rank({ state }: Status): number {
   return RANKS.indexOf(state)
+}
+
+/** The oldest proof of several sources, with all differences. Undefined if a source has no proof. */
+function proofOf(proofs: readonly (Proof | undefined)[]): Proof | undefined {
+  const known = proofs.filter((proof) => proof !== undefined)
+  const [oldest] = known.toSorted((a, b) => a.at - b.at)
+  if (oldest === undefined || known.length < proofs.length) return undefined
+  return { ...oldest, foundDrift: sum(known.map(({ foundDrift }) => foundDrift)) }
 }
 
 function least(numbers: readonly number[]): number | undefined {

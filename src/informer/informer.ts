@@ -327,9 +327,9 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   }
 
   *#committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps {
-    const { origin, version, committedAt, changes } = commit
+    const { origin, version, changes } = commit
     const isList = origin === 'initial' || origin === 'relist'
-    runner.committed(isList, committedAt)
+    runner.committed(isList, commit)
     const { isBusy } = this.#indexer.writer
     const hasOpened = this.#openIfListed()
     // A large commit is routed in slices. Waits for the store do not wait for its subscriptions.

@@ -7,6 +7,7 @@ import type { Version } from '../contract/version.js'
 import { Reflector } from '../reflector/reflector.js'
 import type { ReflectorHooks } from '../reflector/reflector-hooks.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
+import type { Commit } from '../store/commit.js'
 import type { Partition } from '../store/partition.js'
 import { VersionWaiters } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
@@ -14,6 +15,7 @@ import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 import type { InformerEvents } from './informer-events.js'
 import { SourceHistory } from './source-history.js'
+import { SourceProof } from './source-proof.js'
 
 /** The parts and callbacks of its informer that a source runner uses. */
 export interface RunnerHost<S, T> {
@@ -41,6 +43,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   readonly #auditMs: number | false
   readonly #epochs: EpochCheck | undefined
   readonly #history = new SourceHistory()
+  readonly #proof = new SourceProof()
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   #audit: Audit<S, T> | undefined
@@ -170,6 +173,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
         source,
         part,
         reflector,
+        proof: this.#proof,
         events,
         clock,
         random,
@@ -229,8 +233,13 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   }
 
   /** Called after a list or a batch of the source was committed. */
-  committed(isList: boolean, committedAt: number | undefined): void {
-    if (isList) this.#history.listed(this.reflector.lists)
+  committed(isList: boolean, { version, committedAt }: Pick<Commit<T>, 'version' | 'committedAt'>): void {
+    if (isList) {
+      const { lists, listBeganAt } = this.reflector
+      this.#history.listed(lists)
+      // A removed source has no version.
+      if (version !== undefined && listBeganAt !== undefined) this.#proof.listed(version, listBeganAt)
+    }
     if (committedAt !== undefined) this.#lagMs = Math.max(0, this.#host.clock.now() - committedAt)
   }
 
@@ -248,6 +257,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
       lastContactAt,
       staleMs: now - (lastContactAt ?? this.#startedAt ?? now),
       lagMs: this.#lagMs,
+      proof: this.#proof.current,
       attempt: state.attempt,
       retryInMs: 'retryAt' in state ? Math.max(0, state.retryAt - now) : undefined,
       relists: state.relists,

@@ -56,6 +56,8 @@ export class Reflector<T> {
   #lastContactAt: number | undefined
   #lastError: SourceError | undefined
   #lists = 0
+  /** When the last list began; undefined if an event without a key came in it. */
+  #listBeganAt: number | undefined
 
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
   /** @internal */
@@ -82,6 +84,7 @@ export class Reflector<T> {
       report: (error) => hooks.onError?.(this.#located(error, 'decode')),
       relistSoon: (reason) => {
         const isListing = this.#state.name === 'listing' || this.#state.name === 'relisting'
+        if (isListing) this.#listBeganAt = undefined
         this.#repair.schedule(reason, isListing)
       },
     })
@@ -133,6 +136,11 @@ export class Reflector<T> {
   /** @internal How many lists have begun. */
   get lists(): number {
     return this.#lists
+  }
+
+  /** @internal When the last list began; undefined if it does not name all keys. */
+  get listBeganAt(): number | undefined {
+    return this.#listBeganAt
   }
 
   /** @internal Reads the source again. */
@@ -249,6 +257,7 @@ export class Reflector<T> {
 
   async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
     this.#lists++
+    this.#listBeganAt = this.#clock.now()
     // Equal versions do not prove equal objects after a break: a restored history may have given the same version to
     // another object, and a server may show an object in another form without a new version.
     const replacement = this.#sink.replace({ ignoreVersions: true })

@@ -575,6 +575,7 @@ describe('the comparison of a large store', () => {
         isLive: () => true,
         waitFor: () => included.promise,
         reflector: { proven: () => true, relist: () => {} },
+        proof: { audited: () => {}, auditFailed: () => {} },
         events: { report: (error) => reported.push(error), warning: () => {} },
       },
       1_000,

@@ -84,8 +84,8 @@ export const mutantsOfAudit: readonly Mutant[] = [
     file: 'informer/audit.ts',
     edits: [
       [
-        '      const drift = await this.#compare(attempt)\n',
-        '      const found = await this.#compare(attempt)\n      Object(this).nth = (Object(this).nth ?? 0) + 1\n      const drift = Object(this).nth % 4 === 0 ? found : []\n',
+        '      const { drift, ...comparison } = await this.#compare(attempt)\n',
+        '      const { drift: found, ...comparison } = await this.#compare(attempt)\n      Object(this).nth = (Object(this).nth ?? 0) + 1\n      const drift = Object(this).nth % 4 === 0 ? found : []\n',
       ],
     ],
   },
