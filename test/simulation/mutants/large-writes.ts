@@ -296,7 +296,9 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     breaks: 'a removed source leaves nothing in the store',
     kind: 'set',
     file: 'informer/informer-sources.ts',
-    edits: [['if (this.#isStarted && !this.#removing.has(name)) runner.start()', 'if (this.#isStarted) runner.start()']],
+    edits: [
+      ['if (this.#isStarted && !this.#removing.has(name)) runner.start()', 'if (this.#isStarted) runner.start()'],
+    ],
   },
   {
     name: 'a large write of another source is visible before its commit',
