@@ -1,6 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { ensureBuilt } from './support/build.js'
 import { accept, acceptedDeclarations, publicDeclarations } from './support/declarations.js'
+import { interfacesWithoutTable, optionTables } from './support/option-tables.js'
+import { root, textOf } from './support/sources.js'
 
 /**
  * What users can see of the package is what was agreed to. `npm run api:accept` makes what it is now the agreed one;
@@ -8,9 +12,13 @@ import { accept, acceptedDeclarations, publicDeclarations } from './support/decl
  */
 const isAccepting = process.env['LISTWATCH_ACCEPT_API'] === '1'
 
+const OPTIONS = 'docs/options.md'
+
 beforeAll(async () => {
   await ensureBuilt()
-  if (isAccepting) accept()
+  if (!isAccepting) return
+  accept()
+  writeFileSync(join(root, OPTIONS), optionTables(publicDeclarations()))
 })
 
 test('the entry points declare what was accepted (else: npm run api:accept, and look at the difference)', () => {
@@ -23,6 +31,24 @@ test('they are all of the entry points that package.json names', () => {
   expect([...publicDeclarations().keys()]).toEqual(
     expect.arrayContaining(['src/index.d.ts', 'adapters/memory/index.d.ts', 'testing/index.d.ts']),
   )
+})
+
+test('docs/options.md has the options that are declared (else: npm run api:accept)', () => {
+  expect(textOf(OPTIONS)).toBe(optionTables(publicDeclarations()))
+})
+
+test('docs/options.md has every interface of options that a user can pass', () => {
+  const parts = ['GrpcOptions', 'ApplyOptions', 'SourceErrorOptions']
+  const without = interfacesWithoutTable(publicDeclarations())
+  expect(without.filter((each) => !parts.some((part) => each.endsWith(` ${part}`)))).toEqual([])
+})
+
+test('docs/errors.md explains every code', () => {
+  const [, codes = ''] =
+    /type SourceErrorCode = ([^;]+);/.exec(publicDeclarations().get('src/contract/errors.d.ts') ?? '') ?? []
+  const names = Array.from(codes.matchAll(/'(\w+)'/g), ([, name = '']) => name)
+  expect(names.length).toBeGreaterThan(10)
+  expect(names.filter((name) => !textOf('docs/errors.md').includes(`\n| \`${name}\` |`))).toEqual([])
 })
 
 test('nothing that is for ourselves alone is declared', () => {

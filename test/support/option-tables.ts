@@ -1,0 +1,98 @@
+/** A table of docs/options.md: the options of one call, and the interface that declares them. */
+interface Table {
+  readonly heading: string
+  /** The path of a declaration file, and the name of an interface in it. */
+  readonly of: readonly (readonly [path: string, name: string])[]
+  /** A line after the table. */
+  readonly note?: string
+}
+
+const TABLES: readonly Table[] = [
+  { heading: '`createInformer`', of: [['src/informer/informer-types.d.ts', 'InformerOptions']] },
+  {
+    heading: '`subscribe` and `changes`',
+    of: [
+      ['src/subscriptions/subscription-types.d.ts', 'Scope'],
+      ['src/subscriptions/subscription-types.d.ts', 'SubscribeOptions'],
+    ],
+  },
+  { heading: '`reconcile`', of: [['src/subscriptions/subscription-types.d.ts', 'Scope']] },
+  {
+    heading: '`synced`, `waitFor`, `fresh`, `relist` and `until`',
+    of: [
+      ['src/util/deadline.d.ts', 'Wait'],
+      ['src/subscriptions/version-waiters.d.ts', 'VersionWait'],
+    ],
+  },
+  { heading: '`health`', of: [['src/informer/informer-types.d.ts', 'HealthOptions']] },
+  { heading: '`new DeltaFIFO`', of: [['src/queue/delta-fifo.d.ts', 'DeltaFIFOOptions']] },
+  { heading: '`postgresSource`', of: [['adapters/postgres/postgres-options.d.ts', 'PostgresSourceOptions']] },
+  { heading: '`installChangeLog`', of: [['adapters/postgres/change-log-admin.d.ts', 'ChangeLogOptions']] },
+  { heading: '`etcdSource`', of: [['adapters/etcd/etcd-options.d.ts', 'EtcdSourceOptions']] },
+  { heading: '`redisCollection`', of: [['adapters/redis/collection/redis-collection.d.ts', 'RedisCollectionOptions']] },
+  { heading: '`redisWriter`', of: [['adapters/redis/collection/redis-writer.d.ts', 'RedisWriterOptions']] },
+  { heading: '`redisStream`', of: [['adapters/redis/stream/stream-source.d.ts', 'RedisStreamOptions']] },
+  { heading: '`redisKeys`', of: [['adapters/redis/keys/keys-source.d.ts', 'RedisKeysOptions']] },
+  {
+    heading: '`kubernetesSource`',
+    of: [['adapters/kubernetes/kubernetes-options.d.ts', 'KubernetesSourceOptions']],
+    note: 'With `namespaces: string[]` instead of `namespace`, the result is a set of sources, one for each namespace.',
+  },
+  { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },
+  { heading: '`create` of a conformance harness', of: [['testing/conformance/harness.d.ts', 'ConformanceOptions']] },
+]
+
+const INTRODUCTION = `# All options
+
+This page is made from the declarations by \`npm run api:accept\`. An option without "required" may be left out. An unknown
+option, or a wrong value, is an \`OptionError\` that names the option and what is allowed.
+`
+
+/** Returns docs/options.md. `declarations`: the texts of the declaration files, by path. */
+export function optionTables(declarations: ReadonlyMap<string, string>): string {
+  const sections = TABLES.map(({ heading, of, note }) => {
+    const rows = of.flatMap(([path, name]) => membersOf(declarations.get(path) ?? '', name, path))
+    return `\n## ${heading}\n\n| option | type | meaning |\n|---|---|---|\n${rows.join('\n')}\n${note === undefined ? '' : `\n${note}\n`}`
+  })
+  return INTRODUCTION + sections.join('')
+}
+
+/** Returns the interfaces with options that no table has. */
+export function interfacesWithoutTable(declarations: ReadonlyMap<string, string>): string[] {
+  const listed = new Set(TABLES.flatMap(({ of }) => of.map(([path, name]) => `${path} ${name}`)))
+  return [...declarations].flatMap(([path, text]) =>
+    Array.from(text.matchAll(/^export interface (\w*Options)\b/gm), ([, name = '']) => `${path} ${name}`).filter(
+      (each) => !listed.has(each),
+    ),
+  )
+}
+
+/** The rows of an interface. */
+function membersOf(text: string, name: string, path: string): string[] {
+  const body = new RegExp(`^export interface ${name}\\b[^\\n]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(text)?.[1]
+  if (body === undefined) throw new Error(`${path} does not declare the interface ${name}`)
+  const members = body.matchAll(
+    /^ {4}(?:\/\*\*([\s\S]*?)\*\/\n {4})?(?:readonly )?(\w+)(\??)(: |\()([\s\S]*?);\n(?! {8}| {4}\})/gm,
+  )
+  return Array.from(members, ([, docstring = '', option = '', optional, colon, rest = '']) => {
+    const type = colon === '(' ? `(${rest}` : rest
+    return `| \`${option}\` | ${typeOf(type)} | ${optional === '' ? 'Required. ' : ''}${meaningOf(docstring)} |`
+  })
+}
+
+/** A type in one line. Nested docstrings and \`| undefined\` say nothing that the table needs. */
+function typeOf(type: string): string {
+  const line = type
+    .replace(/\/\*\*[\s\S]*?\*\//g, '')
+    .replace(/\s*\| undefined\b/g, '')
+    .replace(/\breadonly (?=\w+\??:)/g, '')
+    .replace(/\s+/g, ' ')
+    .replace(/; \}/g, ' }')
+  return `\`${line.replaceAll('|', '\\|')}\``
+}
+
+/** A docstring in one line, without its tags. */
+function meaningOf(docstring: string): string {
+  const prose = docstring.replace(/^\s*\* ?/gm, '').replace(/^@[\s\S]*/m, '')
+  return prose.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|')
+}
