@@ -4,6 +4,8 @@ import { fieldOf } from './args/fields.js'
 import { Command, CommanderError } from './bundled.js'
 import { defineDemo } from './commands/define-demo.js'
 import { definePg } from './commands/define-pg.js'
+import { defineRead } from './commands/define-read.js'
+import { defineVerify } from './commands/define-verify.js'
 import { defineWatch } from './commands/define-watch.js'
 import { CliError } from './output/cli-error.js'
 import { oneLine } from './output/error-hints.js'
@@ -47,6 +49,8 @@ async function main(): Promise<void> {
     .version(String(fieldOf(manifest, 'version')))
     .exitOverride()
   defineWatch(program)
+  defineRead(program)
+  defineVerify(program)
   definePg(program)
   defineDemo(program)
   configureErrors(program, '')

@@ -34,14 +34,20 @@ export function changedFields(before: unknown, after: unknown): string[] {
 
 /** A value as one short text. */
 export function shownValue(value: unknown): string {
-  const text = textOf(value)
+  const text = quotedText(value)
   return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE - 1)}…`
 }
 
-function textOf(value: unknown): string {
+function quotedText(value: unknown): string {
   if (value === undefined) return '–'
-  if (typeof value === 'string') return /^\S+$/.test(value) ? value : JSON.stringify(value)
+  return typeof value === 'string' && !/^\S+$/.test(value) ? JSON.stringify(value) : textOf(value)
+}
+
+/** A value as text. A string has no quotes. */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
   if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`
+  if (value instanceof Date) return value.toISOString()
   return JSON.stringify(value, printable) ?? String(value)
 }
 

@@ -15,3 +15,25 @@ export function collect(value: string, before: readonly string[] | undefined): r
 export function list(value: string): readonly string[] {
   return value.split(',').map((each) => name(each.trim()))
 }
+
+/** A whole number of at least 1. */
+export function count(value: string): number {
+  const number = value.trim() === '' ? Number.NaN : Number(value)
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
+  return number
+}
+
+/** A condition on a field: its value, or any other value. */
+export interface Condition {
+  readonly field: string
+  readonly isNegated: boolean
+  readonly value: string
+}
+
+/** `field=value` and `field!=value`; the option may be repeated. */
+export function conditions(text: string, before: readonly Condition[] | undefined): readonly Condition[] {
+  const [, field, negation, value] = /^([^=!]+)(!?)=(.*)$/s.exec(text) ?? []
+  if (field === undefined || value === undefined)
+    throw new InvalidArgumentError('It must look like status=open or status!=open.')
+  return [...(before ?? []), { field, isNegated: negation === '!', value }]
+}

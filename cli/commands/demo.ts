@@ -17,7 +17,7 @@ import { RateMeter } from '../output/rate-meter.js'
 import { labelled, lagOf, statusLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
 import { shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
-import { loadPg } from './pg-client.js'
+import { loadPg } from '../sources/pg-client.js'
 
 export interface DemoFlags {
   readonly for?: string

@@ -13,7 +13,7 @@ import { colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { withCommands } from '../output/error-hints.js'
 import { thousands } from '../output/status-view.js'
-import { withPg } from './pg-client.js'
+import { withPg } from '../sources/pg-client.js'
 
 /** A larger log causes a warning. */
 const LARGE_LOG_BYTES = 1024 ** 3

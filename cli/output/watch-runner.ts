@@ -1,7 +1,5 @@
 import { once } from 'node:events'
 import { systemClock } from '../../src/contract/clock.js'
-import { SourceError } from '../../src/contract/errors.js'
-import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Change } from '../../src/queue/change.js'
@@ -9,12 +7,13 @@ import type { Equal } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { parseDuration } from '../args/duration.js'
 import { fieldOf, printable } from '../args/fields.js'
-import { objectNoun, type SourceKind } from '../args/source-kinds.js'
+import { objectNoun } from '../args/source-kinds.js'
 import { colors } from '../bundled.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
+import type { OpenSource, Row } from '../sources/source-types.js'
 import { ChangeLines } from './change-lines.js'
-import type { CliError } from './cli-error.js'
 import { oneLine } from './error-hints.js'
+import { awaitFirstList, reportErrors } from './first-list.js'
 import { RateMeter } from './rate-meter.js'
 import { labelled, statusLines, thousands, wrapParts } from './status-view.js'
 import { showView } from './terminal-ui.js'
@@ -27,29 +26,12 @@ export interface WatchFlags {
   readonly for?: string
 }
 
-/** How the command line names a source, and how it words its errors. */
-export interface SourceDescription {
-  readonly kind: SourceKind
-  /** The name of the mirrored collection. */
-  readonly of: string
-  /** Converts an error that ends the command. */
-  toCliError(error: SourceError): CliError
-  /** Converts the message of an error that does not end the command. */
-  message(text: string): string
-  /** A hint if the first list is empty: a misspelt name looks like a collection without objects. */
-  readonly ifEmpty?: string
-}
-
-export type Row = Readonly<Record<string, unknown>>
 type Indexes = Readonly<Record<string, Equal<Row, Scalar>>>
 
 /** Mirrors a source, and prints its changes as NDJSON or as a live view. */
-export async function runWatch(
-  source: ListerWatcher<Row>,
-  flags: WatchFlags,
-  description: SourceDescription,
-): Promise<void> {
+export async function runWatch(open: OpenSource, flags: WatchFlags): Promise<void> {
   const forMs = durationOf(flags)
+  const { source } = open
   const shutdown = shutdownSignal()
   const rows = createInformer({
     source,
@@ -58,16 +40,16 @@ export async function runWatch(
   })
   try {
     const hasScreen = process.stdout.isTTY && flags.json !== true
-    if (hasScreen) process.stdout.write(colors.dim(`reading ${oneLine(description.of)} …\n`))
-    const unnamed = reportErrors(rows, description, hasScreen)
-    await awaitFirstList(rows, description, shutdown.signal)
+    if (hasScreen) process.stdout.write(colors.dim(`reading ${oneLine(open.of)} …\n`))
+    const unnamed = reportErrors(rows, open, hasScreen)
+    await awaitFirstList(rows, open, shutdown.signal)
     if (shutdown.signal.aborted) return
-    const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? description.ifEmpty : undefined)
+    const hint = (): string | undefined => (rows.size + rows.invalid.size === 0 ? open.ifEmpty : undefined)
     if (!hasScreen && hint() !== undefined) process.stderr.write(`listwatch: ${hint()}\n`)
     shutDownAfter(forMs, shutdown)
     await (flags.json === true
       ? printChanges(rows, shutdown.signal)
-      : showRows(rows, source, flags, description, { unnamed, hint }, shutdown))
+      : showRows(rows, flags, open, { unnamed, hint }, shutdown))
   } finally {
     await rows.stop()
     forceExit(shutdown)
@@ -75,54 +57,8 @@ export async function runWatch(
 }
 
 /** Returns the value of --for in milliseconds. Throws a CliError for a wrong duration. */
-export function durationOf(flags: WatchFlags): number | undefined {
+export function durationOf(flags: Pick<WatchFlags, 'for'>): number | undefined {
   return flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
-}
-
-/** Whether the error is about one undecodable object. The mirror continues without that object. */
-function isDecodeError({ code, phase }: SourceError): boolean {
-  return code === 'DECODE' && phase === 'decode'
-}
-
-/**
- * Prints the error of each undecodable object, and after the first list all other errors. With a live view nothing is printed,
- * because the view shows the state and its reason. Returns a function for the newest error of an object without a key.
- */
-function reportErrors(
-  rows: Informer<Row, Indexes>,
-  { message }: SourceDescription,
-  hasScreen: boolean,
-): () => string | undefined {
-  let unnamed: string | undefined
-  rows.on('error', (error) => {
-    const line = oneLine(message(error.message))
-    if (!isDecodeError(error) && !rows.status.isSynced) return // It ends the command.
-    if (isDecodeError(error) && error.key === undefined) unnamed = line
-    if (!hasScreen) process.stderr.write(`listwatch: ${line}\n`)
-  })
-  return () => unnamed
-}
-
-/** Waits for the first list. If it fails, the command ends: most likely the command line has a mistake. */
-async function awaitFirstList(
-  rows: Informer<Row, Indexes>,
-  description: SourceDescription,
-  signal: AbortSignal,
-): Promise<void> {
-  const failed = Promise.withResolvers<never>()
-  const refuse = (error: SourceError): void => {
-    const { code, cause } = error
-    if (!isDecodeError(error))
-      failed.reject(description.toCliError(new SourceError(rows.status.reason, { code, cause })))
-  }
-  rows.on('error', refuse)
-  try {
-    await Promise.race([rows.start({ signal }).synced({ signal }), failed.promise])
-  } catch (error) {
-    if (!signal.aborted) throw error
-  } finally {
-    rows.off('error', refuse)
-  }
 }
 
 /** Prints one line for each change, and `{"type":"synced"}` after the changes of the first list. */
@@ -142,9 +78,8 @@ async function printChanges(rows: Informer<Row, Indexes>, signal: AbortSignal): 
 
 async function showRows(
   rows: Informer<Row, Indexes>,
-  source: ListerWatcher<Row>,
   flags: WatchFlags,
-  { kind }: SourceDescription,
+  { source, kind }: OpenSource,
   { unnamed, hint }: Readonly<Record<'unnamed' | 'hint', () => string | undefined>>,
   shutdown: AbortController,
 ): Promise<void> {

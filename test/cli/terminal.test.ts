@@ -198,4 +198,39 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expectTidy(session)
     })
   })
+
+  describeServer('postgres 18', 'list and get', (postgres) => {
+    const at = useServer(postgres)
+
+    test('list prints a table that fits; values cannot steer the terminal', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, tenant text, doc jsonb, note text);
+        INSERT INTO orders VALUES (1, 'acme', '{"a":1}', 'short'), (20, E'e\\x1b[2Jvil', '{}', repeat('long ', 20))`)
+      await db.install('orders')
+      const session = onTerminal(['list', urlOf(db), '--table', 'orders'], 60)
+      expect(await session.child.ended).toEqual({ code: 0, signal: null })
+      const [header, ...rows] = session.terminal().text.split('\n')
+      expect(header).toBe('KEY  ID  TENANT    NOTE')
+      expect(rows.sort()).toEqual([
+        '1    1   acme      short',
+        expect.stringMatching(/^20 {3}20 {2}"?e.*vil"? +"long long .*…$/),
+      ])
+      expect(session.terminal().wraps).toBe(0)
+      expectTidy(session)
+    })
+
+    test('--fields selects the columns; get prints indented JSON', async () => {
+      const db = await at.database()
+      await db.sql(
+        `CREATE TABLE orders (id int PRIMARY KEY, doc jsonb); INSERT INTO orders VALUES (1, '{"a":{"b":"c d"}}')`,
+      )
+      await db.install('orders')
+      const list = onTerminal(['list', urlOf(db), '--table', 'orders', '--fields', 'doc.a.b,doc.x'])
+      await list.child.ended
+      expect(list.terminal().text).toBe('KEY  DOC.A.B  DOC.X\n1    "c d"    –')
+      const get = onTerminal(['get', urlOf(db), '--table', 'orders', '1'])
+      await get.child.ended
+      expect(get.terminal().text).toBe(JSON.stringify({ id: 1, doc: { a: { b: 'c d' } } }, undefined, 2))
+    })
+  })
 })

@@ -2,23 +2,25 @@ import type pg from 'pg'
 import { postgresSource } from '../../adapters/postgres/index.js'
 import { CliError } from '../output/cli-error.js'
 import { cliErrorOf, withCommands } from '../output/error-hints.js'
-import { durationOf, type Row, runWatch, type WatchFlags } from '../output/watch-runner.js'
 import { checkPostgresUrl, loadPg, withPg } from './pg-client.js'
+import type { OpenSource, Row } from './source-types.js'
 
-export interface PostgresFlags extends WatchFlags {
+/** The options of Postgres. */
+export interface PostgresFlags {
   readonly table: string
   readonly columns?: readonly string[]
   readonly where?: string
   readonly rls?: 'row-local'
+  readonly index?: readonly string[]
+  readonly fields?: readonly string[]
 }
 
-/** Mirrors a table and prints its changes. */
-export async function watchPostgres(url: string, flags: PostgresFlags): Promise<void> {
-  durationOf(flags) // It is checked before anything is opened.
+/** Opens a table of Postgres. */
+export async function openPostgres(url: string, flags: PostgresFlags): Promise<OpenSource> {
   const connectionString = checkPostgresUrl(url)
   const driver = await loadPg()
   const { table, where, rls, columns: wanted } = flags
-  if (flags.index.length > 0 || flags.fields !== undefined)
+  if ((flags.index?.length ?? 0) > 0 || flags.fields !== undefined)
     await withPg({ url, table }, (client) => assertColumns(client, flags))
   const source = postgresSource<Row>({
     client: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
@@ -28,19 +30,24 @@ export async function watchPostgres(url: string, flags: PostgresFlags): Promise<
     ...(rls === undefined ? {} : { rls }),
   })
   const target = { url, table }
-  await runWatch(source, flags, {
+  return {
+    source,
     kind: 'postgres',
     of: table,
     toCliError: (error) => cliErrorOf(error, target),
     message: (text) => withCommands(text, target),
-  })
+    close: () => {},
+  }
 }
 
 /**
  * Throws for an index or a field of a column that is not mirrored: it would stay empty without an error. The mirror reports a table
  * that does not exist.
  */
-async function assertColumns(client: pg.Client, { table, index, fields = [], columns }: PostgresFlags): Promise<void> {
+async function assertColumns(
+  client: pg.Client,
+  { table, index = [], fields = [], columns }: PostgresFlags,
+): Promise<void> {
   const sql = `SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
   const names = (await client.query<{ name: string }>(sql, [table])).rows.map(({ name }) => name)
   if (names.length === 0) return

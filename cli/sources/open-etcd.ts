@@ -1,32 +1,34 @@
 import { etcdSource } from '../../adapters/etcd/index.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
-import { durationOf, type Row, runWatch, type WatchFlags } from '../output/watch-runner.js'
+import type { OpenSource, Row } from './source-types.js'
 
-export interface EtcdFlags extends WatchFlags {
+/** The options of etcd. */
+export interface EtcdFlags {
   readonly prefix: string
   readonly codec?: 'json' | 'string' | 'bytes'
 }
 
-/** Mirrors a range of keys and prints its changes. */
-export async function watchEtcd(url: string, flags: EtcdFlags): Promise<void> {
-  durationOf(flags) // It is checked before anything is opened.
+/** Opens a range of keys of etcd. */
+export async function openEtcd(url: string, flags: EtcdFlags): Promise<OpenSource> {
   const { endpoints, auth, shown } = addressOf(url)
   await loadPackage('@grpc/grpc-js', () => import('@grpc/grpc-js'), 'npm i @grpc/grpc-js')
   const { prefix, codec = 'json' } = flags
   const source = etcdSource<Row>({ endpoints, prefix, codec, ...(auth === undefined ? {} : { auth }) })
-  await runWatch(source, flags, {
+  return {
+    source,
     kind: 'etcd',
     of: prefix,
     toCliError: ({ code, message }) =>
       new CliError(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${adviceOf(message, prefix)}`),
     message: (text) => adviceOf(text, prefix),
     ifEmpty: `no key begins with "${prefix}" yet: check --prefix, which must match from the first character`,
-  })
+    close: () => {},
+  }
 }
 
 /** `etcd://user:password@host:2379,host2:2379` */
-function addressOf(url: string): {
+export function addressOf(url: string): {
   readonly endpoints: readonly string[]
   readonly auth: { readonly username: string; readonly password: string } | undefined
   /** The address for messages. */

@@ -4,11 +4,12 @@ import { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
-import { durationOf, type Row, runWatch, type WatchFlags } from '../output/watch-runner.js'
 import { assertClusterNode } from './assert-cluster-node.js'
 import { redisAclHint } from './redis-acl-hint.js'
+import type { OpenSource, Row } from './source-types.js'
 
-export interface RedisFlags extends WatchFlags {
+/** The options of Redis. */
+export interface RedisFlags {
   readonly collection?: string
   readonly stream?: string
   readonly keys?: string
@@ -18,9 +19,8 @@ export interface RedisFlags extends WatchFlags {
   readonly codec?: 'json' | 'string' | 'bytes'
 }
 
-/** Mirrors a collection, a stream or plain keys, and prints the changes. */
-export async function watchRedis(url: string, flags: RedisFlags): Promise<void> {
-  durationOf(flags) // It is checked before anything is opened.
+/** Opens a collection, a stream or plain keys of Redis. */
+export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSource> {
   const of = checkForm(flags)
   const { shown, ...address } = addressOf(url)
   const { Redis, Cluster } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
@@ -41,11 +41,14 @@ export async function watchRedis(url: string, flags: RedisFlags): Promise<void> 
   const client: RedisClient & { disconnect(): void } =
     flags.cluster === true ? new Cluster([{ host, port }], { redisOptions }) : single
   if (flags.cluster === true) Object(client).on('error', () => {}) // The source's own connections report the same errors.
-  try {
-    const ifEmpty = emptyHint(flags)
-    await runWatch(sourceOf(client, flags), flags, { kind: 'redis', of, toCliError: failure, message: advice, ifEmpty })
-  } finally {
-    client.disconnect()
+  return {
+    source: sourceOf(client, flags),
+    kind: 'redis',
+    of,
+    toCliError: failure,
+    message: advice,
+    ifEmpty: emptyHint(flags),
+    close: () => client.disconnect(),
   }
 }
 

@@ -2,10 +2,11 @@ import type { KubeConfig } from '@kubernetes/client-node'
 import { type KubernetesSourceOptions, kubernetesSource } from '../../adapters/kubernetes/index.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
-import { durationOf, type Row, runWatch, type WatchFlags } from '../output/watch-runner.js'
 import { resolveResource } from './resolve-resource.js'
+import type { OpenSource, Row } from './source-types.js'
 
-export interface KubernetesFlags extends WatchFlags {
+/** The options of Kubernetes. */
+export interface KubernetesFlags {
   readonly selector?: string
   readonly fieldSelector?: string
   readonly context?: string
@@ -16,21 +17,22 @@ const PACKAGE = '@kubernetes/client-node'
 const USAGE =
   'it should look like kubernetes://default/pods, kubernetes://*/pods for all namespaces, or kubernetes://*/nodes for a resource without namespaces'
 
-/** Mirrors objects of a Kubernetes API server and prints their changes. */
-export async function watchKubernetes(url: string, flags: KubernetesFlags): Promise<void> {
-  durationOf(flags) // It is checked before anything is opened.
+/** Opens a resource of a Kubernetes API server. */
+export async function openKubernetes(url: string, flags: KubernetesFlags): Promise<OpenSource> {
   const { namespace, resource } = addressOf(url)
   const kubeConfig = await loadConfig(flags.context)
   const { selector: labelSelector, fieldSelector, metadataOnly } = flags
   const choice = await resolveResource(kubeConfig, resource, namespace)
   const options: KubernetesSourceOptions = { kubeConfig, ...choice, namespace, labelSelector, fieldSelector }
   const source = kubernetesSource<Row>(metadataOnly === true ? { ...options, metadataOnly } : options)
-  await runWatch(source, flags, {
+  return {
+    source,
     kind: 'kubernetes',
     of: source.name,
     toCliError: ({ message }) => new CliError(adviceOf(message)),
     message: adviceOf,
-  })
+    close: () => {},
+  }
 }
 
 /** `kubernetes://namespace/resource` */

@@ -1,0 +1,45 @@
+import { type Command, Option } from '../bundled.js'
+import { list, name } from './parsers.js'
+
+/** Adds the argument and the options that name a source. `hasSqlWhere`: whether `--where` is a condition in SQL. */
+export function addSourceOptions(command: Command, { hasSqlWhere }: { readonly hasSqlWhere: boolean }): Command {
+  command
+    .argument(
+      '<url>',
+      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379 (etcds://, rediss:// with TLS), or kubernetes://namespace/resource',
+    )
+    .option('--table <name>', 'Postgres: the table, as in SQL: orders, shop.orders, "Orders"', name)
+    .option('--columns <names>', 'Postgres: only these columns, separated by commas; the key always is one', list)
+  if (hasSqlWhere) {
+    command.option(
+      '--where <sql>',
+      'Postgres: only rows that meet this condition; it must depend on nothing but the row',
+      name,
+    )
+  }
+  return command
+    .addOption(
+      new Option(
+        '--rls <kind>',
+        'Postgres: continue although row security applies: no policy reads other rows',
+      ).choices(['row-local']),
+    )
+    .option('--prefix <prefix>', 'etcd: the first characters of the keys: /jobs/', name)
+    .addOption(
+      new Option('--codec <codec>', 'etcd, Redis: the format of the values; default: json').choices([
+        'json',
+        'string',
+        'bytes',
+      ]),
+    )
+    .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
+    .option('--stream <key>', 'Redis: a stream', name)
+    .option('--key <field>', 'with --stream: the field with the key of the object (default: id)', name)
+    .option('--fold', 'with --stream: mirror the remaining entries if others were trimmed')
+    .option('--keys <pattern>', 'Redis: the plain keys with this prefix: "user:*"', name)
+    .option('--cluster', 'Redis: the server is a node of a cluster')
+    .option('-l, --selector <labels>', 'Kubernetes: only objects with these labels: app=web,tier!=cache', name)
+    .option('--field-selector <fields>', 'Kubernetes: only objects with these fields: status.phase=Running', name)
+    .option('--context <name>', 'Kubernetes: this context of the kubeconfig, not the current one', name)
+    .option('--metadata-only', 'Kubernetes: only the metadata of each object')
+}

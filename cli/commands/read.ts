@@ -1,0 +1,79 @@
+import { createInformer } from '../../src/informer/create-informer.js'
+import { fieldOf, textOf } from '../args/fields.js'
+import type { Condition } from '../args/parsers.js'
+import type { Command } from '../bundled.js'
+import { CliError } from '../output/cli-error.js'
+import { awaitFirstList, reportErrors } from '../output/first-list.js'
+import { type ObjectFormat, printObject, printObjects } from '../output/object-printer.js'
+import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
+import { openSource, type SourceFlags } from '../sources/open-source.js'
+import type { Row } from '../sources/source-types.js'
+
+export interface ReadFlags extends SourceFlags {
+  readonly json?: boolean
+  readonly limit?: number
+}
+
+type Entry = readonly [key: string, object: Row]
+
+/** Prints one object. The exit code is 1 if the source has none with this key. */
+export async function get(url: string, key: string, flags: ReadFlags, command: Command): Promise<void> {
+  await read(url, flags, command, async (entries, format, of) => {
+    const found = entries.find(([each]) => each === key)
+    if (found === undefined) throw new CliError(`${of} has no object with the key "${key}"`, 1)
+    await printObject(found, format)
+  })
+}
+
+/** Prints all objects. */
+export async function list(url: string, flags: ReadFlags, command: Command): Promise<void> {
+  await read(url, flags, command, (entries, format) => printObjects(entries.slice(0, flags.limit), format))
+}
+
+/** Prints the objects that meet all conditions. */
+export async function query(
+  url: string,
+  { where, ...flags }: Omit<ReadFlags, 'where'> & { readonly where: readonly Condition[] },
+  command: Command,
+): Promise<void> {
+  const source = { ...flags, index: where.map(({ field }) => field) } // So that columns of Postgres are checked.
+  await read(url, source, command, (entries, format) => {
+    const matching = entries.filter(([, object]) => where.every((condition) => meets(object, condition)))
+    return printObjects(matching.slice(0, flags.limit), format)
+  })
+}
+
+/** Reads the source once, and prints the result. */
+async function read(
+  url: string,
+  flags: ReadFlags,
+  command: Command,
+  print: (entries: readonly Entry[], format: ObjectFormat, of: string) => Promise<void>,
+): Promise<void> {
+  const shutdown = shutdownSignal()
+  const open = await openSource(url, flags, command)
+  const rows = createInformer({ source: open.source, audit: false, freeze: false })
+  try {
+    reportErrors(rows, open, false)
+    await awaitFirstList(rows, open, shutdown.signal)
+    if (shutdown.signal.aborted) return
+    await rows.stop() // So that nothing changes while it is printed.
+    const entries = [...rows.entries()]
+    if (entries.length === 0 && open.ifEmpty !== undefined) process.stderr.write(`listwatch: ${open.ifEmpty}\n`)
+    const isTable = process.stdout.isTTY && flags.json !== true
+    const format = { isTable, fields: flags.fields, kind: open.kind, signal: shutdown.signal }
+    await print(entries, format, open.of)
+    // Without one of the objects the output would look complete.
+    if (rows.invalid.size > 0) process.exitCode = 1
+  } finally {
+    await rows.stop()
+    open.close()
+    forceExit(shutdown)
+    exitInterrupted(shutdown)
+  }
+}
+
+function meets(object: Row, { field, isNegated, value }: Condition): boolean {
+  const values: unknown[] = [fieldOf(object, field)].flat()
+  return values.some((each) => each !== undefined && each !== null && textOf(each) === value) !== isNegated
+}

@@ -1,0 +1,148 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useEtcd } from '../etcd/support.js'
+import { type Database, useServer } from '../postgres/support.js'
+import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import { listwatch, refusalOf, resultOf, shell, urlOf } from './support.js'
+
+beforeAll(ensureBuilt)
+
+function parsed(output: string): unknown[] {
+  return output
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+}
+
+describeServer('postgres 18', 'reading Postgres', (postgres) => {
+  const at = useServer(postgres)
+
+  async function orders(count = 8): Promise<Database> {
+    const db = await at.database()
+    await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, tenant text, tags text[], note text);
+      INSERT INTO orders SELECT g, CASE g % 4 WHEN 0 THEN 'acme' ELSE 'birch' END, ARRAY['a', 't' || g % 2] FROM generate_series(1, ${count}) g`)
+    await db.install('orders')
+    return db
+  }
+
+  describe('get', () => {
+    test('prints the object of a key as one line', async () => {
+      const db = await orders()
+      const { code, output } = await resultOf(listwatch(['get', urlOf(db), '--table', 'orders', '4']))
+      expect(parsed(output)).toEqual([{ key: '4', object: { id: 4, tenant: 'acme', tags: ['a', 't0'], note: null } }])
+      expect(code).toBe(0)
+    })
+
+    test('--fields selects fields', async () => {
+      const db = await orders()
+      const args = ['get', urlOf(db), '--table', 'orders', '4', '--fields', 'tenant,tags']
+      const { output } = await resultOf(listwatch(args))
+      expect(parsed(output)).toEqual([{ key: '4', object: { tenant: 'acme', tags: ['a', 't0'] } }])
+    })
+
+    test('of a key that does not exist prints one line as an error: exit code 1', async () => {
+      const db = await orders()
+      expect(await resultOf(listwatch(['get', urlOf(db), '--table', 'orders', '9']))).toEqual({
+        code: 1,
+        output: '',
+        errors: 'listwatch: orders has no object with the key "9"\n',
+      })
+    })
+  })
+
+  describe('list', () => {
+    test('prints all objects as lines of JSON; --limit and --where reduce them', async () => {
+      const db = await orders()
+      const list = async (...args: string[]): Promise<unknown[]> => {
+        const { code, output, errors } = await resultOf(listwatch(['list', urlOf(db), '--table', 'orders', ...args]))
+        expect({ code, errors }).toEqual({ code: 0, errors: '' })
+        return parsed(output)
+      }
+      const all = await list('--fields', 'id')
+      expect(all).toHaveLength(8)
+      expect(all).toContainEqual({ key: '3', object: { id: 3 } })
+      expect(await list('--limit', '3')).toHaveLength(3)
+      expect(await list('--where', 'id > 6', '--columns', 'id')).toEqual([
+        { key: '7', object: { id: 7 } },
+        { key: '8', object: { id: 8 } },
+      ])
+    })
+
+    test('a closed pipe ends it silently, after the first lines', async () => {
+      const db = await orders(50_000)
+      const command = `listwatch list ${urlOf(db)} --table orders | head -2; echo "\${PIPESTATUS[0]}"`
+      const { output, errors } = await resultOf(shell(command))
+      expect(errors).toBe('')
+      expect(output.split('\n').slice(2)).toEqual(['0', ''])
+    })
+
+    test('SIGINT before the list is complete: exit code 130, and no object', async () => {
+      const db = await orders()
+      const blocker = await db.connect()
+      await blocker.query('BEGIN; LOCK TABLE orders')
+      const child = listwatch(['list', urlOf(db), '--table', 'orders'])
+      const waiting = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listwatch' AND wait_event_type = 'Lock'`
+      await waitUntil('the list to wait', async () => (await db.value(waiting)) === '1')
+      child.kill('SIGINT')
+      expect(await resultOf(child)).toEqual({ code: 130, output: '', errors: '' })
+    })
+
+    test('a column that does not exist is refused', async () => {
+      const db = await orders()
+      const child = listwatch(['list', urlOf(db), '--table', 'orders', '--fields', 'tennant'])
+      expect(await refusalOf(child)).toContain('orders has no column "tennant"; it has id, tenant, tags, note')
+    })
+  })
+
+  describe('query', () => {
+    const keys = async (db: Database, ...where: string[]): Promise<string[]> => {
+      const args = where.flatMap((each) => ['--where', each])
+      const { output } = await resultOf(listwatch(['query', urlOf(db), '--table', 'orders', ...args]))
+      return output.split('\n').flatMap((line) => /"key":"(\d+)"/.exec(line)?.[1] ?? [])
+    }
+
+    test('prints the objects that meet all conditions; an element of an array is a value', async () => {
+      const db = await orders()
+      expect(await keys(db, 'tenant=acme')).toEqual(['4', '8'])
+      expect(await keys(db, 'tags=t1')).toEqual(['1', '3', '5', '7'])
+      expect(await keys(db, 'tags=t1', 'id!=3', 'tenant!=acme')).toEqual(['1', '5', '7'])
+      expect(await keys(db, 'note=null')).toEqual([])
+      expect(await keys(db, 'note!=x', 'id=2')).toEqual(['2'])
+    })
+
+    test('a wrong condition, a missing one, and a column that does not exist are refused', async () => {
+      const db = await orders()
+      const refusal = (...args: string[]): Promise<string> =>
+        refusalOf(listwatch(['query', urlOf(db), '--table', 'orders', ...args]))
+      expect(await refusal('--where', 'tenant')).toContain('It must look like status=open or status!=open')
+      expect(await refusal()).toContain("required option '--where <field=value>' not specified")
+      expect(await refusal('--where', 'tennant=acme')).toContain('has no column "tennant"')
+    })
+  })
+})
+
+describeServer('etcd 3.6', 'reading etcd', (server) => {
+  const own = useEtcd(server)
+
+  test('a value that cannot be decoded is reported, and the others are printed: exit code 1', async () => {
+    const client = own.etcd.client()
+    await client.put('/odd/1').value('1')
+    await client.put('/odd/2').value('notjson')
+    const url = `etcd://${own.etcd.endpoint}`
+    const { code, output, errors } = await resultOf(listwatch(['list', url, '--prefix', '/odd/']))
+    expect(parsed(output)).toEqual([{ key: '/odd/1', object: 1 }])
+    expect(errors).toMatch(/^listwatch: .*\/odd\/2.*\n$/)
+    expect(code).toBe(1)
+    const text = await resultOf(listwatch(['get', url, '--prefix', '/odd/', '--codec', 'string', '/odd/2']))
+    expect(parsed(text.output)).toEqual([{ key: '/odd/2', object: 'notjson' }])
+  })
+
+  test('of a misspelt prefix nothing is printed, and the hint names what to check', async () => {
+    const { code, output, errors } = await resultOf(
+      listwatch(['list', `etcd://${own.etcd.endpoint}`, '--prefix', '/jbos/']),
+    )
+    expect({ code, output }).toEqual({ code: 0, output: '' })
+    expect(errors).toContain('listwatch: no key begins with "/jbos/" yet: check --prefix')
+  })
+})

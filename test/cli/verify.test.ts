@@ -1,0 +1,129 @@
+import { beforeAll, expect, test } from 'vitest'
+import { redisWriter } from '../../adapters/redis/index.js'
+import { useEtcd } from '../etcd/support.js'
+import { type Database, useServer } from '../postgres/support.js'
+import { userClient } from '../redis/drivers.js'
+import { useRedis } from '../redis/support.js'
+import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import { listwatch, refusalOf, resultOf, urlOf } from './support.js'
+
+beforeAll(ensureBuilt)
+
+describeServer('postgres 18', 'verify postgres://', (postgres) => {
+  const at = useServer(postgres)
+
+  async function orders(): Promise<Database> {
+    const db = await at.database()
+    await db.sql(`CREATE TABLE orders (id int PRIMARY KEY, tenant text, n int);
+      INSERT INTO orders SELECT g, 'acme', g FROM generate_series(1, 300) g`)
+    await db.install('orders')
+    return db
+  }
+
+  /** Changes the table without a trace in its log, once the mirror follows it. */
+  async function alterBehind(db: Database, sql: string): Promise<void> {
+    const polls = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listwatch' AND query LIKE 'SELECT ''H'', %'`
+    await waitUntil('the watch, after the list', async () => Number(await db.value(polls)) > 0)
+    await db.sql(`BEGIN; ${sql}; DELETE FROM ${await db.log('orders')} WHERE xid = pg_current_xact_id(); COMMIT`)
+  }
+
+  test('nothing differs: exit code 0, also while rows are written', async () => {
+    const db = await orders()
+    const child = listwatch(['verify', urlOf(db), '--table', 'orders', '--for', '2s'])
+    const timer = setInterval(() => void db.sql('UPDATE orders SET n = n + 1 WHERE id % 10 = 0').catch(() => {}), 50)
+    const { code, output, errors } = await resultOf(child)
+    clearInterval(timer)
+    expect({ code, errors }).toEqual({ code: 0, errors: '' })
+    expect(output).toMatch(/^300 rows compared, 0 differ(, \d+ changed during each comparison)?\n$/)
+  })
+
+  test('rows that were altered behind the mirror are named: exit code 1', async () => {
+    const db = await orders()
+    const child = listwatch(['verify', urlOf(db), '--table', 'orders', '--for', '5s'])
+    await alterBehind(
+      db,
+      `UPDATE orders SET tenant = 'birch' WHERE id = 7; DELETE FROM orders WHERE id = 8; INSERT INTO orders VALUES (1000, 'new', 1)`,
+    )
+    const { code, output } = await resultOf(child)
+    expect(output.split('\n').sort()).toEqual([
+      '',
+      '300 rows compared, 3 differ',
+      'different 7: tenant',
+      'extra 8: the mirror has it, the source does not',
+      'missing 1000: the source has it, the mirror does not',
+    ])
+    expect(code).toBe(1)
+  })
+
+  test('--json counts all differences and names --limit of them', async () => {
+    const db = await orders()
+    const child = listwatch(['verify', urlOf(db), '--table', 'orders', '--for', '5s', '--json', '--limit', '2'])
+    await alterBehind(db, 'UPDATE orders SET n = -1 WHERE id <= 5')
+    const { code, output } = await resultOf(child)
+    const { differences, ...result } = JSON.parse(output) as { readonly differences: readonly object[] }
+    expect(result).toEqual({ equal: false, version: expect.any(String), objects: 300, differing: 5, busy: 0 })
+    expect(differences).toHaveLength(2)
+    expect(differences[0]).toEqual({ key: expect.stringMatching(/^[1-5]$/), difference: 'different', fields: ['n'] })
+    expect(code).toBe(1)
+  })
+
+  test('interrupted before the comparison: exit code 130, and no result', async () => {
+    const db = await orders()
+    const child = listwatch(['verify', urlOf(db), '--table', 'orders', '--for', '1h'])
+    const following = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listwatch'`
+    await waitUntil('the mirror', async () => Number(await db.value(following)) > 0)
+    child.kill('SIGINT')
+    expect(await resultOf(child)).toEqual({ code: 130, output: '', errors: '' })
+  })
+
+  test('a source that cannot be read, and a wrong option: exit code 2', async () => {
+    const db = await orders()
+    expect(await refusalOf(listwatch(['verify', urlOf(db), '--table', 'ordrs']))).toContain('there is no table "ordrs"')
+    expect(await refusalOf(listwatch(['verify', urlOf(db), '--table', 'orders', '--for', 'x']))).toContain('--for')
+    expect(await refusalOf(listwatch(['verify', urlOf(db), '--table', 'orders', '--limit', '0']))).toContain('--limit')
+  })
+})
+
+describeServer('redis 7.0', 'verify redis://', (server) => {
+  const own = useRedis(server)
+
+  test('an object that was written without a redisWriter is found', async () => {
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'orders' })
+    await writer.apply([{ put: '1', object: { state: 'new' } }])
+    const args = ['verify', own.redis.url, '--collection', 'orders', '--for', '1ms']
+    const client = own.redis.client()
+    expect((await resultOf(listwatch(args))).code).toBe(0)
+    const child = listwatch([...args, '--for', '4s'])
+    const isRead = async (): Promise<boolean> => /cmd=xread/.test(String(await client.client('LIST')))
+    await waitUntil('the watch', isRead)
+    const { 1: text = '' } = await client.hgetall('{orders}:h')
+    expect(text).toContain('new')
+    await client.hset('{orders}:h', '1', text.replace('new', 'odd'))
+    const { code, output } = await resultOf(child)
+    expect(output).toBe('different 1: state\n1 keys compared, 1 differ\n')
+    expect(code).toBe(1)
+  })
+
+  test('plain keys without versions are compared too', async () => {
+    const client = own.redis.client()
+    await client.mset({ 'user:1': '{"n":1}', 'user:2': '{"n":2}' })
+    const { code, output } = await resultOf(
+      listwatch(['verify', own.redis.url, '--keys', 'user:*', '--for', '1s', '--json']),
+    )
+    expect(JSON.parse(output)).toEqual({ equal: true, objects: 2, differing: 0, busy: 0, differences: [] })
+    expect(code).toBe(0)
+  })
+})
+
+describeServer('etcd 3.6', 'verify etcd://', (server) => {
+  const own = useEtcd(server)
+
+  test('keys that do not differ: exit code 0', async () => {
+    const client = own.etcd.client()
+    await client.put('/jobs/1').value('{"n":1}')
+    const args = ['verify', `etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/', '--for', '1s']
+    expect(await resultOf(listwatch(args))).toEqual({ code: 0, output: '1 keys compared, 0 differ\n', errors: '' })
+  })
+})
