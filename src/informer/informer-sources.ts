@@ -20,7 +20,7 @@ export interface SourcesHost<S, T> extends RunnerHost<S, T> {
   readonly indexer: Indexer<T, unknown>
   /** Aborts when the informer is stopped. */
   readonly stopped: AbortSignal
-  committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps
+  committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined
   /** Called after a source was removed, and after its objects were deleted. */
   sourceRemoved(): void
 }

@@ -6,7 +6,7 @@ import type { Entry, ListerWatcher } from '../contract/source.js'
 import type { Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
-import type { Commit } from '../store/commit.js'
+import type { Commit, CommitOrigin } from '../store/commit.js'
 import { isDevelopment } from '../store/deep-freeze.js'
 import { Indexer } from '../store/indexer.js'
 import type { IndexBuilder } from '../store/indexes/index-types.js'
@@ -326,22 +326,36 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return subscription
   }
 
-  *#committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps {
-    const { origin, version, changes } = commit
-    const isList = origin === 'initial' || origin === 'relist'
-    runner.committed(isList, commit)
+  #committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
+    runner.committed(isList(commit.origin), commit)
     const { isBusy } = this.#indexer.writer
     const hasOpened = this.#openIfListed()
-    // A large commit is routed in slices. Waits for the store do not wait for its subscriptions.
-    if (isBusy) this.#checkWaits(runner)
+    if (isBusy) return this.#routeInSteps(runner, commit, hasOpened)
     try {
-      if (!hasOpened) yield* this.#router.route(commit)
+      if (!hasOpened) this.#router.route(commit)
     } finally {
       this.#feedHost.markRouted()
     }
+    this.#routed(runner, commit, isList(commit.origin))
+    return undefined
+  }
+
+  /** Routes a large commit. */
+  *#routeInSteps(runner: SourceRunner<S, T>, commit: Commit<T>, hasOpened: boolean): Steps {
+    // Waits for the store do not wait for its subscriptions.
+    this.#checkWaits(runner)
+    try {
+      if (!hasOpened) yield* this.#router.routeInSteps(commit)
+    } finally {
+      this.#feedHost.markRouted()
+    }
+    this.#routed(runner, commit, true)
+  }
+
+  #routed(runner: SourceRunner<S, T>, { changes, version }: Commit<T>, endsWaits: boolean): void {
     // The waits of an idle feed may be over without a change for it: the store has a version again after
     // `onAccessLost: 'clear'`, or the wait began while the commit was routed.
-    if (isList || isBusy) for (const feed of this.#router.feeds) feed.routed()
+    if (endsWaits) for (const feed of this.#router.feeds) feed.routed()
     if (channels.batch.hasSubscribers) {
       const { lagMs, source } = runner
       channels.batch.publish({ source: source.name, changes: changes.length, version, lagMs })
@@ -392,4 +406,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   #assertNotStopped(call: string): void {
     if (this.#stopping.signal.aborted) throw this.#sources.stoppedError(call)
   }
+}
+
+function isList(origin: CommitOrigin): boolean {
+  return origin === 'initial' || origin === 'relist'
 }

@@ -105,7 +105,17 @@ export class ChangeQueue<T> {
     source?: string,
     history?: number,
   ): boolean {
-    return resultOf(this.pushInSteps(changes, version, at, source, history))
+    this.#version = version
+    this.#history = history
+    this.#prepared = undefined
+    if (this.#merged === undefined) return this.#add(changes, version, at, source, history)
+    if (!this.#hasBoundary) {
+      this.#mergedSince = at
+      this.#mergedFrom = source
+    } else if (this.#mergedFrom !== source) this.#mergedFrom = undefined
+    this.#hasBoundary = true
+    this.#merge(this.#merged, changes)
+    return true
   }
 
   /** Like `push`. No batch can be taken before the last step. */
@@ -116,20 +126,22 @@ export class ChangeQueue<T> {
     source: string | undefined,
     history: number | undefined,
   ): Generator<void, boolean> {
-    this.#version = version
-    this.#history = history
-    this.#prepared = undefined
-    if (this.#merged !== undefined) {
-      if (!this.#hasBoundary) {
-        this.#mergedSince = at
-        this.#mergedFrom = source
-      } else if (this.#mergedFrom !== source) this.#mergedFrom = undefined
-      this.#isBusy = true
-      yield* this.#merge(this.#merged, changes)
-      if (changes.length > PREPARED_FROM) this.#prepared = yield* this.#listed(this.#merged)
-      this.#isBusy = false
-      return true
-    }
+    if (this.#merged === undefined) return this.push(changes, version, at, source, history)
+    this.push([], version, at, source, history)
+    this.#isBusy = true
+    yield* this.#mergeInSteps(this.#merged, changes)
+    if (changes.length > PREPARED_FROM) this.#prepared = yield* this.#listed(this.#merged)
+    this.#isBusy = false
+    return true
+  }
+
+  #add(
+    changes: readonly Change<T>[],
+    version: Version | undefined,
+    at: number,
+    source: string | undefined,
+    history: number | undefined,
+  ): boolean {
     const last = this.#batches.at(-1)
     const sequence = ++this.#sequence
     if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
@@ -151,9 +163,10 @@ export class ChangeQueue<T> {
     this.#mergedSince = this.#batches[0]?.at ?? 0
     const sources = new Set(this.#batches.map(({ source }) => source))
     this.#mergedFrom = sources.size === 1 ? this.#batches[0]?.source : undefined
+    this.#hasBoundary = this.#batches.length > 0
     for (const { changes, removed } of this.#batches) {
       const left = removed === 0 ? changes : changes.filter(isQueued)
-      yield* this.#merge(this.#merged, left)
+      yield* this.#mergeInSteps(this.#merged, left)
     }
     this.#batches = []
     this.#count = 0
@@ -220,11 +233,15 @@ export class ChangeQueue<T> {
     return this.#merged?.keys() ?? []
   }
 
-  *#merge(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): Steps {
-    this.#hasBoundary = true
-    let steps = 0
+  *#mergeInSteps(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): Steps {
+    for (let from = 0; from < changes.length; from += this.#changesPerStep) {
+      yield
+      this.#merge(merged, changes.slice(from, from + this.#changesPerStep))
+    }
+  }
+
+  #merge(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): void {
     for (const change of changes) {
-      if (++steps % this.#changesPerStep === 0) yield
       const pending = mergePending(merged.get(change.key), change)
       if (pending !== undefined) {
         merged.set(change.key, pending)

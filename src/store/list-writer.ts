@@ -11,7 +11,8 @@ import { StoreTransaction, type WritablePartition } from './transaction.js'
 export interface ListWriter<T> {
   /** About how many changes `commit` makes. */
   readonly size: number
-  page(events: readonly ListEvent<T>[]): Steps
+  page(events: readonly ListEvent<T>[]): void
+  pageInSteps(events: readonly ListEvent<T>[]): Steps
   commit(version: Version): Steps
   abandon(): void
 }
@@ -29,7 +30,11 @@ export class InitialList<T> implements ListWriter<T> {
     this.#transaction = new StoreTransaction(writer, partition, 'initial')
   }
 
-  *page(events: readonly ListEvent<T>[]): Steps {
+  page(events: readonly ListEvent<T>[]): void {
+    for (const event of events) this.#transaction.apply(event)
+  }
+
+  *pageInSteps(events: readonly ListEvent<T>[]): Steps {
     for (const event of events) {
       this.#transaction.apply(event)
       yield
@@ -45,7 +50,7 @@ export class InitialList<T> implements ListWriter<T> {
     const { store, isBusy } = this.#writer
     if (isBusy) yield* store.prepareIndexes()
     store.isVisible = true
-    yield* this.#transaction.commit(version)
+    yield* this.#transaction.commitInSteps(version)
   }
 
   abandon(): void {
@@ -92,7 +97,11 @@ export class Relist<T> implements ListWriter<T> {
     return size
   }
 
-  *page(events: readonly ListEvent<T>[]): Steps {
+  page(events: readonly ListEvent<T>[]): void {
+    for (const event of events) this.#compare(event)
+  }
+
+  *pageInSteps(events: readonly ListEvent<T>[]): Steps {
     for (const event of events) {
       this.#compare(event)
       yield
@@ -160,7 +169,7 @@ export class Relist<T> implements ListWriter<T> {
       else transaction.write(result, store.ordinalOf(key))
       yield
     }
-    yield* transaction.commit(version)
+    yield* transaction.commitInSteps(version)
   }
 
   /** The next list reports the claims of this one. */

@@ -94,18 +94,42 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     let size = events.length
     for (const event of events) if (event.type === 'replace') size += event.entries.length + this.size
     const committedAt = 'deltas' in batch ? undefined : batch.committedAt
-    return this.#writer.write('apply', size, () => this.#apply(events, batch.version, committedAt))
+    const { version } = batch
+    return this.#writer.write(
+      'apply',
+      size,
+      () => this.#applyInSteps(events, version, committedAt),
+      () => this.#apply(events, version, committedAt),
+    )
   }
 
-  *#apply(events: readonly WatchEvent<T>[], version: Version | undefined, committedAt: number | undefined): Steps {
+  #begin(events: readonly WatchEvent<T>[], version: Version | undefined): StoreTransaction<T> {
     const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
     assertCapacity(events, this.#writer.store, this)
+    return transaction
+  }
+
+  #apply(events: readonly WatchEvent<T>[], version: Version | undefined, committedAt: number | undefined): void {
+    const transaction = this.#begin(events, version)
+    for (const event of events) {
+      if (event.type === 'replace') finish(transaction.replace(event.entries, namedInvalid(events)))
+      else transaction.apply(event)
+    }
+    transaction.commit(version ?? this.version, committedAt)
+  }
+
+  *#applyInSteps(
+    events: readonly WatchEvent<T>[],
+    version: Version | undefined,
+    committedAt: number | undefined,
+  ): Steps {
+    const transaction = this.#begin(events, version)
     for (const event of events) {
       if (event.type === 'replace') yield* transaction.replace(event.entries, namedInvalid(events))
       else transaction.apply(event)
       yield
     }
-    yield* transaction.commit(version ?? this.version, committedAt)
+    yield* transaction.commitInSteps(version ?? this.version, committedAt)
   }
 
   replace({ ignoreVersions = false }: { readonly ignoreVersions?: boolean } = {}): ListTransaction<T> {
@@ -113,7 +137,13 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const isFirst = writer.commits === 0 && writer.store.size === 0 && !writer.ownership.isShared
     const list = isFirst ? new InitialList(writer, this) : new Relist(writer, this, ignoreVersions)
     return {
-      page: (events: readonly ListEvent<T>[]) => writer.write('page', 0, () => list.page(events)),
+      page: (events: readonly ListEvent<T>[]) =>
+        writer.write(
+          'page',
+          0,
+          () => list.pageInSteps(events),
+          () => list.page(events),
+        ),
       commit: (version) => writer.write('commit', list.size, () => list.commit(version)),
       abandon: () => {
         if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
@@ -139,7 +169,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     this.#writer.replaced(this)
     yield* transaction.removeAll(() => true)
     if (origin === 'relist') this.#writer.ownership.disclaimAll(this)
-    yield* transaction.commit(undefined)
+    yield* transaction.commitInSteps(undefined)
   }
 }
 

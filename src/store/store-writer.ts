@@ -39,7 +39,7 @@ export interface WriterHooks<T> extends Partial<IngestOptions<T>> {
 }
 
 /** Reports a commit. Steps that it returns are performed before the next write. */
-export type OnCommit<T> = ((commit: Commit<T>) => Steps) | ((commit: Commit<T>) => void)
+export type OnCommit<T> = (commit: Commit<T>) => Steps | undefined
 
 /** What all partitions of a store share: its contents, and the rule that one transaction writes at a time. */
 export class StoreWriter<T> {
@@ -174,13 +174,13 @@ export class StoreWriter<T> {
   /**
    * Performs a write of about `size` changes: a small one at once. A large one, and any that is called meanwhile, is
    * performed later or in slices; the returned promise settles when it has ended. Readers see nothing of it before its
-   * transaction is committed.
+   * transaction is committed. `now` does the same as all steps of `begin`.
    */
-  write(call: string, size: number, begin: () => Steps): void | Promise<void> {
+  write(call: string, size: number, begin: () => Steps, now: () => void = () => finish(begin())): void | Promise<void> {
     this.assertNotWriting(call)
     if (this.#queue.isBusy || size > this.#slices.largeWrite)
       return this.#queue.run(() => this.#inSlices(call, begin()))
-    this.runExclusive(call, () => finish(begin()))
+    this.runExclusive(call, now)
   }
 
   /**

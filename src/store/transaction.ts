@@ -2,7 +2,7 @@ import { SourceError } from '../contract/errors.js'
 import type { Delete, Entry, Invalid, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
-import type { Steps } from '../util/steps.js'
+import { finish, type Steps } from '../util/steps.js'
 import type { CommitOrigin, Membership } from './commit.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 import { FILTERED, isOtherIdentity, UNCHANGED } from './ingest.js'
@@ -88,16 +88,30 @@ export class StoreTransaction<T> {
     for (const each of this.#undoables) each.begin()
   }
 
-  /** Ends the transaction, and reports it in steps. The first step makes the transaction visible. */
-  *commit(version: Version | undefined, committedAt?: number): Steps {
+  /** Ends the transaction, and reports it. */
+  commit(version: Version | undefined, committedAt?: number): void {
+    const routing = this.#commit(version, committedAt)
+    if (routing !== undefined) finish(routing)
+    this.#settleClaims()
+  }
+
+  /** Like `commit`, in steps. One of them makes the transaction visible. */
+  *commitInSteps(version: Version | undefined, committedAt?: number): Steps {
+    if (this.#writer.isBusy) yield* this.#writer.store.prepareIndexes()
+    const routing = this.#commit(version, committedAt)
+    if (routing !== undefined) yield* routing
+    this.#settleClaims()
+  }
+
+  /** Makes the transaction visible, and reports it. Returns the steps of the report that are left. */
+  #commit(version: Version | undefined, committedAt: number | undefined): Steps | undefined {
     const partition = this.#partition
     const writer = this.#writer
-    if (writer.isBusy) yield* writer.store.prepareIndexes()
     this.#commitValidity()
     partition.version = version
     for (const each of this.#undoables) each.commit()
     writer.committed(version)
-    const routing = partition.onCommit?.({
+    return partition.onCommit?.({
       origin: this.#origin,
       changes: this.#changes,
       memberships: this.#memberships,
@@ -107,8 +121,6 @@ export class StoreTransaction<T> {
       source: partition.name,
       committedAt,
     })
-    if (routing !== undefined) yield* routing
-    if (writer.ownership.isShared) this.#settleClaims()
   }
 
   rollback(): void {
@@ -118,6 +130,7 @@ export class StoreTransaction<T> {
   /** Reports keys that two sources list. Notifies the claimants of keys that have no owner any more. */
   #settleClaims(): void {
     const { store, invalid, ownership, hooks } = this.#writer
+    if (!ownership.isShared) return
     const { name } = this.#partition
     const [first] = this.#claimed
     if (first !== undefined) {

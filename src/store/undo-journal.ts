@@ -30,6 +30,7 @@ export class UndoJournal<P, B> {
 
   commit(): void {
     this.#isOpen = false
+    if (this.#places.length === 0) return
     this.#places.length = 0
     this.#before.length = 0
   }

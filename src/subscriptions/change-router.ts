@@ -1,3 +1,4 @@
+import type { Change } from '../queue/change.js'
 import type { Commit } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import { isScalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
@@ -41,32 +42,57 @@ export class ChangeRouter<T> {
     if (group?.size === 0) this.#removeGroupOf(feed)
   }
 
-  *route(commit: Commit<T>): Steps {
-    if (this.#feeds.size === 0) return
+  route(commit: Commit<T>): void {
     const { changes, position, source } = commit
-    if (changes.length === 0) {
-      for (const feed of this.#bookmarkFeeds) yield* feed.enqueue(changes, position, source)
-    } else {
-      for (const feed of this.#unscoped) yield* feed.enqueue(changes, position, source)
-      try {
-        if (this.#feeds.size > this.#unscoped.size) yield* this.#routeScoped(commit)
-      } catch (error) {
-        // It is unknown which feeds have the change.
-        for (const feed of this.#feeds) if (feed.scope.isScoped) feed.fail(error)
-      }
+    for (const feed of this.#feedsOfAll(changes)) feed.enqueue(changes, position, source)
+    if (!this.#hasScoped(changes)) return
+    try {
+      const touched = new Set(this.#filteredFeeds)
+      this.#match(commit, 0, changes.length, touched)
+      for (const feed of touched) feed.publish(position, source)
+    } catch (error) {
+      this.#failScoped(error)
     }
   }
 
-  *#routeScoped({ changes, memberships, tracked, position, source }: Commit<T>): Steps {
+  /** Like `route`, in steps. */
+  *routeInSteps(commit: Commit<T>): Steps {
+    const { changes, position, source } = commit
+    for (const feed of this.#feedsOfAll(changes)) yield* feed.enqueueInSteps(changes, position, source)
+    if (!this.#hasScoped(changes)) return
+    try {
+      const touched = new Set(this.#filteredFeeds)
+      for (let from = 0; from < changes.length; from += this.#changesPerStep) {
+        this.#match(commit, from, from + this.#changesPerStep, touched)
+        yield
+      }
+      for (const feed of touched) yield* feed.publishInSteps(position, source)
+    } catch (error) {
+      this.#failScoped(error)
+    }
+  }
+
+  /** The feeds that receive all changes of a commit. Without changes it is a bookmark. */
+  #feedsOfAll(changes: readonly Change<T>[]): ReadonlySet<Feed<T>> {
+    return changes.length === 0 ? this.#bookmarkFeeds : this.#unscoped
+  }
+
+  #hasScoped(changes: readonly Change<T>[]): boolean {
+    return changes.length > 0 && this.#feeds.size > this.#unscoped.size
+  }
+
+  /** It is unknown which feeds have the changes of a commit. */
+  #failScoped(error: unknown): void {
+    for (const feed of this.#feeds) if (feed.scope.isScoped) feed.fail(error)
+  }
+
+  /** Passes a part of the changes to the feeds that they concern, and adds these to `touched`. */
+  #match({ changes, memberships, tracked }: Commit<T>, from: number, to: number, touched: Set<Feed<T>>): void {
     const positions = new Map<DeclaredIndex<T>, number>()
     for (const index of tracked) positions.set(index, positions.size)
-    const touched = new Set<Feed<T>>(this.#filteredFeeds)
-    /** Feeds that began during the commit, of indexes that were not tracked before. */
-    const untracked: Feed<T>[] = []
-    for (const [index, feeds] of this.#byValue)
-      if (!positions.has(index)) for (const group of feeds.values()) untracked.push(...group)
-    for (const [i, change] of changes.entries()) {
-      if ((i + 1) % this.#changesPerStep === 0) yield
+    for (let i = from; i < to; i++) {
+      const change = changes[i]
+      if (change === undefined) return
       const membership = memberships[i]
       const match = (feeds: Iterable<Feed<T>> | undefined): void => {
         for (const feed of feeds ?? []) {
@@ -75,17 +101,20 @@ export class ChangeRouter<T> {
         }
       }
       match(this.#filteredFeeds)
-      match(untracked)
       match(this.#byKey.get(change.key))
       for (const [index, feeds] of this.#byValue) {
-        const position = positions.get(index) ?? -1
+        const position = positions.get(index)
+        if (position === undefined) {
+          // These feeds began during the commit.
+          for (const group of feeds.values()) match(group)
+          continue
+        }
         const was = index.scalarsOf(membership?.was[position]) ?? []
         const is = index.scalarsOf(membership?.is[position]) ?? []
         for (const value of was) match(feeds.get(value))
         for (const value of is) if (!was.some((each) => sameScalar(each, value))) match(feeds.get(value))
       }
     }
-    for (const feed of touched) yield* feed.publish(position, source)
   }
 
   /** The set of feeds that are found by the same key or value as `feed`. */

@@ -7,7 +7,7 @@ import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Wait } from '../util/deadline.js'
-import { finish, type Steps } from '../util/steps.js'
+import type { Steps } from '../util/steps.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
 import { FeedAcceptance } from './feed-acceptance.js'
 import type { FeedVersions } from './feed-wait.js'
@@ -75,7 +75,7 @@ export class Feed<T> implements AwaitedFeed {
   readonly #waits: FeedWaits
   readonly #progress = new DeliveryProgress()
   /** The matched changes of the commit that is being routed. */
-  #matched: Change<T>[] = []
+  #matched: Change<T>[] | undefined
   #replay: Replay<T> | undefined
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */
   #replayedCommit = Infinity
@@ -98,8 +98,7 @@ export class Feed<T> implements AwaitedFeed {
     if (host.isSynced()) this.startReplay()
     const { resyncMs } = options
     if (resyncMs === undefined) return
-    const deliver = (changes: readonly Change<T>[]): void =>
-      finish(this.#queueInSteps(changes, this.#storePosition.version))
+    const deliver = (changes: readonly Change<T>[]): void => this.#enqueue(changes, this.#storePosition.version)
     resync(this, resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
 
@@ -206,22 +205,44 @@ export class Feed<T> implements AwaitedFeed {
   match(change: Change<T>, membership: Membership | undefined, positions: ReadonlyMap<DeclaredIndex<T>, number>): void {
     if (this.#closed !== undefined || this.#isReplayed) return
     const matched = this.scope.match(change, membership, positions)
-    if (matched !== undefined) this.#matched.push(matched)
+    if (matched === undefined) return
+    if (this.#matched === undefined) this.#matched = [matched]
+    else this.#matched.push(matched)
   }
 
   /** Queues the matched changes of a commit. */
-  *publish(position: Version | undefined, source?: string): Steps {
-    if (this.#matched.length === 0) return
-    const changes = this.#matched
-    this.#matched = []
-    yield* this.enqueue(changes, position, source)
+  publish(position: Version | undefined, source?: string): void {
+    const matched = this.#takeMatched()
+    if (matched !== undefined) this.enqueue(matched, position, source)
   }
 
-  /** Queues a commit, all changes of which concern this feed. It cannot be dequeued before the last step. */
-  *enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
+  /** Like `publish`, in steps. */
+  *publishInSteps(position: Version | undefined, source?: string): Steps {
+    const matched = this.#takeMatched()
+    if (matched !== undefined) yield* this.enqueueInSteps(matched, position, source)
+  }
+
+  #takeMatched(): readonly Change<T>[] | undefined {
+    const matched = this.#matched
+    this.#matched = undefined
+    return matched
+  }
+
+  /** Queues a commit, all changes of which concern this feed. */
+  enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
     if (this.#closed !== undefined || this.#isReplayed) return
     try {
-      for (const _ of this.#queueInSteps(changes, position, source)) {
+      this.#enqueue(changes, position, source)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** Like `enqueue`, in steps. The commit cannot be dequeued before the last one. */
+  *enqueueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
+    if (this.#closed !== undefined || this.#isReplayed) return
+    try {
+      for (const _ of this.#enqueueInSteps(changes, position, source)) {
         yield
         if (this.#closed !== undefined) return
       }
@@ -230,11 +251,18 @@ export class Feed<T> implements AwaitedFeed {
     }
   }
 
-  *#queueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
-    if (!this.#acceptance.accepts(this.#commits)) {
-      this.#acceptance.onSkipped?.(changes)
-      return
+  #enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
+    if (!this.#accepts(changes)) return
+    const { clock, history } = this.host
+    if (!this.#queue.push(changes, position, clock.now(), source, history)) {
+      if (this.#onOverflow === 'coalesce') this.#queue.coalesce()
+      else this.#overflow()
     }
+    this.reader.wake()
+  }
+
+  *#enqueueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
+    if (!this.#accepts(changes)) return
     const { clock, history } = this.host
     const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, history)
     if (!fits) {
@@ -242,6 +270,13 @@ export class Feed<T> implements AwaitedFeed {
       else this.#overflow()
     }
     this.reader.wake()
+  }
+
+  /** Returns whether changes of the current commit are accepted. Reports them as skipped otherwise. */
+  #accepts(changes: readonly Change<T>[]): boolean {
+    if (this.#acceptance.accepts(this.#commits)) return true
+    this.#acceptance.onSkipped?.(changes)
+    return false
   }
 
   /** Whether the replay includes the commit that is being routed. */

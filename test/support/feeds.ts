@@ -9,7 +9,6 @@ import { NO_POSITION, type StorePosition } from '../../src/subscriptions/deliver
 import { Feed, type FeedHost, type RoutedCommit } from '../../src/subscriptions/feed.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
-import type { Steps } from '../../src/util/steps.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import type { Fold } from './fold.js'
 import { numbered } from './scripted-source.js'
@@ -65,10 +64,10 @@ export class Mirror<T, I extends object = object> {
     }
   }
 
-  *#committed(commit: Commit<T>): Steps {
+  #committed(commit: Commit<T>): undefined {
     if (this.#version !== undefined && !isSameEpoch(this.#version, commit.version)) this.#history++
     this.#version = commit.version
-    if (commit.origin !== 'initial') yield* this.router.route(commit)
+    if (commit.origin !== 'initial') this.router.route(commit)
     else {
       this.#isFilled = true
       for (const feed of this.router.feeds) feed.startReplay()

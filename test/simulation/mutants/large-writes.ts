@@ -95,7 +95,12 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'the version of a large write is set before its commit',
     breaks: 'the version is that of the state which readers see',
     file: 'store/transaction.ts',
-    edits: [['    if (writer.isBusy) yield*', '    partition.version = version\n    if (writer.isBusy) yield*']],
+    edits: [
+      [
+        '    if (this.#writer.isBusy) yield*',
+        '    this.#partition.version = version\n    if (this.#writer.isBusy) yield*',
+      ],
+    ],
   },
   {
     name: 'the first list is visible before its commit',
@@ -258,13 +263,13 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'waits for the store wait for the routing',
     breaks: 'a wait ends when readers see its version',
     file: 'informer/informer.ts',
-    edits: [['    if (isBusy) this.#checkWaits(runner)\n', '']],
+    edits: [['    this.#checkWaits(runner)\n    try {', '    try {']],
   },
   {
     name: 'idle subscriptions are not checked after a commit was routed',
     breaks: 'a wait of an idle subscription ends when the commit was routed',
     file: 'informer/informer.ts',
-    edits: [['if (isList || isBusy) for (const feed', 'if (isList) for (const feed']],
+    edits: [['this.#routed(runner, commit, true)', 'this.#routed(runner, commit, isList(commit.origin))']],
   },
   {
     name: 'a controller is not woken after a commit was routed',
@@ -282,7 +287,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'a queue that is merged in steps stays busy',
     breaks: 'a batch can be taken after its last step',
     file: 'queue/change-queue.ts',
-    edits: [['      this.#isBusy = false\n      return true', '      return true']],
+    edits: [['    this.#isBusy = false\n    return true', '    return true']],
   },
   {
     name: 'the objects of a removed source are deleted during a write',
