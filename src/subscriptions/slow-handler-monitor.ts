@@ -17,6 +17,7 @@ export class SlowHandlerMonitor {
   readonly #limitMs: number
   readonly #running = new Set<Running>()
   #timer: AbortController | undefined
+  #isStopped = false
 
   constructor(clock: Clock, report: (key: string, ms: number) => void, limitMs: number = SLOW_MS) {
     this.#clock = clock
@@ -35,19 +36,34 @@ export class SlowHandlerMonitor {
   }
 
   /** Monitors `work` until it settles. The returned promise settles in the same way. */
-  async monitor(key: string, work: PromiseLike<unknown>): Promise<void> {
+  monitor(key: string, work: PromiseLike<unknown>): Promise<void> {
     const running: Running = { key, since: this.#clock.now(), isReported: false }
     this.#running.add(running)
-    this.#timer ??= this.#startTimer()
+    const settled = this.#settled(running, work)
+    // Work that has settled already needs no timer.
+    if (this.#timer === undefined) void Promise.resolve().then(() => this.#arm(running))
+    return settled
+  }
+
+  #arm(running: Running): void {
+    if (this.#running.has(running) && !this.#isStopped) this.#timer ??= this.#startTimer()
+  }
+
+  async #settled(running: Running, work: PromiseLike<unknown>): Promise<void> {
     try {
       await work
     } finally {
       this.#running.delete(running)
-      if (this.#running.size === 0) this.stop()
+      if (this.#running.size === 0) this.#endTimer()
     }
   }
 
   stop(): void {
+    this.#isStopped = true
+    this.#endTimer()
+  }
+
+  #endTimer(): void {
     this.#timer?.abort(ABORTED)
     this.#timer = undefined
   }

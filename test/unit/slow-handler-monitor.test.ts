@@ -54,15 +54,29 @@ test('work that is done in time is not reported', async () => {
 test('there is no timer while nothing runs', async () => {
   const { clock, watch } = setUp()
   expect(clock.sleeping).toBe(0)
-  const work = watch.monitor('a', Promise.resolve())
+  const { promise, resolve } = deferred()
+  const work = watch.monitor('a', promise)
+  await Promise.resolve()
   expect(clock.sleeping).toBe(1)
+  resolve()
   await work
   expect(clock.sleeping).toBe(0)
 })
 
-test('there is one timer however much runs', () => {
+test('there is no timer for work that has settled already', async () => {
+  const { clock, watch } = setUp()
+  const work = watch.monitor('a', Promise.resolve())
+  for (let turn = 0; turn < 5; turn++) {
+    expect(clock.sleeping).toBe(0)
+    await Promise.resolve()
+  }
+  await work
+})
+
+test('there is one timer however much runs', async () => {
   const { clock, watch } = setUp()
   for (const key of ['a', 'b', 'c']) void watch.monitor(key, new Promise(() => {}))
+  await Promise.resolve()
   expect(clock.sleeping).toBe(1)
   watch.stop()
 })
