@@ -4,7 +4,9 @@ import { NO_POSITION, type StorePosition } from './delivery-progress.js'
 
 /** Whether a feed still accepts changes. It stops when it is drained, and when it is closed. */
 export class FeedAcceptance<T> {
-  readonly #ended = new AbortController()
+  #hasEnded = false
+  /** Created when its signal is read: most feeds never need it. */
+  #ended: AbortController | undefined
   /** The last commit that is accepted, if it was being routed at the end. */
   #lastCommit: number | undefined
   /** The position of the store at the end. */
@@ -14,11 +16,13 @@ export class FeedAcceptance<T> {
 
   /** Aborts at the end. */
   get signal(): AbortSignal {
+    this.#ended ??= new AbortController()
+    if (this.#hasEnded) this.#ended.abort(ABORTED)
     return this.#ended.signal
   }
 
   get hasEnded(): boolean {
-    return this.#ended.signal.aborted
+    return this.#hasEnded
   }
 
   /** Whether the end came while this commit was being routed. */
@@ -27,12 +31,13 @@ export class FeedAcceptance<T> {
   }
 
   accepts(commit: number): boolean {
-    return !this.hasEnded || this.isLast(commit)
+    return !this.#hasEnded || this.isLast(commit)
   }
 
   /** Ends the acceptance. `lastCommit` is the commit that is being routed, if there is one. */
   end(lastCommit?: number): void {
     this.#lastCommit ??= lastCommit
-    this.#ended.abort(ABORTED)
+    this.#hasEnded = true
+    this.#ended?.abort(ABORTED)
   }
 }

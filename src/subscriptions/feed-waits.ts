@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import { ABORTED, type SourceError } from '../contract/errors.js'
+import type { SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import { checkWait, type Settle, type Wait, withDeadline } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
@@ -27,8 +27,8 @@ export class FeedWaits {
   readonly #host: FeedWaitsHost
   readonly #synced = new Latch()
   readonly #waiters: VersionWaiters
-  /** Aborts when the feed is closed. */
-  readonly #ended = new AbortController()
+  /** The waits for versions that are not settled. */
+  readonly #pending = new Set<Settle<void>>()
 
   constructor(feed: AwaitedFeed, host: FeedWaitsHost) {
     this.#feed = feed
@@ -53,7 +53,7 @@ export class FeedWaits {
 
   /** Rejects all waits. The feed was closed. */
   rejectAll(reason: SourceError): void {
-    this.#ended.abort(ABORTED)
+    for (const settle of [...this.#pending]) settle.reject(reason)
     this.#synced.rejectAll(reason)
     this.#waiters.rejectAll(reason)
   }
@@ -90,10 +90,9 @@ export class FeedWaits {
       storePosition: () => this.#host.indexer.writer.position,
       enterFeed: (mark, both) => this.#waiters.enter(mark, this.#feed.reached, both),
     })
-    const reject = (): void => settle.reject(this.#feed.closed)
-    this.#ended.signal.addEventListener('abort', reject, { once: true })
+    this.#pending.add(settle)
     return () => {
-      this.#ended.signal.removeEventListener('abort', reject)
+      this.#pending.delete(settle)
       wait.leave()
     }
   }

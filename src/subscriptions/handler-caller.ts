@@ -12,8 +12,8 @@ export class HandlerCaller<T> {
   readonly #handlers: Handlers<T>
   readonly #timeoutMs: number | undefined
   readonly #slow: SlowHandlerMonitor
-  readonly #stop = new AbortController()
-  readonly #context: HandlerContext = { signal: this.#stop.signal }
+  /** Created by the first call of a handler. */
+  #stop: { readonly controller: AbortController; readonly signal: AbortSignal } | undefined
 
   /** `waiting` returns the number of keys that wait, for the report of a slow handler. */
   constructor(feed: Feed<T>, handlers: Handlers<T>, timeoutMs: number | undefined, waiting: () => number) {
@@ -34,12 +34,13 @@ export class HandlerCaller<T> {
 
   /** Calls the handler. Returns a promise that never rejects, or undefined if the handler has finished. */
   call(change: Change<T>): Promise<void> | undefined {
+    this.#stop ??= stoppable()
     const timed =
       this.#timeoutMs === undefined
         ? undefined
         : new TimedRun(this.#feed.host.clock, this.#timeoutMs, this.#stop.signal)
     try {
-      const result: unknown = this.#call(change, timed ?? this.#context)
+      const result: unknown = this.#call(change, timed ?? this.#stop)
       if (!isThenable(result)) {
         timed?.dispose()
         return undefined
@@ -58,7 +59,7 @@ export class HandlerCaller<T> {
 
   /** Aborts the signals of the running handlers. */
   cancel(reason: SourceError): void {
-    this.#stop.abort(reason)
+    this.#stop?.controller.abort(reason)
   }
 
   /** Stops the timer that reports slow handlers. */
@@ -92,4 +93,9 @@ export class HandlerCaller<T> {
     const { name, host } = this.#feed
     return name === undefined ? `${what} on ${host.sourceName}` : `${what} of "${name}" on ${host.sourceName}`
   }
+}
+
+function stoppable(): { readonly controller: AbortController; readonly signal: AbortSignal } {
+  const controller = new AbortController()
+  return { controller, signal: controller.signal }
 }
