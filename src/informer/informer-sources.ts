@@ -30,6 +30,8 @@ export class InformerSources<S, T> {
   readonly #set: DynamicSourceSet<S> | undefined
   /** By the names of the set; a single source by its own name. */
   readonly #runners = new Map<string, SourceRunner<S, T>>()
+  /** The runner of a single source. */
+  readonly #only: SourceRunner<S, T> | undefined
   /** The ended runners of removed sources whose objects are still in the store. A new source of that name waits. */
   readonly #removing = new Map<string, SourceRunner<S, T>>()
   readonly #audit: AuditOption
@@ -47,7 +49,10 @@ export class InformerSources<S, T> {
         added: (name, each) => this.#whenFree(() => this.#add(name, each)),
         removed: (name) => this.#whenFree(() => this.#remove(name)),
       })
-    } else this.#runners.set(source.name, this.#runnerFor(source.name, source))
+    } else {
+      this.#only = this.#runnerFor(source.name, source)
+      this.#runners.set(source.name, this.#only)
+    }
   }
 
   get isSet(): boolean {
@@ -87,8 +92,7 @@ export class InformerSources<S, T> {
 
   /** Returns the runner of a source; of the only one without `name`. Throws a TypeError that names `call`. */
   find(call: string, name: string | undefined): SourceRunner<S, T> {
-    const [only] = this.#runners.values()
-    if (name === undefined && !this.isSet && only !== undefined) return only
+    if (name === undefined && this.#only !== undefined) return this.#only
     const names = [...this.#runners.keys()].join(', ')
     if (name === undefined)
       throw new TypeError(`${call}: over several sources the option "source" must say which of ${names}`)

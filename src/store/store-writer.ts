@@ -55,6 +55,8 @@ export class StoreWriter<T> {
   readonly hooks: WriterHooks<T>
   /** The number of users of each tracked index. */
   readonly #tracked = new Map<DeclaredIndex<T>, number>()
+  /** The keys of `#tracked`. */
+  #trackedNow: readonly DeclaredIndex<T>[] = []
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
   #commits = 0
   #version: Version | undefined
@@ -96,16 +98,21 @@ export class StoreWriter<T> {
 
   /** Adds the values of an index to all commits, until the returned function is called. */
   track(index: DeclaredIndex<T>): () => void {
-    this.#tracked.set(index, (this.#tracked.get(index) ?? 0) + 1)
-    return () => {
-      const users = (this.#tracked.get(index) ?? 1) - 1
-      if (users === 0) this.#tracked.delete(index)
-      else this.#tracked.set(index, users)
-    }
+    this.#addUsers(index, 1)
+    return () => this.#addUsers(index, -1)
   }
 
-  get tracked(): ReadonlyMap<DeclaredIndex<T>, unknown> {
-    return this.#tracked
+  #addUsers(index: DeclaredIndex<T>, added: number): void {
+    const before = this.#tracked.get(index) ?? 0
+    const users = before + added
+    if (users === 0) this.#tracked.delete(index)
+    else this.#tracked.set(index, users)
+    if (before === 0 || users === 0) this.#trackedNow = [...this.#tracked.keys()]
+  }
+
+  /** The tracked indexes. The array is never changed. */
+  get tracked(): readonly DeclaredIndex<T>[] {
+    return this.#trackedNow
   }
 
   /** Records all keys that are written from now on, by any partition, until `stop` is called. */

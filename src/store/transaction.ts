@@ -63,7 +63,7 @@ export class StoreTransaction<T> {
   /** Keys that the partition has given up. They may have no owner now. */
   readonly #released: string[] = []
   /** The keys that become invalid, or valid again, at the commit. */
-  readonly #validity = new Map<string, InvalidObject | undefined>()
+  #validity: Map<string, InvalidObject | undefined> | undefined
 
   constructor(
     writer: StoreWriter<T>,
@@ -80,7 +80,7 @@ export class StoreTransaction<T> {
     this.#finalState = origin === 'watch' ? 'known' : 'unknown'
     this.#ignoreVersions = ignoreVersions
     this.#isSilent = origin === 'initial' || partition.onCommit === undefined
-    this.#tracked = tracked.size === 0 ? NOTHING : [...tracked.keys()]
+    this.#tracked = tracked
     this.#claimed = claimed
     // The first list is not rolled back: if it fails, the whole store is cleared.
     this.#undoables = origin === 'initial' ? NOTHING : [store, ownership, partition.filtered]
@@ -171,7 +171,7 @@ export class StoreTransaction<T> {
       this.markInvalid(arrived.key, result, arrived.version)
       return
     }
-    if (invalid.size > 0 || this.#validity.size > 0) this.markValid(arrived.key)
+    if (invalid.size > 0 || this.#validity !== undefined) this.markValid(arrived.key)
     if (result === FILTERED) this.filter(arrived.key, arrived.version)
     else if (result !== UNCHANGED) this.write(result, ordinal)
   }
@@ -196,24 +196,30 @@ export class StoreTransaction<T> {
 
   markValid(key: string): void {
     if (!this.#isInvalid(key)) return
-    this.#validity.set(key, undefined)
+    this.#setValidity(key, undefined)
     this.#writer.written(key)
     this.#released.push(key)
   }
 
   markInvalid(key: string, error: SourceError, version: Version | undefined): void {
-    this.#validity.set(key, { error, version })
+    this.#setValidity(key, { error, version })
     this.#writer.written(key)
     if (this.#writer.hooks.onInvalid === 'omit') this.remove(key, 'unknown')
   }
 
   #isInvalid(key: string): boolean {
-    const staged = this.#validity.get(key)
-    return staged !== undefined || (this.#partition.invalid.has(key) && !this.#validity.has(key))
+    if (this.#validity?.has(key) === true) return this.#validity.get(key) !== undefined
+    return this.#partition.invalid.has(key)
+  }
+
+  #setValidity(key: string, object: InvalidObject | undefined): void {
+    this.#validity ??= new Map()
+    this.#validity.set(key, object)
   }
 
   /** Marks the invalid objects, and reports their errors. */
   #commitValidity(): void {
+    if (this.#validity === undefined) return
     const { invalid, hooks } = this.#writer
     const { invalid: versions, name } = this.#partition
     for (const [key, object] of this.#validity) {
@@ -253,7 +259,8 @@ export class StoreTransaction<T> {
   *removeAll(isGone: (key: string) => boolean): Steps {
     const { store } = this.#writer
     const partition = this.#partition
-    for (const key of [...partition.invalid.keys(), ...this.#validity.keys()]) if (isGone(key)) this.markValid(key)
+    for (const key of [...partition.invalid.keys(), ...(this.#validity?.keys() ?? [])])
+      if (isGone(key)) this.markValid(key)
     partition.filtered.clear()
     for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
       const key = store.entryAt(ordinal)?.key

@@ -88,8 +88,6 @@ export class ChangeRouter<T> {
 
   /** Passes a part of the changes to the feeds that they concern, and adds these to `touched`. */
   #match({ changes, memberships, tracked }: Commit<T>, from: number, to: number, touched: Set<Feed<T>>): void {
-    const positions = new Map<DeclaredIndex<T>, number>()
-    for (const index of tracked) positions.set(index, positions.size)
     for (let i = from; i < to; i++) {
       const change = changes[i]
       if (change === undefined) return
@@ -97,14 +95,14 @@ export class ChangeRouter<T> {
       const match = (feeds: Iterable<Feed<T>> | undefined): void => {
         for (const feed of feeds ?? []) {
           touched.add(feed)
-          feed.match(change, membership, positions)
+          feed.match(change, membership, tracked)
         }
       }
       match(this.#filteredFeeds)
       match(this.#byKey.get(change.key))
       for (const [index, feeds] of this.#byValue) {
-        const position = positions.get(index)
-        if (position === undefined) {
+        const position = tracked.indexOf(index)
+        if (position < 0) {
           // These feeds began during the commit.
           for (const group of feeds.values()) match(group)
           continue

@@ -202,9 +202,9 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   /** Collects a change of a commit, if it concerns this feed. `publish` ends the commit. */
-  match(change: Change<T>, membership: Membership | undefined, positions: ReadonlyMap<DeclaredIndex<T>, number>): void {
+  match(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): void {
     if (this.#closed !== undefined || this.#isReplayed) return
-    const matched = this.scope.match(change, membership, positions)
+    const matched = this.scope.match(change, membership, tracked)
     if (matched === undefined) return
     if (this.#matched === undefined) this.#matched = [matched]
     else this.#matched.push(matched)

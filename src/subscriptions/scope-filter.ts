@@ -57,13 +57,13 @@ export class ScopeFilter<T> {
   match(
     change: Change<T>,
     membership: Membership | undefined,
-    positions: ReadonlyMap<DeclaredIndex<T>, number>,
+    tracked: readonly DeclaredIndex<T>[],
   ): Change<T> | undefined {
     const inScopeKeys = this.#inScopeKeys
     if (inScopeKeys === undefined) return undefined
     const { key } = change
     const wasIn = inScopeKeys.has(key)
-    const isIn = change.type !== 'delete' && this.#isIn(change, membership, positions)
+    const isIn = change.type !== 'delete' && this.#isIn(change, membership, tracked)
     if (isIn) {
       inScopeKeys.add(key)
       return wasIn ? change : entering(change)
@@ -119,17 +119,11 @@ export class ScopeFilter<T> {
     return entries
   }
 
-  #isIn(
-    change: Change<T>,
-    membership: Membership | undefined,
-    positions: ReadonlyMap<DeclaredIndex<T>, number>,
-  ): boolean {
+  #isIn(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): boolean {
     if (this.key !== undefined && change.key !== this.key) return false
     for (const [declared, value] of this.where) {
-      const position = positions.get(declared)
-      if (
-        !declared.includes(position === undefined ? this.#valueIn(declared, change) : membership?.is[position], value)
-      )
+      const position = tracked.indexOf(declared)
+      if (!declared.includes(position < 0 ? this.#valueIn(declared, change) : membership?.is[position], value))
         return false
     }
     return this.#passes(change.object, change.key)

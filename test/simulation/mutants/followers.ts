@@ -137,7 +137,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     breaks: 'after stop() there is no timer (I15)',
     file: 'subscriptions/slow-handler-monitor.ts',
     edits: [
-      ['      if (this.#running.size === 0) this.stop()\n', ''],
+      ['      if (this.#running.size === 0) this.#endTimer()\n', ''],
       ['    this.#timer?.abort(ABORTED)\n', ''],
     ],
   },

@@ -119,8 +119,8 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     file: 'store/transaction.ts',
     edits: [
       [
-        '    this.#validity.set(key, { error, version })\n',
-        '    this.#validity.set(key, { error, version })\n    this.#writer.invalid.set(key, error)\n',
+        '    this.#setValidity(key, { error, version })\n',
+        '    this.#setValidity(key, { error, version })\n    this.#writer.invalid.set(key, error)\n',
       ],
     ],
   },

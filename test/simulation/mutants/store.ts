@@ -72,7 +72,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'an invalid object stays invalid',
     breaks: 'a later good event clears it',
     file: 'store/transaction.ts',
-    edits: [['    if (invalid.size > 0 || this.#validity.size > 0) this.markValid(arrived.key)\n', '']],
+    edits: [['    if (invalid.size > 0 || this.#validity !== undefined) this.markValid(arrived.key)\n', '']],
   },
   {
     name: 'an equal index keeps the old value',

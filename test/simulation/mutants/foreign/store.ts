@@ -29,7 +29,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     name: 'the end of one tracker stops the tracking of an index for all others',
     breaks: 'A subscription with `where` receives every change of its scope, whichever others end.',
     file: 'store/store-writer.ts',
-    edits: [['this.#tracked.set(index, (this.#tracked.get(index) ?? 0) + 1)', 'this.#tracked.set(index, 1)']],
+    edits: [['const users = before + added', 'const users = Math.min(1, before + added)']],
   },
   {
     // Over several sources the first has a key only as an invalid object, the second has the same key, then the
@@ -39,8 +39,8 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     file: 'store/transaction.ts',
     edits: [
       [
-        '    this.#validity.set(key, undefined)\n    this.#writer.written(key)\n    this.#released.push(key)',
-        '    this.#validity.set(key, undefined)\n    this.#writer.written(key)',
+        '    this.#setValidity(key, undefined)\n    this.#writer.written(key)\n    this.#released.push(key)',
+        '    this.#setValidity(key, undefined)\n    this.#writer.written(key)',
       ],
     ],
   },
