@@ -4,6 +4,17 @@ export type { Logger, Proof, State, Status } from './contract/status.js'
 export { createInformer } from './informer/create-informer.js'
 export { groupInformers } from './informer/informer-group.js'
 export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from './informer/informer-types.js'
+export type {
+  FailingPicture,
+  FirstOf,
+  IndexPicture,
+  Inspection,
+  MemoryPicture,
+  ProofPicture,
+  SourcePicture,
+  SubscriptionPicture,
+  TransitionPicture,
+} from './informer/inspect-types.js'
 export { type SourceSet, sourceSet } from './informer/source-set.js'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './informer/standard-schema.js'
 export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Origin, Updated } from './queue/change.js'

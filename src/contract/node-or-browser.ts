@@ -27,6 +27,14 @@ export function emitWarning(message: string, { code, detail }: Warning = {}): vo
   else console.warn(`ListwatchWarning: ${message}`)
 }
 
+/** If `LISTWATCH_DEBUG` is 1, the signal SIGUSR2 prints these lines. The handler does not keep the process alive. */
+export function onDebugSignal(lines: () => readonly string[]): void {
+  if (node?.env?.['LISTWATCH_DEBUG'] !== '1' || node.platform === 'win32') return
+  node.on?.('SIGUSR2', () => {
+    for (const line of lines()) node.stderr?.write(`${line}\n`)
+  })
+}
+
 /** Whether NODE_ENV is `production`, at the call. */
 export function isProduction(): boolean {
   return node?.env?.['NODE_ENV'] === 'production'

@@ -1,6 +1,6 @@
 import { OptionError } from '../contract/errors.js'
 import { assertSource } from '../reflector/source-checks.js'
-import { checkOptions, isBoolean, isFunction, isObject, isOneOf, isPositive } from '../util/validate-options.js'
+import { checkOptions, isBoolean, isFunction, isName, isObject, isOneOf, isPositive } from '../util/validate-options.js'
 import { SourceInformer } from './informer.js'
 import { assertAuditable } from './informer-sources.js'
 import type { Informer, InformerOptions } from './informer-types.js'
@@ -31,6 +31,7 @@ export function createInformer<S, I extends object, P = S, T = P>(
   if (options?.source === undefined)
     throw new OptionError('createInformer: option "source" is missing', { option: 'source' })
   checkOptions('createInformer', options, {
+    name: isName,
     source: isObject,
     schema: flawInSchema,
     transform: isFunction,

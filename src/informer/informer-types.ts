@@ -12,6 +12,7 @@ import type { ChangeStream, Scope, SubscribeOptions, Subscription } from '../sub
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
 import type { Slices } from '../util/steps.js'
+import type { Inspection } from './inspect-types.js'
 import type { SourceSet } from './source-set.js'
 import type { StandardSchema } from './standard-schema.js'
 
@@ -92,10 +93,24 @@ export interface Lifecycle extends AsyncDisposable {
  * `finalState` is `unknown`, and then an add.
  */
 export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
+  /**
+   * The option `name`; without it the name of the source, or the names of the sources. It has a suffix such as `#2` if
+   * another informer of the process, which was not stopped, has that name.
+   */
+  readonly name: string
   /** The version of each source of a set, by name; of a single source under its own name. Empty before the first list. */
   readonly versions: ReadonlyMap<string, Version>
   /** The status now. The event `status` reports each change of state. */
   readonly status: Status
+  /**
+   * Returns a picture of the informer for people and logs, which can be serialised as JSON: states and their history,
+   * sources, subscriptions, indexes, memory. It takes time in proportion to the number of index values, so it is not for
+   * metrics. It contains keys, values of indexes and messages of errors, but no objects.
+   *
+   * With the environment variable `LISTWATCH_DEBUG=1`, the signal SIGUSR2 prints the pictures of all informers of the
+   * process that were not stopped, one per line, as JSON on the standard error.
+   */
+  inspect(): Inspection
   /** The keys of invalid objects, with the error. A later valid event of the key removes it. */
   readonly invalid: ReadonlyMap<string, SourceError>
   /**
@@ -217,6 +232,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
 
 /** The options of `createInformer`. `S`: objects of the source; `P`: after `schema`; `T`: after `transform`; `I`: indexes. */
 export interface InformerOptions<S, I extends object, P = S, T = P> {
+  /** The name of the informer in metrics, traces and `inspect()`. Default: the name of the source, or of the sources. */
+  readonly name?: string
   /** A source, or several sources in one store: `sourceSet`. */
   readonly source: ListerWatcher<S> | SourceSet<S>
   /**

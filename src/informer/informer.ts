@@ -7,8 +7,7 @@ import type { Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
 import type { Commit, CommitOrigin } from '../store/commit.js'
-import { isDevelopment } from '../store/deep-freeze.js'
-import { Indexer } from '../store/indexer.js'
+import type { Indexer } from '../store/indexer.js'
 import type { IndexBuilder } from '../store/indexes/index-types.js'
 import type { StoreView } from '../store/store-view.js'
 import { BatchIterator } from '../subscriptions/batch-iterator.js'
@@ -32,16 +31,22 @@ import { DEFAULT_SLICES, type Steps } from '../util/steps.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import { InformerFeedHost } from './feed-host.js'
 import { InformerEvents } from './informer-events.js'
-import { InformerSources, isAudited } from './informer-sources.js'
+import { InformerSources } from './informer-sources.js'
 import { InformerStatus } from './informer-status.js'
+import { informerStore } from './informer-store.js'
 import type { Health, HealthOptions, Informer, InformerOptions } from './informer-types.js'
 import { InformerWaits } from './informer-waits.js'
+import type { Inspection } from './inspect-types.js'
 import type { GroupMember } from './lifecycle.js'
+import type { Measurements } from './measurements.js'
+import { Observation } from './observation.js'
+import { informers } from './registry.js'
 import type { RelistLimiter } from './relist-limiter.js'
 import type { SourceRunner } from './source-runner.js'
-import { DynamicSourceSet } from './source-set.js'
-import { preparing } from './standard-schema.js'
-import { channels } from './telemetry.js'
+import type { DynamicSourceSet } from './source-set.js'
+
+/** The subscriptions by the method that creates them. */
+const KINDS = { subscribe: 'subscription', changes: 'stream', reconcile: 'controller' } as const
 
 /** If a source does not end, `stop` settles after this time, in milliseconds. */
 const STOP_GRACE_MS = 1_000
@@ -57,6 +62,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   readonly #waits: InformerWaits<S, T>
   readonly #router: ChangeRouter<T>
   readonly #feedHost: InformerFeedHost<S, T>
+  readonly #observation: Observation<S, T>
   /** Opens when the first list of each source is in the store. */
   readonly #synced = new Latch()
   /** The subscriptions that are not closed, and those whose handlers still run. */
@@ -78,26 +84,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     const stopped = this.#stopping.signal
     const events = new InformerEvents(clock, options.logger, () => this.#sources.name)
     this.#events = events
-    const indexer = new Indexer<T, I>(
-      { indexes: options.indexes },
-      {
-        prepare: preparing(options),
-        ...(options.equals === undefined ? {} : { equals: options.equals }),
-        clock,
-        slices,
-        freeze: options.freeze ?? isDevelopment(),
-        onInvalid: options.onInvalid,
-        onReleased: (part) => this.#sources.runners.get(part)?.reflector.relist('another source released a key'),
-        remembersFiltered:
-          source instanceof DynamicSourceSet ? options.audit !== false : isAudited(source, options.audit),
-        sourceOf: (part) => (part === undefined ? this.#sources.name : this.#sources.runners.get(part)?.source.name),
-        report: (error, part) => {
-          const name = part === undefined ? undefined : this.#sources.runners.get(part)?.source.name
-          // Not during a step of the store: a listener would read a part of a batch.
-          void Promise.resolve().then(() => events.report(error, name))
-        },
-      },
-    )
+    const indexer = informerStore(options, { source, clock, slices, events, sources: () => this.#sources })
     this.#indexer = indexer
     this.#sources = new InformerSources<S, T>(source, options.audit, {
       clock,
@@ -129,6 +116,29 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       router: this.#router,
       subscriptions: this.#subscriptions,
     })
+    this.#observation = new Observation({
+      name: options.name,
+      clock,
+      events,
+      indexer,
+      sources: this.#sources,
+      status: this.#status,
+      subscriptions: this.#subscriptions,
+    })
+    informers.add(this)
+  }
+
+  get name(): string {
+    return this.#observation.name
+  }
+
+  inspect(): Inspection {
+    return this.#observation.inspect()
+  }
+
+  /** @internal */
+  measure(): Measurements {
+    return this.#observation.measure()
   }
 
   /** @internal */
@@ -231,6 +241,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
 
   async #stop(drainMs: number | undefined): Promise<void> {
     this.#stopping.abort(ABORTED)
+    informers.remove(this)
     this.#removeAbortListener()
     this.#indexer.writer.end()
     const error = this.#sources.stoppedError('the wait')
@@ -311,11 +322,13 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return this.#waits.until(key, condition, wait)
   }
 
-  #feed(call: string, options: FeedOptions<T>, wantsBookmarks = false): Feed<T> {
+  #feed(call: keyof typeof KINDS, options: FeedOptions<T>, wantsBookmarks = false): Feed<T> {
     this.#assertNotStopped(call)
     this.#indexer.writer.assertNotWriting(call)
     // The filter is called for all stored objects now.
-    return this.#indexer.writer.reentrancy.run(() => new Feed<T>(this.#feedHost, call, options, wantsBookmarks))
+    const feed = this.#indexer.writer.reentrancy.run(() => new Feed<T>(this.#feedHost, call, options, wantsBookmarks))
+    feed.counts = this.#observation.countsOf(KINDS[call], options.name)
+    return feed
   }
 
   /** From now on `stop` closes the subscription. */
@@ -352,14 +365,11 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     this.#routed(runner, commit, true)
   }
 
-  #routed(runner: SourceRunner<S, T>, { changes, version }: Commit<T>, endsWaits: boolean): void {
+  #routed(runner: SourceRunner<S, T>, commit: Commit<T>, endsWaits: boolean): void {
     // The waits of an idle feed may be over without a change for it: the store has a version again after
     // `onAccessLost: 'clear'`, or the wait began while the commit was routed.
     if (endsWaits) for (const feed of this.#router.feeds) feed.routed()
-    if (channels.batch.hasSubscribers) {
-      const { lagMs, source } = runner
-      channels.batch.publish({ source: source.name, changes: changes.length, version, lagMs })
-    }
+    this.#observation.committed(runner, commit)
     this.#checkWaits(runner)
   }
 
@@ -392,13 +402,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   #stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
     const status = this.#status.current()
     const previous = this.#status.current(runner, before)
-    const { source, reflector } = runner
-    this.#events.log('info', `${source.name} is ${reflector.state.name}: ${reflector.state.reason}`, {
-      previous: before.name,
-    })
-    if (channels.status.hasSubscribers) {
-      channels.status.publish({ source: source.name, status: runner.status(), previous: runner.status(before) })
-    }
+    const { reflector } = runner
+    this.#observation.stateChanged(runner, before)
     if (reflector.state.name === 'failed') this.#synced.rejectAll(thrownFor(reflector.lastError))
     this.#events.status(status, previous)
   }

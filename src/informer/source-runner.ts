@@ -14,6 +14,7 @@ import type { Wait } from '../util/deadline.js'
 import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 import type { InformerEvents } from './informer-events.js'
+import { SourceCounts } from './source-counts.js'
 import { SourceHistory } from './source-history.js'
 import { SourceProof } from './source-proof.js'
 
@@ -42,6 +43,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   /** The period of audits in milliseconds; false: only if the source requests a proof. */
   readonly #auditMs: number | false
   readonly #epochs: EpochCheck | undefined
+  readonly counts: SourceCounts = new SourceCounts()
   readonly #history = new SourceHistory()
   readonly #proof = new SourceProof()
   readonly #ending = new AbortController()
@@ -75,7 +77,8 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, this)
   }
 
-  onStateChange(_state: ReflectorState, previous: ReflectorState): void {
+  onStateChange({ name, reason }: ReflectorState, previous: ReflectorState): void {
+    if (name === 'relisting') this.counts.relisting(reason, this.reflector.lastError?.code)
     this.#host.stateChanged(this, previous)
   }
 
@@ -145,6 +148,11 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   /** The number of the history that the store shows; undefined from its end to the next list. */
   get history(): number | undefined {
     return this.#history.number
+  }
+
+  /** The number of audits by result. */
+  get audits(): SourceProof['audits'] {
+    return this.#proof.audits
   }
 
   get lagMs(): number | undefined {

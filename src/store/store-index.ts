@@ -21,6 +21,10 @@ export interface StoreIndex<T> {
   /** Returns the current index value of the entry at `ordinal`. */
   valueAt(ordinal: Ordinal): unknown
   clear(): void
+  /** The number of different values, if it is known without a scan. */
+  readonly valueCount?: number
+  /** Returns each value with the number of its objects; undefined if the index is not sorted yet. For inspection. */
+  buckets?(): Iterable<readonly [value: unknown, count: number]> | undefined
   /** Moves what the index has recorded for the pins of a closed layer to the next older one. */
   merge?(closed: Layer, older: Layer): void
   /**

@@ -10,6 +10,7 @@ export class BatchIterator<T>
   implements ChangeStream<T>, AsyncIterator<ChangeBatch<T>, undefined>
 {
   readonly longestRunning = undefined
+  readonly slowest = undefined
   /** The batch that the reader handles now. */
   #current: ChangeBatch<T> | undefined
   /** Calls of `next` that wait for a batch. */

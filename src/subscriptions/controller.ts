@@ -6,10 +6,10 @@ import { type Backoff, backoff, drawDelay, grown } from '../reflector/backoff.js
 import { SLICE_MS } from '../util/time-slice.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
 import type { Controller, ReconcileContext } from './controller-types.js'
-import type { Feed } from './feed.js'
+import type { FailingRun, Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
-import { SlowHandlerMonitor } from './slow-handler-monitor.js'
+import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
 import type { ChangeBatch } from './subscription-types.js'
 import { TimedRun } from './timed-run.js'
 
@@ -19,11 +19,17 @@ export const RETRY_MS: readonly [number, number] = [100, 30_000]
 /** A run that has not settled for this many milliseconds is reported once. */
 const SLOW_RUN_MS = 60_000
 
+/** The number of characters of an error that are kept for inspection. */
+const MAX_ERROR = 200
+
 /** A key that is not reconciled: it is ready, running, or waits for a retry. */
 interface PendingKey {
   retry: Backoff
   attempt: number
   failedAt: number
+  /** When the next run is due after a failure. */
+  retryAt: number
+  lastError: string | undefined
   /** The batch with the earliest change of the key that is not reconciled; undefined if there is no such change. */
   since: InFlightBatch | undefined
   /** The batch with the first change during the current run. */
@@ -82,6 +88,21 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
 
   get longestRunning(): { readonly key: string; readonly since: number } | undefined {
     return this.#slow.longest
+  }
+
+  get slowest(): SlowestCall | undefined {
+    return this.#slow.slowest
+  }
+
+  failing(limit: number): { readonly count: number; readonly first: readonly FailingRun[] } {
+    const first: FailingRun[] = []
+    let count = 0
+    for (const [key, { attempt, retryAt, lastError }] of this.#pending) {
+      if (lastError === undefined) continue
+      count++
+      if (first.length < limit) first.push({ key, attempt, retryAt, lastError })
+    }
+    return { count, first }
   }
 
   /** @internal The number of dequeued batches that are tracked. */
@@ -186,6 +207,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       retry: backoff(...RETRY_MS),
       attempt: 1,
       failedAt: -Infinity,
+      retryAt: -Infinity,
+      lastError: undefined,
       since: undefined,
       duringRun: undefined,
       waitingSince: this.feed.host.clock.now(),
@@ -207,6 +230,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     }
     const timed = this.#timeoutMs === undefined ? undefined : new TimedRun(clock, this.#timeoutMs, this.#stop.signal)
     const { signal } = timed ?? this.#stop
+    if (item.attempt > 1) this.feed.counts.retried++
     try {
       const running = this.#fn(key, { object, deleted, attempt: item.attempt, signal, requeueAfter })
       // The monitor has ended before waits for this key end.
@@ -225,6 +249,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   #succeeded(key: string, item: PendingKey, gone: Deleted<T> | undefined): void {
     // The object may have been added and deleted again during the run.
     if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)
+    this.feed.counts.succeeded++
     const { since, duringRun } = item
     this.#pending.delete(key)
     if (duringRun !== undefined) this.#pendingKey(key).since = duringRun
@@ -234,6 +259,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   #failed(key: string, item: PendingKey, cause: unknown): void {
     const { host, closed } = this.feed
     const wasAdded = this.#queue.done(key, false)
+    this.feed.counts.failed++
     if (closed !== undefined) return
     if (item.since === undefined) item.since = item.duringRun
     else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
@@ -243,7 +269,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const attempt = item.attempt++
     item.retry = grown(item.retry)
     item.failedAt = host.clock.now()
-    this.#queue.addBy(key, item.failedAt + delayMs)
+    item.retryAt = item.failedAt + delayMs
+    item.lastError = messageOf(cause).slice(0, MAX_ERROR)
+    this.#queue.addBy(key, item.retryAt)
     const retry = `again in ${(delayMs / 1_000).toFixed(1)} s`
     const then = this.#queue.isDraining ? 'not again, for the controller is being closed' : retry
     const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`

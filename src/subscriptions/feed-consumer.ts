@@ -3,28 +3,31 @@ import type { Version } from '../contract/version.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { checkOptions, isBoolean } from '../util/validate-options.js'
 import type { Feed, FeedReader } from './feed.js'
+import type { SubscriptionKind } from './feed-counts.js'
+import type { SlowestCall } from './slow-handler-monitor.js'
 import { CLOSE_GRACE_MS, type Subscription } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
 
 /** The common part of subscriptions, batch iterators and controllers: waits, closing, the caller's signal. */
 export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   protected readonly feed: Feed<T>
-  readonly #what: string
+  readonly kind: SubscriptionKind
   readonly #signal: AbortSignal | undefined
   #idle: (() => void)[] = []
   /** Set by the first call that ends it. Later calls wait for the same end. */
   #closing: Promise<void> | undefined
 
-  /** `what` names the consumer in errors. */
-  constructor(feed: Feed<T>, what: string, signal: AbortSignal | undefined) {
+  constructor(feed: Feed<T>, kind: SubscriptionKind, signal: AbortSignal | undefined) {
     this.feed = feed
-    this.#what = what
+    this.kind = kind
     this.#signal = signal
   }
 
   abstract get backlog(): { readonly keys: number; readonly oldestMs: number; readonly oldestKey?: string | undefined }
 
   abstract get longestRunning(): { readonly key: string; readonly since: number } | undefined
+
+  abstract get slowest(): SlowestCall | undefined
 
   abstract wake(): void
 
@@ -97,7 +100,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
 
   async #end(): Promise<void> {
     this.#signal?.removeEventListener('abort', this.#abort)
-    const reason = new SourceError(`the ${this.#what} was closed`, { code: 'STOPPED' })
+    const reason = new SourceError(`the ${this.kind} was closed`, { code: 'STOPPED' })
     this.feed.close(reason)
     this.cancel(reason)
     if (this.isBusy) await Promise.resolve() // A wake that is pending ends then.

@@ -10,11 +10,13 @@ import type { Wait } from '../util/deadline.js'
 import type { Steps } from '../util/steps.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
 import { FeedAcceptance } from './feed-acceptance.js'
+import { type FeedCounts, newCounts, type SubscriptionKind } from './feed-counts.js'
 import type { FeedVersions } from './feed-wait.js'
 import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
 import { Replay } from './replay.js'
 import { resync } from './resync.js'
 import { ScopeFilter } from './scope-filter.js'
+import type { SlowestCall } from './slow-handler-monitor.js'
 import { type ChangeBatch, checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
 
@@ -46,13 +48,32 @@ export interface RoutedCommit {
 
 /** The consumer of a feed. */
 export interface FeedReader {
+  readonly kind: SubscriptionKind
   /** The handler or run that has run for the longest time. */
   readonly longestRunning: { readonly key: string; readonly since: number } | undefined
+  /** The asynchronous handler or run that took the longest time of those that have ended. */
+  readonly slowest: SlowestCall | undefined
+  /** Returns the keys whose last run failed, at most `limit` of them, and their number. */
+  failing?(limit: number): { readonly count: number; readonly first: readonly FailingRun[] }
   /** Called when a batch can be dequeued, and when the feed was closed. */
   wake(): void
 }
 
-const NO_READER: FeedReader = { longestRunning: undefined, wake: () => {} }
+/** A key of a controller whose last run failed. */
+export interface FailingRun {
+  readonly key: string
+  /** The number of the next run. */
+  readonly attempt: number
+  readonly retryAt: number
+  readonly lastError: string
+}
+
+const NO_READER: FeedReader = {
+  kind: 'subscription',
+  longestRunning: undefined,
+  slowest: undefined,
+  wake: () => {},
+}
 
 /** The position of a feed after a batch. */
 export interface BatchEnd {
@@ -70,6 +91,7 @@ export class Feed<T> implements AwaitedFeed {
   readonly scope: ScopeFilter<T>
   readonly wantsBookmarks: boolean
   reader: FeedReader = NO_READER
+  counts: FeedCounts = newCounts()
   readonly #queue: ChangeQueue<T>
   readonly #onOverflow: 'coalesce' | 'fail'
   readonly #waits: FeedWaits
@@ -131,6 +153,11 @@ export class Feed<T> implements AwaitedFeed {
   get reached(): Version | undefined {
     const { version, history } = this.#position
     return history !== undefined && history === this.host.history ? version : undefined
+  }
+
+  /** Whether the initial replay was handled. */
+  get isSynced(): boolean {
+    return this.#waits.isSynced
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {

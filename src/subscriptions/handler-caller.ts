@@ -3,7 +3,7 @@ import type { Change } from '../queue/change.js'
 import { isThenable } from '../util/type-guards.js'
 import type { Feed } from './feed.js'
 import type { HandlerContext, Handlers } from './handler-types.js'
-import { SlowHandlerMonitor } from './slow-handler-monitor.js'
+import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { TimedRun } from './timed-run.js'
 
 /** Calls the handlers of a subscription. Reports handlers that fail or do not settle. */
@@ -32,6 +32,10 @@ export class HandlerCaller<T> {
     return this.#slow.longest
   }
 
+  get slowest(): SlowestCall | undefined {
+    return this.#slow.slowest
+  }
+
   /** Calls the handler. Returns a promise that never rejects, or undefined if the handler has finished. */
   call(change: Change<T>): Promise<void> | undefined {
     this.#stop ??= stoppable()
@@ -43,10 +47,11 @@ export class HandlerCaller<T> {
       const result: unknown = this.#call(change, timed ?? this.#stop)
       if (!isThenable(result)) {
         timed?.dispose()
+        this.#feed.counts.succeeded++
         return undefined
       }
       const working = (timed?.outcome(result) ?? Promise.resolve(result)).then(
-        () => {},
+        () => void this.#feed.counts.succeeded++,
         (error: unknown) => this.#report(change, error),
       )
       return this.#slow.monitor(change.key, working)
@@ -79,6 +84,7 @@ export class HandlerCaller<T> {
   }
 
   #report({ type, key }: Change<T>, cause: unknown): void {
+    this.#feed.counts.failed++
     const message = `${this.#named(`the ${type} handler`)} failed at key "${key}": ${messageOf(cause)}`
     this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
   }

@@ -6,6 +6,7 @@ import { FeedConsumer } from './feed-consumer.js'
 import { HandlerCaller } from './handler-caller.js'
 import type { Handlers } from './handler-types.js'
 import { type Delivery, SerialDelivery } from './serial-delivery.js'
+import type { SlowestCall } from './slow-handler-monitor.js'
 
 export interface HandlerOptions {
   readonly concurrency?: number | undefined
@@ -48,6 +49,10 @@ export class HandlerSubscription<T> extends FeedConsumer<T> {
 
   get longestRunning(): { readonly key: string; readonly since: number } | undefined {
     return this.#caller.longestRunning
+  }
+
+  get slowest(): SlowestCall | undefined {
+    return this.#caller.slowest
   }
 
   /** @internal The number of dequeued batches that are tracked. */

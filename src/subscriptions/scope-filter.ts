@@ -39,6 +39,11 @@ export class ScopeFilter<T> {
     return this.#inScopeKeys !== undefined
   }
 
+  /** Whether the scope has a filter function. */
+  get isFiltered(): boolean {
+    return this.#filter !== undefined
+  }
+
   /** The number of objects in scope. */
   get size(): number {
     return this.#inScopeKeys?.size ?? this.#indexer.store.readers.size

@@ -4,6 +4,15 @@ import { ABORTED } from '../contract/errors.js'
 /** A handler that has run for this many milliseconds is reported, once for each call. */
 export const SLOW_MS = 10_000
 
+/** A call that has ended. */
+export interface SlowestCall {
+  readonly key: string
+  /** How long it took, in milliseconds. */
+  readonly ms: number
+  /** When it ended, in milliseconds since the Unix epoch. */
+  readonly endedAt: number
+}
+
 interface Running {
   readonly key: string
   readonly since: number
@@ -18,6 +27,7 @@ export class SlowHandlerMonitor {
   readonly #running = new Set<Running>()
   #timer: AbortController | undefined
   #isStopped = false
+  #slowest: SlowestCall | undefined
 
   constructor(clock: Clock, report: (key: string, ms: number) => void, limitMs: number = SLOW_MS) {
     this.#clock = clock
@@ -33,6 +43,11 @@ export class SlowHandlerMonitor {
   get longest(): { readonly key: string; readonly since: number } | undefined {
     const [first] = this.#running
     return first
+  }
+
+  /** Of the calls that have ended, the one that took the longest time. */
+  get slowest(): SlowestCall | undefined {
+    return this.#slowest
   }
 
   /** Monitors `work` until it settles. The returned promise settles in the same way. */
@@ -53,7 +68,7 @@ export class SlowHandlerMonitor {
     try {
       await work
     } finally {
-      this.#running.delete(running)
+      this.#ended(running)
       if (this.#running.size === 0) this.#endTimer()
     }
   }
@@ -66,6 +81,13 @@ export class SlowHandlerMonitor {
   #endTimer(): void {
     this.#timer?.abort(ABORTED)
     this.#timer = undefined
+  }
+
+  #ended(running: Running): void {
+    this.#running.delete(running)
+    const endedAt = this.#clock.now()
+    const ms = endedAt - running.since
+    if (this.#slowest === undefined || ms > this.#slowest.ms) this.#slowest = { key: running.key, ms, endedAt }
   }
 
   #startTimer(): AbortController {

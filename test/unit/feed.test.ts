@@ -507,7 +507,7 @@ describe('the backlog', () => {
     const feed = mirror.feed()
     drain(feed)
     let wakes = 0
-    feed.reader = { longestRunning: undefined, wake: () => wakes++ }
+    feed.reader = { kind: 'subscription', longestRunning: undefined, slowest: undefined, wake: () => wakes++ }
     mirror.put('a', 1, '6')
     expect(wakes).toBe(1)
   })

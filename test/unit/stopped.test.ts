@@ -51,6 +51,8 @@ const afterStop: Readonly<Record<keyof Informer<number>, 'STOPPED' | ((informer:
   invalid: ({ invalid }) => expect(invalid.size).toBe(0),
   status: ({ status }) => expect(status.state).toBe('stopped'),
   health: (informer) => expect(informer.health()).toMatchObject({ isLive: false, isReady: false }),
+  name: ({ name }) => expect(name).toMatch(/^memory/),
+  inspect: (informer) => expect(informer.inspect()).toMatchObject({ state: 'stopped', objects: 1 }),
   // What ends something may be called again.
   on: (informer) => expect(informer.on('error', () => {})).toBe(informer),
   off: (informer) => expect(informer.off('error', () => {})).toBe(informer),

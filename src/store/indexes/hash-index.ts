@@ -53,6 +53,14 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     this.#freeIds.length = 0
   }
 
+  get valueCount(): number {
+    return this.#byValue.size
+  }
+
+  *buckets(): Generator<readonly [value: Scalar, count: number]> {
+    for (const { value, ordinals } of this.#byValue.values()) yield [value, ordinals.length]
+  }
+
   protected bucketWith(id: number): Bucket<T> | undefined {
     return this.#buckets[id]
   }

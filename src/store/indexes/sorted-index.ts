@@ -66,6 +66,26 @@ export class SortedIndex<T> implements StoreIndex<T> {
     this.#tuples.clear()
   }
 
+  buckets(): Iterable<readonly [value: Tuple, count: number]> | undefined {
+    return this.#tuples.isSorted ? this.#runs() : undefined
+  }
+
+  *#runs(): Generator<readonly [value: Tuple, count: number]> {
+    const next = this.#tuples.walk(everything, false)
+    let value: Tuple | undefined
+    let count = 0
+    for (let ordinal = next(); ordinal >= 0; ordinal = next()) {
+      const tuple = this.#tuples.tupleAt(ordinal)
+      if (value !== undefined && compareTuples(value, tuple) === 0) count++
+      else {
+        if (value !== undefined) yield [value, count]
+        value = tuple
+        count = 1
+      }
+    }
+    if (value !== undefined) yield [value, count]
+  }
+
   /** Returns the entries whose tuple starts with `value`. */
   entriesWith(value: Tuple, pin?: Pin<T>): readonly Entry<T>[] {
     return this.#select(equalTo(value), {}, pin)

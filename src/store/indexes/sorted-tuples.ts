@@ -55,6 +55,11 @@ export class SortedTuples {
   /** The id of the chunk of each slot. */
   #chunkOf = new Int32Array(0)
 
+  /** Whether all tuples are in the order. */
+  get isSorted(): boolean {
+    return this.#sortedBelow === Infinity
+  }
+
   has(slot: Slot): boolean {
     return this.#keys[slot] !== undefined
   }

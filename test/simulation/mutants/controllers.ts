@@ -12,7 +12,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'a reconcile that fails is not tried again',
     breaks: 'retried with backoff until it succeeds (I5)',
     file: 'subscriptions/controller.ts',
-    edits: [['    this.#queue.addBy(key, item.failedAt + delayMs)\n', '']],
+    edits: [['    this.#queue.addBy(key, item.retryAt)\n', '']],
   },
   {
     name: 'a controller tries again and again at the same distance',

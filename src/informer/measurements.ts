@@ -1,0 +1,45 @@
+import type { Status } from '../contract/status.js'
+import type { FeedCounts } from '../subscriptions/feed-counts.js'
+
+/** The numbers of an informer that metrics export. They cost no scan of the store. */
+export interface Measurements {
+  readonly name: string
+  /** In milliseconds since the Unix epoch. */
+  readonly now: number
+  readonly isSynced: boolean
+  readonly objects: number
+  readonly invalid: number
+  /** The number of different values of each equal and multi-value index, by name. */
+  readonly indexValues: ReadonlyMap<string, number>
+  readonly sources: readonly SourceMeasurements[]
+  readonly subscriptions: readonly SubscriptionMeasurements[]
+}
+
+export interface SourceMeasurements {
+  /** In a set, its name there. */
+  readonly name: string
+  readonly status: Status
+  /** By a short name of the reason. */
+  readonly relists: ReadonlyMap<string, number>
+  readonly batches: number
+  readonly changes: number
+  /** The number of audits by result. */
+  readonly audits: Readonly<Record<'equal' | 'drift' | 'failed', number>>
+}
+
+/** All subscriptions of one kind and name. */
+export interface SubscriptionMeasurements {
+  readonly name: string
+  readonly kind: 'subscription' | 'stream' | 'controller'
+  /** The number of them that are not closed. */
+  readonly open: number
+  /** The sum of their queued keys. */
+  readonly keys: number
+  /** How long the oldest change has waited, in milliseconds. */
+  readonly oldestMs: number
+  /** How long the longest running handler has been running, in milliseconds. */
+  readonly runningMs: number
+  /** The number of keys of controllers whose last run failed. */
+  readonly failing: number
+  readonly counts: Readonly<FeedCounts>
+}

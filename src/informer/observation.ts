@@ -1,0 +1,122 @@
+import type { Clock } from '../contract/clock.js'
+import type { ReflectorState } from '../reflector/reflector-state-types.js'
+import type { Commit } from '../store/commit.js'
+import type { Indexer } from '../store/indexer.js'
+import type { Feed } from '../subscriptions/feed.js'
+import { CountsByName, type FeedCounts, type SubscriptionKind } from '../subscriptions/feed-counts.js'
+import type { Subscription } from '../subscriptions/subscription-types.js'
+import type { InformerEvents } from './informer-events.js'
+import type { InformerSources } from './informer-sources.js'
+import type { InformerStatus } from './informer-status.js'
+import { inspect } from './inspect.js'
+import type { Inspection } from './inspect-types.js'
+import type { Measurements, SubscriptionMeasurements } from './measurements.js'
+import { informers } from './registry.js'
+import type { SourceRunner } from './source-runner.js'
+import { channels } from './telemetry.js'
+import { TransitionLog } from './transition-log.js'
+
+/** The number of characters of a name that is made of the names of sources. */
+const MAX_NAME = 100
+
+interface Parts<S, T> {
+  readonly name: string | undefined
+  readonly clock: Clock
+  readonly events: InformerEvents
+  readonly indexer: Indexer<T, unknown>
+  readonly sources: InformerSources<S, T>
+  readonly status: InformerStatus<S, T>
+  readonly subscriptions: ReadonlyMap<Feed<T>, Subscription>
+}
+
+/** What an informer shows of itself: inspection, metrics, and messages on diagnostics channels. */
+export class Observation<S, T> {
+  /** Unique among the informers of the process that were not stopped. */
+  readonly name: string
+  readonly #parts: Parts<S, T>
+  readonly #transitions = new TransitionLog()
+  readonly #counts = new CountsByName()
+
+  constructor(parts: Parts<S, T>) {
+    this.#parts = parts
+    this.name = informers.freeName(parts.name ?? [...parts.sources.runners.keys()].join(', ').slice(0, MAX_NAME))
+  }
+
+  /** The counts of a subscription that begins. */
+  countsOf(kind: SubscriptionKind, name: string | undefined): FeedCounts {
+    return this.#counts.of(kind, name).counts
+  }
+
+  stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
+    const { name, source, reflector } = runner
+    const { state } = reflector
+    this.#parts.events.log('info', `${source.name} is ${state.name}: ${state.reason}`, { previous: before.name })
+    this.#transitions.add({
+      at: this.#parts.clock.now(),
+      source: name,
+      from: before.name,
+      to: state.name,
+      reason: state.reason,
+    })
+    if (channels.status.hasSubscribers) {
+      const [status, previous] = [runner.status(), runner.status(before)]
+      channels.status.publish({ informer: this.name, source: source.name, status, previous })
+    }
+  }
+
+  committed({ source, lagMs, counts }: SourceRunner<S, T>, { changes, version }: Commit<T>): void {
+    counts.committed(changes.length)
+    if (!channels.batch.hasSubscribers) return
+    channels.batch.publish({ informer: this.name, source: source.name, changes: changes.length, version, lagMs })
+  }
+
+  inspect(): Inspection {
+    const { clock, indexer, sources, status, subscriptions } = this.#parts
+    return inspect({
+      name: this.name,
+      clock,
+      indexer,
+      status: status.current(),
+      sources: new Map(Array.from(sources.runners, ([name, runner]) => [name, runner.status()])),
+      transitions: this.#transitions.all,
+      subscriptions,
+    })
+  }
+
+  measure(): Measurements {
+    const { clock, indexer, sources, status } = this.#parts
+    const indexValues = new Map<string, number>()
+    for (const { name, index } of indexer.declared.values())
+      if (index.valueCount !== undefined) indexValues.set(name, index.valueCount)
+    return {
+      name: this.name,
+      now: clock.now(),
+      isSynced: status.current().isSynced,
+      objects: indexer.size,
+      invalid: indexer.invalid.size,
+      indexValues,
+      sources: Array.from(sources.runners.values(), (runner) => {
+        const { name, audits } = runner
+        const { relists, batches, changes } = runner.counts
+        return { name, status: runner.status(), relists, batches, changes, audits }
+      }),
+      subscriptions: this.#measureSubscriptions(clock.now()),
+    }
+  }
+
+  #measureSubscriptions(now: number): readonly SubscriptionMeasurements[] {
+    const all = new Map<FeedCounts, { -readonly [K in keyof SubscriptionMeasurements]: SubscriptionMeasurements[K] }>()
+    for (const { kind, name = 'unnamed', counts } of this.#counts.all)
+      all.set(counts, { kind, name, open: 0, keys: 0, oldestMs: 0, runningMs: 0, failing: 0, counts })
+    for (const [{ reader, counts }, { backlog }] of this.#parts.subscriptions) {
+      const sum = all.get(counts)
+      if (sum === undefined) continue
+      sum.open++
+      sum.keys += backlog.keys
+      sum.oldestMs = Math.max(sum.oldestMs, backlog.oldestMs)
+      sum.runningMs = Math.max(sum.runningMs, now - (reader.longestRunning?.since ?? now))
+      sum.failing += reader.failing?.(0).count ?? 0
+    }
+    return [...all.values()]
+  }
+}

@@ -1,0 +1,60 @@
+import { messageOf } from '../contract/errors.js'
+import { onDebugSignal } from '../contract/node-or-browser.js'
+import type { Inspection } from './inspect-types.js'
+import type { Measurements } from './measurements.js'
+
+/** An informer, as the debug signal and telemetry use it. */
+export interface Observable {
+  readonly name: string
+  inspect(): Inspection
+  measure(): Measurements
+}
+
+/**
+ * The informers that were not stopped, by name. They are held weakly: an informer to which nothing else refers is
+ * collected.
+ */
+export class InformerRegistry {
+  readonly #members = new Map<string, WeakRef<Observable>>()
+  readonly #collected = new FinalizationRegistry<string>((name) => {
+    if (this.#members.get(name)?.deref() === undefined) this.#members.delete(name)
+  })
+  #isListening = false
+
+  /** Returns `name`; if another informer has it, `name#2` and so on. */
+  freeName(name: string): string {
+    let free = name
+    for (let n = 2; this.#members.get(free)?.deref() !== undefined; n++) free = `${name}#${n}`
+    return free
+  }
+
+  /** The name of the informer must be free. */
+  add(informer: Observable): void {
+    this.#members.set(informer.name, new WeakRef(informer))
+    this.#collected.register(informer, informer.name, informer)
+    if (this.#isListening) return
+    this.#isListening = true
+    onDebugSignal(() => this.all.map(printed))
+  }
+
+  remove(informer: Observable): void {
+    if (this.#members.get(informer.name)?.deref() === informer) this.#members.delete(informer.name)
+    this.#collected.unregister(informer)
+  }
+
+  /** In the order of their creation. */
+  get all(): readonly Observable[] {
+    return Array.from(this.#members.values(), (each) => each.deref()).filter((each) => each !== undefined)
+  }
+}
+
+function printed(informer: Observable): string {
+  try {
+    return JSON.stringify(informer.inspect())
+  } catch (error) {
+    return JSON.stringify({ name: informer.name, error: messageOf(error) })
+  }
+}
+
+/** The informers of this process. */
+export const informers: InformerRegistry = new InformerRegistry()

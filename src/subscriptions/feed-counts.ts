@@ -1,0 +1,46 @@
+/** The numbers of handler calls, or of runs of a controller. */
+export interface FeedCounts {
+  succeeded: number
+  /** Also calls that exceeded `timeoutMs`. */
+  failed: number
+  /** The runs that followed a failure of their key. */
+  retried: number
+}
+
+export type SubscriptionKind = 'subscription' | 'stream' | 'controller'
+
+/** The subscriptions of one kind and name. */
+export interface NamedCounts {
+  readonly kind: SubscriptionKind
+  readonly name: string | undefined
+  readonly counts: FeedCounts
+}
+
+/** Subscriptions with further names share the counts of those without a name. */
+const MAX_NAMES = 1_000
+
+export function newCounts(): FeedCounts {
+  return { succeeded: 0, failed: 0, retried: 0 }
+}
+
+/**
+ * The counts of all subscriptions of an informer, by kind and name. Subscriptions of one name share them, also one after
+ * the other, so that a count never decreases.
+ */
+export class CountsByName {
+  readonly #counts = new Map<string, NamedCounts>()
+
+  of(kind: SubscriptionKind, name: string | undefined): NamedCounts {
+    const id = name === undefined ? kind : `${kind} ${name}`
+    const known = this.#counts.get(id)
+    if (known !== undefined) return known
+    if (name !== undefined && this.#counts.size >= MAX_NAMES) return this.of(kind, undefined)
+    const counts: NamedCounts = { kind, name, counts: newCounts() }
+    this.#counts.set(id, counts)
+    return counts
+  }
+
+  get all(): readonly NamedCounts[] {
+    return [...this.#counts.values()]
+  }
+}

@@ -1,0 +1,166 @@
+import type { State } from '../contract/status.js';
+/** The first items of a collection that may be large. */
+export interface FirstOf<V> {
+    /** The number of all items. */
+    readonly count: number;
+    /** At most a fixed number of them. */
+    readonly first: readonly V[];
+}
+/** A change of state. */
+export interface TransitionPicture {
+    /** When it happened, as an ISO time. */
+    readonly at: string;
+    /** The name of the source. */
+    readonly source: string;
+    /** The state before. */
+    readonly from: State;
+    /** The state after. */
+    readonly to: State;
+    /** The cause, in words. */
+    readonly reason: string;
+}
+/** One source of an informer. */
+export interface SourcePicture {
+    /** The name of the source; in a set, its name there. */
+    readonly name: string;
+    /** The state of the mirror of this source. */
+    readonly state: State;
+    /** The cause of the state, in words. */
+    readonly reason: string;
+    /** The version of its objects in the store. */
+    readonly version: string | null;
+    /** Milliseconds since the source last responded. */
+    readonly staleMs: number;
+    /** Milliseconds from the commit of the newest batch at the source to its arrival, if the source has times. */
+    readonly lagMs: number | null;
+    /** Attempts since the source last responded. */
+    readonly attempt: number;
+    /** Milliseconds until the next attempt. */
+    readonly retryInMs: number | null;
+    /** The number of lists after the first one. */
+    readonly relists: number;
+    /** The number of watches that were opened again. */
+    readonly reconnects: number;
+    /** The message of the last failure. */
+    readonly lastError: string | null;
+    /** The last proof that the store is equal to the source. */
+    readonly proof: ProofPicture | null;
+}
+/** `status.proof`, with its age. */
+export interface ProofPicture {
+    /** The version at which both were equal. */
+    readonly version: string;
+    /** When the read began that proves it, as an ISO time. */
+    readonly at: string;
+    /** Milliseconds since then. */
+    readonly ageMs: number;
+    /** Whether a list or an audit proves it. */
+    readonly by: 'list' | 'audit';
+    /** The number of keys that differed in the last completed audit. */
+    readonly foundDrift: number;
+}
+/** One subscription, change stream or controller. */
+export interface SubscriptionPicture {
+    /** The option `name`; null without one. */
+    readonly name: string | null;
+    /** Whether it is the result of `subscribe`, `changes` or `reconcile`. */
+    readonly kind: 'subscription' | 'stream' | 'controller';
+    /** The scope: the key, the values of indexes, and whether there is a filter. */
+    readonly scope: {
+        readonly key: string | null;
+        readonly where: Readonly<Record<string, string>>;
+        readonly isFiltered: boolean;
+    };
+    /** Whether its initial replay was handled. */
+    readonly isSynced: boolean;
+    /** The changes that wait, and for how long the oldest has waited. */
+    readonly backlog: {
+        readonly keys: number;
+        readonly oldestMs: number;
+    };
+    /** The handler or run that has been running for longest, in milliseconds. */
+    readonly running: {
+        readonly key: string;
+        readonly ms: number;
+    } | null;
+    /** The asynchronous handler or run that took longest of those that have ended. */
+    readonly slowest: {
+        readonly key: string;
+        readonly ms: number;
+        readonly endedAt: string;
+    } | null;
+    /** The number of calls that succeeded, of all subscriptions of this kind and name. */
+    readonly succeeded: number;
+    /** The number of calls that failed, of all subscriptions of this kind and name. */
+    readonly failed: number;
+    /** The keys of a controller whose last run failed. */
+    readonly failing: FirstOf<FailingPicture>;
+}
+/** A key of a controller whose last run failed. */
+export interface FailingPicture {
+    /** The key. */
+    readonly key: string;
+    /** The number of the next run. */
+    readonly attempt: number;
+    /** Milliseconds until the next run; 0 if it is due or runs. */
+    readonly retryInMs: number;
+    /** The message of the last failure. */
+    readonly lastError: string;
+}
+/** One index. */
+export interface IndexPicture {
+    /** The name of the index. */
+    readonly name: string;
+    /** The number of different values. Null if an ordered or compound index is not sorted yet, or has more than 100 000 objects. */
+    readonly values: number | null;
+    /** The ten values with the most objects. */
+    readonly largest: readonly {
+        readonly value: string;
+        readonly objects: number;
+    }[];
+}
+/**
+ * A picture of an informer for people and logs. It can be serialised as JSON: it has no bigint, no Date and no object of
+ * the store. Its size is limited: texts have at most 200 characters, and collections a fixed number of items.
+ */
+export interface Inspection {
+    /** The name of the informer. */
+    readonly name: string;
+    /** When the picture was made, as an ISO time. */
+    readonly at: string;
+    /** The state; for a set, of the source in the worst state. */
+    readonly state: State;
+    /** The cause of the state, in words. */
+    readonly reason: string;
+    /** Whether the first list of each source is in the store. */
+    readonly isSynced: boolean;
+    /** The number of objects. */
+    readonly objects: number;
+    /** The last 50 changes of state, the latest last. */
+    readonly transitions: readonly TransitionPicture[];
+    /** The sources; at most 50. */
+    readonly sources: FirstOf<SourcePicture>;
+    /** The subscriptions, those with the oldest work first; at most 50. */
+    readonly subscriptions: FirstOf<SubscriptionPicture>;
+    /** The indexes; at most 50. */
+    readonly indexes: FirstOf<IndexPicture>;
+    /** The keys of invalid objects, with their errors; at most 20. */
+    readonly invalid: FirstOf<{
+        readonly key: string;
+        readonly error: string;
+    }>;
+    /** An estimate of the memory of the store. */
+    readonly memory: MemoryPicture;
+}
+/**
+ * An estimate of the memory of the store, without its queues and snapshots: the mean size of up to 100 sampled objects, and
+ * 150 bytes for the table entry of each object, and 30 more for each index. Texts that objects share count for each of them.
+ */
+export interface MemoryPicture {
+    /** The estimate for the whole store. */
+    readonly bytes: number;
+    /** The mean size of the sampled objects. */
+    readonly bytesPerObject: number;
+    /** The number of sampled objects. */
+    readonly sampled: number;
+}
