@@ -71,6 +71,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/informer/create-informer.ts',
     'src/informer/informer-types.ts',
   ],
+  telemetry: ['src'],
   testing: ['src/contract', 'adapters/memory/index.ts'],
   tools: ['src/contract', 'src/util'],
   cli: ['src', 'adapters', 'tools'],
@@ -81,7 +82,8 @@ const testing = filesUnder(['testing'], '.ts')
 const cli = filesUnder(['cli'], '.ts')
 const tools = filesUnder(['tools'], '.ts')
 const adapters = filesUnder(['adapters'], '.ts')
-const all = [...core, ...testing, ...cli, ...tools, ...adapters]
+const telemetry = filesUnder(['telemetry'], '.ts')
+const all = [...core, ...telemetry, ...testing, ...cli, ...tools, ...adapters]
 
 /** Imports for which `isAllowed` returns false. */
 function wrong(paths: readonly string[], isAllowed: (imported: string, path: string) => boolean): string[] {
@@ -200,6 +202,15 @@ describe('packages', () => {
   test('only the file that is bundled for the command line imports commander and picocolors', () => {
     const ofScreens = new Set(['commander', 'picocolors'])
     expect(wrong(all, (imported, path) => !ofScreens.has(imported) || path === 'cli/bundled.ts')).toEqual([])
+  })
+
+  test('only listwatch/opentelemetry imports OpenTelemetry, and nothing else of telemetry imports a package', () => {
+    const isTheirs = (imported: string): boolean => imported === '@opentelemetry/api'
+    const entry = 'telemetry/opentelemetry/'
+    expect(
+      wrong(telemetry, (imported, path) => isOurs(imported) || (isTheirs(imported) && path.startsWith(entry))),
+    ).toEqual([])
+    expect(wrong(all, (imported, path) => !isTheirs(imported) || path.startsWith(entry))).toEqual([])
   })
 
   test('only adapters and the command line touch the network, files and processes', () => {

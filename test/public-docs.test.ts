@@ -13,10 +13,10 @@ interface Declared {
 }
 
 /** The entry points in package.json that are modules. */
-const PUBLIC_ENTRY_POINTS = 7
+const PUBLIC_ENTRY_POINTS = 8
 
 const entryPoints = filesUnder(['test/public-api'], '.d.ts').filter((path) =>
-  /(?:src|testing|adapters\/\w+)\/index\.d\.ts$/.test(path),
+  /(?:src|testing|(?:adapters|telemetry)\/\w+)\/index\.d\.ts$/.test(path),
 )
 
 /** The names that an entry point exports, each with the file that it comes from. */

@@ -3,8 +3,8 @@ import { type TelemetryChannel, telemetryChannel } from '../contract/node-or-bro
 /**
  * Messages on `node:diagnostics_channel`, for metrics and tracing. They cost nothing without subscribers, and in browsers.
  *
- * - `listwatch:status` { source, status, previous }: every change of state.
- * - `listwatch:batch` { source, changes, version, lagMs }: every commit to the store.
+ * - `listwatch:status` { informer, source, status, previous }: every change of state.
+ * - `listwatch:batch` { informer, source, changes, version, lagMs }: every commit to the store.
  * - `listwatch:error` { source, error }: every reported error.
  */
 export const channels: {

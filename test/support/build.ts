@@ -39,7 +39,7 @@ export async function ensureBuilt(): Promise<void> {
 
 function fingerprint(): string {
   const hash = createHash('sha256')
-  for (const path of [...INPUTS, ...filesUnder(['src', 'adapters', 'testing', 'cli', 'tools'], 'ts')]) {
+  for (const path of [...INPUTS, ...filesUnder(['src', 'adapters', 'telemetry', 'testing', 'cli', 'tools'], 'ts')]) {
     const { mtimeMs, size } = statSync(join(root, path))
     hash.update(`${path} ${mtimeMs} ${size}\n`)
   }

@@ -286,14 +286,18 @@ describe('diagnostics channels', () => {
       onTestFinished(() => void diagnostics.unsubscribe(name, listener))
     }
     for (const name of ['listwatch:status', 'listwatch:batch', 'listwatch:error']) listen(name)
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { name: 'numbers' })
     informer.subscribe(failingHandlers())
     informer.start()
     await clock.advance(0)
     const version = source.put('a', 2)
     await clock.advance(0)
-    expect(messages).toContain('listwatch:status {"source":"memory","status":"listing","previous":"idle"}')
-    expect(messages).toContain(`listwatch:batch {"source":"memory","changes":1,"version":"${version}"}`)
+    expect(messages).toContain(
+      'listwatch:status {"informer":"numbers","source":"memory","status":"listing","previous":"idle"}',
+    )
+    expect(messages).toContain(
+      `listwatch:batch {"informer":"numbers","source":"memory","changes":1,"version":"${version}"}`,
+    )
     expect(messages.some((message) => message.startsWith('listwatch:error') && message.includes('HANDLER'))).toBe(true)
   })
 })

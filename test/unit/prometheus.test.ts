@@ -1,0 +1,237 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/contract/errors.js'
+import { createInformer } from '../../src/informer/create-informer.js'
+import { sourceSet } from '../../src/informer/source-set.js'
+import { METRICS_CONTENT_TYPE, metricsText } from '../../telemetry/prometheus/index.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
+import { assertCleanStop, informerOf, mirrorOf, order } from '../support/informers.js'
+import { type Family, parsePrometheusText } from '../support/prometheus-text.js'
+import { put, scripted } from '../support/scripted-source.js'
+
+const orders = [
+  ['a', order(1, 'acme')],
+  ['b', order(2, 'beta')],
+  ['c', order(3, 'beta')],
+] as const
+
+/** The values of a metric, by its labels other than `informer`. */
+function valuesOf(text: string, name: string): ReadonlyMap<string, number> {
+  const family: Family | undefined = parsePrometheusText(text).get(name)
+  if (family === undefined) throw new Error(`there is no ${name}`)
+  return new Map(
+    family.samples.map(({ labels: { informer: _, ...labels }, value }) => [Object.values(labels).join(' '), value]),
+  )
+}
+
+describe('metricsText', () => {
+  test('is valid text of the format 0.0.4, in which counters end with _total', async () => {
+    const { informer } = mirrorOf(orders, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
+    informer.subscribe({}, { name: 'view' })
+    informer.reconcile(async () => {}, { name: 'ledger' })
+    await informer.start().synced()
+    const families = parsePrometheusText(metricsText([informer]))
+    expect(families.size).toBeGreaterThan(20)
+    for (const [name, { type, help }] of families) {
+      expect(name).toMatch(/^listwatch_[a-z_]+$/)
+      expect(name.endsWith('_total'), name).toBe(type === 'counter')
+      expect(help).toMatch(/^[A-Z0-9].*[^.]\.$/)
+    }
+    expect(METRICS_CONTENT_TYPE).toBe('text/plain; version=0.0.4; charset=utf-8')
+  })
+
+  test('without informers is empty', () => {
+    expect(metricsText([])).toBe('')
+  })
+
+  test('has objects, invalid objects and the values of equal indexes', async () => {
+    const { informer } = mirrorOf(orders, {
+      name: 'sizes',
+      indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant), total: ix.ordered((o) => o.total) }),
+      transform: (o) => {
+        if (o.total === 3) throw new Error('too large')
+        return o
+      },
+    })
+    const before = metricsText([informer])
+    expect(before).toContain('listwatch_synced{informer="sizes"} 0\n')
+    await informer.start().synced()
+    const text = metricsText([informer])
+    expect(text).toContain('listwatch_synced{informer="sizes"} 1\n')
+    expect(text).toContain('listwatch_objects{informer="sizes"} 2\n')
+    expect(text).toContain('listwatch_invalid_objects{informer="sizes"} 1\n')
+    expect(valuesOf(text, 'listwatch_index_values')).toEqual(new Map([['tenant', 2]]))
+  })
+
+  test('has one gauge per state, ages in seconds, and relists by reason', async () => {
+    const { clock, source, informer, errors } = informerOf(
+      scripted<number>({ onList: (list, nth) => list.answer([put('a', nth)], `${nth}`) }),
+    )
+    informer.start()
+    await clock.advance(2_500)
+    let text = metricsText([informer])
+    expect(valuesOf(text, 'listwatch_state')).toEqual(
+      new Map(
+        ['idle', 'listing', 'connecting', 'live', 'backing-off', 'relisting', 'failed', 'stopped'].map((state) => [
+          `scripted ${state}`,
+          Number(state === 'connecting'),
+        ]),
+      ),
+    )
+    expect(valuesOf(text, 'listwatch_contact_age_seconds')).toEqual(new Map([['scripted', 2.5]]))
+    expect(valuesOf(text, 'listwatch_proof_age_seconds')).toEqual(new Map([['scripted', 2.5]]))
+    source.watches[0]?.fail(Object.assign(new Error('gone'), { code: 'not known' }))
+    await clock.advance(1_000)
+    source.watches[1]?.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' }))
+    await clock.advance(5_000)
+    void informer.relist()
+    await clock.advance(30_000)
+    text = metricsText([informer])
+    expect(valuesOf(text, 'listwatch_relists_total')).toEqual(
+      new Map([
+        ['scripted version_expired', 1],
+        ['scripted requested', 1],
+      ]),
+    )
+    expect(valuesOf(text, 'listwatch_reconnects_total')).toEqual(new Map([['scripted', informer.status.reconnects]]))
+    expect(informer.status).toMatchObject({ relists: 2 })
+    expect(errors.length).toBeGreaterThan(1)
+  })
+
+  test('counts batches and changes, and has the lag', async () => {
+    const { clock, source, informer } = informerOf(
+      scripted<number>({ onList: (list) => list.answer([put('a', 1), put('b', 1)], '1') }),
+    )
+    informer.start()
+    await clock.advance(0)
+    source.watches[0]?.send({ events: [put('a', 2), put('b', 2)], version: '2', committedAt: clock.now() - 250 })
+    source.watches[0]?.send({ events: [], version: '3' })
+    await clock.advance(0)
+    const text = metricsText([informer])
+    expect(valuesOf(text, 'listwatch_batches_total')).toEqual(new Map([['scripted', 3]]))
+    expect(valuesOf(text, 'listwatch_changes_total')).toEqual(new Map([['scripted', 2]]))
+    expect(valuesOf(text, 'listwatch_lag_seconds')).toEqual(new Map([['scripted', 0.25]]))
+    expect(text).not.toContain('listwatch_relists_total')
+  })
+
+  test('has the drift that an audit found, and audits by result', async () => {
+    const memory = memorySource<number>({ entries: [['a', 1]] })
+    const deaf = {
+      name: 'deaf',
+      list: memory.list.bind(memory),
+      hasReached: memory.hasReached.bind(memory),
+      async *watch(context: Parameters<typeof memory.watch>[0]) {
+        for await (const batch of memory.watch(context)) yield { ...batch, events: [] }
+      },
+    }
+    const clock = new VirtualClock()
+    const informer = createInformer<number, object>({ source: deaf, clock, audit: { periodMs: 60_000 } })
+    informer.on('error', () => {})
+    onTestFinished(() => assertCleanStop(informer, clock))
+    await informer.start().synced()
+    await clock.advance(70_000)
+    expect(valuesOf(metricsText([informer]), 'listwatch_audit_drift')).toEqual(new Map([['deaf', 0]]))
+    memory.put('a', 2)
+    memory.put('b', 2)
+    for (let at = 0; (informer.status.proof?.foundDrift ?? 0) === 0 && at < 70; at++) await clock.advance(1_000)
+    const text = metricsText([informer])
+    expect(valuesOf(text, 'listwatch_audit_drift')).toEqual(new Map([['deaf', 2]]))
+    expect(valuesOf(text, 'listwatch_audits_total').get('deaf drift')).toBe(1)
+    expect(valuesOf(text, 'listwatch_audits_total').get('deaf equal')).toBeGreaterThan(0)
+  })
+
+  test('has the queue, the longest running handler and the failures of each subscription', async () => {
+    const { clock, informer } = mirrorOf(orders)
+    const stuck = { add: () => new Promise<void>(() => {}) }
+    informer.subscribe(stuck, { name: 'stuck' })
+    informer.subscribe({ add: () => Promise.reject(new Error('no')) }, { name: 'failing' })
+    informer.changes()
+    await informer.start().synced()
+    await clock.advance(3_000)
+    const text = metricsText([informer])
+    const of = (name: string): unknown => Object.fromEntries(valuesOf(text, `listwatch_subscription_${name}`))
+    expect(of('open')).toEqual({ 'stuck subscription': 1, 'failing subscription': 1, 'unnamed stream': 1 })
+    expect(of('queue_keys')).toEqual({ 'stuck subscription': 2, 'failing subscription': 0, 'unnamed stream': 3 })
+    expect(of('queue_oldest_age_seconds')).toMatchObject({ 'failing subscription': 0, 'unnamed stream': 3 })
+    expect(of('running_age_seconds')).toEqual({
+      'stuck subscription': 3,
+      'failing subscription': 0,
+      'unnamed stream': 0,
+    })
+    expect(of('failures_total')).toEqual({ 'stuck subscription': 0, 'failing subscription': 3, 'unnamed stream': 0 })
+  })
+
+  test('has runs by result, retries, failing keys and the queue of each controller', async () => {
+    const { clock, informer } = mirrorOf(orders)
+    let isFailing = true
+    const run = async (key: string): Promise<void> => {
+      if (key === 'a' && isFailing) throw new Error('no')
+    }
+    informer.reconcile(run, { name: 'ledger' })
+    await informer.start().synced()
+    await clock.advance(0)
+    const of = (name: string): ReadonlyMap<string, number> =>
+      valuesOf(metricsText([informer]), `listwatch_controller_${name}`)
+    expect(of('runs_total')).toEqual(
+      new Map([
+        ['ledger success', 2],
+        ['ledger failure', 1],
+      ]),
+    )
+    expect([of('failing_keys').get('ledger'), of('queue_keys').get('ledger')]).toEqual([1, 1])
+    isFailing = false
+    await clock.advance(1_000)
+    expect([of('retries_total').get('ledger'), of('failing_keys').get('ledger')]).toEqual([1, 0])
+    expect(of('runs_total').get('ledger success')).toBe(3)
+  })
+
+  test('keeps the counters of closed subscriptions, so that they never decrease', async () => {
+    const { clock, informer } = mirrorOf(orders)
+    const first = informer.subscribe({ add: () => Promise.reject(new Error('no')) }, { name: 'view' })
+    await informer.start().synced()
+    await clock.advance(0)
+    await first.close()
+    const closed = metricsText([informer])
+    expect(valuesOf(closed, 'listwatch_subscription_failures_total').get('view subscription')).toBe(3)
+    expect(valuesOf(closed, 'listwatch_subscription_open').get('view subscription')).toBe(0)
+    informer.subscribe({ add: () => Promise.reject(new Error('no')) }, { name: 'view' })
+    await clock.advance(0)
+    expect(valuesOf(metricsText([informer]), 'listwatch_subscription_failures_total').get('view subscription')).toBe(6)
+  })
+
+  test('labels each source of a set', async () => {
+    const clock = new VirtualClock()
+    const sources = sourceSet({ eu: memorySource<number>({ entries: [['a', 1]] }), us: memorySource<number>() })
+    const informer = createInformer<number, object>({ source: sources, clock, name: 'regions' })
+    onTestFinished(() => assertCleanStop(informer, clock))
+    await informer.start().synced()
+    expect([...valuesOf(metricsText([informer]), 'listwatch_batches_total').keys()]).toEqual(['eu', 'us'])
+  })
+
+  test('escapes label values', () => {
+    const name = 'a "quoted"\\name\nof two lines{}'
+    const { informer } = mirrorOf(orders, { name })
+    const [sample] = parsePrometheusText(metricsText([informer])).get('listwatch_objects')?.samples ?? []
+    expect(sample?.labels).toEqual({ informer: name })
+    expect(metricsText([informer])).toContain(String.raw`{informer="a \"quoted\"\\name\nof two lines{}"}`)
+  })
+
+  test('has no series twice for informers of one name, and for an informer that is passed twice', () => {
+    const [one, two] = [mirrorOf(orders, { name: 'same' }).informer, mirrorOf(orders, { name: 'same' }).informer]
+    const samples = parsePrometheusText(metricsText([one, two, one])).get('listwatch_objects')?.samples
+    expect(samples?.map(({ labels }) => labels['informer'])).toEqual(['same', 'same#2'])
+  })
+
+  test('never has a key', async () => {
+    const { clock, informer } = mirrorOf([['the-secret-key', order(1)]])
+    informer.reconcile(() => Promise.reject(new Error('no')))
+    informer.subscribe({ add: () => new Promise<void>(() => {}) }, { key: 'the-secret-key' })
+    await informer.start().synced()
+    await clock.advance(100)
+    expect(metricsText([informer])).not.toContain('the-secret-key')
+  })
+
+  test.each([[[{ name: 'x', inspect: () => {} }]], [undefined], [5]])('rejects %j with a TypeError', (informers) => {
+    expect(() => metricsText(informers as never)).toThrow(/^metricsText: /)
+  })
+})
