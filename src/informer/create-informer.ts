@@ -31,8 +31,8 @@ export function createInformer<S, I extends object, P = S, T = P>(
   if (options?.source === undefined)
     throw new OptionError('createInformer: option "source" is missing', { option: 'source' })
   checkOptions('createInformer', options, {
-    name: isName,
     source: isObject,
+    name: isName,
     schema: flawInSchema,
     transform: isFunction,
     equals: isFunction,

@@ -52,7 +52,7 @@ export function parsePrometheusText(text: string): ReadonlyMap<string, Family> {
       if (label in labels) throw new Error(`a label occurs twice: ${line}`)
       labels[label] = escaped.replace(/\\(.)/g, (_, each) => (each === 'n' ? '\n' : each))
     }
-    const id = `${name} ${JSON.stringify(Object.entries(labels).sort())}`
+    const id = `${name} ${JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))}`
     if (series.has(id)) throw new Error(`a series occurs twice: ${line}`)
     series.add(id)
     family.samples.push({ name, labels, value: Number(value.replace('Inf', 'Infinity')) })
