@@ -3,6 +3,7 @@ import { SourceError } from '../src/contract/errors.js'
 import { fieldOf } from './args/fields.js'
 import { Command, CommanderError } from './bundled.js'
 import { defineDemo } from './commands/define-demo.js'
+import { defineDoctor } from './commands/define-doctor.js'
 import { definePg } from './commands/define-pg.js'
 import { defineRead } from './commands/define-read.js'
 import { defineVerify } from './commands/define-verify.js'
@@ -51,6 +52,7 @@ async function main(): Promise<void> {
   defineWatch(program)
   defineRead(program)
   defineVerify(program)
+  defineDoctor(program)
   definePg(program)
   defineDemo(program)
   configureErrors(program, '')

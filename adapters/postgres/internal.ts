@@ -1,2 +1,3 @@
 /** Internal code that the command line uses. It does not follow semantic versioning. */
 export { codeOf, postgresError } from './postgres-errors.js'
+export { SCHEMA_VERSION } from './schema-sql.js'

@@ -53,7 +53,7 @@ export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSou
 }
 
 /** Returns the name of the mirrored collection. Throws unless exactly one is given. */
-function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): string {
+export function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): string {
   const given = [collection, stream, keys].filter((name) => name !== undefined)
   const [of, more] = given
   if (of === undefined || more !== undefined)
@@ -96,7 +96,7 @@ function decodeBy(field: string): StreamDecode<Row> {
   }
 }
 
-interface Address {
+export interface Address {
   readonly host: string
   readonly port: number
   readonly db?: number
@@ -108,7 +108,7 @@ interface Address {
 }
 
 /** `redis://user:password@host:6379/0` */
-function addressOf(url: string): Address {
+export function addressOf(url: string): Address {
   const match =
     /^(rediss?):\/\/(?:([^:@/?#]*):([^/?#]*)@)?([^@/?#:]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?(?:\/(\d{0,4}))?$/i.exec(url)
   if (match === null) return throwInvalidUrl('Redis', 'redis://host:6379')

@@ -1,0 +1,302 @@
+import type pg from 'pg'
+import { SCHEMA_VERSION } from '../../adapters/postgres/internal.js'
+import { formatDuration } from '../args/duration.js'
+import { withCommands } from '../output/error-hints.js'
+import type { PostgresFlags } from '../sources/open-postgres.js'
+import { withPg } from '../sources/pg-client.js'
+import { type Check, type Diagnosis, type Finding, runChecks } from './check.js'
+
+/** A log of more bytes causes a warning if it is larger than its table. */
+const LARGE_LOG_BYTES = 64 * 1024 ** 2
+/** A prepared transaction that is older causes a warning, in milliseconds. */
+const OLD_PREPARED_MS = 10_000
+/** A larger used part of a limit causes a warning. */
+const FULL = 0.8
+
+type Row = Readonly<Record<string, unknown>>
+
+interface PostgresContext {
+  readonly flags: PostgresFlags
+  /** The oid of the table; undefined if there is none of this name. */
+  readonly relid: string | undefined
+  /** Whether the schema listwatch exists, and this role may use it. */
+  readonly hasSchema: boolean
+  /** The name of the log; undefined if nothing is installed on the table, or if the role may not see that. */
+  readonly log: string | undefined
+  readonly client: pg.Client
+  /** Returns the first row; an empty one if there is none. */
+  first(sql: string, values?: readonly unknown[]): Promise<Row>
+  /** Runs `work` on a second connection. */
+  withOther<V>(work: (other: pg.Client) => Promise<V>): Promise<V>
+  /** Fills URL and table into a command. */
+  command(text: string): string
+}
+
+export async function diagnosePostgres(url: string, flags: PostgresFlags): Promise<Diagnosis> {
+  const target = { url, table: flags.table }
+  return await withPg(target, async (client) => {
+    const first = async (sql: string, values: readonly unknown[] = []): Promise<Row> =>
+      (await client.query<Row>(sql, [...values])).rows[0] ?? {}
+    const found = await first(
+      `SELECT to_regclass($1)::oid::text AS relid, coalesce(has_schema_privilege(to_regnamespace('listwatch')::oid, 'USAGE'), false) AS has_schema`,
+      [flags.table],
+    )
+    const relid = typeof found['relid'] === 'string' ? found['relid'] : undefined
+    const hasSchema = found['has_schema'] === true
+    // A role without rights on the functions cannot see the logs; the check `rights` reports that.
+    const logs = hasSchema
+      ? await first('SELECT l.log::text AS log FROM listwatch.logs() l WHERE l.relid = $1::oid', [relid]).catch(
+          () => ({}),
+        )
+      : {}
+    const log: unknown = Object(logs).log
+    return await runChecks(postgresChecks, {
+      flags,
+      relid,
+      hasSchema,
+      log: typeof log === 'string' ? log : undefined,
+      client,
+      first,
+      withOther: (work) => withPg(target, work),
+      command: (text) => withCommands(text, target),
+    })
+  })
+}
+
+const INSTALL = 'run: listwatch pg install <url> --table <table>'
+
+export const postgresChecks: readonly Check<PostgresContext>[] = [
+  {
+    name: 'table',
+    severity: 'error',
+    async find({ relid, flags, first }) {
+      if (relid !== undefined) return undefined
+      const { database, path } = await first(
+        `SELECT current_database() AS database, current_setting('search_path') AS path`,
+      )
+      return {
+        problem: `there is no table "${flags.table}" in the database ${String(database)} on the search path ${String(path)}`,
+        remedy: 'name it as in SQL with --table: orders, shop.orders, "Orders"',
+      }
+    },
+  },
+  {
+    name: 'key',
+    severity: 'error',
+    async find({ relid, flags, first }) {
+      const sql = `SELECT count(*) FILTER (WHERE i.indisunique AND i.indpred IS NULL)::int AS keys FROM pg_index i WHERE i.indrelid = $1::oid`
+      if (relid === undefined || (await first(sql, [relid]))['keys'] !== 0) return undefined
+      return {
+        problem: `${flags.table} has no unique index, so nothing identifies its rows`,
+        remedy: `run: ALTER TABLE ${flags.table} ADD PRIMARY KEY (…)`,
+      }
+    },
+  },
+  {
+    name: 'inheritance',
+    severity: 'error',
+    async find({ relid, flags, first }) {
+      const sql = `SELECT c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid) AS has_heirs FROM pg_class c WHERE c.oid = $1::oid`
+      if ((await first(sql, [relid]))['has_heirs'] !== true) return undefined
+      return {
+        problem: `tables inherit from ${flags.table}, and its triggers do not see their rows`,
+        remedy: 'mirror each table that inherits, or use declarative partitioning',
+      }
+    },
+  },
+  {
+    name: 'change-log',
+    severity: 'error',
+    async find({ relid, flags, first, command }) {
+      if (relid === undefined) return undefined
+      const sql = `SELECT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = $1::oid AND t.tgname = 'zz_listwatch_t') AS has_trigger`
+      if ((await first(sql, [relid]))['has_trigger'] === true) return undefined
+      return { problem: `no change log is installed on ${flags.table}`, remedy: command(INSTALL) }
+    },
+  },
+  {
+    name: 'change-log-version',
+    severity: 'error',
+    async find({ hasSchema, first, command }) {
+      if (!hasSchema) return undefined
+      const { version } = await first('SELECT listwatch.schema_version()::int AS version')
+      if (version === SCHEMA_VERSION) return undefined
+      return {
+        problem: `the schema listwatch is of version ${String(version)}, and this program needs ${SCHEMA_VERSION}`,
+        remedy: command(INSTALL),
+      }
+    },
+  },
+  {
+    name: 'triggers',
+    severity: 'error',
+    async find({ log, relid, first, command }) {
+      if (log === undefined) return undefined
+      const { problems } = await first('SELECT listwatch.problems($1::oid) AS problems', [relid])
+      if (!Array.isArray(problems) || problems.length === 0) return undefined
+      return { problem: `changes are missed: ${problems.join('; ')}`, remedy: command(INSTALL) }
+    },
+  },
+  {
+    name: 'rights',
+    severity: 'error',
+    async find({ relid, first, command }) {
+      if (relid === undefined) return undefined
+      const row = await first(
+        `SELECT current_user AS me,
+          has_any_column_privilege($1::oid, 'SELECT') AS "SELECT on the table",
+          coalesce(has_schema_privilege(to_regnamespace('listwatch')::oid, 'USAGE'), true) AS "USAGE on the schema listwatch",
+          coalesce((SELECT has_table_privilege(l.oid, 'SELECT') FROM pg_trigger t JOIN pg_class l ON l.relname = convert_from(substring(t.tgargs, 1, length(t.tgargs) - 1), 'UTF8')
+             JOIN pg_namespace n ON n.oid = l.relnamespace AND n.nspname = 'listwatch' WHERE t.tgrelid = $1::oid AND t.tgname = 'zz_listwatch_t'), true) AS "SELECT on the change log"`,
+        [relid],
+      )
+      const missing = Object.keys(row).filter((name) => row[name] === false)
+      if (missing.length === 0) return undefined
+      return {
+        problem: `the role ${String(row['me'])} lacks ${missing.join(', ')}`,
+        remedy: command('run as the owner of the table: listwatch pg install <url> --table <table> --grant <role>'),
+      }
+    },
+  },
+  {
+    name: 'row-security',
+    severity: 'error',
+    async find({ relid, flags, first }) {
+      if (relid === undefined || flags.rls === 'row-local') return undefined
+      if ((await first('SELECT row_security_active($1::oid) AS active', [relid]))['active'] !== true) return undefined
+      return {
+        problem: `row security of ${flags.table} applies to this role, so a row whose visibility depends on other rows would be missed`,
+        remedy: 'use --rls row-local if no policy reads other rows, or a role with BYPASSRLS',
+      }
+    },
+  },
+  {
+    name: 'standby',
+    severity: 'error',
+    async find({ first }) {
+      if ((await first('SELECT pg_is_in_recovery() AS standby'))['standby'] !== true) return undefined
+      return {
+        problem: 'the server is a standby, which cannot mirror',
+        remedy: 'use the URL of the primary server, or add ?target_session_attrs=read-write for several hosts',
+      }
+    },
+  },
+  {
+    name: 'epoch',
+    severity: 'warning',
+    async find({ log, flags, first, command }) {
+      if (log === undefined || (await first('SELECT listwatch.seeded() AS epoch'))['epoch'] !== null) return undefined
+      return {
+        problem: `the logs are empty since a crash of the server or a restore, so each mirror of ${flags.table} lists once`,
+        remedy: command('a mirror that lists repairs it: listwatch list <url> --table <table>'),
+      }
+    },
+  },
+  {
+    name: 'log-size',
+    severity: 'warning',
+    async find({ log, relid, first, command }) {
+      if (log === undefined) return undefined
+      const sql =
+        'SELECT pg_total_relation_size($1::regclass)::float8 AS log, pg_total_relation_size($2::oid)::float8 AS "table"'
+      const row = await first(sql, [log, relid])
+      const bytes = Number(row['log'])
+      if (bytes <= LARGE_LOG_BYTES || bytes <= Number(row['table'])) return undefined
+      return {
+        problem: `the change log has ${megabytes(bytes)}, which is more than the table: it is not trimmed, or not vacuumed`,
+        remedy: command('run: listwatch pg trim <url>'),
+      }
+    },
+  },
+  {
+    name: 'wake-of-prepared-transactions',
+    severity: 'warning',
+    async find({ log, relid, first, command }) {
+      if (log === undefined) return undefined
+      const row = await first(
+        `SELECT current_setting('max_prepared_transactions')::int AS most, (SELECT l.options->>'wakes' FROM listwatch.logs() l WHERE l.relid = $1::oid) AS wakes`,
+        [relid],
+      )
+      if (row['most'] === 0 || row['wakes'] === 'none') return undefined
+      return {
+        problem: `a transaction that wakes readers cannot be prepared, and max_prepared_transactions is ${String(row['most'])}`,
+        remedy: command(`${INSTALL} --wake none`),
+      }
+    },
+  },
+  {
+    name: 'prepared-transactions',
+    severity: 'warning',
+    async find({ first }) {
+      const row = await first(
+        `SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 * 1000 AS age FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1`,
+      )
+      const ageMs = Number(row['age'] ?? 0)
+      if (ageMs < OLD_PREPARED_MS) return undefined
+      return {
+        problem: `the transaction "${String(row['gid'])}" has been prepared for ${formatDuration(ageMs)}: it holds locks, and dead rows of the logs stay`,
+        remedy: `run: COMMIT PREPARED '${String(row['gid'])}', or ROLLBACK PREPARED`,
+      }
+    },
+  },
+  {
+    name: 'notification-queue',
+    severity: 'warning',
+    async find({ first }) {
+      const usage = Number((await first('SELECT pg_notification_queue_usage() AS usage'))['usage'])
+      if (usage <= FULL / 2) return undefined
+      return {
+        problem: `the queue of notifications is ${percent(usage)} full, and commits of writers fail once it is full`,
+        remedy: `end the session that listens and does not read: SELECT pid, query FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'`,
+      }
+    },
+  },
+  {
+    name: 'connections',
+    severity: 'warning',
+    async find({ first }) {
+      const row = await first(
+        `SELECT count(*)::int AS used, current_setting('max_connections')::int AS most FROM pg_stat_activity WHERE backend_type = 'client backend'`,
+      )
+      const [used, most] = [Number(row['used']), Number(row['most'])]
+      if (used / most <= FULL) return undefined
+      return {
+        problem: `${used} of ${most} connections are used, and a mirror needs one for its watch and one for each list`,
+        remedy: 'raise max_connections, or close idle connections',
+      }
+    },
+  },
+  {
+    name: 'pooler',
+    severity: 'warning',
+    find: findPooler,
+  },
+]
+
+/** A pooler invents the process id that the driver receives. In transaction mode the server process changes between transactions. */
+async function findPooler({ client, withOther }: PostgresContext): Promise<Finding | undefined> {
+  const pidOf = async (on: pg.Client): Promise<number> =>
+    Number((await on.query<Row>('SELECT pg_backend_pid() AS pid')).rows[0]?.['pid'])
+  const pid = await pidOf(client)
+  if (Object(client).processID === pid) return undefined
+  const changes = await withOther(async (other) => {
+    await other.query('BEGIN READ ONLY')
+    const isSame = (await pidOf(other)) === pid || (await pidOf(client)) !== pid
+    await other.query('ROLLBACK')
+    return isSame
+  })
+  if (!changes) return undefined
+  return {
+    problem:
+      'a pooler in transaction mode is between: notifications do not arrive, so a change is noticed by the next poll',
+    remedy: 'use the URL of the database itself, or of a pool in session mode',
+  }
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1024 ** 2)} MB`
+}
+
+function percent(part: number): string {
+  return `${Math.round(part * 100)} %`
+}

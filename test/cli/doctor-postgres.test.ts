@@ -1,0 +1,172 @@
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startPostgres } from '../../tools/postgres/postgres-server.js'
+import { runProgram } from '../../tools/postgres/run-program.js'
+import { Database, useServer } from '../postgres/support.js'
+import { describeServer } from '../servers/index.js'
+import { startPgbouncer } from '../servers/pgbouncer.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import { findings, namesOf } from './doctor.js'
+import { listwatch, refusalOf, resultOf, urlOf } from './support.js'
+
+beforeAll(ensureBuilt)
+
+describeServer('postgres 18', 'doctor postgres://', (postgres) => {
+  const at = useServer(postgres, { max_prepared_transactions: '5' })
+  const TABLE = ['--table', 'orders']
+
+  async function orders(): Promise<Database> {
+    const db = await at.database()
+    await db.sql('CREATE TABLE orders (id int PRIMARY KEY, n int)')
+    await db.install('orders')
+    return db
+  }
+
+  const argsOf = (db: Database, user?: string): string[] => [urlOf(db, user), ...TABLE]
+
+  test('finds nothing in a table that is well installed', async () => {
+    const db = await orders()
+    const { code, output } = await resultOf(listwatch(['doctor', ...argsOf(db)]))
+    expect(output).toMatch(/^\d+ checks: 0 errors, 0 warnings\n$/)
+    expect(code).toBe(0)
+  })
+
+  test('prints a line for each finding, with the command that repairs it, which then does', async () => {
+    const db = await orders()
+    await db.sql('ALTER TABLE orders DISABLE TRIGGER zz_listwatch_u')
+    const { code, output } = await resultOf(listwatch(['doctor', ...argsOf(db)]))
+    expect(output).toMatch(
+      /^error triggers: changes are missed: .*; run: listwatch pg install postgres:.* --table orders\n/,
+    )
+    expect(code).toBe(1)
+    const [, command = ''] = /run: listwatch (.*)\n/.exec(output) ?? []
+    expect((await resultOf(listwatch(command.split(' ')))).code).toBe(0)
+    expect(await namesOf(argsOf(db))).toEqual([])
+  })
+
+  test('no connection, and no table: exit code 2', async () => {
+    expect(await refusalOf(listwatch(['doctor', 'postgres://u@127.0.0.1:1/db', ...TABLE]))).toContain(
+      'cannot connect to',
+    )
+    expect(await refusalOf(listwatch(['doctor', 'postgres://u@127.0.0.1:1/db']))).toContain("'--table <name>'")
+  })
+
+  const broken: readonly (readonly [name: string, sql: string])[] = [
+    ['table', 'ALTER TABLE orders RENAME TO odrers'],
+    ['key', 'ALTER TABLE orders DROP CONSTRAINT orders_pkey'],
+    ['inheritance', 'CREATE TABLE heir () INHERITS (orders)'],
+    ['change-log', `SELECT listwatch.uninstall('orders')`],
+    [
+      'change-log-version',
+      `CREATE OR REPLACE FUNCTION listwatch.schema_version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 0'`,
+    ],
+    ['triggers', 'ALTER TABLE orders DISABLE TRIGGER ALL; ALTER TABLE orders ENABLE TRIGGER ALL'],
+    [
+      'log-size',
+      `DO $$ DECLARE log text := (SELECT l.log FROM listwatch.logs() l); BEGIN
+         EXECUTE format('INSERT INTO %s (xid, op, k1) SELECT pg_current_xact_id(), ''d'', g FROM generate_series(1, 1300000) g', log); END $$`,
+    ],
+  ]
+  test.each(broken)('%s', async (name, sql) => {
+    const db = await orders()
+    expect(await namesOf(argsOf(db))).toEqual([])
+    await db.sql(sql)
+    expect(await namesOf(argsOf(db))).toContain(name)
+  })
+
+  test('rights: a role that was not granted them', async () => {
+    const db = await orders()
+    const role = `reader_${db.name}`
+    await db.sql(`CREATE ROLE ${role} LOGIN`)
+    onTestFinished(() => db.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`).then(() => {}))
+    const found = await findings(argsOf(db, role))
+    expect(found.get('rights')?.problem).toBe(`the role ${role} lacks SELECT on the table, SELECT on the change log`)
+    expect(found.get('rights')?.remedy).toContain(`--grant ${role}`)
+    await db.install('orders', { grant: [role] })
+    expect(await namesOf(argsOf(db, role))).toEqual([])
+  })
+
+  test('row-security: unless --rls row-local is given', async () => {
+    const db = await orders()
+    const role = `secured_${db.name}`
+    await db.sql(`CREATE ROLE ${role} LOGIN; ALTER TABLE orders ENABLE ROW LEVEL SECURITY`)
+    onTestFinished(() => db.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`).then(() => {}))
+    await db.install('orders', { grant: [role] })
+    expect(await namesOf(argsOf(db, role))).toEqual(['row-security'])
+    expect(await namesOf([...argsOf(db, role), '--rls', 'row-local'])).toEqual([])
+  })
+
+  test('wake-of-prepared-transactions', async () => {
+    const db = await orders()
+    await db.install('orders', { wake: 'bucket' })
+    expect(await namesOf(argsOf(db))).toEqual(['wake-of-prepared-transactions'])
+  })
+
+  test('prepared-transactions: one that has been pending for 10 s', async () => {
+    const db = await orders()
+    await db.sql('BEGIN')
+    await db.sql('CREATE TABLE more (id int)')
+    await db.sql(`PREPARE TRANSACTION 'lost'`)
+    expect(await namesOf(argsOf(db))).toEqual([])
+    await waitUntil('it to be old', async () => (await namesOf(argsOf(db))).includes('prepared-transactions'))
+    await db.sql(`ROLLBACK PREPARED 'lost'`)
+    expect(await namesOf(argsOf(db))).toEqual([])
+  })
+
+  test('pooler: in transaction mode only', async () => {
+    const db = await orders()
+    for (const poolMode of ['session', 'transaction'] as const) {
+      await using pooler = await startPgbouncer({ targetPort: at.server.port, poolMode })
+      const url = `postgres://postgres@127.0.0.1:${pooler.port}/${db.name}`
+      expect(await namesOf([url, ...TABLE]), poolMode).toEqual(poolMode === 'session' ? [] : ['pooler'])
+    }
+  })
+
+  describe('of a server of its own', () => {
+    const { binDir, env } = postgres
+
+    async function ordersOf(settings: Readonly<Record<string, string>>) {
+      const server = await startPostgres({ binDir, env, settings: { fsync: 'off', ...settings } })
+      onTestFinished(() => server.stop('immediate'))
+      const db = new Database('postgres', server.port)
+      await db.sql('CREATE TABLE orders (id int PRIMARY KEY, n int)')
+      await db.install('orders')
+      return { server, db }
+    }
+
+    test('epoch: after a crash, until a mirror lists', async () => {
+      const { server, db } = await ordersOf({})
+      expect(await namesOf(argsOf(db))).toEqual([])
+      await server.kill()
+      await server.restart()
+      expect(await namesOf(argsOf(db))).toEqual(['epoch'])
+      await resultOf(listwatch(['list', ...argsOf(db)]))
+      expect(await namesOf(argsOf(db))).toEqual([])
+    })
+
+    test('standby', async () => {
+      const { server, db } = await ordersOf({})
+      await server.halt()
+      await runProgram('cp', ['-a', `${server.dataDir}/PG_VERSION`, `${server.dataDir}/standby.signal`])
+      await server.restart()
+      expect(await namesOf(argsOf(db))).toContain('standby')
+    })
+
+    test('connections', async () => {
+      const { db } = await ordersOf({ max_connections: '10' })
+      expect(await namesOf(argsOf(db))).toEqual([])
+      for (let count = 0; count < 6; count++) await db.connect()
+      expect(await namesOf(argsOf(db))).toEqual(['connections'])
+    })
+
+    test('notification-queue: a session listens, and never ends its transaction', async () => {
+      const { db } = await ordersOf({ max_notify_queue_pages: '64' })
+      const listener = await db.connect()
+      await listener.query('LISTEN anything')
+      await listener.query('BEGIN')
+      for (let count = 0; count < 40; count++)
+        await db.sql(`SELECT count(pg_notify('anything', g || repeat('x', 7000))) FROM generate_series(1, 1) g`)
+      expect(await namesOf(argsOf(db))).toEqual(['notification-queue'])
+    })
+  })
+})
