@@ -39,6 +39,7 @@ const blocks = blocksOf()
   .concat(exampleBlocks())
 const project = new UserProject([
   '@kubernetes/client-node',
+  '@opentelemetry/api',
   '@types/express',
   '@types/node',
   '@types/pg',

@@ -4,7 +4,7 @@ import { messageOf, SourceError, toSourceError } from '../contract/errors.js'
 import { emitWarning } from '../contract/node-or-browser.js'
 import type { Logger, Status } from '../contract/status.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
-import { channels } from './telemetry.js'
+import { channels } from '../util/telemetry.js'
 
 /** Process warnings about unhandled errors are at least this far apart, in milliseconds. */
 const WARNING_MS = 60_000

@@ -95,6 +95,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       onAccessLost: options.onAccessLost ?? 'keep',
       acquireRelistSlot: (signal) => this.#limiter?.acquire(signal, clock),
       committed: (runner, commit) => this.#committed(runner, commit),
+      writing: (runner) => this.#observation.writing(runner),
       stateChanged: (runner, previous) => this.#stateChanged(runner, previous),
       waitFor: (runner, version, wait) => this.#waits.forRunner(runner, version, wait),
       sourceRemoved: () => {
@@ -328,6 +329,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     // The filter is called for all stored objects now.
     const feed = this.#indexer.writer.reentrancy.run(() => new Feed<T>(this.#feedHost, call, options, wantsBookmarks))
     feed.counts = this.#observation.countsOf(KINDS[call], options.name)
+    feed.informer = this.name
     return feed
   }
 

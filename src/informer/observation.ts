@@ -5,6 +5,7 @@ import type { Indexer } from '../store/indexer.js'
 import type { Feed } from '../subscriptions/feed.js'
 import { CountsByName, type FeedCounts, type SubscriptionKind } from '../subscriptions/feed-counts.js'
 import type { Subscription } from '../subscriptions/subscription-types.js'
+import { channels } from '../util/telemetry.js'
 import type { InformerEvents } from './informer-events.js'
 import type { InformerSources } from './informer-sources.js'
 import type { InformerStatus } from './informer-status.js'
@@ -13,7 +14,6 @@ import type { Inspection } from './inspect-types.js'
 import type { Measurements, SubscriptionMeasurements } from './measurements.js'
 import { informers } from './registry.js'
 import type { SourceRunner } from './source-runner.js'
-import { channels } from './telemetry.js'
 import { TransitionLog } from './transition-log.js'
 
 /** The number of characters of a name that is made of the names of sources. */
@@ -64,10 +64,16 @@ export class Observation<S, T> {
     }
   }
 
-  committed({ source, lagMs, counts }: SourceRunner<S, T>, { changes, version }: Commit<T>): void {
+  /** A list or a batch is about to be written. */
+  writing({ source }: SourceRunner<S, T>): void {
+    if (channels.apply.hasSubscribers) channels.apply.publish({ informer: this.name, source: source.name })
+  }
+
+  committed({ source, lagMs, counts }: SourceRunner<S, T>, { origin, changes, version, position }: Commit<T>): void {
     counts.committed(changes.length)
     if (!channels.batch.hasSubscribers) return
-    channels.batch.publish({ informer: this.name, source: source.name, changes: changes.length, version, lagMs })
+    const { name: informer } = this
+    channels.batch.publish({ informer, source: source.name, origin, changes: changes.length, version, position, lagMs })
   }
 
   inspect(): Inspection {

@@ -27,6 +27,8 @@ export interface RunnerHost<S, T> {
   readonly onAccessLost: 'keep' | 'clear'
   /** Resolves when a relist may begin, with a function that releases the slot. Undefined if it may begin at once. */
   acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined
+  /** A list or a batch is about to be written to the store. */
+  writing(runner: SourceRunner<S, T>): void
   stateChanged(runner: SourceRunner<S, T>, previous: ReflectorState): void
   waitFor(runner: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void>
 }
@@ -93,6 +95,10 @@ export class SourceRunner<S, T> implements ReflectorHooks {
 
   onWarning(message: string): void {
     this.#host.events.warning(`${this.source.name}: ${message}`)
+  }
+
+  onWrite(): void {
+    this.#host.writing(this)
   }
 
   onAuditRequest(): void {

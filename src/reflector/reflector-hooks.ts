@@ -10,6 +10,8 @@ export interface ReflectorHooks {
   onError?(error: SourceError): void
   /** The source reports a problem that does not stop it. */
   onWarning?(message: string): void
+  /** A batch, or a whole list, is about to be written to the sink. */
+  onWrite?(): void
   /** The source requests an audit. */
   onAuditRequest?(reason: string): void
   /** The watch cannot report its position, and a wait for a version is pending. */

@@ -276,6 +276,7 @@ export class Reflector<T> {
       })
       this.#assertFloor(version, ignoreVersions)
       hasCommitBegun = true
+      this.#hooks.onWrite?.()
       const accepted = (): void => {
         this.#version = version
         this.#repair.listed()
@@ -351,6 +352,7 @@ export class Reflector<T> {
     const accepted = (): void => {
       this.#version = batch.version
     }
+    this.#hooks.onWrite?.()
     await this.#sink.accepted(attempt, () => this.#sink.apply(taken), accepted)
   }
 

@@ -5,6 +5,7 @@ import { WorkQueue } from '../queue/work-queue.js'
 import { type Backoff, backoff, drawDelay, grown } from '../reflector/backoff.js'
 import { SLICE_MS } from '../util/time-slice.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
+import { observedRun } from './call-messages.js'
 import type { Controller, ReconcileContext } from './controller-types.js'
 import type { FailingRun, Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
@@ -231,14 +232,19 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const timed = this.#timeoutMs === undefined ? undefined : new TimedRun(clock, this.#timeoutMs, this.#stop.signal)
     const { signal } = timed ?? this.#stop
     if (item.attempt > 1) this.feed.counts.retried++
+    const observed = observedRun(this.feed, { key, attempt: item.attempt, cause: item.since?.position })
     try {
-      const running = this.#fn(key, { object, deleted, attempt: item.attempt, signal, requeueAfter })
+      const { attempt } = item
+      const run = (): Promise<void> => this.#fn(key, { object, deleted, attempt, signal, requeueAfter })
+      const running = observed === undefined ? run() : observed.call(run)
       // The monitor has ended before waits for this key end.
       await this.#slow.monitor(key, timed?.outcome(running) ?? running)
+      observed?.ended('success')
       this.#succeeded(key, item, gone)
       this.#queue.done(key)
       if (requeueMs !== undefined && !this.#queue.isDraining) this.#queue.addBy(key, clock.now() + requeueMs)
     } catch (error) {
+      observed?.ended('failure', error)
       this.#failed(key, item, error)
     } finally {
       timed?.dispose()

@@ -92,6 +92,8 @@ export class Feed<T> implements AwaitedFeed {
   readonly wantsBookmarks: boolean
   reader: FeedReader = NO_READER
   counts: FeedCounts = newCounts()
+  /** The name of the informer, for telemetry. */
+  informer = ''
   readonly #queue: ChangeQueue<T>
   readonly #onOverflow: 'coalesce' | 'fail'
   readonly #waits: FeedWaits

@@ -1,6 +1,7 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Change } from '../queue/change.js'
 import { isThenable } from '../util/type-guards.js'
+import { handlerMessage } from './call-messages.js'
 import type { Feed } from './feed.js'
 import type { HandlerContext, Handlers } from './handler-types.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
@@ -44,6 +45,7 @@ export class HandlerCaller<T> {
         ? undefined
         : new TimedRun(this.#feed.host.clock, this.#timeoutMs, this.#stop.signal)
     try {
+      const ended = handlerMessage(this.#feed, change)
       const result: unknown = this.#call(change, timed ?? this.#stop)
       if (!isThenable(result)) {
         timed?.dispose()
@@ -51,8 +53,14 @@ export class HandlerCaller<T> {
         return undefined
       }
       const working = (timed?.outcome(result) ?? Promise.resolve(result)).then(
-        () => void this.#feed.counts.succeeded++,
-        (error: unknown) => this.#report(change, error),
+        () => {
+          this.#feed.counts.succeeded++
+          ended?.('success')
+        },
+        (error: unknown) => {
+          this.#report(change, error)
+          ended?.('failure', error)
+        },
       )
       return this.#slow.monitor(change.key, working)
     } catch (error) {

@@ -6,6 +6,8 @@ export interface InFlightBatch {
   /** How many of its changes are not handled. */
   pending: number
   end: BatchEnd
+  /** The position of the store after the batch itself. */
+  readonly position: BatchEnd['position']
   /** How many dequeued batches end with it. */
   batches: number
   previous: InFlightBatch | undefined
@@ -35,7 +37,7 @@ export class InFlightBatches<T> {
   track(batch: ChangeBatch<T>): InFlightBatch {
     const previous = this.#last
     const end = this.#feed.endOf(batch)
-    const tracked: InFlightBatch = { pending: 1, end, batches: 1, previous, next: undefined }
+    const tracked: InFlightBatch = { pending: 1, end, position: end.position, batches: 1, previous, next: undefined }
     if (previous !== undefined) previous.next = tracked
     this.#last = tracked
     this.#size++

@@ -25,6 +25,7 @@ const TABLES: readonly Table[] = [
     ],
   },
   { heading: '`health`', of: [['src/informer/informer-types.d.ts', 'HealthOptions']] },
+  { heading: '`instrumentInformers`', of: [['telemetry/opentelemetry/index.d.ts', 'InstrumentationOptions']] },
   { heading: '`new DeltaFIFO`', of: [['src/queue/delta-fifo.d.ts', 'DeltaFIFOOptions']] },
   { heading: '`postgresSource`', of: [['adapters/postgres/postgres-options.d.ts', 'PostgresSourceOptions']] },
   { heading: '`installChangeLog`', of: [['adapters/postgres/change-log-admin.d.ts', 'ChangeLogOptions']] },

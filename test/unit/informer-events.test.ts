@@ -296,7 +296,7 @@ describe('diagnostics channels', () => {
       'listwatch:status {"informer":"numbers","source":"memory","status":"listing","previous":"idle"}',
     )
     expect(messages).toContain(
-      `listwatch:batch {"informer":"numbers","source":"memory","changes":1,"version":"${version}"}`,
+      `listwatch:batch {"informer":"numbers","source":"memory","origin":"watch","changes":1,"version":"${version}","position":"${version}"}`,
     )
     expect(messages.some((message) => message.startsWith('listwatch:error') && message.includes('HANDLER'))).toBe(true)
   })

@@ -99,7 +99,12 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a handler that rejects is not reported',
     breaks: 'a failing handler is reported once (I14)',
     file: 'subscriptions/handler-caller.ts',
-    edits: [['(error: unknown) => this.#report(change, error),', '() => {},']],
+    edits: [
+      [
+        "          this.#report(change, error)\n          ended?.('failure', error)\n",
+        "          ended?.('failure', error)\n",
+      ],
+    ],
   },
   {
     name: 'a handler is called after its subscription was closed',

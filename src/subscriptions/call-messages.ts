@@ -1,0 +1,45 @@
+import type { Change } from '../queue/change.js'
+import { type CallResult, channels, type HandlerMessage, type RunMessage } from '../util/telemetry.js'
+import type { Feed } from './feed.js'
+
+/** Returns a function that publishes the end of a handler call; undefined if nothing subscribes to such messages. */
+export function handlerMessage<T>(
+  { informer, name, host }: Feed<T>,
+  { type, key }: Change<T>,
+): ((result: CallResult, error?: unknown) => void) | undefined {
+  if (!channels.handler.hasSubscribers) return undefined
+  const since = host.clock.now()
+  return (result, error) => {
+    const durationMs = host.clock.now() - since
+    const message: HandlerMessage = { informer, subscription: name, type, key, durationMs, result, error }
+    channels.handler.publish(message)
+  }
+}
+
+/** One run of a controller, as telemetry sees it. */
+export interface ObservedRun {
+  /** Calls the function of the controller, in the context of the subscribers. */
+  call<R>(run: () => R): R
+  ended(result: CallResult, error?: unknown): void
+}
+
+/** Publishes the start of a run. Returns undefined if nothing subscribes to such messages. */
+export function observedRun<T>(
+  { informer, name, host }: Feed<T>,
+  run: Pick<RunMessage, 'key' | 'attempt' | 'cause'>,
+): ObservedRun | undefined {
+  if (!channels.runStart.hasSubscribers) return undefined
+  const since = host.clock.now()
+  const unset = { around: undefined, durationMs: 0, result: 'success', error: undefined } as const
+  const message: RunMessage = { informer, controller: name, ...run, ...unset }
+  channels.runStart.publish(message)
+  return {
+    call: (run) => (message.around === undefined ? run() : message.around(run)),
+    ended(result, error) {
+      message.durationMs = host.clock.now() - since
+      message.result = result
+      message.error = error
+      channels.runEnd.publish(message)
+    },
+  }
+}

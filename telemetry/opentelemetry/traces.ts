@@ -1,0 +1,108 @@
+import { context, type Link, type Span, type SpanContext, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
+import type { State } from '../../src/contract/status.js'
+import type { RunMessage } from '../../src/util/telemetry.js'
+import { listen, type Messages } from './messages.js'
+
+/** The number of commits whose spans are remembered, so that runs can link to them. */
+const MAX_COMMITS = 1_000
+
+/** The spans of sources, by the states in which they are open. */
+const SPANS: Partial<Record<State, string>> = {
+  listing: 'listwatch list',
+  relisting: 'listwatch list',
+  connecting: 'listwatch watch',
+  live: 'listwatch watch',
+}
+
+/** Creates spans for lists, watches, commits and runs of controllers. None has a parent. */
+export class Traces {
+  readonly #tracer: Tracer
+  /** The open span of each source. */
+  readonly #ofSources = new Map<string, Span>()
+  readonly #ofRuns = new Map<RunMessage, Span>()
+  /** The spans of the last commits, by informer and position. */
+  readonly #commits = new Map<string, SpanContext>()
+  readonly #removals: readonly (() => void)[]
+
+  constructor(tracer: Tracer) {
+    this.#tracer = tracer
+    this.#removals = [
+      listen('listwatch:status', (message) => this.#stateChanged(message)),
+      listen('listwatch:reconcile:start', (message) => this.#runStarted(message)),
+      listen('listwatch:reconcile:end', (message) => this.#runEnded(message)),
+    ]
+  }
+
+  /** A commit was made; its write began at `startTime`. */
+  committed(commit: Messages['listwatch:batch'], startTime: number): void {
+    const { informer, source, origin, changes, version, position } = commit
+    // A bookmark writes nothing.
+    if (origin === 'watch' && changes === 0) return
+    const attributes = {
+      'listwatch.informer': informer,
+      'listwatch.source': source,
+      'listwatch.origin': origin,
+      'listwatch.changes': changes,
+      ...(version !== undefined && { 'listwatch.version': version }),
+    }
+    const span = this.#tracer.startSpan('listwatch apply', { root: true, startTime, attributes })
+    if (position !== undefined && span.isRecording()) {
+      this.#commits.set(commitId(informer, position), span.spanContext())
+      const [oldest] = this.#commits.keys()
+      if (this.#commits.size > MAX_COMMITS && oldest !== undefined) this.#commits.delete(oldest)
+    }
+    span.end()
+  }
+
+  end(): void {
+    for (const remove of this.#removals) remove()
+    for (const span of [...this.#ofSources.values(), ...this.#ofRuns.values()]) span.end()
+  }
+
+  #stateChanged({ informer, source, status, previous }: Messages['listwatch:status']): void {
+    const id = JSON.stringify([informer, source])
+    const open = this.#ofSources.get(id)
+    if (previous.state === 'connecting' && status.state === 'live') {
+      open?.addEvent('live')
+      return
+    }
+    if (open !== undefined) {
+      if (status.state === 'backing-off' || status.state === 'failed')
+        open.setStatus({ code: SpanStatusCode.ERROR, message: status.reason })
+      open.end()
+      this.#ofSources.delete(id)
+    }
+    const name = SPANS[status.state]
+    if (name === undefined) return
+    const attributes = { 'listwatch.informer': informer, 'listwatch.source': source, 'listwatch.reason': status.reason }
+    this.#ofSources.set(id, this.#tracer.startSpan(name, { root: true, attributes }))
+  }
+
+  #runStarted(message: RunMessage): void {
+    const { informer, controller, key, attempt, cause } = message
+    const commit = cause === undefined ? undefined : this.#commits.get(commitId(informer, cause))
+    const links: Link[] = commit === undefined ? [] : [{ context: commit }]
+    const attributes = {
+      'listwatch.informer': informer,
+      ...(controller !== undefined && { 'listwatch.controller': controller }),
+      'listwatch.key': key,
+      'listwatch.attempt': attempt,
+    }
+    const span = this.#tracer.startSpan('listwatch reconcile', { root: true, links, attributes })
+    this.#ofRuns.set(message, span)
+    message.around = (run) => context.with(trace.setSpan(context.active(), span), run)
+  }
+
+  #runEnded(message: RunMessage): void {
+    const { result, error } = message
+    const span = this.#ofRuns.get(message)
+    this.#ofRuns.delete(message)
+    if (result === 'failure')
+      span?.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.message : String(error) })
+    span?.end()
+  }
+}
+
+function commitId(informer: string, position: string): string {
+  return `${informer} ${position}`
+}

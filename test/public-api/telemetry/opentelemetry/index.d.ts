@@ -1,0 +1,27 @@
+import { type MeterProvider, type TracerProvider } from '@opentelemetry/api';
+/** The options of `instrumentInformers`. */
+export interface InstrumentationOptions {
+    /** Receives the metrics. Default: the global meter provider. */
+    readonly meterProvider?: MeterProvider | undefined;
+    /** Receives the spans. Default: the global tracer provider. */
+    readonly tracerProvider?: TracerProvider | undefined;
+}
+/** Ends the instrumentation, by a call or by `using`. A second call does nothing. */
+export type Instrumentation = (() => void) & Disposable;
+/**
+ * Exports metrics and spans of all informers of the process to OpenTelemetry, also of those that were created before. It
+ * requires Node.
+ *
+ * The metrics are those of `listwatch/prometheus`, with dots in their names, and histograms: `listwatch.apply.duration`,
+ * `listwatch.batch.size`, `listwatch.batch.lag`, `listwatch.handler.duration`, `listwatch.reconcile.duration`. The spans
+ * are lists, watches, commits and runs of controllers. The span of a run is active while its function runs.
+ *
+ * @example
+ * ```ts
+ * import { instrumentInformers } from 'listwatch/opentelemetry'
+ *
+ * const end = instrumentInformers() // With the global providers.
+ * process.once('SIGTERM', () => end())
+ * ```
+ */
+export declare function instrumentInformers({ meterProvider, tracerProvider, }?: InstrumentationOptions): Instrumentation;
