@@ -72,9 +72,11 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/informer/informer-types.ts',
   ],
   telemetry: ['src'],
+  inspector: ['src', 'telemetry/prometheus/index.ts'],
+  'inspector/page': ['inspector', 'src/informer/inspect-types.ts'],
   testing: ['src/contract', 'adapters/memory/index.ts'],
   tools: ['src/contract', 'src/util'],
-  cli: ['src', 'adapters', 'tools'],
+  cli: ['src', 'adapters', 'inspector/index.ts', 'tools'],
 }
 
 const core = filesUnder(['src'], '.ts')
@@ -83,7 +85,8 @@ const cli = filesUnder(['cli'], '.ts')
 const tools = filesUnder(['tools'], '.ts')
 const adapters = filesUnder(['adapters'], '.ts')
 const telemetry = filesUnder(['telemetry'], '.ts')
-const all = [...core, ...telemetry, ...testing, ...cli, ...tools, ...adapters]
+const inspector = [...filesUnder(['inspector'], '.ts'), ...filesUnder(['inspector'], '.tsx')]
+const all = [...core, ...inspector, ...telemetry, ...testing, ...cli, ...tools, ...adapters]
 
 /** Imports for which `isAllowed` returns false. */
 function wrong(paths: readonly string[], isAllowed: (imported: string, path: string) => boolean): string[] {
@@ -95,7 +98,7 @@ function wrong(paths: readonly string[], isAllowed: (imported: string, path: str
 }
 
 function isOurs(imported: string): boolean {
-  return imported.endsWith('.ts')
+  return imported.endsWith('.ts') || imported.endsWith('.tsx')
 }
 
 /** Whether `path` is `folderOrFile` or below it. */
@@ -244,6 +247,11 @@ describe('time and chance come from outside', () => {
     'src/contract/random.ts': ['Math.random'],
     'src/contract/node-or-browser.ts': ['setImmediate'],
     'testing/virtual-clock.ts': ['setImmediate'],
+    // The inspector serves people, in real time.
+    'inspector/informer-page.ts': ['Date.now'],
+    'inspector/inspector-api.ts': ['setTimeout', 'setInterval'],
+    'inspector/recent-changes.ts': ['Date.now'],
+    'inspector/time-slice.ts': ['performance', 'setImmediate'],
     'cli/shutdown-signal.ts': ['setTimeout'], // One that keeps no process alive; a Clock has none.
   }
 

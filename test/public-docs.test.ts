@@ -16,7 +16,7 @@ interface Declared {
 const PUBLIC_ENTRY_POINTS = 9
 
 const entryPoints = filesUnder(['test/public-api'], '.d.ts').filter((path) =>
-  /(?:src|testing|(?:adapters|telemetry)\/\w+)\/index\.d\.ts$/.test(path),
+  /(?:src|inspector|testing|(?:adapters|telemetry)\/\w+)\/index\.d\.ts$/.test(path),
 )
 
 /** The names that an entry point exports, each with the file that it comes from. */

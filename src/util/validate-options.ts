@@ -38,6 +38,7 @@ const holdsSecrets: ReadonlySet<string> = new Set([
   'kubeConfig',
   'password',
   'privateKey',
+  'token',
 ])
 
 /**

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { filesUnder, root } from './sources.js'
 
 const INPUTS = ['package.json', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json']
+const FOLDERS = ['src', 'adapters', 'inspector', 'telemetry', 'testing', 'cli', 'tools']
 const BUILT = join(root, 'dist/src/index.js')
 const DEADLINE_MS = 60_000
 
@@ -39,7 +40,7 @@ export async function ensureBuilt(): Promise<void> {
 
 function fingerprint(): string {
   const hash = createHash('sha256')
-  for (const path of [...INPUTS, ...filesUnder(['src', 'adapters', 'telemetry', 'testing', 'cli', 'tools'], 'ts')]) {
+  for (const path of [...INPUTS, ...filesUnder(FOLDERS, '')]) {
     const { mtimeMs, size } = statSync(join(root, path))
     hash.update(`${path} ${mtimeMs} ${size}\n`)
   }

@@ -10,7 +10,9 @@ export interface Block {
 
 /** The `@example` blocks of the docstrings, in their order. */
 export function exampleBlocks(): Block[] {
-  const files = ['src', 'adapters', 'telemetry', 'testing'].flatMap((folder) => filesUnder([folder], '.ts'))
+  const files = ['src', 'adapters', 'inspector', 'telemetry', 'testing'].flatMap((folder) =>
+    filesUnder([folder], '.ts'),
+  )
   return files.flatMap((path) => {
     const code = textOf(path)
     return Array.from(code.matchAll(/@example\n\s*\* ```ts\n([\s\S]*?)^\s*\* ```$/gm), ({ index, 1: text = '' }) => ({

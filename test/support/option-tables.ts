@@ -39,6 +39,7 @@ const TABLES: readonly Table[] = [
     of: [['adapters/kubernetes/kubernetes-options.d.ts', 'KubernetesSourceOptions']],
     note: 'With `namespaces: string[]` instead of `namespace`, the result is a set of sources, one for each namespace.',
   },
+  { heading: '`serveInspector`', of: [['inspector/serve-inspector.d.ts', 'InspectorOptions']] },
   { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },
   { heading: '`create` of a conformance harness', of: [['testing/conformance/harness.d.ts', 'ConformanceOptions']] },
 ]

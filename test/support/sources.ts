@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -30,6 +30,12 @@ export function codeOf(path: string): string {
 export function importsOf(path: string, code: string = codeOf(path)): string[] {
   const statements = /(?:\bfrom\s+|\bimport\s+|\bimport\(\s*)['"]([^'"]+)['"]/g
   return Array.from(code.matchAll(statements), ([, name = '']) =>
-    name.startsWith('.') ? normalize(join(dirname(path), name)).replace(/\.js$/, '.ts') : name,
+    name.startsWith('.') ? sourceOf(normalize(join(dirname(path), name))) : name,
   )
+}
+
+/** The TypeScript file of an imported path. */
+function sourceOf(imported: string): string {
+  const page = imported.replace(/\.js$/, '.tsx')
+  return existsSync(join(root, page)) ? page : imported.replace(/\.js$/, '.ts')
 }

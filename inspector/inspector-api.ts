@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Informer } from '../src/informer/informer-types.js'
+import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/prometheus/index.js'
+import { InformerPage } from './informer-page.js'
+import type { ShownChange } from './recent-changes.js'
+
+/** A request that cannot be answered, with the status of the response. */
+export class ApiError extends Error {
+  readonly status: 400 | 404
+
+  constructor(status: 400 | 404, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** The period of samples of an event stream, in milliseconds. */
+const SAMPLE_MS = 1_000
+/** The shortest time between two messages with changes, in milliseconds. */
+const CHANGES_MS = 100
+/** The most changes in one message. */
+const MAX_CHANGES = 200
+const MAX_ROWS = 500
+/** Parameters of /api/objects that are not names of indexes. */
+const PARAMETERS = ['informer', 'q', 'offset', 'limit']
+
+/** Answers the requests under `/api`. */
+export class InspectorApi {
+  readonly #pages: ReadonlyMap<string, InformerPage>
+  readonly #closing = new AbortController()
+
+  constructor(informers: Iterable<Informer<unknown, object>>, showsSecrets: boolean) {
+    this.#pages = new Map(
+      Array.from(informers, (informer) => [informer.name, new InformerPage(informer, showsSecrets)]),
+    )
+  }
+
+  /** Answers a request whose sender is authorized. */
+  async answer(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = url
+    if (pathname === '/api/informers') return send(response, this.#informers())
+    if (pathname === '/metrics') return this.#metrics(response)
+    const page = this.#pageOf(searchParams)
+    if (pathname === '/api/status') return send(response, page.informer.inspect())
+    if (pathname === '/api/facets') return send(response, page.facets())
+    if (pathname === '/api/objects') return send(response, await this.#objects(page, searchParams, response))
+    if (pathname === '/api/object') return send(response, page.object(searchParams.get('key') ?? ''))
+    if (pathname === '/api/changes') return this.#stream(page, searchParams, request, response)
+    throw new ApiError(404, `there is no ${pathname}`)
+  }
+
+  /** Ends the event streams and the subscriptions of the inspector. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await Promise.all(Array.from(this.#pages.values(), (page) => page.changes.close()))
+  }
+
+  #informers(): object[] {
+    return Array.from(this.#pages, ([name, page]) => ({
+      name,
+      indexes: Object.keys(page.informer.by),
+      ...page.sample(),
+    }))
+  }
+
+  #metrics(response: ServerResponse): void {
+    const text = metricsText(Array.from(this.#pages.values(), ({ informer }) => informer))
+    response.setHeader('Content-Type', METRICS_CONTENT_TYPE).end(text)
+  }
+
+  #pageOf(parameters: URLSearchParams): InformerPage {
+    const names = [...this.#pages.keys()]
+    const name = parameters.get('informer') ?? (names.length === 1 ? names[0] : undefined)
+    if (name === undefined) throw new ApiError(400, `the parameter "informer" must be one of ${names.join(', ')}`)
+    const page = this.#pages.get(name)
+    if (page === undefined) throw new ApiError(404, `there is no informer "${name}"; there are ${names.join(', ')}`)
+    return page
+  }
+
+  async #objects(page: InformerPage, parameters: URLSearchParams, response: ServerResponse): Promise<object> {
+    const offset = wholeNumber(parameters, 'offset', 0)
+    const limit = Math.min(wholeNumber(parameters, 'limit', 100), MAX_ROWS)
+    const values = new Map([...parameters].filter(([name]) => !PARAMETERS.includes(name)))
+    const ended = new AbortController()
+    response.once('close', () => ended.abort())
+    return page.rows(
+      parameters.get('q') ?? '',
+      values,
+      offset,
+      limit,
+      AbortSignal.any([ended.signal, this.#closing.signal]),
+    )
+  }
+
+  /** Sends changes and samples as server-sent events. An event's id is the number of its last change. */
+  #stream(page: InformerPage, parameters: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
+    const resumed = request.headers['last-event-id']
+    let sent = resumed === undefined ? wholeNumber(parameters, 'after', 0) : Number(resumed) || 0
+    let timer: NodeJS.Timeout | undefined
+    response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' })
+    const flush = (): void => {
+      timer = undefined
+      // A reader that is too slow skips changes instead of filling the memory.
+      if (response.writableNeedDrain) return
+      const changes: readonly ShownChange[] = page.changes.after(sent, MAX_CHANGES)
+      sent = changes.at(-1)?.number ?? sent
+      if (changes.length > 0) response.write(`id: ${sent}\nevent: changes\ndata: ${JSON.stringify(changes)}\n\n`)
+    }
+    const sample = (): void => {
+      if (!response.writableNeedDrain) response.write(`event: sample\ndata: ${JSON.stringify(page.sample())}\n\n`)
+      timer ??= setTimeout(flush, 0)
+    }
+    const stop = page.changes.listen(() => {
+      timer ??= setTimeout(flush, CHANGES_MS)
+    })
+    const sampling = setInterval(sample, SAMPLE_MS)
+    const end = (): void => {
+      stop()
+      clearInterval(sampling)
+      clearTimeout(timer)
+      this.#closing.signal.removeEventListener('abort', end)
+      response.end()
+    }
+    response.once('close', end)
+    this.#closing.signal.addEventListener('abort', end, { once: true })
+    sample()
+  }
+}
+
+function wholeNumber(parameters: URLSearchParams, name: string, fallback: number): number {
+  const text = parameters.get(name)
+  if (text === null) return fallback
+  const number = Number(text)
+  if (Number.isSafeInteger(number) && number >= 0 && text.trim() !== '') return number
+  throw new ApiError(400, `the parameter "${name}" must be a whole number, got "${text}"`)
+}
+
+function send(response: ServerResponse, body: unknown): void {
+  response.setHeader('Content-Type', 'application/json; charset=utf-8')
+  response.end(`${JSON.stringify(body)}\n`)
+}

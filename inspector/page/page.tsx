@@ -1,0 +1,145 @@
+import { type JSX, render } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { type InformerItem, openSession, RequestError, readInformers, type Selection } from './api.js'
+import { ChangesView } from './changes-view.js'
+import { count, duration } from './formats.js'
+import { ObjectsView } from './objects-view.js'
+import { StatusView } from './status-view.js'
+import { useStream } from './use-stream.js'
+
+const TABS = ['Objects', 'Changes', 'Status'] as const
+type Tab = (typeof TABS)[number]
+const NO_SELECTION: Selection = { text: '', values: {} }
+const THEME = 'listwatch-theme'
+
+/** The whole page. */
+function Page(): JSX.Element {
+  const [informers, setInformers] = useState<readonly InformerItem[]>([])
+  const [problem, setProblem] = useState<string | undefined>(undefined)
+  const [chosen, setChosen] = useState<string | undefined>(undefined)
+  const [tab, setTab] = useState<Tab>('Objects')
+  const [selection, setSelection] = useState(NO_SELECTION)
+  const [shown, setShown] = useState<string | undefined>(undefined)
+  const informer = chosen ?? informers[0]?.name
+  const { isConnected, changes, samples } = useStream(informer)
+  const sample = samples.at(-1)
+  // Changes of the store are read again once a second, not for each change.
+  const revision = (sample?.changes ?? 0) + (sample?.size ?? 0)
+  useEffect(() => {
+    const read = (): void => void readInformers().then(setInformers, (error: unknown) => setProblem(explain(error)))
+    void openSession().then(read)
+  }, [])
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (event.key === 'Escape') {
+        setShown(undefined)
+        if (event.target instanceof HTMLElement) event.target.blur()
+      }
+      if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return
+      const tab = TABS[Number(event.key) - 1]
+      if (tab !== undefined) setTab(tab)
+      if (event.key === 't') toggleTheme()
+      if (event.key !== '/') return
+      event.preventDefault()
+      setTab('Objects')
+      requestAnimationFrame(() => document.querySelector<HTMLInputElement>('#search')?.focus())
+    }
+    addEventListener('keydown', onKeyDown)
+    return () => removeEventListener('keydown', onKeyDown)
+  }, [])
+  const choose = (name: string): void => {
+    setChosen(name)
+    setSelection(NO_SELECTION)
+    setShown(undefined)
+  }
+  const open = (key: string): void => {
+    setShown(key)
+    setTab('Objects')
+  }
+  if (problem !== undefined) return <p class="problem">{problem}</p>
+  return (
+    <>
+      <header>
+        <h1>listwatch</h1>
+        <select
+          aria-label="informer"
+          value={informer ?? ''}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+        >
+          {informers.map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+        <span class={`state ${sample?.state ?? ''}`} id="state">
+          {sample?.state ?? '…'}
+        </span>
+        <Figure name="objects" value={count(sample?.size)} />
+        <Figure name="lag" value={duration(sample?.lagMs)} />
+        <Figure name="silent" value={duration(sample?.staleMs)} />
+        <Figure name="proven" value={sample?.proofAgeMs == null ? '–' : `${duration(sample.proofAgeMs)} ago`} />
+        {isConnected ? null : <span class="state failed">disconnected</span>}
+        <nav aria-label="views">
+          {TABS.map((each, nth) => (
+            <button
+              type="button"
+              key={each}
+              aria-pressed={tab === each}
+              title={`key ${nth + 1}`}
+              onClick={() => setTab(each)}
+            >
+              {each}
+            </button>
+          ))}
+          <button type="button" title="key t" aria-label="dark or light" onClick={toggleTheme}>
+            ◐
+          </button>
+        </nav>
+      </header>
+      <main>
+        {informer === undefined ? <p class="muted">No informers.</p> : null}
+        {informer !== undefined && tab === 'Objects' ? (
+          <ObjectsView
+            informer={informer}
+            selection={selection}
+            shown={shown}
+            revision={revision}
+            onSelection={setSelection}
+            onKey={setShown}
+          />
+        ) : null}
+        {tab === 'Changes' ? <ChangesView changes={changes} onKey={open} /> : null}
+        {informer !== undefined && tab === 'Status' ? <StatusView informer={informer} samples={samples} /> : null}
+      </main>
+    </>
+  )
+}
+
+function Figure({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
+  return (
+    <span class="figure">
+      <span class="muted">{name}</span> {value}
+    </span>
+  )
+}
+
+function explain(error: unknown): string {
+  if (error instanceof RequestError && error.status === 401)
+    return 'This page needs the token of the running program. Open the address that the program printed.'
+  return `The program does not respond: ${error}`
+}
+
+function toggleTheme(): void {
+  const root = document.documentElement
+  const isDark =
+    root.dataset['theme'] === 'dark' || (!root.dataset['theme'] && matchMedia('(prefers-color-scheme: dark)').matches)
+  setTheme(isDark ? 'light' : 'dark')
+}
+
+function setTheme(theme: string | null): void {
+  if (theme !== 'dark' && theme !== 'light') return
+  document.documentElement.dataset['theme'] = theme
+  localStorage.setItem(THEME, theme)
+}
+
+setTheme(localStorage.getItem(THEME))
+render(<Page />, document.body)

@@ -1,0 +1,55 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+interface VirtualListProps {
+  readonly count: number
+  /** The item that must be visible. */
+  readonly selected: number
+  readonly label: string
+  /** Called with the visible items. */
+  onRange(first: number, last: number): void
+  row(at: number): ComponentChildren
+}
+
+const ROW_PX = 28
+/** Browsers limit the height of an element. A longer list is scrolled in proportion. */
+const MAX_PX = 8_000_000
+const MARGIN = 10
+
+/** A list that renders only its visible rows. */
+export function VirtualList({ count, selected, label, onRange, row }: VirtualListProps): JSX.Element {
+  const box = useRef<HTMLDivElement>(null)
+  const [{ top, height }, setView] = useState({ top: 0, height: 600 })
+  const total = Math.min(count * ROW_PX, MAX_PX)
+  const scale = total === 0 ? 1 : (count * ROW_PX) / total
+  const first = Math.max(0, Math.floor((top * scale) / ROW_PX) - MARGIN)
+  const last = Math.min(count, Math.ceil((top * scale + height) / ROW_PX) + MARGIN)
+  const measure = (): void => {
+    const { scrollTop = 0, clientHeight = 600 } = box.current ?? {}
+    setView({ top: scrollTop, height: clientHeight })
+  }
+  useEffect(() => {
+    measure()
+    addEventListener('resize', measure)
+    return () => removeEventListener('resize', measure)
+  }, [])
+  useEffect(() => onRange(first, last), [first, last])
+  useEffect(() => {
+    const element = box.current
+    if (element === null || selected < 0) return
+    const at = (selected * ROW_PX) / scale
+    if (at < element.scrollTop) element.scrollTop = at
+    else if (at + ROW_PX > element.scrollTop + element.clientHeight)
+      element.scrollTop = at + ROW_PX - element.clientHeight
+  }, [selected, scale])
+  const rows = Array.from({ length: Math.max(0, last - first) }, (_, nth) => first + nth)
+  // The rows stand relative to the scroll position, because a long list is scaled.
+  const offset = Math.max(0, first * ROW_PX - top * scale + top)
+  return (
+    <section class="list" ref={box} onScroll={measure} aria-label={label} tabIndex={-1}>
+      <div style={{ height: `${total}px` }}>
+        <div style={{ transform: `translateY(${offset}px)` }}>{rows.map(row)}</div>
+      </div>
+    </section>
+  )
+}

@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Informer } from '../src/informer/informer-types.js'
+import { checkOptions, isBoolean, isName, type OptionCheck } from '../src/util/validate-options.js'
+import { ApiError, InspectorApi } from './inspector-api.js'
+import { RequestGuard, setSecurityHeaders } from './request-guard.js'
+import { staticFile } from './static-files.js'
+
+/** The options of `serveInspector`. */
+export interface InspectorOptions {
+  /** The TCP port. Default 0: a free one. */
+  readonly port?: number | undefined
+  /** The address to listen at. Default `127.0.0.1`: only programs of this machine can connect. */
+  readonly host?: string | undefined
+  /** The token that requests must have. Default: a random one for each start. At least 16 characters. */
+  readonly token?: string | undefined
+  /** Whether the values of Kubernetes Secrets are shown. Default false. */
+  readonly showSecrets?: boolean | undefined
+}
+
+/** A running inspector. */
+export interface Inspector extends AsyncDisposable {
+  /** The address of the page. It contains the token. */
+  readonly url: string
+  /** The address without the token, for programs that send it as `Authorization: Bearer`. */
+  readonly origin: string
+  /** The token of this start. */
+  readonly token: string
+  /** Closes the server and its connections. The informers continue. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves a page that shows informers: objects, changes, state, subscriptions and controllers. It is read-only. It works
+ * during the first list. The option `name` of `createInformer` is what the page calls an informer.
+ *
+ * @throws OptionError for a wrong option.
+ * @throws TypeError if a member is not an informer that `createInformer` returned.
+ * @throws Error if the port is in use.
+ *
+ * @example
+ * ```ts
+ * import { serveInspector } from 'listwatch/inspector'
+ *
+ * const inspector = await serveInspector([orders, pods])
+ * console.log(inspector.url)
+ * ```
+ */
+export async function serveInspector(
+  informers: Iterable<Informer<unknown, object>>,
+  options: InspectorOptions = {},
+): Promise<Inspector> {
+  checkOptions('serveInspector', options, {
+    port: isPort,
+    host: isName,
+    token: isToken,
+    showSecrets: isBoolean,
+  })
+  const { port: wanted = 0, host = '127.0.0.1', token = randomBytes(16).toString('hex'), showSecrets = false } = options
+  const server = createServer()
+  await listening(server, wanted, host)
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : wanted
+  const shown = host.includes(':') ? `[${host}]` : host
+  const origin = `http://${shown}:${port}`
+  const names = ['127.0.0.1', 'localhost', '[::1]', shown]
+  const guard = new RequestGuard(
+    token,
+    names.map((name) => `${name}:${port}`),
+    port,
+  )
+  const api = new InspectorApi(informers, showSecrets)
+  server.on('request', (request, response) => void answer(request, response, guard, api))
+  const close = async (): Promise<void> => {
+    await api.close()
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  }
+  return { url: `${origin}/#token=${token}`, origin, token, close, [Symbol.asyncDispose]: close }
+}
+
+const isPort: OptionCheck = (value) =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535
+    ? undefined
+    : 'must be a whole number from 0 to 65535'
+
+const isToken: OptionCheck = (value) =>
+  typeof value === 'string' && /^[\w.~-]{16,}$/.test(value)
+    ? undefined
+    : 'must be a string of at least 16 letters, digits, "_", ".", "~" or "-"'
+
+function listening(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  guard: RequestGuard,
+  api: InspectorApi,
+): Promise<void> {
+  setSecurityHeaders(response)
+  const refusal = guard.refusal(request)
+  if (refusal !== undefined) return sendError(response, refusal.status, refusal.message)
+  const url = new URL(request.url ?? '/', 'http://inspector')
+  try {
+    const file = await staticFile(url.pathname)
+    if (file !== undefined) {
+      response.setHeader('Content-Type', file.type)
+      response.end(file.body)
+    } else if (!guard.isAuthorized(request))
+      sendError(response, 401, 'the request has no valid token; open the page by the printed address')
+    else if (url.pathname === '/api/session') {
+      response.setHeader('Set-Cookie', guard.cookie)
+      response.writeHead(204).end()
+    } else await api.answer(url, request, response)
+  } catch (error) {
+    if (response.headersSent || response.destroyed) response.destroy()
+    else if (error instanceof ApiError) sendError(response, error.status, error.message)
+    else if (error instanceof TypeError) sendError(response, 400, error.message)
+    else sendError(response, 500, 'the request failed')
+  }
+}
+
+function sendError(response: ServerResponse, status: number, message: string): void {
+  response.setHeader('Content-Type', 'application/json; charset=utf-8')
+  response.writeHead(status).end(`${JSON.stringify({ error: message })}\n`)
+}

@@ -1,0 +1,1 @@
+export { type Inspector, type InspectorOptions, serveInspector } from './serve-inspector.js';

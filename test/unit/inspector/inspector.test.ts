@@ -1,0 +1,278 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request as send } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { memorySource } from '../../../adapters/memory/index.js'
+import { type Inspector, type InspectorOptions, serveInspector } from '../../../inspector/index.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+
+interface Order {
+  readonly tenant: string
+  readonly total: number
+  readonly kind?: string
+  readonly data?: object
+}
+
+const indexes = (ix: { equal: (of: (order: Order) => string | number) => unknown }) => ({
+  tenant: ix.equal((order) => order.tenant),
+  total: ix.equal((order) => order.total),
+})
+
+async function world(options: InspectorOptions = {}, isStarted = true) {
+  const source = memorySource<Order>({
+    entries: [
+      ['a', { tenant: 'acme', total: 1 }],
+      ['b', { tenant: 'acme', total: 2 }],
+      ['c', { tenant: 'birch', total: 2 }],
+      ['secret', { tenant: 'birch', total: 3, kind: 'Secret', data: { password: 'hunter2' } }],
+    ],
+  })
+  const orders = createInformer({ name: 'orders', source, indexes })
+  const inspector = await serveInspector([orders], options)
+  onTestFinished(async () => {
+    await inspector.close()
+    await orders.stop()
+  })
+  if (isStarted) await orders.start().synced()
+  return { source, orders, inspector, ...clientOf(inspector) }
+}
+
+type Headers = Readonly<Record<string, string>>
+
+function clientOf({ origin, token }: Inspector) {
+  const bearer: Headers = { authorization: `Bearer ${token}` }
+  const open = (path: string, headers: Headers = bearer, method = 'GET'): ClientRequest => {
+    const request = send(`${origin}${path}`, { method, headers })
+    request.end()
+    return request
+  }
+  const ask = async (path: string, headers?: Headers, method?: string) => {
+    const [response] = (await once(open(path, headers, method), 'response')) as [IncomingMessage]
+    return { status: response.statusCode, headers: response.headers, body: await text(response) }
+  }
+  const json = async (path: string): Promise<unknown> => JSON.parse((await ask(path)).body)
+  return { open, ask, json, bearer, host: origin.replace('http://', '') }
+}
+
+describe('a request to the inspector', () => {
+  test.each<readonly [title: string, headers: (host: string) => Headers, status: number]>([
+    ['with the Host of another site', (host) => ({ host: host.replace('127.0.0.1', 'evil.example') }), 421],
+    ['with the Host of another port', () => ({ host: '127.0.0.1:1' }), 421],
+    ['with a Host that ends like an allowed one', (host) => ({ host: `x.${host}` }), 421],
+    ['with the Origin of another site', () => ({ origin: 'https://evil.example' }), 403],
+    ['with the Origin null', () => ({ origin: 'null' }), 403],
+    ['with the Origin of another port', () => ({ origin: 'http://127.0.0.1:1' }), 403],
+    ['that the browser marks as cross-site', () => ({ 'sec-fetch-site': 'cross-site' }), 403],
+    ['that the browser marks as same-site', () => ({ 'sec-fetch-site': 'same-site' }), 403],
+  ])('%s is refused, also with the token', async (_title, headers, status) => {
+    const { ask, bearer, host } = await world()
+    for (const path of ['/', '/page.js', '/api/informers', '/api/session', '/api/changes'])
+      expect((await ask(path, { ...bearer, ...headers(host) })).status, path).toBe(status)
+  })
+
+  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('with the method %s is refused', async (method) => {
+    const { ask, bearer } = await world()
+    const { status, headers } = await ask('/api/informers', bearer, method)
+    expect(status).toBe(405)
+    expect(headers['access-control-allow-origin']).toBeUndefined()
+  })
+
+  test.each<readonly [string, (token: string) => Headers]>([
+    ['no token', () => ({})],
+    ['a wrong token', (token) => ({ authorization: `Bearer ${'0'.repeat(token.length)}` })],
+    ['a part of the token', (token) => ({ authorization: `Bearer ${token.slice(0, -1)}` })],
+    ['a longer token', (token) => ({ authorization: `Bearer ${token}0` })],
+    ['the token in another scheme', (token) => ({ authorization: `Basic ${token}` })],
+    ['the token in another cookie', (token) => ({ cookie: `token=${token}; listwatch=${token}` })],
+  ])('with %s gets no data', async (_title, headers) => {
+    const { ask, inspector } = await world()
+    for (const path of ['/api/informers', '/api/object?key=a', '/api/session', '/api/changes', '/metrics', '/other']) {
+      const { status, body } = await ask(path, headers(inspector.token))
+      expect(status, path).toBe(401)
+      expect(body).toMatch(/^\{"error":"[^"]*token[^"]*"\}\n$/)
+    }
+  })
+
+  test('with the cookie of its session is answered', async () => {
+    const { ask } = await world()
+    const { status, headers } = await ask('/api/session')
+    expect(status).toBe(204)
+    const [cookie = ''] = headers['set-cookie'] ?? []
+    expect(cookie).toMatch(/^listwatch-\d+=[0-9a-f]{32}; Path=\/; HttpOnly; SameSite=Strict$/)
+    expect((await ask('/api/informers', { cookie: `a=b; ${cookie.split(';')[0]}` })).status).toBe(200)
+  })
+
+  test('for the page needs no token, has no data, and forbids scripts of others', async () => {
+    const { ask } = await world()
+    const { status, headers, body } = await ask('/', {})
+    expect(status).toBe(200)
+    expect(headers['content-security-policy']).toMatch(/default-src 'none'; script-src 'self'; style-src 'self'/)
+    expect(headers['x-content-type-options']).toBe('nosniff')
+    expect(headers['cross-origin-resource-policy']).toBe('same-origin')
+    expect(headers['referrer-policy']).toBe('no-referrer')
+    expect(body).not.toMatch(/acme|<script>|style=|onload/)
+  })
+
+  test.each(['/../package.json', '/%2e%2e/package.json', '/page/../../index.js', '//etc/passwd'])(
+    'for %s reads no other file',
+    async (path) => {
+      const { ask } = await world()
+      expect([401, 404]).toContain((await ask(path, {})).status)
+    },
+  )
+})
+
+describe('the inspector', () => {
+  test('lists informers with their state', async () => {
+    const { json } = await world()
+    expect(await json('/api/informers')).toMatchObject([
+      {
+        name: 'orders',
+        indexes: ['tenant', 'total'],
+        size: 4,
+        changes: 0,
+        lagMs: null,
+        proofAgeMs: expect.any(Number),
+      },
+    ])
+  })
+
+  test('returns objects by text and by indexes, in pages', async () => {
+    const { json, ask } = await world()
+    const keys = async (query: string): Promise<unknown> => {
+      const { total, rows } = (await json(`/api/objects?${query}`)) as { total: number; rows: { key: string }[] }
+      return [total, ...rows.map(({ key }) => key)]
+    }
+    expect(await keys('')).toEqual([4, 'a', 'b', 'c', 'secret'])
+    expect(await keys('offset=1&limit=2')).toEqual([4, 'b', 'c'])
+    expect(await keys('tenant=acme')).toEqual([2, 'a', 'b'])
+    expect(await keys('tenant=acme&total=2')).toEqual([1, 'b'])
+    expect(await keys('tenant=none')).toEqual([0])
+    expect(await keys('q=BIRCH')).toEqual([2, 'c', 'secret'])
+    expect(await keys('q=birch&total=2')).toEqual([1, 'c'])
+    expect(await ask('/api/objects?city=x')).toMatchObject({
+      status: 400,
+      body: '{"error":"there is no index \\"city\\"; there are tenant, total"}\n',
+    })
+    expect((await ask('/api/objects?limit=-1')).status).toBe(400)
+    expect((await ask('/api/objects?informer=other')).body).toContain('there is no informer')
+    expect((await ask('/api/other')).status).toBe(404)
+  })
+
+  test('returns the values of indexes with their numbers of objects', async () => {
+    const { json } = await world()
+    expect(await json('/api/facets')).toMatchObject([
+      {
+        index: 'tenant',
+        size: 2,
+        largest: [
+          { value: 'acme', count: 2 },
+          { value: 'birch', count: 2 },
+        ],
+      },
+      { index: 'total', size: 3 },
+    ])
+  })
+
+  test('returns an object with its recent changes, field by field', async () => {
+    const { json, source, orders } = await world()
+    source.put('a', { tenant: 'acme', total: 10 })
+    source.delete('b')
+    await orders.fresh()
+    await expect
+      .poll(() => json('/api/object?key=a'))
+      .toMatchObject({
+        key: 'a',
+        object: { tenant: 'acme', total: 10 },
+        history: [{ type: 'update', differences: [{ path: ['total'], before: 1, after: 10 }] }],
+      })
+    await expect
+      .poll(() => json('/api/object?key=b'))
+      .toMatchObject({
+        object: null,
+        history: [{ type: 'delete', object: { tenant: 'acme', total: 2 } }],
+      })
+  })
+
+  test('hides the values of a Secret, and does not search in them', async () => {
+    const { ask, json } = await world()
+    expect((await ask('/api/object?key=secret')).body).toContain('(hidden)')
+    expect(await json('/api/objects?q=hunter2')).toMatchObject({ total: 0 })
+    const shown = await world({ showSecrets: true })
+    expect((await shown.ask('/api/object?key=secret')).body).toContain('hunter2')
+  })
+
+  test('streams changes, and resumes after the last one', async () => {
+    const { open, bearer, source } = await world()
+    const read = async (headers: Headers, until: string): Promise<string> => {
+      const request = open('/api/changes', headers)
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      let received = ''
+      for await (const part of response.setEncoding('utf8')) {
+        received += part
+        if (received.includes(until)) break
+      }
+      request.destroy()
+      return received
+    }
+    source.put('a', { tenant: 'acme', total: 10 })
+    expect(await read(bearer, '"after":10')).toMatch(/event: sample\n[\s\S]*id: 1\nevent: changes\n/)
+    source.put('a', { tenant: 'acme', total: 11 })
+    const resumed = await read({ ...bearer, 'last-event-id': '1' }, '"after":11')
+    expect(resumed).toContain('id: 2\n')
+    expect(resumed).not.toContain('"after":10')
+  })
+
+  test('has the metrics of Prometheus', async () => {
+    const { ask } = await world()
+    const { headers, body } = await ask('/metrics')
+    expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(body).toMatch(/^listwatch_objects\{[^}]*informer="orders"[^}]*\} 4$/m)
+  })
+
+  test('works before and during the first list', async () => {
+    const { json, orders } = await world({}, false)
+    expect(await json('/api/informers')).toMatchObject([{ state: 'idle', size: 0, proofAgeMs: null }])
+    expect(await json('/api/objects')).toMatchObject({ total: 0, rows: [] })
+    expect(await json('/api/status')).toMatchObject({ state: 'idle' })
+    await orders.start().synced()
+    expect(await json('/api/objects')).toMatchObject({ total: 4 })
+  })
+
+  test('shows an informer that was stopped', async () => {
+    const { json, orders } = await world()
+    await orders.stop()
+    expect(await json('/api/informers')).toMatchObject([{ state: 'stopped', size: 4 }])
+    expect(await json('/api/objects?tenant=acme')).toMatchObject({ total: 2 })
+    expect(await json('/api/status')).toMatchObject({ state: 'stopped' })
+  })
+
+  test('closes with streams that are open, and its subscriptions end', async () => {
+    const { open, orders, inspector } = await world()
+    const request = open('/api/changes')
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    response.resume()
+    const ended = Promise.race([once(response, 'end'), once(response, 'error'), once(response, 'aborted')])
+    expect(orders.inspect().subscriptions.count).toBe(1)
+    await inspector.close()
+    await ended
+    expect(orders.inspect().subscriptions.count).toBe(0)
+  })
+
+  test.each<readonly [InspectorOptions, string]>([
+    [{ port: 70_000 }, 'option "port" must be a whole number from 0 to 65535, got 70000'],
+    [
+      { token: 'short' },
+      'option "token" must be a string of at least 16 letters, digits, "_", ".", "~" or "-", got a string',
+    ],
+    [Object({ ports: 1 }), 'unknown option "ports"; allowed are port, host, token, showSecrets'],
+  ])('rejects %o', async (options, message) => {
+    await expect(serveInspector([], options)).rejects.toThrow(`serveInspector: ${message}`)
+  })
+
+  test('rejects a port that is in use', async () => {
+    const { inspector } = await world()
+    const port = Number(new URL(inspector.origin).port)
+    await expect(serveInspector([], { port })).rejects.toThrow('EADDRINUSE')
+  })
+})
