@@ -6,6 +6,7 @@ import { defineDemo } from './commands/define-demo.js'
 import { defineDoctor } from './commands/define-doctor.js'
 import { definePg } from './commands/define-pg.js'
 import { defineRead } from './commands/define-read.js'
+import { defineServe } from './commands/define-serve.js'
 import { defineVerify } from './commands/define-verify.js'
 import { defineWatch } from './commands/define-watch.js'
 import { CliError } from './output/cli-error.js'
@@ -53,6 +54,7 @@ async function main(): Promise<void> {
   defineRead(program)
   defineVerify(program)
   defineDoctor(program)
+  defineServe(program)
   definePg(program)
   defineDemo(program)
   configureErrors(program, '')

@@ -13,7 +13,7 @@ interface Declared {
 }
 
 /** The entry points in package.json that are modules. */
-const PUBLIC_ENTRY_POINTS = 9
+const PUBLIC_ENTRY_POINTS = 10
 
 const entryPoints = filesUnder(['test/public-api'], '.d.ts').filter((path) =>
   /(?:src|inspector|testing|(?:adapters|telemetry)\/\w+)\/index\.d\.ts$/.test(path),

@@ -37,3 +37,10 @@ export function conditions(text: string, before: readonly Condition[] | undefine
     throw new InvalidArgumentError('It must look like status=open or status!=open.')
   return [...(before ?? []), { field, isNegated: negation === '!', value }]
 }
+
+/** Parses a TCP port. */
+export function portNumber(text: string): number {
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return port
+  throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
+}

@@ -7,6 +7,7 @@ export function defineDemo(program: Command): void {
     .description('start a Postgres, write to a table of it, and mirror the table')
     .option('--for <duration>', 'stop after this time: 20s, 10m; default: until q or Ctrl-C')
     .option('--disconnects <count>', "kill the mirror's connection this many times")
+    .option('--no-inspect', 'do not serve the page of the inspector')
     .option('--json', 'print only the result, as JSON')
     .action(async (flags) => (await import('./demo.js')).demo(flags))
 }

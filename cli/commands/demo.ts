@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { installChangeLog, type PostgresSource, postgresSource } from '../../adapters/postgres/index.js'
+import { type Inspector, serveInspector } from '../../inspector/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
@@ -23,6 +24,8 @@ export interface DemoFlags {
   readonly for?: string
   readonly disconnects?: string
   readonly json?: boolean
+  /** False with --no-inspect. */
+  readonly inspect?: boolean
 }
 
 interface Indexes {
@@ -73,6 +76,7 @@ export async function demo(flags: DemoFlags): Promise<void> {
     const running = new Demo(clientFor, shutdown)
     try {
       await running.open()
+      if (flags.inspect !== false && flags.json !== true) await running.serveInspector()
       shutDownAfter(forMs, shutdown)
       if (forMs !== undefined) void running.disconnectEvery(forMs / (disconnects + 1), disconnects)
       if (flags.json === true) await sleepUnlessAborted(forMs ?? Number.MAX_SAFE_INTEGER, systemClock, shutdown.signal)
@@ -114,6 +118,7 @@ class Demo {
   readonly #orders: Informer<Order, Indexes>
   readonly #meter = new RateMeter(systemClock)
   readonly #startedAt = systemClock.now()
+  #inspector: Inspector | undefined
   #disconnects = 0
   #heapStartMb = 0
 
@@ -157,6 +162,11 @@ class Demo {
     }
   }
 
+  async serveInspector(): Promise<void> {
+    this.#inspector = await serveInspector([this.#orders])
+    if (!process.stdout.isTTY) process.stdout.write(`page: ${this.#inspector.url}\n`)
+  }
+
   async show(): Promise<void> {
     const end = (): void => this.#shutdown.abort()
     const keys = new Map([
@@ -193,6 +203,7 @@ class Demo {
   }
 
   async close(): Promise<void> {
+    await this.#inspector?.close()
     await this.#orders.stop()
     await this.#writer.stop().catch(() => {}) // `compare` has reported its error.
     await Promise.all([this.#control.end(), this.#writing.end()])
@@ -224,6 +235,7 @@ class Demo {
         `killed ${this.#disconnects} times, resumed ${reconnects} times`,
         `read again ${relists} times`,
       ]),
+      ...(this.#inspector === undefined ? [] : [labelled('page', this.#inspector.url)]),
       ...wrapParts([colors.dim('[k] kill the connection'), colors.dim('[q] quit')]),
     ]
   }

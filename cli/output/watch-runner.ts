@@ -3,7 +3,7 @@ import { systemClock } from '../../src/contract/clock.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Change } from '../../src/queue/change.js'
-import type { Equal } from '../../src/store/indexes/index-types.js'
+import type { Equal, IndexBuilder } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { parseDuration } from '../args/duration.js'
 import { fieldOf, printable } from '../args/fields.js'
@@ -35,8 +35,7 @@ export async function runWatch(open: OpenSource, flags: WatchFlags): Promise<voi
   const shutdown = shutdownSignal()
   const rows = createInformer({
     source,
-    indexes: (ix): Indexes =>
-      Object.fromEntries(flags.index.map((column) => [column, ix.multi((row: Row) => valuesOf(row, column))])),
+    indexes: indexesOf(flags.index),
   })
   try {
     const hasScreen = process.stdout.isTTY && flags.json !== true
@@ -54,6 +53,11 @@ export async function runWatch(open: OpenSource, flags: WatchFlags): Promise<voi
     await rows.stop()
     forceExit(shutdown)
   }
+}
+
+/** Declares an index for each column. A field that is an array has one value for each element. */
+export function indexesOf(columns: readonly string[]): (ix: IndexBuilder<Row>) => Indexes {
+  return (ix) => Object.fromEntries(columns.map((column) => [column, ix.multi((row) => valuesOf(row, column))]))
 }
 
 /** Returns the value of --for in milliseconds. Throws a CliError for a wrong duration. */
