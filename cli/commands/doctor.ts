@@ -23,7 +23,7 @@ export async function doctor(given: string, flags: DoctorFlags, command: Command
 }
 
 async function diagnose(url: string, flags: DoctorFlags, command: Command): Promise<Diagnosis> {
-  const { table } = flags
+  const { prefix, table } = flags
   switch (sourceKindOf(url, { ...flags })) {
     case 'postgres':
       if (table === undefined) return command.error("error: required option '--table <name>' not specified")
@@ -31,8 +31,10 @@ async function diagnose(url: string, flags: DoctorFlags, command: Command): Prom
     case 'redis':
       return (await import('../doctor/redis.js')).diagnoseRedis(url, flags)
     case 'etcd':
+      if (prefix === undefined) throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
+      return (await import('../doctor/etcd.js')).diagnoseEtcd(url, { ...flags, prefix })
     case 'kubernetes':
-      throw new CliError('doctor examines Postgres and Redis; verify examines any source')
+      return (await import('../doctor/kubernetes.js')).diagnoseKubernetes(url, flags)
   }
 }
 

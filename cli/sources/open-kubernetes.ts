@@ -36,7 +36,7 @@ export async function openKubernetes(url: string, flags: KubernetesFlags): Promi
 }
 
 /** `kubernetes://namespace/resource` */
-function addressOf(url: string): { readonly namespace: string | undefined; readonly resource: string } {
+export function addressOf(url: string): { readonly namespace: string | undefined; readonly resource: string } {
   const match = /^kubernetes:\/\/([^/?#]*)\/([^/?#]+)\/?$/.exec(url)
   if (match === null) throw new CliError(`invalid URL of a resource; ${USAGE}`)
   const [, namespace = '', resource = ''] = match.map((part) => part.trim())
@@ -48,7 +48,7 @@ function addressOf(url: string): { readonly namespace: string | undefined; reado
 }
 
 /** Loads the kubeconfig like kubectl, or a pod's service account. */
-async function loadConfig(context: string | undefined): Promise<KubeConfig> {
+export async function loadConfig(context: string | undefined): Promise<KubeConfig> {
   const client = await loadClient()
   const config = new client.KubeConfig()
   try {

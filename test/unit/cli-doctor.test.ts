@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { runChecks } from '../../cli/doctor/check.js'
+import { etcdChecks } from '../../cli/doctor/etcd.js'
+import { kubernetesChecks } from '../../cli/doctor/kubernetes.js'
 import { postgresChecks } from '../../cli/doctor/postgres.js'
 import { redisChecks } from '../../cli/doctor/redis.js'
 import { filesUnder, textOf } from '../support/sources.js'
@@ -7,6 +9,8 @@ import { filesUnder, textOf } from '../support/sources.js'
 const checks: Readonly<Record<string, readonly { readonly name: string; readonly severity: string }[]>> = {
   Postgres: postgresChecks,
   Redis: redisChecks,
+  etcd: etcdChecks,
+  Kubernetes: kubernetesChecks,
 }
 
 describe.each(Object.entries(checks))('the checks of %s', (title, listed) => {

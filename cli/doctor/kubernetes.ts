@@ -1,0 +1,247 @@
+import type { KubeConfig } from '@kubernetes/client-node'
+import {
+  ApiSession,
+  apiStatusIn,
+  Credentials,
+  groupPath,
+  isWatchable,
+  resourcesOf,
+} from '../../adapters/kubernetes/internal.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import { formatDuration } from '../args/duration.js'
+import { fieldOf } from '../args/fields.js'
+import { CliError } from '../output/cli-error.js'
+import { oneLine } from '../output/error-hints.js'
+import { addressOf, type KubernetesFlags, loadConfig } from '../sources/open-kubernetes.js'
+import { type ResourceChoice, resolveResource } from '../sources/resolve-resource.js'
+import { type Check, type Diagnosis, runChecks } from './check.js'
+
+/** How long the server may take to answer, in milliseconds. */
+const STALL_MS = 10_000
+/** A slower answer causes a warning, in milliseconds. */
+const SLOW_MS = 1_000
+/** A token that expires sooner causes a warning, in milliseconds. */
+const SOON_MS = 3_600_000
+
+/** Requests all APIs of the server with their state, in one response (Kubernetes 1.30 and later). */
+const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+
+interface KubernetesContext {
+  readonly flags: KubernetesFlags
+  readonly config: KubeConfig
+  readonly session: ApiSession
+  readonly namespace: string | undefined
+  /** The name of the resource in the URL. */
+  readonly name: string
+  /** The resource, or why there is none. */
+  readonly resource: ResourceChoice | CliError
+}
+
+export async function diagnoseKubernetes(url: string, flags: KubernetesFlags): Promise<Diagnosis> {
+  const { namespace, resource: name } = addressOf(url)
+  const config = await loadConfig(flags.context)
+  const { signal } = new AbortController()
+  const session = new ApiSession(new Credentials(config), { signal, clock: systemClock, stallMs: STALL_MS })
+  try {
+    await assertConnection(session)
+    const resource = await resolveResource(config, name, namespace).catch((error: unknown) => {
+      if (error instanceof CliError) return error
+      throw error
+    })
+    return await runChecks(kubernetesChecks, { flags, config, session, namespace, name, resource })
+  } finally {
+    session.close()
+  }
+}
+
+/** Throws a CliError if no server answers, or if it rejects the credentials. */
+async function assertConnection(session: ApiSession): Promise<void> {
+  try {
+    await session.json({ verb: 'get', path: '/version' })
+  } catch (error) {
+    if (apiStatusIn(error)?.code === 403) return
+    throw error instanceof SourceError ? new CliError(oneLine(error)) : error
+  }
+}
+
+export const kubernetesChecks: readonly Check<KubernetesContext>[] = [
+  {
+    name: 'readiness',
+    severity: 'error',
+    async find({ session }) {
+      const failed = await failedProbes(session)
+      if (failed === undefined) return undefined
+      return { problem: `the API server is not ready: ${failed}`, remedy: 'run: kubectl get --raw "/readyz?verbose"' }
+    },
+  },
+  {
+    name: 'resource',
+    severity: 'error',
+    find({ resource }) {
+      if (!(resource instanceof CliError)) return Promise.resolve(undefined)
+      const [problem = '', remedy = ''] = resource.message.split('; see: ')
+      return Promise.resolve({ problem, remedy: `run: ${remedy}` })
+    },
+  },
+  {
+    name: 'verbs',
+    severity: 'error',
+    async find({ resource, session }) {
+      if (resource instanceof CliError) return undefined
+      const served = (await resourcesOf(session, resource.apiVersion)).find(({ name }) => name === resource.plural)
+      if (served === undefined || isWatchable(served)) return undefined
+      return {
+        problem: `${resource.plural} can be used with ${served.verbs.join(', ')} only, and not listed and watched`,
+        remedy: 'name another resource; kubectl api-resources --verbs=list,watch has all',
+      }
+    },
+  },
+  {
+    name: 'list-right',
+    severity: 'error',
+    find: (context) => findMissingRight(context, 'list', 'limit=1'),
+  },
+  {
+    name: 'watch-right',
+    severity: 'error',
+    find: (context) => findMissingRight(context, 'watch', 'watch=true&timeoutSeconds=1'),
+  },
+  {
+    name: 'streamed-lists',
+    severity: 'warning',
+    async find(context) {
+      const query =
+        'watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1'
+      const error = await request(context, 'watch', query)
+      if (![400, 422].includes(apiStatusIn(error)?.code ?? 0)) return undefined
+      return {
+        problem: 'the API server streams no lists, so a list of many objects costs it and the network more',
+        remedy: 'enable its feature gate WatchList (on by default since Kubernetes 1.34)',
+      }
+    },
+  },
+  {
+    name: 'latency',
+    severity: 'warning',
+    async find(context) {
+      const before = systemClock.now()
+      await request(context, 'list', 'limit=1')
+      const tookMs = systemClock.now() - before
+      if (tookMs <= SLOW_MS) return undefined
+      return {
+        problem: `a list of one object took ${formatDuration(tookMs)}`,
+        remedy: 'see: kubectl get --raw /metrics | grep apiserver_request_duration, and the network between',
+      }
+    },
+  },
+  {
+    name: 'discovery',
+    severity: 'warning',
+    async find({ session }) {
+      const answer = await session.json({ verb: 'get', path: '/apis', accept: DISCOVERY })
+      const stale = listIn(answer, 'items').flatMap((group) =>
+        listIn(group, 'versions')
+          .filter((version) => fieldOf(version, 'freshness') === 'Stale')
+          .map((version) => `${String(fieldOf(version, 'version'))}.${String(fieldOf(group, 'metadata.name'))}`),
+      )
+      if (stale.length === 0) return undefined
+      return {
+        problem: `the servers of the APIs ${stale.join(', ')} do not answer, so their resources are not found`,
+        remedy: `run: kubectl describe apiservice ${stale[0]}`,
+      }
+    },
+  },
+  {
+    name: 'token-expiry',
+    severity: 'warning',
+    find({ config }) {
+      const { token, exec, authProvider } = config.getCurrentUser() ?? {}
+      const [, payload] = token?.split('.') ?? []
+      const leftMs = Number(fieldOf(parsedPayload(payload ?? ''), 'exp')) * 1_000 - systemClock.now()
+      const isRenewed = exec !== undefined || authProvider !== undefined
+      if (isRenewed || !(leftMs < SOON_MS)) return Promise.resolve(undefined)
+      return Promise.resolve({
+        problem: `the token of the kubeconfig expires in ${formatDuration(Math.max(0, leftMs))}, and is not renewed`,
+        remedy: 'use an exec plugin, a token file, or the service account of a pod',
+      })
+    },
+  },
+  {
+    name: 'unverified-server',
+    severity: 'warning',
+    find({ config }) {
+      if (config.getCurrentCluster()?.skipTLSVerify !== true) return Promise.resolve(undefined)
+      return Promise.resolve({
+        problem: 'the certificate of the server is not verified, so any server may answer and receive the token',
+        remedy: 'replace insecure-skip-tls-verify in the kubeconfig by certificate-authority-data',
+      })
+    },
+  },
+]
+
+async function findMissingRight(context: KubernetesContext, verb: 'list' | 'watch', query: string) {
+  const error = await request(context, verb, query)
+  if (apiStatusIn(error)?.code !== 403) return undefined
+  const { resource, namespace } = context
+  const plural = resource instanceof CliError ? context.name : resource.plural
+  const role = namespace === undefined ? 'clusterrole' : 'role'
+  const place = namespace === undefined ? '' : ` -n ${namespace}`
+  return {
+    problem: oneLine(error),
+    remedy: `run: kubectl create ${role} listwatch --verb=list,watch --resource=${plural}${place}, and bind it with kubectl create ${role}binding`,
+  }
+}
+
+/**
+ * Sends a request for the resource, and reads the beginning of the response. Returns the error if the server rejects it; throws if it
+ * does not answer.
+ */
+async function request(
+  { resource, namespace, session, flags }: KubernetesContext,
+  verb: 'list' | 'watch',
+  query: string,
+): Promise<unknown> {
+  if (resource instanceof CliError) return undefined
+  const { apiVersion, plural } = resource
+  const path = `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
+  const parameters = new URLSearchParams(query)
+  if (flags.selector !== undefined) parameters.set('labelSelector', flags.selector)
+  if (flags.fieldSelector !== undefined) parameters.set('fieldSelector', flags.fieldSelector)
+  try {
+    const body = await session.open({ verb, plural, namespace, path: `${path}?${parameters}` })
+    body.destroy(new Error('no more is needed'))
+    return undefined
+  } catch (error) {
+    if (apiStatusIn(error) === undefined) throw error
+    return error
+  }
+}
+
+/** The failed parts of the server's readiness probe; undefined if it is ready, or if the user may not see that. */
+async function failedProbes(session: ApiSession): Promise<string | undefined> {
+  try {
+    const body = await session.open({ verb: 'get', path: '/readyz' })
+    body.destroy(new Error('no more is needed'))
+    return undefined
+  } catch (error) {
+    const status = apiStatusIn(error)
+    if (status === undefined) throw error
+    if (status.code < 500) return undefined
+    const failed = Array.from(status.message.matchAll(/\[-\](\S+)/g), ([, name]) => name)
+    return failed.length === 0 ? oneLine(error) : failed.join(', ')
+  }
+}
+
+function listIn(value: unknown, name: string): readonly unknown[] {
+  const list = fieldOf(value, name)
+  return Array.isArray(list) ? list : []
+}
+
+function parsedPayload(payload: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(payload, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+}
