@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { SourceError } from '../src/contract/errors.js'
 import { fieldOf } from './args/fields.js'
 import { Command, CommanderError } from './bundled.js'
+import { defineCompletion } from './commands/define-completion.js'
 import { defineDemo } from './commands/define-demo.js'
 import { defineDoctor } from './commands/define-doctor.js'
 import { definePg } from './commands/define-pg.js'
@@ -57,6 +58,7 @@ async function main(): Promise<void> {
   defineServe(program)
   definePg(program)
   defineDemo(program)
+  defineCompletion(program)
   configureErrors(program, '')
   try {
     await program.parseAsync()

@@ -196,6 +196,11 @@ describe('help', () => {
     expect([code, output]).toEqual([0, expect.stringContaining('--index <column>')])
   })
 
+  test.each(['get', 'list', 'query', 'verify', 'doctor'])('of %s has examples', async (command) => {
+    const { code, output } = await resultOf(listwatch([command, '--help']))
+    expect([code, output]).toEqual([0, expect.stringMatching(new RegExp(`\\nExamples:\\n  listwatch ${command} `))])
+  })
+
   test('names the version that package.json has', async () => {
     const { output } = await resultOf(listwatch(['--version']))
     expect(output).toMatch(/^\d+\.\d+\.\d+\n$/)
