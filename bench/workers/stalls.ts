@@ -1,6 +1,6 @@
 // Delays of the event loop with a full store: node stalls.ts <objects>
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createInformer, type ListerWatcher, type WatchEvent } from 'listwatch'
+import { createInformer, type ListerWatcher, type Subscription, type WatchEvent } from 'listwatch'
 
 interface Pod {
   readonly namespace: string
@@ -32,7 +32,7 @@ function event(at: number): { type: 'put'; key: string; object: Pod; version?: s
   const id = isChanged ? at + shift : at
   const current = isChanged ? generation : 0
   const object = {
-    namespace: `team-${id % 1_000}`,
+    namespace: namespaceOf(id),
     node: `node-${(id + current) % 5_000}`,
     created: id,
     restarts: current,
@@ -43,6 +43,11 @@ function event(at: number): { type: 'put'; key: string; object: Pod; version?: s
     object,
     ...(hasVersions && { version: `${id}.${current}` }),
   }
+}
+
+/** Half of the objects are in one namespace. */
+function namespaceOf(id: number): string {
+  return id % 2 === 0 ? 'main' : `team-${id % 1_000}`
 }
 
 const source: ListerWatcher<Pod> = {
@@ -102,7 +107,10 @@ const some = pods.subscribe(
   { add: count, update: count, delete: count },
   { delivery: 'latest', filter: (pod) => pod.created % 10 === 0 },
 )
-const settled = (): Promise<unknown> => Promise.all([all.waitFor(String(version)), some.waitFor(String(version))])
+let controller: Subscription | undefined
+let concurrent: Subscription | undefined
+const settled = (): Promise<unknown> =>
+  Promise.all([all, some, controller, concurrent].map((each) => each?.waitFor(String(version))))
 const relist = async (): Promise<void> => {
   await pods.relist()
   await settled()
@@ -130,15 +138,18 @@ await measure('a relist without versions', () => {
   collection = { ...collection, hasVersions: false }
   return relist()
 })
-const events = Array.from({ length: objects }, (_, at) => {
-  const { key, object } = event(at)
-  return { type: 'put', key, object: { ...object, restarts: -1, node: `node-${at % 4_999}` } } as const
-})
-await measure('a batch that changes every object', async () => {
-  deliver?.(events)
-  await pods.waitFor(String(version + 1))
-  await settled()
-})
+async function changeAll(operation: string, restarts: number): Promise<void> {
+  const events = Array.from({ length: objects }, (_, at) => {
+    const { key, object } = event(at)
+    return { type: 'put', key, object: { ...object, restarts, node: `node-${(at - restarts) % 5_000}` } } as const
+  })
+  await measure(operation, async () => {
+    deliver?.(events)
+    await pods.waitFor(String(version + 1))
+    await settled()
+  })
+}
+await changeAll('a batch that changes every object', -1)
 await measure('addIndex of an equal index', () => pods.addIndex('node', (ix) => ix.equal((pod) => pod.node)))
 await measure('addIndex and the first query of an ordered index', async () => {
   const restarts = await pods.addIndex('restarts', (ix) => ix.ordered((pod) => pod.created % 777))
@@ -154,6 +165,23 @@ await measure('subscribe with a value of an index', async () => {
   await late.synced()
   await late.close()
 })
+await measure('subscribe with an index value of half of the objects', async () => {
+  const late = pods.subscribe({ add: count }, { where: { namespace: 'main' } })
+  await late.synced()
+  await late.close()
+})
+await measure('ten changes() with a filter at once', async () => {
+  const late = Array.from({ length: 10 }, () => pods.changes({ filter: (pod) => pod.created % 1_000 === 0 }))
+  for (const stream of late) for await (const { isSynced } of stream) if (isSynced) break
+})
+await measure('reconcile with a filter', async () => {
+  controller = pods.reconcile(async () => count(), { filter: (pod) => pod.created % 3 === 0, concurrency: 16 })
+  await controller.synced()
+})
+concurrent = pods.subscribe({ add: count, update: count }, { delivery: 'latest', concurrency: 4 })
+await concurrent.synced()
+await changeAll('the same batch, with a controller and concurrent handlers', -2)
+await Promise.all([controller?.close(), concurrent?.close()])
 await measure('a snapshot, two queries of it, and its disposal', () => {
   using view = pods.snapshot()
   handled += view.by.namespace('team-5').length + view.by.created({ limit: 1_000 }).length
