@@ -8,6 +8,8 @@ import type { Feed, FeedHost, RoutedCommit } from '../subscriptions/feed.js'
 import type { Subscription } from '../subscriptions/subscription-types.js'
 import type { Settle } from '../util/deadline.js'
 import type { Latch } from '../util/latch.js'
+import { SerialQueue } from '../util/serial-queue.js'
+import type { Slices } from '../util/steps.js'
 import type { InformerEvents } from './informer-events.js'
 import type { InformerSources } from './informer-sources.js'
 import type { InformerWaits } from './informer-waits.js'
@@ -15,7 +17,7 @@ import type { InformerWaits } from './informer-waits.js'
 interface Parts<S, T> {
   readonly indexer: Indexer<T, unknown>
   readonly clock: Clock
-  readonly changesPerStep: number
+  readonly slices: Slices
   readonly events: InformerEvents
   readonly sources: InformerSources<S, T>
   readonly waits: InformerWaits<S, T>
@@ -28,7 +30,8 @@ interface Parts<S, T> {
 export class InformerFeedHost<S, T> implements FeedHost<T> {
   readonly indexer: Indexer<T, unknown>
   readonly clock: Clock
-  readonly changesPerStep: number
+  readonly slices: Slices
+  readonly scans: SerialQueue = new SerialQueue()
   readonly isOfSet: boolean
   routed: RoutedCommit = { commit: 0, position: NO_POSITION }
   readonly #parts: Parts<S, T>
@@ -37,7 +40,7 @@ export class InformerFeedHost<S, T> implements FeedHost<T> {
     this.#parts = parts
     this.indexer = parts.indexer
     this.clock = parts.clock
-    this.changesPerStep = parts.changesPerStep
+    this.slices = parts.slices
     this.isOfSet = parts.sources.isSet
   }
 

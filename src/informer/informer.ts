@@ -109,7 +109,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     this.#feedHost = new InformerFeedHost({
       indexer,
       clock,
-      changesPerStep: slices.changesPerStep,
+      slices,
       events,
       sources: this.#sources,
       waits: this.#waits,
@@ -252,7 +252,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     // Before the first list nothing was delivered, and no list arrives any more.
     if (drainMs !== undefined && this.#synced.isOpen) await this.#drain(drainMs)
     const closing = Array.from(this.#subscriptions.values(), (subscription) => subscription.close())
-    await settleWithin(STOP_GRACE_MS, Promise.all([ended, this.#indexer.writer.idle(), ...closing]), this.#clock)
+    const idle = [this.#indexer.writer.idle(), this.#feedHost.scans.idle()]
+    await settleWithin(STOP_GRACE_MS, Promise.all([ended, ...idle, ...closing]), this.#clock)
     await Promise.all(closing)
     // A source that did not end in time may still fail or warn.
     this.#events.close()
@@ -381,12 +382,13 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   }
 
   /**
-   * @internal Whether a large write is in progress, whether a commit is visible whose changes are not all queued in the
-   * subscriptions, and the names of removed sources whose objects are still in the store.
+   * @internal Whether a large write is in progress, whether changes of a visible commit or objects of a replay are not
+   * queued in a subscription yet, and the names of removed sources whose objects are still in the store.
    */
   get largeWrite(): { readonly isWriting: boolean; readonly isRouting: boolean; readonly removing: readonly string[] } {
     const { isBusy, commits } = this.#indexer.writer
-    return { isWriting: isBusy, isRouting: this.#feedHost.routed.commit < commits, removing: this.#sources.removing }
+    const { routed, scans } = this.#feedHost
+    return { isWriting: isBusy, isRouting: routed.commit < commits || scans.isBusy, removing: this.#sources.removing }
   }
 
   /** Opens the latch once the first list of each source is in the store. Returns whether it opened now. */

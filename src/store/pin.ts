@@ -72,19 +72,21 @@ export class Pin<T> {
     return this.#limit
   }
 
-  entryOf(key: string): Entry<T> | undefined {
+  ordinalOf(key: string): Ordinal | undefined {
     const first = this.layer
     const ordinal = this.#store.ordinalOf(key)
-    const entry = ordinal === undefined ? undefined : this.entryAt(ordinal)
-    if (entry?.key === key) return entry
+    if (ordinal !== undefined && this.entryAt(ordinal)?.key === key) return ordinal
     // The key is newer than the pin, or it was deleted since.
     for (let layer: PinLayer<T> | undefined = first; layer !== undefined; layer = layer.newer) {
       const before = layer.ordinalOf(key)
-      if (before === undefined) continue
-      const kept = this.entryAt(before)
-      return kept?.key === key ? kept : undefined
+      if (before !== undefined) return this.entryAt(before)?.key === key ? before : undefined
     }
     return undefined
+  }
+
+  entryOf(key: string): Entry<T> | undefined {
+    const ordinal = this.ordinalOf(key)
+    return ordinal === undefined ? undefined : this.entryAt(ordinal)
   }
 
   entryAt(ordinal: Ordinal): Entry<T> | undefined {

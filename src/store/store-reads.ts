@@ -7,6 +7,7 @@ export interface StoreReads<T> {
   readonly size: number
   /** One more than the greatest ordinal with an entry. */
   readonly ordinalLimit: number
+  ordinalOf(key: string): Ordinal | undefined
   entryOf(key: string): Entry<T> | undefined
   entryAt(ordinal: Ordinal): Entry<T> | undefined
   keys(): string[]

@@ -3,7 +3,8 @@ import { SourceError } from '../contract/errors.js'
 import { emitWarning } from '../contract/node-or-browser.js'
 import type { Version } from '../contract/version.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
-import { DEFAULT_SLICES, finish, type Slices, type Steps } from '../util/steps.js'
+import { SerialQueue } from '../util/serial-queue.js'
+import { DEFAULT_SLICES, finish, performSlice, type Slices, type Steps } from '../util/steps.js'
 import type { Commit } from './commit.js'
 import { isDevelopment } from './deep-freeze.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
@@ -11,7 +12,6 @@ import { Ingest, type IngestOptions } from './ingest.js'
 import { type KeyOwner, KeyOwnership } from './key-ownership.js'
 import { Store } from './store.js'
 import { structuralEqual } from './structural-equal.js'
-import { WriteQueue } from './write-queue.js'
 
 /** The keys that are written while a recording is active. */
 export interface WriteRecord {
@@ -63,7 +63,7 @@ export class StoreWriter<T> {
   /** The transaction that has begun and is not committed. */
   #transaction: { rollback(): void } | undefined
   #isWriting = false
-  readonly #queue = new WriteQueue()
+  readonly #queue = new SerialQueue()
   readonly #clock: Clock
   readonly #slices: Slices
   #isEnded = false
@@ -236,12 +236,7 @@ export class StoreWriter<T> {
   #slice(steps: Steps, commits: number): boolean {
     // After the commit its changes are routed. Then the store can be read.
     this.#isWriting = this.#commits === commits
-    const { stepsPerCheck, sliceMs } = this.#slices
-    const since = this.#clock.now()
-    for (let step = 1; steps.next().done !== true; step++) {
-      if (step % stepsPerCheck === 0 && this.#clock.now() - since >= sliceMs) return false
-    }
-    return true
+    return performSlice(steps, this.#clock, this.#slices)
   }
 
   #assertNotEnded(call: string): void {

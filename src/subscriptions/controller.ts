@@ -158,7 +158,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     }
     this.#isDequeuing = false
     // Before the first list it is unknown whether the object of a key exists.
-    const mayRun = this.feed.closed === undefined && this.feed.host.isSynced() && !this.feed.isBehind
+    // A run reads the store: all changes up to that state must be known.
+    const mayRun =
+      this.feed.closed === undefined && this.feed.host.isSynced() && !this.feed.isBehind && !this.feed.hasQueued
     while (mayRun && this.#queue.running < this.#concurrency) {
       const key = this.#queue.dequeue()
       if (key === undefined) break

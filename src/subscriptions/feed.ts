@@ -7,7 +7,8 @@ import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Wait } from '../util/deadline.js'
-import type { Steps } from '../util/steps.js'
+import type { SerialQueue } from '../util/serial-queue.js'
+import { finish, performSlice, type Slices, type Steps } from '../util/steps.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
 import { FeedAcceptance } from './feed-acceptance.js'
 import { type FeedCounts, newCounts, type SubscriptionKind } from './feed-counts.js'
@@ -16,6 +17,7 @@ import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
 import { Replay } from './replay.js'
 import { resync } from './resync.js'
 import { ScopeFilter } from './scope-filter.js'
+import type { ScopeScan } from './scope-scan.js'
 import type { SlowestCall } from './slow-handler-monitor.js'
 import { type ChangeBatch, checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
@@ -25,8 +27,9 @@ export interface FeedHost<T> extends FeedVersions {
   readonly indexer: Indexer<T, unknown>
   readonly clock: Clock
   readonly sourceName: string
-  /** How many changes are queued in one step. */
-  readonly changesPerStep: number
+  readonly slices: Slices
+  /** Scans of the store for subscriptions that begin. One runs at a time, so that their slices do not add up. */
+  readonly scans: SerialQueue
   /** The position of the store. */
   readonly position: StorePosition
   /** The last commit whose changes were queued in all feeds. It is older while a large commit is routed. */
@@ -115,7 +118,7 @@ export class Feed<T> implements AwaitedFeed {
     this.name = options.name
     this.scope = new ScopeFilter(call, options, host.indexer, (error, key) => this.#filterFailed(error, key))
     this.wantsBookmarks = wantsBookmarks
-    this.#queue = new ChangeQueue(options, () => {}, host.changesPerStep)
+    this.#queue = new ChangeQueue(options, () => {}, host.slices.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
     this.#waits = new FeedWaits(this, host)
     host.attach(this)
@@ -176,7 +179,7 @@ export class Feed<T> implements AwaitedFeed {
   /** Whether a batch can be dequeued. */
   get hasMore(): boolean {
     if (this.#closed !== undefined) return false
-    return this.#replay !== undefined || !(this.#queue.isEmpty || this.#queue.isBusy)
+    return this.#replay === undefined ? !(this.#queue.isEmpty || this.#queue.isBusy) : this.#replay.isReady
   }
 
   /** Whether a batch is queued, or is being queued in steps. */
@@ -207,18 +210,30 @@ export class Feed<T> implements AwaitedFeed {
 
   #startReplay(): void {
     if (this.#closed !== undefined) return
-    const { indexer, clock } = this.host
+    const { indexer, clock, slices, scans } = this.host
     this.#replayedCommit = indexer.writer.commits
-    const position = this.#storePosition
-    const since = clock.now()
-    if (!this.scope.isScoped) this.#replay = new Replay(indexer.store.readers.pin(), position, since)
-    else {
-      const entries = this.scope.matching()
-      if (this.#closed !== undefined) return // The filter closed it.
-      this.scope.include(entries)
-      this.#replay = new Replay(entries, position, since)
+    const scan = this.scope.scan()
+    this.#replay = new Replay(scan ?? indexer.store.readers.pin(), this.#storePosition, clock.now())
+    if (scan !== undefined && scan.undecided > slices.largeWrite) {
+      scan.pin()
+      void scans.run(() => this.#scanInSlices(scan))
+      return
     }
+    if (scan !== undefined) finish(scan.steps())
     this.reader.wake()
+  }
+
+  async #scanInSlices(scan: ScopeScan<T>): Promise<void> {
+    const { indexer, clock, slices } = this.host
+    const steps = scan.steps()
+    const perform = (): boolean => performSlice(steps, clock, slices)
+    try {
+      do await clock.sleep(0)
+      while (!indexer.writer.reentrancy.run(perform))
+      this.reader.wake()
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
   /** Closes the feed, because it is unknown which changes it misses. Reports the error. */
@@ -233,6 +248,7 @@ export class Feed<T> implements AwaitedFeed {
   /** Collects a change of a commit, if it concerns this feed. `publish` ends the commit. */
   match(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): void {
     if (this.#closed !== undefined || this.#isReplayed) return
+    this.#replay?.decide(change.key)
     const matched = this.scope.match(change, membership, tracked)
     if (matched === undefined) return
     if (this.#matched === undefined) this.#matched = [matched]
@@ -315,7 +331,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Takes the next batch, or returns undefined if there is none. The consumer acknowledges batches in this order. */
   dequeue(): ChangeBatch<T> | undefined {
-    if (this.#closed !== undefined) return undefined
+    if (!this.hasMore) return undefined
     const batch = this.#replay === undefined ? this.#takeQueued() : this.#takeReplayed(this.#replay)
     if (batch !== undefined) this.#progress.dequeued()
     return batch

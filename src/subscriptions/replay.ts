@@ -2,6 +2,7 @@ import type { Entry } from '../contract/source.js'
 import type { Added } from '../queue/change.js'
 import type { Pin } from '../store/pin.js'
 import type { StorePosition } from './delivery-progress.js'
+import type { ScopeScan } from './scope-scan.js'
 
 /** How many objects of the initial replay make a batch. */
 const REPLAY_BATCH = 256
@@ -13,29 +14,41 @@ export class Replay<T> {
   /** When the replay began. */
   readonly since: number
   readonly #pin: Pin<T> | undefined
-  readonly #entries: readonly Entry<T>[]
+  readonly #scan: ScopeScan<T> | undefined
   #at = 0
 
-  /** Replays the pinned store, or the entries of a scope. */
-  constructor(objects: Pin<T> | readonly Entry<T>[], position: StorePosition, since: number) {
+  /** Replays the pinned store, or the objects that a scan finds. */
+  constructor(objects: Pin<T> | ScopeScan<T>, position: StorePosition, since: number) {
     this.position = position
     this.since = since
-    this.#pin = 'entryAt' in objects ? objects : undefined
-    this.#entries = 'entryAt' in objects ? [] : objects
+    if ('entryAt' in objects) this.#pin = objects
+    else this.#scan = objects
   }
 
-  /** The number of objects that are left. */
+  /** Whether batches can be taken. */
+  get isReady(): boolean {
+    return this.#scan?.hasEnded ?? true
+  }
+
+  /** The number of objects that are left. Objects for which the scope is not decided count. */
   get remaining(): number {
-    return Math.max((this.#pin?.size ?? this.#entries.length) - this.#at, 0)
+    const size = this.#scan === undefined ? (this.#pin?.size ?? 0) : this.#scan.found.length + this.#scan.undecided
+    return Math.max(size - this.#at, 0)
+  }
+
+  /** Decides about a key before its first change, if the objects are still searched. */
+  decide(key: string): void {
+    this.#scan?.decide(key)
   }
 
   /** Takes the next batch. The last one closes the replay. */
   take(): { readonly changes: readonly Added<T>[]; readonly isLast: boolean } {
-    const end = this.#pin?.ordinalLimit ?? this.#entries.length
+    const found = this.#scan?.found ?? []
+    const end = this.#pin?.ordinalLimit ?? found.length
     const changes: Added<T>[] = []
     while (this.#at < end && changes.length < REPLAY_BATCH) {
       const at = this.#at++
-      const entry = this.#pin === undefined ? this.#entries[at] : this.#pin.entryAt(at)
+      const entry = this.#pin === undefined ? found[at] : this.#pin.entryAt(at)
       if (entry !== undefined) changes.push(added(entry))
     }
     const isLast = this.#at >= end
@@ -46,6 +59,7 @@ export class Replay<T> {
   /** Unpins the store. */
   close(): void {
     this.#pin?.close()
+    this.#scan?.close()
   }
 }
 

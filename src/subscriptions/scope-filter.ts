@@ -3,6 +3,8 @@ import type { Added, Change, Deleted } from '../queue/change.js'
 import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
+import type { Ordinal } from '../store/store-index.js'
+import { ScopeScan } from './scope-scan.js'
 import { declaredIn, type FeedOptions } from './subscription-types.js'
 
 /** The scope of a subscription: a key, values of indexes, a filter function. It tracks which keys are in scope. */
@@ -53,11 +55,6 @@ export class ScopeFilter<T> {
     return this.#inScopeKeys === undefined || this.#inScopeKeys.has(key)
   }
 
-  /** Adds the keys of entries that the subscriber will receive. */
-  include(entries: readonly Entry<T>[]): void {
-    for (const { key } of entries) this.#inScopeKeys?.add(key)
-  }
-
   /** Returns the change as the subscriber sees it; undefined if the object neither was in scope nor is. */
   match(
     change: Change<T>,
@@ -94,9 +91,11 @@ export class ScopeFilter<T> {
     }
   }
 
-  /** The entries that the store holds in this scope now. Calls the filter for each candidate. */
-  matching(): readonly Entry<T>[] {
-    return this.#candidates().filter((entry) => this.#passes(entry.object, entry.key))
+  /** Returns a search for the objects in scope, all of which the subscriber will receive. Undefined if every object is. */
+  scan(): ScopeScan<T> | undefined {
+    if (this.#inScopeKeys === undefined) return undefined
+    const isInScope = ({ key, object }: Entry<T>): boolean => this.#passes(object, key)
+    return new ScopeScan(this.#indexer.store.readers, this.#candidates(), isInScope, this.#inScopeKeys)
   }
 
   close(): void {
@@ -104,24 +103,25 @@ export class ScopeFilter<T> {
     this.#inScopeKeys?.clear()
   }
 
-  /** The entries with the key and the values of `where`. */
-  #candidates(): readonly Entry<T>[] {
+  /** The ordinals with the key and the values of `where`; undefined if all objects may be in scope. */
+  #candidates(): readonly Ordinal[] | undefined {
     const { store } = this.#indexer
     const [first, ...rest] = this.where
     if (first !== undefined) store.assertIndexed()
-    let entries: readonly Entry<T>[]
+    let candidates: readonly Ordinal[]
     if (this.key !== undefined) {
-      const entry = store.readers.entryOf(this.key)
-      entries = entry === undefined ? [] : [entry]
+      const ordinal = store.readers.ordinalOf(this.key)
+      candidates = ordinal === undefined ? [] : [ordinal]
     } else if (first !== undefined) {
       const [index, value] = first
-      entries = index.entriesWith(value)
-    } else entries = store.readers.entries()
+      candidates = index.ordinalsWith(value)
+    } else return undefined
     for (const [index, value] of this.key === undefined ? rest : this.where) {
-      const matching = new Set(index.entriesWith(value))
-      entries = entries.filter((entry) => matching.has(entry))
+      const isMatching = new Uint8Array(store.readers.ordinalLimit)
+      for (const ordinal of index.ordinalsWith(value)) isMatching[ordinal] = 1
+      candidates = candidates.filter((ordinal) => isMatching[ordinal] === 1)
     }
-    return entries
+    return candidates
   }
 
   #isIn(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): boolean {

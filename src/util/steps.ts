@@ -1,3 +1,4 @@
+import type { Clock } from '../contract/clock.js'
 import { SLICE_MS } from './time-slice.js'
 
 /** Work in steps. Each `yield` ends a step, after which the work may pause. */
@@ -16,15 +17,24 @@ export function resultOf<R>(steps: Generator<void, R>): R {
   }
 }
 
+/** Performs steps for one slice of time. Returns whether all are done. */
+export function performSlice(steps: Steps, clock: Clock, { stepsPerCheck, sliceMs }: Slices): boolean {
+  const since = clock.now()
+  for (let step = 1; steps.next().done !== true; step++) {
+    if (step % stepsPerCheck === 0 && clock.now() - since >= sliceMs) return false
+  }
+  return true
+}
+
 /** Returns work of one step. */
 export function* single(act: () => void): Steps {
   act()
   yield
 }
 
-/** How large writes are cut into slices. */
+/** How large writes, and other work with many changes, are cut into slices. */
 export interface Slices {
-  /** A write of more changes runs in slices. */
+  /** A write of more changes runs in slices, and a replay that selects from more objects. */
   readonly largeWrite: number
   /** The number of steps between two reads of the clock. */
   readonly stepsPerCheck: number

@@ -9,6 +9,8 @@ import { NO_POSITION, type StorePosition } from '../../src/subscriptions/deliver
 import { Feed, type FeedHost, type RoutedCommit } from '../../src/subscriptions/feed.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
+import { SerialQueue } from '../../src/util/serial-queue.js'
+import { DEFAULT_SLICES } from '../../src/util/steps.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import type { Fold } from './fold.js'
 import { numbered } from './scripted-source.js'
@@ -50,7 +52,8 @@ export class Mirror<T, I extends object = object> {
       },
       indexer: this.indexer,
       clock: this.clock,
-      changesPerStep: 1,
+      slices: { ...DEFAULT_SLICES, changesPerStep: 1 },
+      scans: new SerialQueue(),
       sourceName: 'mirror',
       isSynced: () => this.#isFilled,
       isOfSet: false,

@@ -7,50 +7,14 @@ import { sourceSet } from '../../src/informer/source-set.js'
 import type { Change } from '../../src/queue/change.js'
 import { Indexer } from '../../src/store/indexer.js'
 import type { StoreView } from '../../src/store/store-view.js'
-import { WriteQueue } from '../../src/store/write-queue.js'
+import { SerialQueue } from '../../src/util/serial-queue.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
-import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop, deferred, outcomeOf, warnings } from '../support/informers.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
+import { SliceClock } from '../support/slice-clock.js'
 
 /** Every write runs in slices of one step. */
 const SLICES = { largeWrite: 0, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
-
-/** A clock that can pause a write after each slice. */
-class SliceClock extends VirtualClock {
-  readonly #paused: (() => void)[] = []
-  #isHeld = false
-
-  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (!this.#isHeld || ms > 0 || signal !== undefined) return super.sleep(ms, signal)
-    return new Promise((resume) => this.#paused.push(resume))
-  }
-
-  get isPaused(): boolean {
-    return this.#paused.length > 0
-  }
-
-  hold(): void {
-    this.#isHeld = true
-  }
-
-  async slice(): Promise<void> {
-    this.#paused.shift()?.()
-    await this.advance(0)
-  }
-
-  /** Runs the slices until `until` returns true; without it, all of them. Returns their number. */
-  async slices(until: () => boolean = () => false): Promise<number> {
-    let count = 0
-    for (; this.isPaused && !until(); count++) await this.slice()
-    return count
-  }
-
-  async release(): Promise<void> {
-    this.#isHeld = false
-    await this.slices()
-  }
-}
 
 /** A list that is requested begins within this time. */
 const LIST_DELAY_MS = 5_000
@@ -385,6 +349,7 @@ describe('a large batch', () => {
       { filter: () => true },
     )
     await clock.advance(0)
+    await clock.slices()
     runs.length = 0
     await sent(world)
     await clock.slice()
@@ -643,7 +608,7 @@ describe('the store of a large write', () => {
 
 describe('writes that are called during a write', () => {
   test('begin after it, also if it has not returned yet', async () => {
-    const queue = new WriteQueue()
+    const queue = new SerialQueue()
     const told: string[] = []
     const first = deferred()
     const second = deferred()

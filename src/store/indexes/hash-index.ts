@@ -2,6 +2,7 @@ import type { Entry } from '../../contract/source.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
 import type { Layer, Ordinal, StoreIndex } from '../store-index.js'
+import type { StoreReads } from '../store-reads.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
 import { type MoveRecords, Moves } from './moves.js'
@@ -120,12 +121,16 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
       if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).values()
       return this.#isReadable ? Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V) : []
     }
-    return Object.assign(objects, { entries: (value: V) => pairsOf(this.entriesWith(value)), count, values })
+    return Object.assign(objects, {
+      entries: (value: V) => pairsOf(entriesAt(this.ordinalsWith(value), this.store.readers)),
+      count,
+      values,
+    })
   }
 
   /** Returns the public function of the index over a pin. */
   accessorAt<V extends Scalar>(pin: Pin<T>): Equal<T, V> {
-    const found = (value: V): readonly Entry<T>[] => this.#entriesAt(value, pin)
+    const found = (value: V): readonly Entry<T>[] => entriesAt(this.#pinned(pin, value), pin)
     const values = (): V[] => {
       this.store.assertIndexed()
       const { layer } = pin
@@ -162,23 +167,10 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     if (layer !== undefined) this.#moves.record(layer, ordinal, this.valuesOf(ordinal))
   }
 
-  #entriesAt(value: Scalar, pin: Pin<T>): readonly Entry<T>[] {
-    const entries: Entry<T>[] = []
-    for (const ordinal of this.#pinned(pin, value)) {
-      const entry = pin.entryAt(ordinal)
-      if (entry !== undefined) entries.push(entry)
-    }
-    return entries
-  }
-
-  entriesWith(value: Scalar): readonly Entry<T>[] {
-    if (this.store.held !== undefined) return this.#entriesAt(value, this.store.held)
-    const found: Entry<T>[] = []
-    for (const ordinal of this.#visible(value)?.ordinals ?? []) {
-      const entry = this.store.entryAt(ordinal)
-      if (entry !== undefined) found.push(entry)
-    }
-    return found
+  /** Returns the ordinals with a value in the state that readers see. */
+  ordinalsWith(value: Scalar): readonly Ordinal[] {
+    if (this.store.held !== undefined) return this.#pinned(this.store.held, value)
+    return this.#visible(value)?.ordinals.slice() ?? []
   }
 
   #visible(value: Scalar): Bucket<T> | undefined {
@@ -306,6 +298,15 @@ class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
   *values(below: number): Iterable<Scalar> {
     for (const { value, since } of this.#byValue.values()) if (since.some((each) => each < below)) yield value
   }
+}
+
+function entriesAt<T>(ordinals: readonly Ordinal[], objects: StoreReads<T>): readonly Entry<T>[] {
+  const entries: Entry<T>[] = []
+  for (const ordinal of ordinals) {
+    const entry = objects.entryAt(ordinal)
+    if (entry !== undefined) entries.push(entry)
+  }
+  return entries
 }
 
 /** Returns the maintained objects of a bucket before a write, or undefined if they are not maintained. */

@@ -2,7 +2,7 @@ import { messageOf } from '../../contract/errors.js'
 import type { Entry } from '../../contract/source.js'
 import type { Pin } from '../pin.js'
 import type { Store } from '../store.js'
-import type { StoreIndex } from '../store-index.js'
+import type { Ordinal, StoreIndex } from '../store-index.js'
 import { EqualIndex } from './hash-index.js'
 import type { IndexBuilder } from './index-types.js'
 import { MultiIndex } from './multi-index.js'
@@ -22,8 +22,8 @@ export interface DeclaredIndex<T> {
   includes(remembered: unknown, value: unknown): boolean
   /** Returns the flaw of `value` in `where: { name: value }`, or undefined if it is valid. */
   flawIn(value: unknown): string | undefined
-  /** Returns the current entries with `value`. */
-  entriesWith(value: unknown): readonly Entry<T>[]
+  /** Returns the ordinals with `value` in the state that readers see. */
+  ordinalsWith(value: unknown): readonly Ordinal[]
   /** Returns the scalars of a remembered value; undefined if the index can only be matched with `includes`. */
   scalarsOf(remembered: unknown): readonly Scalar[] | undefined
 }
@@ -90,7 +90,7 @@ function builderFor<T>(
     index,
     accessorAt: (pin) => index.accessorAt(pin),
     includes: (remembered, value) => isScalar(value) && index.includes(remembered, value),
-    entriesWith: (value) => (isScalar(value) ? index.entriesWith(value) : []),
+    ordinalsWith: (value) => (isScalar(value) ? index.ordinalsWith(value) : []),
     flawIn: flawInScalar,
   })
   return {
@@ -122,7 +122,7 @@ function builderFor<T>(
         index,
         accessorAt: (pin) => index.ordered(pin),
         includes: (remembered, value) => isScalar(value) && index.includes(remembered, [value]),
-        entriesWith: (value) => (isScalar(value) ? index.entriesWith([value]) : []),
+        ordinalsWith: (value) => (isScalar(value) ? index.ordinalsWith([value]) : []),
         flawIn: flawInScalar,
         scalarsOf: scalarsIn,
       })
@@ -138,7 +138,7 @@ function builderFor<T>(
         index,
         accessorAt: (pin) => index.compound(pin),
         includes: (remembered, value) => isScalars(value) && index.includes(remembered, value),
-        entriesWith: (value) => (isScalars(value) ? index.entriesWith(value) : []),
+        ordinalsWith: (value) => (isScalars(value) ? index.ordinalsWith(value) : []),
         flawIn: (value) => (isScalars(value) ? undefined : 'must be an array of scalars'),
         scalarsOf: () => undefined,
       })

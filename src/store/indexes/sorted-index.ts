@@ -86,6 +86,18 @@ export class SortedIndex<T> implements StoreIndex<T> {
     if (value !== undefined) yield [value, count]
   }
 
+  /** Returns the ordinals whose tuple starts with `value`, in the state that readers see. */
+  ordinalsWith(value: Tuple): readonly Ordinal[] {
+    this.#store.assertIndexed()
+    const span = equalTo(value)
+    const { held } = this.#store
+    if (held !== undefined) return Array.from(this.#pinned(held, span, false, Infinity), ({ ordinal }) => ordinal)
+    const ordinals: Ordinal[] = []
+    const next = this.#walk(span, false)
+    for (let ordinal = next(); ordinal >= 0; ordinal = next()) ordinals.push(ordinal)
+    return ordinals
+  }
+
   /** Returns the entries whose tuple starts with `value`. */
   entriesWith(value: Tuple, pin?: Pin<T>): readonly Entry<T>[] {
     return this.#select(equalTo(value), {}, pin)

@@ -7,6 +7,7 @@ import { mutantsOfLargeWrites } from './large-writes.js'
 import type { Mutant } from './mutate.js'
 import { mutantsOfQueue } from './queue.js'
 import { mutantsOfReflector } from './reflector.js'
+import { mutantsOfReplays } from './replays.js'
 import { mutantsOfSets } from './sets.js'
 import { mutantsOfStore } from './store.js'
 import { mutantsOfStuck } from './stuck.js'
@@ -26,4 +27,5 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfSets,
   ...mutantsOfGroups,
   ...mutantsOfLargeWrites,
+  ...mutantsOfReplays,
 ]

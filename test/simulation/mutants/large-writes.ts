@@ -31,9 +31,9 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
   {
     name: 'large writes run at the same time',
     breaks: 'one transaction writes at a time',
-    file: 'store/write-queue.ts',
+    file: 'util/serial-queue.ts',
     edits: [
-      ['this.#size++ === 0 ? write() : earlier.then(write)', 'this.#size++ >= 0 ? write() : earlier.then(write)'],
+      ['this.#size++ === 0 ? action() : earlier.then(action)', 'this.#size++ >= 0 ? action() : earlier.then(action)'],
     ],
   },
   {
@@ -146,7 +146,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'entries of an index are read from a store that is being written',
     breaks: 'an index, and `where`, have the state before a write that is not committed (I5, I9)',
     file: 'store/indexes/hash-index.ts',
-    edits: [['    if (this.store.held !== undefined) return this.#entriesAt(value, this.store.held)\n', '']],
+    edits: [['    if (this.store.held !== undefined) return this.#pinned(this.store.held, value)\n', '']],
   },
   {
     name: 'a sorted index is read from a store that is being written',

@@ -122,7 +122,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     })
   }
 
-  /** Whether the changes of a large commit are still being queued in the subscriptions. */
+  /** Whether the changes of a large commit, or the objects of a replay, are still being queued in the subscriptions. */
   protected get isRouting(): boolean {
     return this.#implementation.largeWrite.isRouting
   }

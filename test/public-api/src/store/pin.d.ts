@@ -28,6 +28,7 @@ export declare class Pin<T> {
     get layer(): PinLayer<T>;
     /** One more than the greatest ordinal at the creation of the pin. */
     get ordinalLimit(): number;
+    ordinalOf(key: string): Ordinal | undefined;
     entryOf(key: string): Entry<T> | undefined;
     entryAt(ordinal: Ordinal): Entry<T> | undefined;
     entries(): Entry<T>[];

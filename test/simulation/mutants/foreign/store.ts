@@ -8,7 +8,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     name: 'a snapshot answers for a later key with the object whose place it took',
     breaks: 'A snapshot stays as it is, whatever is written later: a key that came later is not in it.',
     file: 'store/pin.ts',
-    edits: [['if (entry?.key === key) return entry', 'if (entry !== undefined) return entry']],
+    edits: [['this.entryAt(ordinal)?.key === key) return', 'this.entryAt(ordinal) !== undefined) return']],
   },
   {
     // A batch deletes a key and throws before its commit; then a new key is added, and overwrites the object that

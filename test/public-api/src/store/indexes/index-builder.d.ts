@@ -1,7 +1,6 @@
-import type { Entry } from '../../contract/source.js';
 import type { Pin } from '../pin.js';
 import type { Store } from '../store.js';
-import type { StoreIndex } from '../store-index.js';
+import type { Ordinal, StoreIndex } from '../store-index.js';
 import type { IndexBuilder } from './index-types.js';
 import { type Scalar } from './scalar.js';
 /** The limit of index values that one object may have in one index. */
@@ -16,8 +15,8 @@ export interface DeclaredIndex<T> {
     includes(remembered: unknown, value: unknown): boolean;
     /** Returns the flaw of `value` in `where: { name: value }`, or undefined if it is valid. */
     flawIn(value: unknown): string | undefined;
-    /** Returns the current entries with `value`. */
-    entriesWith(value: unknown): readonly Entry<T>[];
+    /** Returns the ordinals with `value` in the state that readers see. */
+    ordinalsWith(value: unknown): readonly Ordinal[];
     /** Returns the scalars of a remembered value; undefined if the index can only be matched with `includes`. */
     scalarsOf(remembered: unknown): readonly Scalar[] | undefined;
 }

@@ -1,0 +1,93 @@
+import type { Entry } from '../contract/source.js'
+import type { Pin } from '../store/pin.js'
+import type { Ordinal } from '../store/store-index.js'
+import type { StoreReads } from '../store/store-reads.js'
+import type { Steps } from '../util/steps.js'
+
+/** The search for the objects in a scope, in the state of the store in which it began. */
+export class ScopeScan<T> {
+  /** The objects in scope that were found. */
+  readonly found: Entry<T>[] = []
+  #objects: StoreReads<T>
+  /** Undefined if all objects are candidates. */
+  readonly #candidates: readonly Ordinal[] | undefined
+  readonly #isInScope: (entry: Entry<T>) => boolean
+  readonly #keys: Set<string>
+  #pin: Pin<T> | undefined
+  /** By ordinal: 1 for a candidate that is not decided. Undefined unless the store may change meanwhile. */
+  #undecided: Uint8Array | undefined
+  #undecidedCount: number
+  #hasEnded = false
+
+  /** `isInScope` is called for each candidate. The keys that are in scope are added to `keys`. */
+  constructor(
+    objects: StoreReads<T>,
+    candidates: readonly Ordinal[] | undefined,
+    isInScope: (entry: Entry<T>) => boolean,
+    keys: Set<string>,
+  ) {
+    this.#objects = objects
+    this.#candidates = candidates
+    this.#isInScope = isInScope
+    this.#keys = keys
+    this.#undecidedCount = candidates?.length ?? objects.size
+  }
+
+  /** The number of candidates that are not decided. */
+  get undecided(): number {
+    return this.#undecidedCount
+  }
+
+  /** Whether `found` is complete. */
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  /** From now on the store may change between the steps. */
+  pin(): void {
+    this.#pin = this.#objects.pin()
+    this.#objects = this.#pin
+    this.#undecided = new Uint8Array(this.#pin.ordinalLimit)
+    if (this.#candidates === undefined) this.#undecided.fill(1)
+    else for (const ordinal of this.#candidates) this.#undecided[ordinal] = 1
+  }
+
+  /** Decides each candidate. */
+  *steps(): Steps {
+    const candidates = this.#candidates
+    const end = candidates?.length ?? this.#objects.ordinalLimit
+    for (let at = 0; at < end && !this.#hasEnded; at++) {
+      this.#decide(candidates?.[at] ?? at)
+      yield
+    }
+    this.close()
+  }
+
+  /** Decides about a key before its first change, so that it is known whether that change concerns the scope. */
+  decide(key: string): void {
+    const ordinal = this.#hasEnded ? undefined : this.#objects.ordinalOf(key)
+    if (ordinal !== undefined) this.#decide(ordinal)
+  }
+
+  /** Ends the search, and unpins the store. */
+  close(): void {
+    this.#hasEnded = true
+    this.#undecidedCount = 0
+    this.#undecided = undefined
+    this.#pin?.close()
+  }
+
+  #decide(ordinal: Ordinal): void {
+    if (this.#undecided !== undefined) {
+      if (this.#undecided[ordinal] !== 1) return
+      this.#undecided[ordinal] = 0
+    }
+    const entry = this.#objects.entryAt(ordinal)
+    if (entry === undefined) return
+    this.#undecidedCount--
+    // `isInScope` may end the search.
+    if (!this.#isInScope(entry) || this.#hasEnded) return
+    this.found.push(entry)
+    this.#keys.add(entry.key)
+  }
+}

@@ -1,0 +1,69 @@
+import type { Mutant } from './mutate.js'
+
+/** Replays whose objects are searched in slices, while the store changes. */
+export const mutantsOfReplays: readonly Mutant[] = [
+  {
+    name: 'the search for a replay reads a store that changes',
+    breaks: 'a subscription receives the state at its beginning, then every change (I4, I5)',
+    file: 'subscriptions/scope-scan.ts',
+    edits: [['    this.#objects = this.#pin\n', '']],
+  },
+  {
+    name: 'a changed key is not decided before its change',
+    breaks: 'a subscription receives the state at its beginning, then every change (I4, I5)',
+    file: 'subscriptions/feed.ts',
+    edits: [['    this.#replay?.decide(change.key)\n', '']],
+  },
+  {
+    name: 'a key that was decided before its change is decided again',
+    breaks: 'each object is in the replay once (I4)',
+    file: 'subscriptions/scope-scan.ts',
+    edits: [['      this.#undecided[ordinal] = 0\n', '']],
+  },
+  {
+    name: 'a key without the value of `where` is decided before its change',
+    breaks: 'a subscription receives only objects in its scope (I5)',
+    file: 'subscriptions/scope-scan.ts',
+    edits: [
+      [
+        '    if (this.#candidates === undefined) this.#undecided.fill(1)\n    else ',
+        '    this.#undecided.fill(1)\n    if (this.#candidates !== undefined) ',
+      ],
+    ],
+  },
+  {
+    name: 'a replay is delivered before the search for its objects has ended',
+    breaks: 'after its replay a subscription has the state at its beginning (I5)',
+    file: 'subscriptions/replay.ts',
+    edits: [['return this.#scan?.hasEnded ?? true', 'return true']],
+  },
+  {
+    name: 'changes overtake a replay whose objects are searched',
+    breaks: 'a subscription receives the state at its beginning, then every change (I4)',
+    file: 'subscriptions/feed.ts',
+    edits: [[' : this.#replay.isReady\n', ' : this.#replay.isReady || !this.#queue.isEmpty\n']],
+  },
+  {
+    name: 'a controller runs a key before the objects in its scope are known',
+    breaks: 'a run receives the object of its key if it is in scope',
+    file: 'subscriptions/controller.ts',
+    edits: [[' && !this.feed.hasQueued\n', '\n']],
+  },
+  {
+    name: 'a closed subscription leaves the pin of its search',
+    breaks: 'after close() nothing is kept (I12, I15)',
+    file: 'subscriptions/replay.ts',
+    edits: [['    this.#scan?.close()\n', '']],
+  },
+  {
+    name: 'a stop does not wait for the search for a replay',
+    breaks: 'after stop() no timer is left (I15)',
+    file: 'informer/informer.ts',
+    edits: [
+      [
+        'const idle = [this.#indexer.writer.idle(), this.#feedHost.scans.idle()]',
+        'const idle = [this.#indexer.writer.idle()]',
+      ],
+    ],
+  },
+]
