@@ -30,6 +30,7 @@ export const mutantsOfReplays: readonly Mutant[] = [
         '    this.#undecided.fill(1)\n    if (this.#candidates !== undefined) ',
       ],
     ],
+    onlyBy: { test: 'unit/large-replays.test.ts', named: 'delivers the state at its beginning and then every change' },
   },
   {
     name: 'a replay is delivered before the search for its objects has ended',
@@ -48,12 +49,14 @@ export const mutantsOfReplays: readonly Mutant[] = [
     breaks: 'a run receives the object of its key if it is in scope',
     file: 'subscriptions/controller.ts',
     edits: [[' && !this.feed.hasQueued\n', '\n']],
+    onlyBy: { test: 'unit/large-replays.test.ts', named: 'lets a controller wait until the objects' },
   },
   {
     name: 'a closed subscription leaves the pin of its search',
     breaks: 'after close() nothing is kept (I12, I15)',
     file: 'subscriptions/replay.ts',
     edits: [['    this.#scan?.close()\n', '']],
+    onlyBy: { test: 'unit/large-replays.test.ts', named: 'ends with its subscription' },
   },
   {
     name: 'a stop does not wait for the search for a replay',
