@@ -110,7 +110,7 @@ const some = pods.subscribe(
 let controller: Subscription | undefined
 let concurrent: Subscription | undefined
 const settled = (): Promise<unknown> =>
-  Promise.all([all, some, controller, concurrent].map((each) => each?.waitFor(String(version))))
+  Promise.all([all, some, controller, concurrent].map(async (each) => each?.waitFor(String(version))))
 const relist = async (): Promise<void> => {
   await pods.relist()
   await settled()
