@@ -9,6 +9,8 @@ export class WorkQueue {
   readonly #clock: Clock
   readonly #wake: (key: string) => void
   readonly #ready = new Set<string>()
+  /** The ready keys that are not visited yet. An iterator for each key would visit the places of all removed ones again. */
+  #next = this.#ready.values()
   /** The keys that are being processed, and whether each was added again meanwhile. */
   readonly #running = new Map<string, boolean>()
   /** The times of `addAt`. They hold even if the key is added before. */
@@ -82,12 +84,15 @@ export class WorkQueue {
 
   /** Returns the key that became ready first. It counts as being processed until `done`. */
   dequeue(): string | undefined {
-    for (const key of this.#ready) {
-      this.#ready.delete(key)
-      this.#running.set(key, false)
-      return key
+    let next = this.#next.next()
+    if (next.done === true) {
+      this.#next = this.#ready.values()
+      next = this.#next.next()
     }
-    return undefined
+    if (next.done === true) return undefined
+    this.#ready.delete(next.value)
+    this.#running.set(next.value, false)
+    return next.value
   }
 
   /**

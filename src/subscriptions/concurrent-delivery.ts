@@ -1,5 +1,5 @@
 import { type Change, changesOf, mergePending, type Pending } from '../queue/change.js'
-import { SLICE_MS } from '../util/time-slice.js'
+import { TimeSlice } from '../util/time-slice.js'
 import type { Feed } from './feed.js'
 import type { HandlerCaller } from './handler-caller.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
@@ -11,6 +11,16 @@ interface Unhandled<T> {
   readonly batch: InFlightBatch
   /** Since when it has waited. Of merged changes the first counts. */
   readonly at: number
+}
+
+/** A dequeued batch, of which some changes were not visited yet. */
+interface VisitedBatch<T> {
+  readonly changes: readonly Change<T>[]
+  readonly batch: InFlightBatch
+  /** Since when its changes have waited. */
+  readonly since: number
+  /** The position of the next change. */
+  next: number
 }
 
 export interface ConcurrentDeliveryOptions {
@@ -29,12 +39,14 @@ export class ConcurrentDelivery<T> implements Delivery {
   readonly #options: ConcurrentDeliveryOptions
   readonly #onRest: () => void
   readonly #inFlight: InFlightBatches<T>
-  /** Changes that may be handled now, the next one last. */
+  /** Changes that may be handled now, the next one last. They come before those of the current batch. */
   #ready: Unhandled<T>[] = []
+  #current: VisitedBatch<T> | undefined
   /** Changes of keys that are being handled. Invariant: a key is in it exactly while its handler runs. */
   readonly #blocked = new Map<string, Unhandled<T>[]>()
   #blockedCount = 0
   #isDelivering = false
+  readonly #slice: TimeSlice
   unhandled = 0
 
   /** `onRest` is called when there is nothing more to deliver now. */
@@ -44,10 +56,11 @@ export class ConcurrentDelivery<T> implements Delivery {
     this.#options = options
     this.#onRest = onRest
     this.#inFlight = new InFlightBatches(feed)
+    this.#slice = new TimeSlice(feed.host.clock)
   }
 
   get unhandledSince(): number {
-    let since = Infinity
+    let since = this.#current?.since ?? Infinity
     for (const { at } of this.#ready) since = Math.min(since, at)
     for (const [first] of this.#blocked.values()) since = Math.min(since, first?.at ?? Infinity)
     return since
@@ -62,6 +75,11 @@ export class ConcurrentDelivery<T> implements Delivery {
   }
 
   wake(): void {
+    this.#slice.begin()
+    this.#continue()
+  }
+
+  #continue(): void {
     if (this.#isDelivering) return
     this.#isDelivering = true
     // Not inside the commit: handlers read a store that has the whole commit, and may call the informer.
@@ -71,40 +89,43 @@ export class ConcurrentDelivery<T> implements Delivery {
   clear(): void {
     this.unhandled = 0
     this.#ready = []
+    this.#current = undefined
   }
 
   async #deliver(): Promise<void> {
-    const { clock } = this.#feed.host
-    let sliceAt = clock.now()
-    while (this.#feed.closed === undefined && this.#blocked.size < this.#options.concurrency && this.#refill()) {
-      const next = this.#ready.pop()
-      if (next !== undefined) this.#start(next)
-      if (clock.now() - sliceAt <= SLICE_MS) continue
-      await clock.sleep(0)
-      sliceAt = clock.now()
+    while (this.#feed.closed === undefined && this.#blocked.size < this.#options.concurrency) {
+      const next = this.#next()
+      if (next === undefined) break
+      this.#start(next)
+      if (this.#slice.isOverAfterCall()) await this.#slice.turn()
     }
     this.#isDelivering = false
     this.#onRest()
   }
 
-  /** Dequeues batches until a change is ready. Changes of a key that is being handled are blocked. */
-  #refill(): boolean {
-    while (this.#ready.length === 0 && this.#blockedCount < this.#options.capacity) {
-      const at = this.#feed.oldestAt ?? this.#feed.host.clock.now()
-      const dequeued = this.#feed.dequeue()
-      if (dequeued === undefined) return false
-      this.unhandled += dequeued.changes.length
-      const batch = this.#inFlight.track(dequeued)
-      this.#inFlight.expect(batch, dequeued.changes.length)
-      for (const change of dequeued.changes) {
-        const blocked = this.#blocked.get(change.key)
-        if (blocked === undefined) this.#ready.push({ change, batch, at })
-        else this.#block(blocked, { change, batch, at })
-      }
-      this.#ready.reverse()
-      this.#inFlight.ack(batch)
+  /** Takes the next change. Dequeues a batch if none is left, and the capacity allows it. */
+  #next(): Unhandled<T> | undefined {
+    const ready = this.#ready.pop()
+    if (ready !== undefined) return ready
+    for (;;) {
+      const current = this.#current
+      const change = current?.changes[current.next++]
+      if (current !== undefined && change !== undefined) return { change, batch: current.batch, at: current.since }
+      this.#current = this.#blockedCount < this.#options.capacity ? this.#dequeue() : undefined
+      if (this.#current === undefined) return undefined
     }
-    return this.#ready.length > 0
+  }
+
+  #dequeue(): VisitedBatch<T> | undefined {
+    const since = this.#feed.oldestAt ?? this.#feed.host.clock.now()
+    const dequeued = this.#feed.dequeue()
+    if (dequeued === undefined) return undefined
+    const { changes } = dequeued
+    this.unhandled += changes.length
+    const batch = this.#inFlight.track(dequeued)
+    this.#inFlight.expect(batch, changes.length)
+    this.#inFlight.ack(batch)
+    return { changes, batch, since, next: 0 }
   }
 
   #start(unhandled: Unhandled<T>): void {
@@ -130,7 +151,7 @@ export class ConcurrentDelivery<T> implements Delivery {
         this.#blockedCount--
         this.#startNext(change.key, next, others)
       }
-      this.wake()
+      this.#continue()
     })
   }
 

@@ -3,7 +3,8 @@ import type { Random } from '../contract/random.js'
 import type { Change, Deleted } from '../queue/change.js'
 import { WorkQueue } from '../queue/work-queue.js'
 import { type Backoff, backoff, drawDelay, grown } from '../reflector/backoff.js'
-import { SLICE_MS } from '../util/time-slice.js'
+import { performSlice, type Steps } from '../util/steps.js'
+import { TimeSlice } from '../util/time-slice.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
 import { observedRun } from './call-messages.js'
 import type { Controller, ReconcileContext } from './controller-types.js'
@@ -11,7 +12,6 @@ import type { FailingRun, Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
-import type { ChangeBatch } from './subscription-types.js'
 import { TimedRun } from './timed-run.js'
 
 /** The first and the largest delay after a failure, in milliseconds. It doubles after each failure. Half of it is random. */
@@ -54,6 +54,13 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   /** Each batch counts the keys of which it has the earliest change that is not reconciled. */
   readonly #inFlight: InFlightBatches<T>
   #isDequeuing = false
+  /** Marks the keys of dequeued changes. Undefined when all are marked. */
+  #marking: Steps | undefined
+  /** How many changes of a dequeued batch are not marked yet. */
+  #unmarked = 0
+  readonly #slice: TimeSlice
+  /** Whether the event loop should turn before the next run. */
+  #isSliceOver = false
 
   constructor(
     feed: Feed<T>,
@@ -73,8 +80,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#inFlight = new InFlightBatches(feed)
     this.#queue = new WorkQueue(feed.host.clock, (key) => {
       this.#pendingKey(key)
-      this.wake()
+      this.#continue()
     })
+    this.#slice = new TimeSlice(feed.host.clock)
     this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
     this.connect()
   }
@@ -84,7 +92,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const now = this.feed.host.clock.now()
     let oldest = oldestMs
     for (const { waitingSince } of this.#pending.values()) oldest = Math.max(oldest, now - waitingSince)
-    return { keys: keys + this.#pending.size, oldestMs: oldest, oldestKey: this.#slow.longest?.key }
+    return { keys: keys + this.#unmarked + this.#pending.size, oldestMs: oldest, oldestKey: this.#slow.longest?.key }
   }
 
   get longestRunning(): { readonly key: string; readonly since: number } | undefined {
@@ -138,61 +146,77 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   wake(): void {
-    if (this.#isDequeuing) return
-    this.#isDequeuing = true
-    void Promise.resolve().then(() => this.#work())
+    this.#slice.begin()
+    this.#isSliceOver = false
+    this.#continue()
   }
 
-  /** Dequeues all batches, and starts as many runs as `concurrency` allows. */
+  #continue(): void {
+    if (this.#isDequeuing) return
+    this.#isDequeuing = true
+    void (this.#isSliceOver ? this.#slice.turn() : Promise.resolve()).then(() => this.#work())
+  }
+
+  /** Marks the keys of all batches, and starts as many runs as `concurrency` allows. */
   #work(): void {
-    const { clock } = this.feed.host
-    const since = clock.now()
+    const { clock, slices } = this.feed.host
+    this.#isSliceOver = false
     // The feed ignores a call before the first list.
     if (this.#queue.isDraining) this.feed.stopAccepting(this.#skipped)
-    for (let batch = this.feed.dequeue(); batch !== undefined; batch = this.feed.dequeue()) {
-      this.#markPending(batch)
-      if (clock.now() - since > SLICE_MS && this.feed.hasMore) {
-        void clock.sleep(0).then(() => this.#work())
-        return
-      }
+    this.#marking ??= this.#markAll()
+    if (!performSlice(this.#marking, clock, slices)) {
+      void clock.sleep(0).then(() => this.#work())
+      return
     }
+    this.#marking = undefined
     this.#isDequeuing = false
-    // Before the first list it is unknown whether the object of a key exists.
-    // A run reads the store: all changes up to that state must be known.
-    const mayRun =
-      this.feed.closed === undefined && this.feed.host.isSynced() && !this.feed.isBehind && !this.feed.hasQueued
+    // Before the first list it is unknown whether the object of a key exists. Later, runs wait for what is being queued.
+    const { closed, isBehind, hasQueued } = this.feed
+    const mayRun = closed === undefined && this.feed.host.isSynced() && !isBehind && !hasQueued
     while (mayRun && this.#queue.running < this.#concurrency) {
       const key = this.#queue.dequeue()
       if (key === undefined) break
       void this.#run(key)
+      this.#isSliceOver ||= this.#slice.isOverAfterCall()
     }
     this.rested()
   }
 
-  #markPending(dequeued: ChangeBatch<T>): void {
-    const batch = this.#inFlight.track(dequeued)
-    for (const change of dequeued.changes) {
-      // A pending key is run anyway.
-      if (change.origin === 'resync' && this.#pending.has(change.key)) continue
-      if (!this.#ahead.has(change.key)) this.#recordDeletion(change)
-      const item = this.#pendingKey(change.key)
-      const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
-      if (item[role] === undefined) {
-        item[role] = batch
-        this.#inFlight.expect(batch, 1)
+  /** Dequeues all batches, and marks their keys as pending. */
+  *#markAll(): Steps {
+    for (let dequeued = this.feed.dequeue(); dequeued !== undefined; dequeued = this.feed.dequeue()) {
+      const batch = this.#inFlight.track(dequeued)
+      this.#unmarked = dequeued.changes.length
+      for (const change of dequeued.changes) {
+        this.#unmarked--
+        this.#markPending(change, batch)
+        yield
+        if (this.feed.closed !== undefined) return
       }
-      // A key that runs waits for the end of the run. After a failure the retry delay counts.
-      if (role === 'duringRun') this.#queue.add(change.key)
-      else this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])
+      this.#inFlight.ack(batch)
     }
-    this.#inFlight.ack(batch)
+  }
+
+  #markPending(change: Change<T>, batch: InFlightBatch): void {
+    // A pending key is run anyway.
+    if (change.origin === 'resync' && this.#pending.has(change.key)) return
+    if (!this.#ahead.has(change.key)) this.#recordDeletion(change)
+    const item = this.#pendingKey(change.key)
+    const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
+    if (item[role] === undefined) {
+      item[role] = batch
+      this.#inFlight.expect(batch, 1)
+    }
+    // A key that runs waits for the end of the run. After a failure the retry delay counts.
+    if (role === 'duringRun') this.#queue.add(change.key)
+    else this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])
   }
 
   /** A skipped change is not a reason for a run. But later runs read the store with it, so its deletion is recorded. */
   readonly #skipped = (changes: readonly Change<T>[]): void => {
     for (const change of changes) {
       // The keys of batches that are not dequeued are unknown.
-      if (!this.feed.hasQueued && !this.#pending.has(change.key)) continue
+      if (!this.feed.hasQueued && this.#marking === undefined && !this.#pending.has(change.key)) continue
       this.#recordDeletion(change)
       this.#ahead.add(change.key)
     }
@@ -251,7 +275,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     } finally {
       timed?.dispose()
     }
-    this.wake()
+    this.#continue()
   }
 
   #succeeded(key: string, item: PendingKey, gone: Deleted<T> | undefined): void {

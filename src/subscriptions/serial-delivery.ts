@@ -1,10 +1,7 @@
-import { SLICE_MS } from '../util/time-slice.js'
+import { TimeSlice } from '../util/time-slice.js'
 import type { Feed } from './feed.js'
 import type { HandlerCaller } from './handler-caller.js'
 import type { ChangeBatch } from './subscription-types.js'
-
-/** How many changes are delivered between two reads of the clock. */
-const SLICE_CHANGES = 64
 
 /** How a subscription delivers changes to its handlers. */
 export interface Delivery {
@@ -27,6 +24,7 @@ export class SerialDelivery<T> implements Delivery {
   readonly #feed: Feed<T>
   readonly #caller: HandlerCaller<T>
   readonly #onRest: () => void
+  readonly #slice: TimeSlice
   readonly batchesInFlight = 0
   unhandled = 0
   unhandledSince = 0
@@ -37,6 +35,7 @@ export class SerialDelivery<T> implements Delivery {
     this.#feed = feed
     this.#caller = caller
     this.#onRest = onRest
+    this.#slice = new TimeSlice(feed.host.clock)
   }
 
   wake(): void {
@@ -51,18 +50,13 @@ export class SerialDelivery<T> implements Delivery {
   }
 
   async #deliver(): Promise<void> {
-    const { clock } = this.#feed.host
-    let sliceAt = clock.now()
-    let delivered = 0
+    this.#slice.begin()
     for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {
       for (const change of batch.changes) {
         this.unhandled--
         const working = this.#caller.call(change)
         if (working !== undefined) await working
-        else if (++delivered % SLICE_CHANGES === 0 && clock.now() - sliceAt > SLICE_MS) {
-          await clock.sleep(0)
-          sliceAt = clock.now()
-        }
+        if (this.#slice.isOverAfterCall()) await this.#slice.turn()
         if (this.#feed.closed !== undefined) return this.#rest()
       }
       this.#feed.ack(batch)

@@ -1,2 +1,38 @@
+import type { Clock } from '../contract/clock.js'
+
 /** Continuous work yields to the event loop after this time, in milliseconds. */
 export const SLICE_MS = 8
+
+/** How many functions are called between two reads of the clock. */
+const CALLS = 16
+
+/**
+ * Measures continuous calls of the user's functions. It includes calls that return promises: if these settle at once, the
+ * event loop does not turn in between.
+ */
+export class TimeSlice {
+  readonly #clock: Clock
+  #since: number
+  #calls = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#since = clock.now()
+  }
+
+  begin(): void {
+    this.#calls = 0
+    this.#since = this.#clock.now()
+  }
+
+  /** Counts a call. Returns whether the event loop should turn before the next one. */
+  isOverAfterCall(): boolean {
+    return ++this.#calls % CALLS === 0 && this.#clock.now() - this.#since > SLICE_MS
+  }
+
+  /** Resolves after a turn of the event loop, when the next slice begins. */
+  async turn(): Promise<void> {
+    await this.#clock.sleep(0)
+    this.begin()
+  }
+}

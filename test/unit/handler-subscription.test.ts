@@ -140,7 +140,7 @@ describe('handlers', () => {
       '6',
     )
     for (let i = 0; i < 10; i++) await Promise.resolve()
-    expect(told).toBe(64)
+    expect(told).toBe(16)
     expect(mirror.clock.sleeping).toBe(1)
     await mirror.clock.advance(0)
     expect(told).toBe(640)

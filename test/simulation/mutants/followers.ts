@@ -128,10 +128,6 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/concurrent-delivery.ts',
     edits: [
       [
-        'if (blocked === undefined) this.#ready.push({ change, batch, at })',
-        'if (blocked === undefined || blocked.length === 0) this.#ready.push({ change, batch, at })',
-      ],
-      [
         '    const blocked = this.#blocked.get(change.key)\n    if (blocked !== undefined) {\n      this.#block(blocked, unhandled)\n      return\n    }\n',
         '',
       ],

@@ -204,7 +204,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'changes that wait behind a handler have no limit',
     breaks: '`every` holds at most its capacity (law 8, I12)',
     file: 'subscriptions/concurrent-delivery.ts',
-    edits: [['this.#ready.length === 0 && this.#blockedCount < this.#options.capacity', 'this.#ready.length === 0']],
+    edits: [['this.#blockedCount < this.#options.capacity ? this.#dequeue() : undefined', 'this.#dequeue()']],
   },
   {
     name: 'nothing is merged behind a handler',

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutate.js'
 
-/** Replays whose objects are searched in slices, while the store changes. */
+/** Replays whose objects are searched in slices, while the store changes, and large batches that consumers take in slices. */
 export const mutantsOfReplays: readonly Mutant[] = [
   {
     name: 'the search for a replay reads a store that changes',
@@ -48,7 +48,7 @@ export const mutantsOfReplays: readonly Mutant[] = [
     name: 'a controller runs a key before the objects in its scope are known',
     breaks: 'a run receives the object of its key if it is in scope',
     file: 'subscriptions/controller.ts',
-    edits: [[' && !this.feed.hasQueued\n', '\n']],
+    edits: [[' && !isBehind && !hasQueued\n', ' && !isBehind\n']],
     onlyBy: { test: 'unit/large-replays.test.ts', named: 'lets a controller wait until the objects' },
   },
   {
@@ -68,5 +68,39 @@ export const mutantsOfReplays: readonly Mutant[] = [
         'const idle = [this.#indexer.writer.idle()]',
       ],
     ],
+  },
+  {
+    name: 'a change that waited for its key comes after a batch that is being taken',
+    breaks: 'the changes of a key in their order (I4)',
+    file: 'subscriptions/concurrent-delivery.ts',
+    edits: [
+      ['const ready = this.#ready.pop()', 'const ready = this.#current === undefined ? this.#ready.pop() : undefined'],
+    ],
+  },
+  {
+    name: 'a batch counts as marked after its first slice',
+    breaks: 'a controller runs each changed key (I5)',
+    file: 'subscriptions/controller.ts',
+    edits: [['this.#marking ??= this.#markAll()', 'this.#marking = this.#markAll()']],
+  },
+  {
+    name: 'the changes of a batch that are not marked yet are not in the backlog',
+    breaks: 'a backlog counts each key that waits',
+    file: 'subscriptions/controller.ts',
+    edits: [['keys + this.#unmarked + this.#pending.size', 'keys + this.#pending.size']],
+    onlyBy: { test: 'unit/large-batches.test.ts', named: 'is marked in slices' },
+  },
+  {
+    name: 'a drained controller forgets deletions of keys that it has not marked yet',
+    breaks: 'a run receives the last state of a deleted object',
+    file: 'subscriptions/controller.ts',
+    edits: [['!this.feed.hasQueued && this.#marking === undefined && ', '!this.feed.hasQueued && ']],
+    onlyBy: { test: 'unit/large-batches.test.ts', named: 'a drained controller receives the deletion' },
+  },
+  {
+    name: 'ready keys that are added after all were taken are never taken',
+    breaks: 'a controller runs each changed key (I5)',
+    file: 'queue/work-queue.ts',
+    edits: [['      this.#next = this.#ready.values()\n      next', '      next']],
   },
 ]
