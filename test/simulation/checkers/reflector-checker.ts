@@ -76,6 +76,8 @@ export class ReflectorChecker implements SourceObserver {
   #mustList = false
   /** It is unknown whether the sink accepted a batch of the failed watch. */
   #isLiveUnclear = false
+  /** Whether a relist was requested while this watch was open. */
+  #isRelistRequested = false
   #wasFatal = false
   /** Whether the last open was a watch without a list before it. */
   #isReopened = false
@@ -136,6 +138,7 @@ export class ReflectorChecker implements SourceObserver {
     this.#liveAt = undefined
     this.#batches = 0
     this.#isLiveUnclear = false
+    this.#isRelistRequested = false
     this.#cause = undefined
   }
 
@@ -234,6 +237,7 @@ export class ReflectorChecker implements SourceObserver {
       this.#relistsWhenListed = true
       this.#scenario.mark('a relist was requested during a list')
     } else if (state === 'connecting' || state === 'live') {
+      this.#isRelistRequested = true
       this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
     }
   }
@@ -303,7 +307,8 @@ export class ReflectorChecker implements SourceObserver {
   get #isImmediate(): boolean | undefined {
     const { at = 0, error } = this.#cause ?? {}
     if (error === undefined || error.retryAfterMs !== undefined || DELAYED.has(error.code)) return false
-    if (this.#isLiveUnclear) return undefined
+    // The reflector waited for the sink. If that fails after a relist was requested, either may be the reason.
+    if (this.#isLiveUnclear || (this.#isRelistRequested && error.phase === 'apply')) return undefined
     if (this.#stream?.kind !== 'watch' || (this.#isReopened && !this.#wasLive)) return false
     const apart = at - this.#immediateAt - FIRST_RECONNECT_EVERY_MS
     const unsureMs = this.#isExact ? SLACK_MS : FIRST_RECONNECT_EVERY_MS

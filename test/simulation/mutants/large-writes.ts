@@ -23,6 +23,18 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     ],
   },
   {
+    name: 'an abandoned write becomes visible',
+    breaks: 'after stop() readers keep the state before a write that was not committed',
+    file: 'store/store-writer.ts',
+    edits: [['      if (this.#transaction === undefined) this.store.release()\n', '      this.store.release()\n']],
+  },
+  {
+    name: 'a stop does not end a large write',
+    breaks: 'after stop() the store does not change (I15)',
+    file: 'informer/informer.ts',
+    edits: [['    this.#indexer.writer.end()\n', '']],
+  },
+  {
     name: 'a small write does not wait for a large one',
     breaks: 'writes are performed in the order of the calls',
     file: 'store/store-writer.ts',
@@ -202,6 +214,30 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     ],
   },
   {
+    name: 'the replay of a scope reads a store that is being written',
+    breaks: 'a replay has the state before a write that is not committed (I5)',
+    file: 'subscriptions/scope-filter.ts',
+    edits: [['new ScopeScan(this.#indexer.store.readers', 'new ScopeScan(this.#indexer.store']],
+  },
+  {
+    name: 'the replay of all objects reads a store that is being written',
+    breaks: 'a replay has the state before a write that is not committed (I5)',
+    file: 'subscriptions/feed.ts',
+    edits: [['scan ?? indexer.store.readers.pin()', 'scan ?? indexer.store.pin()']],
+  },
+  {
+    name: 'a controller runs keys while changes are being queued',
+    breaks: 'a run has the last state of a deleted object',
+    file: 'subscriptions/controller.ts',
+    edits: [[' && !isBehind && !hasQueued\n', ' && !hasQueued\n']],
+  },
+  {
+    name: 'the next attempt does not wait for the sink',
+    breaks: 'a sink has one writer, whose calls do not overlap',
+    file: 'reflector/reflector.ts',
+    edits: [['      if (this.#sink.accepting !== undefined) await attempt.pauseWatchdog(this.#sink.accepting)\n', '']],
+  },
+  {
     name: 'a resync reads a store that is being written',
     breaks: 'a resync has the state before a write that is not committed',
     file: 'subscriptions/scope-filter.ts',
@@ -217,6 +253,12 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     breaks: 'a subscription that begins while a commit is routed gets each change once (I3, I13)',
     file: 'subscriptions/feed.ts',
     edits: [['return this.#commits <= this.#replayedCommit', 'return this.#replayedCommit === Infinity']],
+  },
+  {
+    name: 'a subscription by a new index misses the write that is in progress',
+    breaks: 'a subscription that begins during a write gets its changes (I5)',
+    file: 'subscriptions/change-router.ts',
+    edits: [['          for (const group of feeds.values()) match(group)\n', '']],
   },
   {
     name: 'a commit counts as routed when its routing begins',

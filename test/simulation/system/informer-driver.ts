@@ -31,6 +31,19 @@ import type { SingleSourceSystem } from './system-under-test.js'
 /** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
 
+/** What users do in the middle of a large write, or of a search for a replay. */
+const INTERRUPTS = [
+  'read',
+  'subscribe',
+  'subscribe',
+  'subscribe',
+  'reconcile',
+  'snapshot',
+  'relist',
+  'drain',
+  'stop',
+] as const
+
 /** One run of an informer over one source, with all its users. */
 export class InformerDriver extends InformerSystem<SourceScenario, Follower> implements SingleSourceSystem {
   readonly reflectorChecker: ReflectorChecker
@@ -55,6 +68,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   #checkedAt: Version | undefined
   #list: readonly Item[] | undefined
   #versions = 0
+  #interrupts = 0
   /** The invalid keys at the beginning of the last list. */
   #invalid: string[] = []
 
@@ -153,6 +167,11 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
 
   checkStep(): void {
     if (this.#isStopped) return
+    this.#check()
+    this.#interrupt()
+  }
+
+  #check(): void {
     this.reflectorChecker.checkStep()
     this.#stopping?.checkStep()
     this.waiters.pending.checkStep()
@@ -171,6 +190,44 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.checkDrains()
     if (this.scenario.settings.isBreach) return
     for (const follower of this.followers) follower.checkStep()
+  }
+
+  /** Users call the informer in the middle of a large write or replay, too: actions at random times rarely meet one. */
+  #interrupt(): void {
+    const { scenario } = this
+    const { decisions } = scenario
+    if (
+      !(this.isWriting || this.isRouting) ||
+      this.isStopping ||
+      decisions.isQuiet ||
+      !decisions.chance('interrupts', 0.2)
+    )
+      return
+    if (!decisions.take(`interrupt#${this.life}.${this.#interrupts++}`)) return
+    switch (decisions.pick('interrupt', INTERRUPTS)) {
+      case 'read':
+        checkIndexes(scenario, this.informer)
+        this.#answers.check(this.informer, entriesOf(this.informer), 'the store')
+        break
+      case 'subscribe':
+        this.follow()
+        break
+      case 'reconcile':
+        this.reconcile()
+        break
+      case 'snapshot':
+        this.snapshots.begin()
+        break
+      case 'relist':
+        this.relist()
+        break
+      case 'drain':
+        this.drainFollower(decisions.pick('drain follower in a write', this.followers))
+        break
+      case 'stop':
+        if (decisions.chance('stop in a write', 0.3)) this.stop()
+        break
+    }
   }
 
   /** No read returns a partial state. */
