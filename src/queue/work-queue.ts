@@ -9,7 +9,7 @@ export class WorkQueue {
   readonly #clock: Clock
   readonly #wake: (key: string) => void
   readonly #ready = new Set<string>()
-  /** The ready keys that are not visited yet. An iterator for each key would visit the places of all removed ones again. */
+  /** Iterates the ready keys. A new iterator for each key would skip the places of all removed keys again. */
   #next = this.#ready.values()
   /** The keys that are being processed, and whether each was added again meanwhile. */
   readonly #running = new Map<string, boolean>()

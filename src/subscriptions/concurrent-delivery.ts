@@ -13,8 +13,8 @@ interface Unhandled<T> {
   readonly at: number
 }
 
-/** A dequeued batch, of which some changes were not visited yet. */
-interface VisitedBatch<T> {
+/** A dequeued batch, some changes of which were not taken yet. */
+interface PartialBatch<T> {
   readonly changes: readonly Change<T>[]
   readonly batch: InFlightBatch
   /** Since when its changes have waited. */
@@ -41,7 +41,7 @@ export class ConcurrentDelivery<T> implements Delivery {
   readonly #inFlight: InFlightBatches<T>
   /** Changes that may be handled now, the next one last. They come before those of the current batch. */
   #ready: Unhandled<T>[] = []
-  #current: VisitedBatch<T> | undefined
+  #current: PartialBatch<T> | undefined
   /** Changes of keys that are being handled. Invariant: a key is in it exactly while its handler runs. */
   readonly #blocked = new Map<string, Unhandled<T>[]>()
   #blockedCount = 0
@@ -116,7 +116,7 @@ export class ConcurrentDelivery<T> implements Delivery {
     }
   }
 
-  #dequeue(): VisitedBatch<T> | undefined {
+  #dequeue(): PartialBatch<T> | undefined {
     const since = this.#feed.oldestAt ?? this.#feed.host.clock.now()
     const dequeued = this.#feed.dequeue()
     if (dequeued === undefined) return undefined

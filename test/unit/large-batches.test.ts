@@ -24,7 +24,7 @@ function fill(mirror: Mirror<number>): void {
   )
 }
 
-/** Lets all promises settle, and gives the event loop no turn. */
+/** Lets all promises settle, without a turn of the event loop. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 10_000; i++) await Promise.resolve()
 }
