@@ -6,7 +6,7 @@ import type { Entry, ListerWatcher } from '../contract/source.js'
 import type { Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
-import type { Commit, CommitOrigin } from '../store/commit.js'
+import type { Commit } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { IndexBuilder } from '../store/indexes/index-types.js'
 import type { StoreView } from '../store/store-view.js'
@@ -343,7 +343,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   }
 
   #committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
-    runner.committed(isList(commit.origin), commit)
+    const isList = commit.origin === 'initial' || commit.origin === 'relist'
+    runner.committed(isList, commit)
     const { isBusy } = this.#indexer.writer
     const hasOpened = this.#openIfListed()
     if (isBusy) return this.#routeInSteps(runner, commit, hasOpened)
@@ -352,7 +353,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     } finally {
       this.#feedHost.markRouted()
     }
-    this.#routed(runner, commit, isList(commit.origin))
+    this.#routed(runner, commit, isList)
     return undefined
   }
 
@@ -415,8 +416,4 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   #assertNotStopped(call: string): void {
     if (this.#stopping.signal.aborted) throw this.#sources.stoppedError(call)
   }
-}
-
-function isList(origin: CommitOrigin): boolean {
-  return origin === 'initial' || origin === 'relist'
 }

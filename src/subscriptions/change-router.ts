@@ -49,7 +49,10 @@ export class ChangeRouter<T> {
     try {
       const touched = new Set(this.#filteredFeeds)
       this.#match(commit, 0, changes.length, touched)
-      for (const feed of touched) feed.publish(position, source)
+      for (const feed of touched) {
+        const matched = feed.takeMatched()
+        if (matched !== undefined) feed.enqueue(matched, position, source)
+      }
     } catch (error) {
       this.#failScoped(error)
     }
@@ -66,7 +69,10 @@ export class ChangeRouter<T> {
         this.#match(commit, from, from + this.#changesPerStep, touched)
         yield
       }
-      for (const feed of touched) yield* feed.publishInSteps(position, source)
+      for (const feed of touched) {
+        const matched = feed.takeMatched()
+        if (matched !== undefined) yield* feed.enqueueInSteps(matched, position, source)
+      }
     } catch (error) {
       this.#failScoped(error)
     }

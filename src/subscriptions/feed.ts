@@ -245,7 +245,7 @@ export class Feed<T> implements AwaitedFeed {
     this.close(error)
   }
 
-  /** Collects a change of a commit, if it concerns this feed. `publish` ends the commit. */
+  /** Collects a change of a commit, if it concerns this feed. `takeMatched` ends the commit. */
   match(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): void {
     if (this.#closed !== undefined || this.#isReplayed) return
     this.#replay?.decide(change.key)
@@ -255,19 +255,8 @@ export class Feed<T> implements AwaitedFeed {
     else this.#matched.push(matched)
   }
 
-  /** Queues the matched changes of a commit. */
-  publish(position: Version | undefined, source?: string): void {
-    const matched = this.#takeMatched()
-    if (matched !== undefined) this.enqueue(matched, position, source)
-  }
-
-  /** Like `publish`, in steps. */
-  *publishInSteps(position: Version | undefined, source?: string): Steps {
-    const matched = this.#takeMatched()
-    if (matched !== undefined) yield* this.enqueueInSteps(matched, position, source)
-  }
-
-  #takeMatched(): readonly Change<T>[] | undefined {
+  /** Returns the matched changes of a commit, once. */
+  takeMatched(): readonly Change<T>[] | undefined {
     const matched = this.#matched
     this.#matched = undefined
     return matched

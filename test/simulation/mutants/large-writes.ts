@@ -311,7 +311,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'idle subscriptions are not checked after a commit was routed',
     breaks: 'a wait of an idle subscription ends when the commit was routed',
     file: 'informer/informer.ts',
-    edits: [['this.#routed(runner, commit, true)', 'this.#routed(runner, commit, isList(commit.origin))']],
+    edits: [['this.#routed(runner, commit, true)', "this.#routed(runner, commit, commit.origin === 'relist')"]],
   },
   {
     name: 'a controller is not woken after a commit was routed',
