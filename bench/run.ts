@@ -1,4 +1,5 @@
-// npm run bench [-- name …] [--json]
+// npm run bench [-- name …] [--json] [--report]
+import { writeFileSync } from 'node:fs'
 import { etcd } from './etcd.ts'
 import type { Benchmark, Figure } from './figures.ts'
 import { indexLookup } from './index-lookup.ts'
@@ -8,6 +9,7 @@ import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
 import { postgresWriters } from './postgres-writers.ts'
 import { redis } from './redis.ts'
+import { type Measured, report } from './report.ts'
 import { stalls } from './stalls.ts'
 import { store } from './store.ts'
 
@@ -26,23 +28,28 @@ const benchmarks: readonly Benchmark[] = [
 
 const args = process.argv.slice(2)
 const asJson = args.includes('--json')
-const wanted = args.filter((arg) => arg !== '--json')
+const isReported = args.includes('--report')
+const wanted = args.filter((arg) => arg !== '--json' && arg !== '--report')
 const unknown = wanted.find((name) => !benchmarks.some((benchmark) => benchmark.name === name))
 if (unknown !== undefined) {
   console.error(`bench: there is no "${unknown}"; there are ${benchmarks.map(({ name }) => name).join(', ')}`)
   process.exit(2)
 }
 
-const figures: Figure[] = []
+const measured: Measured[] = []
 for (const { name, about, run } of benchmarks) {
   if (wanted.length > 0 && !wanted.includes(name)) continue
   if (!asJson) console.log(`\n${name}: ${about}`)
-  for (const figure of await run()) {
-    figures.push(figure)
-    if (!asJson) console.log(line(figure))
-  }
+  const figures = await run()
+  measured.push({ name, about, figures })
+  if (!asJson) for (const figure of figures) console.log(line(figure))
 }
-if (asJson) console.log(JSON.stringify({ figures }))
+if (asJson) console.log(JSON.stringify({ figures: measured.flatMap(({ figures }) => figures) }))
+if (isReported) {
+  const { page, chart } = report(measured)
+  writeFileSync(new URL('../docs/performance.md', import.meta.url), page)
+  writeFileSync(new URL('../docs/performance.svg', import.meta.url), chart)
+}
 
 function line({ name, value, unit, goal, holds, peers }: Figure): string {
   const beside = Object.entries(peers).map(([peer, figure]) => `${peer} ${figure}`)

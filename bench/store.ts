@@ -1,25 +1,88 @@
-import { atMost, type Benchmark, contest, inTurn, median, medianRatio } from './figures.ts'
+import { atMost, type Benchmark, contest, type Figure, inTurn, median, medianRatio } from './figures.ts'
 
 const OBJECTS = 300_000
 const ROUNDS = 5
+/** The rounds of a comparison in one process. */
+const SHORT_ROUNDS = 40
+/** A folder with the `dist` of another version, to compare with. */
+const OTHER = process.env['LISTWATCH_BENCH_OTHER']
 
 interface Result {
   readonly load: number
   readonly update: number
 }
 
-/** What a mirror with three indexes and one handler adds to parsing and keeping. */
+/** A contestant of `workers/rounds.ts`: nanoseconds for each event, and the same beside the first contestant. */
+interface Rounds {
+  readonly ns: number
+  readonly ratio: number
+  readonly added: number
+}
+
+const rounds = (...contestants: readonly string[]): Promise<readonly Rounds[]> =>
+  contest('rounds', [String(SHORT_ROUNDS), ...contestants])
+
+/** What a mirror adds to parsing and keeping, and what each kind of subscription and snapshot adds to a write. */
 export const store: Benchmark = {
   name: 'store',
-  about: `${OBJECTS} objects of 290 bytes: three indexes, one handler, against a bare JSON.parse + Map.set loop`,
+  about: `${OBJECTS} objects with three indexes against a bare JSON.parse + Map.set loop; events of 50000 objects`,
   async run() {
-    const run = (contestant: string) => () => contest<Result>('store', [contestant, String(OBJECTS)])
-    const { floor = [], informer = [] } = await inTurn(ROUNDS, { floor: run('floor'), informer: run('informer') })
-    const figure = (what: 'load' | 'update', limit: number) => {
-      const [ours, bare] = [informer.map((result) => result[what]), floor.map((result) => result[what])]
-      const peers = { 'listwatch ns/object': Math.round(median(ours)), 'floor ns/object': Math.round(median(bare)) }
-      return atMost(limit, { name: `store ${what}`, value: medianRatio(ours, bare), unit: '× the floor', peers })
-    }
-    return [figure('load', 1.3), figure('update', 1.2)]
+    const figures = [...(await againstFloor()), ...(await ofEvents())]
+    return OTHER === undefined ? figures : [...figures, ...(await againstOther(OTHER))]
   },
+}
+
+async function againstFloor(): Promise<readonly Figure[]> {
+  const run = (contestant: string) => () => contest<Result>('store', [contestant, String(OBJECTS)])
+  const contestants = { floor: run('floor'), informer: run('informer'), followed: run('followed') }
+  const { floor = [], informer = [], followed = [] } = await inTurn(ROUNDS, contestants)
+  const figure = (title: string, results: readonly Result[], what: 'load' | 'update') => {
+    const [ours, bare] = [results.map((result) => result[what]), floor.map((result) => result[what])]
+    const peers = { 'listwatch ns/object': Math.round(median(ours)), 'floor ns/object': Math.round(median(bare)) }
+    return atMost(1.3, { name: title, value: medianRatio(ours, bare), unit: '× the floor', peers })
+  }
+  return [
+    figure('load, with one handler', informer, 'load'),
+    figure('update of each object, with one handler', informer, 'update'),
+    figure('load, with 4 handlers and 334 subscriptions by value', followed, 'load'),
+    figure('update of each object, with 4 handlers and 334 subscriptions by value', followed, 'update'),
+  ]
+}
+
+async function ofEvents(): Promise<readonly Figure[]> {
+  const [alone, handler, elsewhere, where, stream] = await rounds(
+    'watch alone',
+    'watch 1',
+    'watch elsewhere',
+    'watch where',
+    'watch stream',
+  )
+  const [, snapshots] = await rounds('apply 1', 'apply snapshots')
+  const [enqueue] = await rounds('enqueue')
+  const [subscribe] = await rounds('subscribe')
+  const peers = { 'without ns/event': Math.round(alone?.ns ?? Number.NaN) }
+  const added = (name: string, limit: number, result: Rounds | undefined): Figure =>
+    atMost(limit, { name, value: (result?.added ?? Number.NaN) / 1_000, unit: 'µs added to an event', peers })
+  const each = (name: string, limit: number, result: Rounds | undefined): Figure =>
+    atMost(limit, { name, value: (result?.ns ?? Number.NaN) / 1_000, unit: 'µs', peers: {} })
+  return [
+    added('one handler', 2, handler),
+    added('10000 subscriptions by value, none of which the event concerns', 1, elsewhere),
+    added('10000 subscriptions by value, one of which the event concerns', 1, where),
+    added('changes() in batches of one', 3, stream),
+    each('a put with 1000 snapshots open', 10, snapshots),
+    each('enqueue and run of a key', 2, enqueue),
+    each('subscribe and close', 10, subscribe),
+  ]
+}
+
+/** Two builds in one process. */
+async function againstOther(folder: string): Promise<readonly Figure[]> {
+  const figures: Figure[] = []
+  for (const job of ['watch 1', 'watch 10', 'watch 100', 'apply 1', 'apply 10', 'apply 100', 'load']) {
+    const [other, now] = await rounds(`${job}@${folder}`, job)
+    const peers = { 'other ns/event': Math.round(other?.ns ?? Number.NaN) }
+    figures.push(atMost(1.02, { name: job, value: now?.ratio ?? Number.NaN, unit: '× the other build', peers }))
+  }
+  return figures
 }

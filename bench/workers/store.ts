@@ -1,4 +1,4 @@
-// Loads and updates the same bytes: node store.ts floor|informer <objects>
+// Loads and updates the same bytes: node store.ts floor|informer|followed <objects>
 import { createInformer, type ListerWatcher } from 'listwatch'
 import { keyOf, makeDataset, type Row } from '../dataset.ts'
 import { nsEach } from './busy.ts'
@@ -22,8 +22,8 @@ async function floor(): Promise<readonly number[]> {
   return [await nsEach(objects, () => rows.forEach(keep)), await nsEach(objects, () => updates.forEach(keep))]
 }
 
-/** A mirror with three indexes and one handler. */
-async function informer(): Promise<readonly number[]> {
+/** A mirror with three indexes and one handler; if `isFollowed`, with 4 handlers and 334 subscriptions to a value each. */
+async function informer(isFollowed: boolean): Promise<readonly number[]> {
   const { promise: going, resolve: go } = Promise.withResolvers<void>()
   const event = (line: Buffer) => {
     const object = parse(line)
@@ -56,7 +56,13 @@ async function informer(): Promise<readonly number[]> {
   const handle = ({ object }: { readonly object: Row }): void => {
     sum += object.restarts
   }
-  const subscription = pods.subscribe({ add: handle, update: handle, delete: handle })
+  const handlers = { add: handle, update: handle, delete: handle }
+  const subscription = pods.subscribe(handlers)
+  if (isFollowed) {
+    for (let i = 1; i < 4; i++) pods.subscribe(handlers)
+    for (let i = 0; i < 334; i++)
+      pods.subscribe(handlers, { where: { namespace: `team-${String(3 * i).padStart(4, '0')}` } })
+  }
   const load = await nsEach(objects, async () => {
     await pods.start().synced()
     await subscription.synced()
@@ -70,5 +76,5 @@ async function informer(): Promise<readonly number[]> {
   return [load, update]
 }
 
-const [load, update] = await (contestant === 'floor' ? floor() : informer())
+const [load, update] = await (contestant === 'floor' ? floor() : informer(contestant === 'followed'))
 console.log(JSON.stringify({ load, update, sum }))
