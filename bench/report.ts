@@ -19,6 +19,7 @@ export function report(measured: readonly Measured[]): { readonly page: string; 
     '',
     `One run of \`npm run bench -- --report ${measured.map(({ name }) => name).join(' ')}\` on ${machine()}.`,
     'Each figure is measured next to its baseline in the same run, and has a goal. Goals that were missed are in bold.',
+    'A load above the number of cores makes all times longer, and ratios less exact.',
     '',
     '![each figure beside its goal](performance.svg)',
   ]
@@ -60,6 +61,7 @@ function chart(figures: readonly Figure[]): string {
   const goal = BAR.left + scale
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">`,
+    '  <title>Each figure as a multiple of its goal</title>',
     `  <rect width="${width}" height="${height}" fill="white"/>`,
     ...bars,
     `  <line x1="${goal}" y1="20" x2="${goal}" y2="${height - BAR.height}" stroke="black" stroke-dasharray="4 3"/>`,
