@@ -103,7 +103,6 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
     const reason = new SourceError(`the ${this.kind} was closed`, { code: 'STOPPED' })
     this.feed.close(reason)
     this.cancel(reason)
-    if (this.isBusy) await Promise.resolve() // A wake that is pending ends then.
     if (this.isBusy) await settleWithin(CLOSE_GRACE_MS, this.#untilIdle(), this.feed.host.clock)
     this.ended()
     // A call that drains does not wait for what still runs after the grace period.
