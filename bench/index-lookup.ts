@@ -13,7 +13,7 @@ interface Result {
 /** What a lookup by index costs for each object found. */
 export const indexLookup: Benchmark = {
   name: 'index',
-  about: `lookups of ${HITS} objects among ${OBJECTS}: against client-go's shape (keys, then a get each) and against arrays that are there`,
+  about: `lookups of ${HITS} objects among ${OBJECTS}, against client-go's shape (keys, then a get each) and against arrays`,
   async run() {
     const run = (contestant: string) => () => contest<Result>('index', [contestant, String(OBJECTS), String(HITS)])
     const results = await inTurn(ROUNDS, {

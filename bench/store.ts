@@ -50,11 +50,11 @@ async function againstFloor(): Promise<readonly Figure[]> {
 }
 
 async function ofEvents(): Promise<readonly Figure[]> {
-  const [alone, handler, elsewhere, where, stream] = await rounds(
+  const [alone, handler, others, own, stream] = await rounds(
     'watch alone',
     'watch 1',
-    'watch elsewhere',
-    'watch where',
+    'watch others',
+    'watch own',
     'watch stream',
   )
   const [, snapshots] = await rounds('apply 1', 'apply snapshots')
@@ -67,8 +67,8 @@ async function ofEvents(): Promise<readonly Figure[]> {
     atMost(limit, { name, value: (result?.ns ?? Number.NaN) / 1_000, unit: 'µs', peers: {} })
   return [
     added('one handler', 2, handler),
-    added('10000 subscriptions by value, none of which the event concerns', 1, elsewhere),
-    added('10000 subscriptions by value, one of which the event concerns', 1, where),
+    added('10000 subscriptions by value, none of which the event concerns', 1, others),
+    added('10000 subscriptions by value, one of which the event concerns', 1, own),
     added('changes() in batches of one', 3, stream),
     each('a put with 1000 snapshots open', 10, snapshots),
     each('enqueue and run of a key', 2, enqueue),
