@@ -12,10 +12,12 @@ import { redis } from './redis.ts'
 import { type Measured, report } from './report.ts'
 import { stalls } from './stalls.ts'
 import { store } from './store.ts'
+import { telemetry } from './telemetry.ts'
 
 const benchmarks: readonly Benchmark[] = [
   store,
   stalls,
+  telemetry,
   indexLookup,
   indexes,
   postgresList,
