@@ -285,9 +285,10 @@ export class Store<T> implements Undoable {
     this.#pins.keep(ordinal, this.#entries[ordinal])
   }
 
+  /** Free ordinals count too: later pins of the smaller table do not keep what is written at them. */
   #copyAllToPins(): void {
+    for (let ordinal = 0; ordinal < this.#entries.length; ordinal++) this.#copyToPins(ordinal)
     for (const [key, ordinal] of this.#ordinals) {
-      this.#copyToPins(ordinal)
       this.#pins.newest?.keepKey(key, ordinal)
       for (const index of this.#indexes) index.delete(ordinal)
     }
