@@ -21,8 +21,9 @@ const CHANGES_MS = 100
 /** The most changes in one message. */
 const MAX_CHANGES = 200
 const MAX_ROWS = 500
-/** Parameters of /api/objects that are not names of indexes. */
+/** Parameters of /api/objects that are not names of indexes. An index of such a name needs the prefix. */
 const PARAMETERS = ['informer', 'q', 'offset', 'limit']
+const INDEX_PREFIX = /^by\./
 
 /** Answers the requests under `/api`. */
 export class InspectorApi {
@@ -30,9 +31,14 @@ export class InspectorApi {
   readonly #closing = new AbortController()
 
   constructor(informers: Iterable<Informer<unknown, object>>, showsSecrets: boolean) {
-    this.#pages = new Map(
-      Array.from(informers, (informer) => [informer.name, new InformerPage(informer, showsSecrets)]),
-    )
+    const pages = new Map<string, InformerPage>()
+    this.#pages = pages
+    try {
+      for (const informer of new Set(informers)) pages.set(informer.name, new InformerPage(informer, showsSecrets))
+    } catch (error) {
+      void this.close()
+      throw error
+    }
   }
 
   /** Answers a request whose sender is authorized. */
@@ -80,7 +86,11 @@ export class InspectorApi {
   async #objects(page: InformerPage, parameters: URLSearchParams, response: ServerResponse): Promise<object> {
     const offset = wholeNumber(parameters, 'offset', 0)
     const limit = Math.min(wholeNumber(parameters, 'limit', 100), MAX_ROWS)
-    const values = new Map([...parameters].filter(([name]) => !PARAMETERS.includes(name)))
+    const values = new Map<string, string>()
+    for (const [name, value] of parameters) {
+      if (parameters.getAll(name).length > 1) throw new ApiError(400, `the parameter "${name}" is given more than once`)
+      if (!PARAMETERS.includes(name)) values.set(name.replace(INDEX_PREFIX, ''), value)
+    }
     const ended = new AbortController()
     response.once('close', () => ended.abort())
     return page.rows(
@@ -95,7 +105,8 @@ export class InspectorApi {
   /** Sends changes and samples as server-sent events. An event's id is the number of its last change. */
   #stream(page: InformerPage, parameters: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
     const resumed = request.headers['last-event-id']
-    let sent = resumed === undefined ? wholeNumber(parameters, 'after', 0) : Number(resumed) || 0
+    const wanted = resumed === undefined ? wholeNumber(parameters, 'after', 0) : Number(resumed) || 0
+    let sent = wanted > page.changes.count ? 0 : wanted // A larger number is of an earlier run.
     let timer: NodeJS.Timeout | undefined
     response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' })
     const flush = (): void => {
@@ -104,7 +115,9 @@ export class InspectorApi {
       if (response.writableNeedDrain) return
       const changes: readonly ShownChange[] = page.changes.after(sent, MAX_CHANGES)
       sent = changes.at(-1)?.number ?? sent
-      if (changes.length > 0) response.write(`id: ${sent}\nevent: changes\ndata: ${JSON.stringify(changes)}\n\n`)
+      try {
+        if (changes.length > 0) response.write(`id: ${sent}\nevent: changes\ndata: ${JSON.stringify(changes)}\n\n`)
+      } catch {} // They are too large for a string: the reader skips them.
     }
     const sample = (): void => {
       if (!response.writableNeedDrain) response.write(`event: sample\ndata: ${JSON.stringify(page.sample())}\n\n`)

@@ -1,3 +1,5 @@
+import { messageOf } from '../src/contract/errors.js'
+
 /** The deepest level of an object that is shown. */
 const MAX_DEPTH = 64
 const HIDDEN = '(hidden)'
@@ -9,9 +11,16 @@ type Fields = Readonly<Record<string, unknown>>
 /** A value of JSON that shows an object. Bigints, dates and other values without a form in JSON become texts. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue }
 
-/** Returns an object as JSON. The values of a Kubernetes Secret are hidden unless `showsSecrets`. */
+/**
+ * Returns an object as JSON. The values of a Kubernetes Secret are hidden unless `showsSecrets`. It never throws: an object
+ * that cannot be read, for example because a getter throws, becomes a text.
+ */
 export function jsonOf(object: unknown, showsSecrets: boolean): JsonValue {
-  return convert(!showsSecrets && isSecret(object) ? withoutData(object) : object, 0, [])
+  try {
+    return convert(!showsSecrets && isSecret(object) ? withoutData(object) : object, 0, [])
+  } catch (error) {
+    return `(cannot be shown: ${messageOf(error)})`
+  }
 }
 
 /** Returns the text of that JSON. */
@@ -26,8 +35,12 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null
 }
 
+/** Items of a list have no `kind`. Of the objects of Kubernetes, only a Secret has `data` and a `type`. */
 function isSecret(object: unknown): object is Fields {
-  return isFields(object) && (object['kind'] === 'Secret' || isFields(object['stringData']))
+  if (!isFields(object)) return false
+  const { kind, metadata, type, data, stringData } = object
+  if (kind === 'Secret' || isFields(stringData)) return true
+  return kind === undefined && isFields(metadata) && typeof type === 'string' && isFields(data)
 }
 
 function withoutData(secret: Fields): Fields {

@@ -64,12 +64,19 @@ export class ObjectQueries {
     const id = JSON.stringify([query.text, [...query.values]])
     const state = this.#informer.list()
     const cached = this.#cache.get(id)
-    if (cached?.state === state) return cached.keys
+    if (cached?.state === state)
+      return cached.keys.catch((error: unknown) => {
+        // The client that began the search may have gone away.
+        if (signal.aborted || !(error instanceof DOMException)) throw error
+        return this.keys(query, signal)
+      })
     const keys = this.#find(query, signal)
     this.#cache.delete(id)
     this.#cache.set(id, { state, keys })
     for (const oldest of this.#cache.keys()) if (this.#cache.size > 4) this.#cache.delete(oldest)
-    keys.catch(() => this.#cache.delete(id))
+    keys.catch(() => {
+      if (this.#cache.get(id)?.keys === keys) this.#cache.delete(id)
+    })
     return keys
   }
 

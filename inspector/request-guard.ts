@@ -32,7 +32,7 @@ export class RequestGuard {
   readonly #hosts: ReadonlySet<string>
   readonly #cookie: string
 
-  /** `hosts`: the allowed values of `Host`, with the port. */
+  /** `hosts`: the allowed values of `Host` as a browser sends them: lower case, and with the port unless it is 80. */
   constructor(token: string, hosts: Iterable<string>, port: number) {
     this.#token = Buffer.from(token)
     this.#hosts = new Set(hosts)

@@ -36,6 +36,7 @@ export interface Inspector extends AsyncDisposable {
  *
  * @throws OptionError for a wrong option.
  * @throws TypeError if a member is not an informer that `createInformer` returned.
+ * @throws SourceError STOPPED if an informer was stopped.
  * @throws Error if the port is in use.
  *
  * @example
@@ -57,19 +58,24 @@ export async function serveInspector(
     showSecrets: isBoolean,
   })
   const { port: wanted = 0, host = '127.0.0.1', token = randomBytes(16).toString('hex'), showSecrets = false } = options
+  const api = new InspectorApi(informers, showSecrets)
   const server = createServer()
-  await listening(server, wanted, host)
+  await listening(server, wanted, host).catch(async (error: unknown) => {
+    await api.close()
+    throw error
+  })
+  server.on('error', () => {}) // A connection could not be accepted, for example because too many files are open.
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : wanted
   const shown = host.includes(':') ? `[${host}]` : host
-  const origin = `http://${shown}:${port}`
+  const urlOf = (name: string): URL => new URL(`http://${name}:${port}`)
+  const { origin } = urlOf(shown)
   const names = ['127.0.0.1', 'localhost', '[::1]', shown]
   const guard = new RequestGuard(
     token,
-    names.map((name) => `${name}:${port}`),
+    names.map((name) => urlOf(name).host),
     port,
   )
-  const api = new InspectorApi(informers, showSecrets)
   server.on('request', (request, response) => void answer(request, response, guard, api))
   const close = async (): Promise<void> => {
     await api.close()
@@ -109,7 +115,9 @@ async function answer(
   setSecurityHeaders(response)
   const refusal = guard.refusal(request)
   if (refusal !== undefined) return sendError(response, refusal.status, refusal.message)
-  const url = new URL(request.url ?? '/', 'http://inspector')
+  const address = request.url ?? '/'
+  if (!URL.canParse(address, 'http://inspector')) return sendError(response, 400, 'the path is not valid')
+  const url = new URL(address, 'http://inspector')
   try {
     const file = await staticFile(url.pathname)
     if (file !== undefined) {

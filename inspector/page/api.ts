@@ -54,5 +54,6 @@ export function readRows(
   offset: number,
   limit: number,
 ): Promise<ObjectRows> {
-  return read('objects', { ...values, informer, q: text, offset, limit })
+  const ofIndexes = Object.fromEntries(Object.entries(values).map(([name, value]) => [`by.${name}`, value]))
+  return read('objects', { ...ofIndexes, informer, q: text, offset, limit })
 }

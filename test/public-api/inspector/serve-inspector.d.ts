@@ -27,6 +27,7 @@ export interface Inspector extends AsyncDisposable {
  *
  * @throws OptionError for a wrong option.
  * @throws TypeError if a member is not an informer that `createInformer` returned.
+ * @throws SourceError STOPPED if an informer was stopped.
  * @throws Error if the port is in use.
  *
  * @example

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { type Inspector, type InspectorOptions, serveInspector } from '../../../inspector/index.js'
+import { ObjectQueries } from '../../../inspector/object-query.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 
 interface Order {
@@ -11,6 +12,7 @@ interface Order {
   readonly total: number
   readonly kind?: string
   readonly data?: object
+  readonly type?: string
 }
 
 const indexes = (ix: { equal: (of: (order: Order) => string | number) => unknown }) => ({
@@ -155,6 +157,7 @@ describe('the inspector', () => {
       body: '{"error":"there is no index \\"city\\"; there are tenant, total"}\n',
     })
     expect((await ask('/api/objects?limit=-1')).status).toBe(400)
+    expect((await ask('/api/objects?tenant=acme&tenant=birch')).status).toBe(400)
     expect((await ask('/api/objects?informer=other')).body).toContain('there is no informer')
     expect((await ask('/api/other')).status).toBe(404)
   })
@@ -192,6 +195,81 @@ describe('the inspector', () => {
         object: null,
         history: [{ type: 'delete', object: { tenant: 'acme', total: 2 } }],
       })
+  })
+
+  test('continues after a request for something that is no path', async () => {
+    const { ask } = await world()
+    expect(await ask('//', {})).toMatchObject({ status: 400 })
+    expect((await ask('/api/informers')).status).toBe(200)
+  })
+
+  test('shows other objects and changes if one cannot be read', async () => {
+    const broken = (): Order => ({
+      tenant: 'acme',
+      get total(): number {
+        throw new Error('no total')
+      },
+    })
+    const entries: [string, Order][] = [['a', { tenant: 'acme', total: 1 }]]
+    const source = memorySource<Order>({ entries })
+    const orders = createInformer({
+      source,
+      freeze: false,
+      equals: () => false,
+      transform: (order: Order) => (order.total < 0 ? broken() : order),
+    })
+    const inspector = await serveInspector([orders])
+    onTestFinished(async () => {
+      await inspector.close()
+      await orders.stop()
+    })
+    await orders.start().synced()
+    const { json, open, bearer } = clientOf(inspector)
+    const [response] = (await once(open('/api/changes', bearer), 'response')) as [IncomingMessage]
+    source.put('b', { tenant: 'acme', total: -1 })
+    source.put('c', { tenant: 'acme', total: 3 })
+    let received = ''
+    for await (const part of response.setEncoding('utf8')) {
+      received += part
+      if (received.includes('"key":"c"')) break
+    }
+    expect(received).toContain('(cannot be shown: no total)')
+    expect(await json('/api/objects?q=acme')).toMatchObject({ total: 2 })
+    expect(await json('/api/objects')).toMatchObject({ total: 3 })
+  })
+
+  test('filters by an index that has the name of a parameter', async () => {
+    const source = memorySource<Order>({
+      entries: [
+        ['a', { tenant: 'acme', total: 1 }],
+        ['b', { tenant: 'birch', total: 2 }],
+      ],
+    })
+    const orders = createInformer({ source, indexes: (ix) => ({ limit: ix.equal((order: Order) => order.tenant) }) })
+    const inspector = await serveInspector([orders])
+    onTestFinished(async () => {
+      await inspector.close()
+      await orders.stop()
+    })
+    await orders.start().synced()
+    const { json } = clientOf(inspector)
+    expect(await json('/api/objects?by.limit=birch&limit=5')).toMatchObject({ total: 1, rows: [{ key: 'b' }] })
+  })
+
+  test('does not end a search because another client that wants the same goes away', async () => {
+    const tenant = 'x'.repeat(2_000)
+    const entries = Array.from({ length: 10_000 }, (_, total): [string, Order] => [`x${total}`, { tenant, total }])
+    const orders = createInformer({ source: memorySource<Order>({ entries }) })
+    onTestFinished(() => orders.stop())
+    await orders.start().synced()
+    const queries = new ObjectQueries(orders, false)
+    const gone = new AbortController()
+    const query = { text: 'zzz', values: new Map() }
+    const first = queries.keys(query, gone.signal)
+    const second = queries.keys(query, new AbortController().signal)
+    gone.abort()
+    await expect(first).rejects.toThrow('aborted')
+    expect(await second).toEqual([])
   })
 
   test('hides the values of a Secret, and does not search in them', async () => {
@@ -245,6 +323,46 @@ describe('the inspector', () => {
     expect(await json('/api/informers')).toMatchObject([{ state: 'stopped', size: 4 }])
     expect(await json('/api/objects?tenant=acme')).toMatchObject({ total: 2 })
     expect(await json('/api/status')).toMatchObject({ state: 'stopped' })
+  })
+
+  test('sends all changes to a client that has seen more of an earlier run', async () => {
+    const { open, bearer, source } = await world()
+    const [response] = (await once(open('/api/changes', { ...bearer, 'last-event-id': '99' }), 'response')) as [
+      IncomingMessage,
+    ]
+    source.put('a', { tenant: 'acme', total: 10 })
+    const parts = response.setEncoding('utf8')[Symbol.asyncIterator]()
+    let received = ''
+    for (let nth = 0; nth < 2; nth++) received += (await parts.next()).value
+    expect(received).toContain('"after":10')
+    response.destroy()
+  })
+
+  test('leaves nothing behind if a member is not an informer that can be shown', async () => {
+    const { orders, inspector } = await world()
+    const stopped = createInformer({ source: memorySource<Order>(), name: 'stopped' })
+    await stopped.stop()
+    await inspector.close()
+    const port = Number(new URL(inspector.origin).port)
+    for (const informers of [
+      [orders, stopped],
+      [orders, Object({})],
+    ])
+      await expect(serveInspector(informers, { port })).rejects.toThrow()
+    expect(orders.inspect().subscriptions.count).toBe(0)
+    const again = await serveInspector([orders, orders], { port })
+    expect(orders.inspect().subscriptions.count).toBe(1)
+    await expect(serveInspector([orders], { port })).rejects.toThrow('EADDRINUSE')
+    expect(orders.inspect().subscriptions.count).toBe(1)
+    await again.close()
+    expect(orders.inspect().subscriptions.count).toBe(0)
+  })
+
+  test('answers at an address that URLs write in another way', async () => {
+    const inspector = await serveInspector([], { host: '::FFFF:127.0.0.1' })
+    onTestFinished(() => inspector.close())
+    expect(inspector.origin).toMatch(/^http:\/\/\[::ffff:7f00:1\]:\d+$/)
+    expect((await clientOf(inspector).ask('/')).status).toBe(200)
   })
 
   test('closes with streams that are open, and its subscriptions end', async () => {

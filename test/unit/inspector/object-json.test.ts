@@ -61,6 +61,15 @@ describe('an object as JSON', () => {
   })
 })
 
+test('hides the values of a Secret of a list, which has no kind', () => {
+  const secret = { metadata: { name: 'db' }, type: 'Opaque', data: { password: 'aHVudGVyMg==' } }
+  expect(jsonTextOf(secret, false)).toBe(
+    '{"metadata":{"name":"db","annotations":{}},"type":"Opaque","data":{"password":"(hidden)"}}',
+  )
+  const configMap = { metadata: { name: 'db' }, data: { host: 'db.example' } }
+  expect(jsonOf(configMap, false)).toEqual(configMap)
+})
+
 describe('field differences', () => {
   test('name each field that was added, changed or removed', () => {
     const before = { a: 1, b: { c: 'x', gone: true }, list: [1, 2], same: null }
