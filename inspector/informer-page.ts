@@ -60,8 +60,8 @@ export class InformerPage {
     this.changes = new RecentChanges(informer, showsSecrets)
   }
 
-  facets(): readonly Facet[] {
-    return this.#queries.facets()
+  facets(signal: AbortSignal): Promise<readonly Facet[]> {
+    return this.#queries.facets(signal)
   }
 
   async rows(

@@ -48,7 +48,7 @@ export class InspectorApi {
     if (pathname === '/metrics') return this.#metrics(response)
     const page = this.#pageOf(searchParams)
     if (pathname === '/api/status') return send(response, page.informer.inspect())
-    if (pathname === '/api/facets') return send(response, page.facets())
+    if (pathname === '/api/facets') return send(response, await page.facets(this.#endOf(response)))
     if (pathname === '/api/objects') return send(response, await this.#objects(page, searchParams, response))
     if (pathname === '/api/object') return send(response, page.object(searchParams.get('key') ?? ''))
     if (pathname === '/api/changes') return this.#stream(page, searchParams, request, response)
@@ -91,15 +91,14 @@ export class InspectorApi {
       if (parameters.getAll(name).length > 1) throw new ApiError(400, `the parameter "${name}" is given more than once`)
       if (!PARAMETERS.includes(name)) values.set(name.replace(INDEX_PREFIX, ''), value)
     }
+    return page.rows(parameters.get('q') ?? '', values, offset, limit, this.#endOf(response))
+  }
+
+  /** Returns a signal that aborts when the client has gone away or the inspector closes. */
+  #endOf(response: ServerResponse): AbortSignal {
     const ended = new AbortController()
     response.once('close', () => ended.abort())
-    return page.rows(
-      parameters.get('q') ?? '',
-      values,
-      offset,
-      limit,
-      AbortSignal.any([ended.signal, this.#closing.signal]),
-    )
+    return AbortSignal.any([ended.signal, this.#closing.signal])
   }
 
   /** Sends changes and samples as server-sent events. An event's id is the number of its last change. */

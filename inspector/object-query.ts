@@ -48,15 +48,25 @@ export class ObjectQueries {
   }
 
   /** Returns the indexes that have values for lookups by equality, with their largest values. */
-  facets(): readonly Facet[] {
-    return indexesOf(this.#informer.by).map(([name, index]) => {
-      const all = Array.from(
-        index.values(),
-        (value): FacetValue => ({ value: String(value), count: index.count(value) }),
-      )
-      const largest = all.sort((a, b) => b.count - a.count).slice(0, MAX_FACET_VALUES)
-      return { index: name, size: all.length, largest }
-    })
+  async facets(signal: AbortSignal): Promise<readonly Facet[]> {
+    const slice = new TimeSlice()
+    const facets: Facet[] = []
+    for (const [name, index] of indexesOf(this.#informer.by)) {
+      const largest: FacetValue[] = []
+      let size = 0
+      for (const value of index.values()) {
+        size++
+        const count = index.count(value)
+        if (largest.length < MAX_FACET_VALUES || count > (largest.at(-1)?.count ?? 0)) {
+          const at = largest.findIndex((each) => each.count < count)
+          largest.splice(at === -1 ? largest.length : at, 0, { value: String(value), count })
+          largest.splice(MAX_FACET_VALUES)
+        }
+        await slice.end(signal)
+      }
+      facets.push({ index: name, size, largest })
+    }
+    return facets
   }
 
   /** Returns the keys of all matching objects, sorted. */

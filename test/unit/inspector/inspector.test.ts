@@ -256,6 +256,22 @@ describe('the inspector', () => {
     expect(await json('/api/objects?by.limit=birch&limit=5')).toMatchObject({ total: 1, rows: [{ key: 'b' }] })
   })
 
+  test('counts the values of a large index without blocking the process', async () => {
+    const entries = Array.from({ length: 100_000 }, (_, nth): [string, Order] => {
+      const total = nth < 3 ? 99_999 : nth
+      return [`x${nth}`, { tenant: '', total }]
+    })
+    const orders = createInformer({ source: memorySource<Order>({ entries }), indexes })
+    onTestFinished(() => orders.stop())
+    await orders.start().synced()
+    const facets = new ObjectQueries(orders, false).facets(new AbortController().signal)
+    const result = await Promise.race([facets, new Promise((resolve) => setImmediate(resolve))])
+    expect(result).toBeUndefined() // The event loop ran before the end.
+    const [tenant, total] = await facets
+    expect(tenant).toEqual({ index: 'tenant', size: 1, largest: [{ value: '', count: 100_000 }] })
+    expect(total).toMatchObject({ size: 99_997, largest: { length: 20, 0: { value: '99999', count: 4 } } })
+  })
+
   test('does not end a search because another client that wants the same goes away', async () => {
     const tenant = 'x'.repeat(2_000)
     const entries = Array.from({ length: 10_000 }, (_, total): [string, Order] => [`x${total}`, { tenant, total }])
