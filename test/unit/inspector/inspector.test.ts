@@ -197,7 +197,7 @@ describe('the inspector', () => {
       })
   })
 
-  test('continues after a request for something that is no path', async () => {
+  test('continues after a request whose path is not valid', async () => {
     const { ask } = await world()
     expect(await ask('//', {})).toMatchObject({ status: 400 })
     expect((await ask('/api/informers')).status).toBe(200)
