@@ -38,6 +38,7 @@ export class GroupSystem implements SystemUnderTest {
     this.#pending = new WaiterChecker(scenario)
     this.#callers = new Callers(scenario, life)
     this.drivers = shards.map((shard) => new InformerDriver(shard, life))
+    for (const driver of this.drivers) driver.mayStopInWrite = false
     this.drivers.forEach((driver, nth) => {
       this.#names.set(driver, shards[nth]?.name ?? '')
     })

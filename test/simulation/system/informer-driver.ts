@@ -55,6 +55,8 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   readonly access: AccessLostChecker
   /** Not in every schedule, because this follower must not change the result. */
   readonly unmerged: UnmergedFollower | undefined
+  /** Whether it may be stopped in the middle of a large write. A group has to know of each stop of a member. */
+  mayStopInWrite = true
   protected readonly readers = 0.35
   readonly #errors: ErrorChecker
   readonly #checksQueues: boolean
@@ -225,7 +227,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
         this.drainFollower(decisions.pick('drain follower in a write', this.followers))
         break
       case 'stop':
-        if (decisions.chance('stop in a write', 0.3)) this.stop()
+        if (this.mayStopInWrite && decisions.chance('stop in a write', 0.3)) this.stop()
         break
     }
   }
