@@ -402,6 +402,7 @@ export class Feed<T> implements AwaitedFeed {
     this.#acceptance.onSkipped = onSkipped
     this.#acceptance.end(isBehind ? this.#commits : undefined)
     if (onSkipped === undefined && !isBehind) this.host.detach(this)
+    this.checkWaiters() // While a commit is routed, the handled batch of it counts from now on.
   }
 
   close(reason: SourceError): void {

@@ -51,15 +51,18 @@ export class SerialDelivery<T> implements Delivery {
 
   async #deliver(): Promise<void> {
     this.#slice.begin()
+    let isOver = false
     for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {
       for (const change of batch.changes) {
+        // Before the call: a batch is acknowledged when its last handler has settled.
+        if (isOver) await this.#slice.turn()
+        if (this.#feed.closed !== undefined) return this.#rest()
         this.unhandled--
         const working = this.#caller.call(change)
         if (working !== undefined) await working
-        if (this.#slice.isOverAfterCall()) await this.#slice.turn()
-        if (this.#feed.closed !== undefined) return this.#rest()
+        isOver = this.#slice.isOverAfterCall()
       }
-      this.#feed.ack(batch)
+      if (this.#feed.closed === undefined) this.#feed.ack(batch)
     }
     this.#rest()
   }

@@ -22,6 +22,8 @@ const FIRST_RECONNECT_EVERY_MS = 10_000
 /** The longest time until the source is listed again for left-out events; opens may be far apart then. */
 const BEFORE_LONG_MS = 5 * 60_000 + 2 * CEILING_MS
 /** The allowed delay of an open, or of the end of a silent stream, in milliseconds. */
+/** The longest time for which an immediate reconnect, or a longer spacing, has an effect. */
+const UNSURE_MS = 120_000
 const SLACK_MS = 2
 /** The largest number of clock reads before an open; each read takes time if the clock drifts. */
 const CLOCK_READS = 60
@@ -78,6 +80,8 @@ export class ReflectorChecker implements SourceObserver {
   #isLiveUnclear = false
   /** Whether a relist was requested while this watch was open. */
   #isRelistRequested = false
+  /** Until then it is unknown which delays count, because it was unknown why an earlier watch ended. */
+  #unsureUntil = -Infinity
   #wasFatal = false
   /** Whether the last open was a watch without a list before it. */
   #isReopened = false
@@ -321,8 +325,9 @@ export class ReflectorChecker implements SourceObserver {
       violate('opens', 'it lists again, and the history is still there')
     const isUnannounced = this.#cause === undefined && now <= this.#mayListUntil
     if (isUnannounced && this.#liveAt !== undefined) this.#outlived(now - this.#liveAt)
+    if (this.#isRelistRequested && this.#cause?.error?.phase === 'apply') this.#unsureUntil = now + UNSURE_MS
     if (this.#openedAt !== undefined) {
-      this.#checkSpacing(now, this.#openedAt)
+      if (now > this.#unsureUntil) this.#checkSpacing(now, this.#openedAt)
       if (this.#wasImmediate(now)) {
         this.#immediateAt = now
         mark('the first reconnect after a break came at once')
