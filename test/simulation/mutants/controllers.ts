@@ -182,7 +182,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     edits: [
       [
         'while (this.feed.closed === undefined && this.isBusy)',
-        "while (this.feed.closed === undefined && this.isBusy && this.#what !== 'controller')",
+        "while (this.feed.closed === undefined && this.isBusy && this.kind !== 'controller')",
       ],
     ],
   },
@@ -193,7 +193,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     edits: [
       [
         'while (this.feed.closed === undefined && this.isBusy)',
-        "while ((this.feed.closed === undefined || this.#what === 'controller') && this.isBusy)",
+        "while ((this.feed.closed === undefined || this.kind === 'controller') && this.isBusy)",
       ],
     ],
   },
