@@ -173,9 +173,11 @@ export class ChangeQueue<T> {
     this.#isBusy = false
   }
 
-  /** Takes the next batch, or returns undefined if the queue is empty. It may still have changes that were removed. */
+  /**
+   * Takes the next batch, or returns undefined if the queue is empty. It may still have changes that were removed. Callers
+   * check `isBusy` first.
+   */
   take(): QueuedBatch<T> | undefined {
-    if (this.#isBusy) return undefined
     if (this.#merged !== undefined) return this.#takeMerged(this.#merged)
     const batch = this.#batches.shift()
     if (batch === undefined) return undefined

@@ -6,7 +6,7 @@ import type { Informer, InformerOptions } from '../../src/informer/informer-type
 import type { Change } from '../../src/queue/change.js'
 import type { ChangeBatch, SubscribeOptions, Subscription } from '../../src/subscriptions/subscription-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
-import { assertCleanStop } from '../support/informers.js'
+import { assertCleanStop, outcomeOf } from '../support/informers.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
 import { SliceClock } from '../support/slice-clock.js'
 
@@ -227,6 +227,17 @@ describe('a replay that selects from many objects', () => {
     await clock.advance(0)
     expect([calls, lines, errors]).toEqual([2, [], []])
     expect(subscription.backlog.keys).toBe(0)
+  })
+
+  test('is waited for by stop, until its current slice has ended', async () => {
+    const { clock, informer } = await live()
+    follow(informer, { filter: isSmall })
+    await clock.slice()
+    expect(clock.isPaused).toBe(true)
+    const stopped = informer.stop()
+    expect(await outcomeOf(stopped, clock)).toBe('pending')
+    await clock.slices()
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
   })
 
   test('continues if its filter throws, subscribes, or closes another subscription', async () => {

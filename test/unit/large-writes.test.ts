@@ -178,6 +178,18 @@ describe('a large batch', () => {
     expect((await next).value?.changes).toHaveLength(3)
   })
 
+  test('is not delivered by a resync before it is committed', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const lines = told(informer, { filter: ({ n }) => n !== 2, resyncMs: 1_000 })
+    await clock.slices()
+    expect(lines).toEqual(['add a1', 'add c3', 'add d4'])
+    await sent(world)
+    await clock.advance(1_000)
+    expect(clock.isPaused).toBe(true)
+    expect(lines.slice(3)).toEqual(['update a1', 'update c3', 'update d4'])
+  })
+
   test('stays invisible after stop, which resolves at once', async () => {
     const world = await live()
     const { clock, informer } = world

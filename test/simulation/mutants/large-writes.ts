@@ -230,6 +230,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     breaks: 'a run has the last state of a deleted object',
     file: 'subscriptions/controller.ts',
     edits: [[' && !isBehind && !hasQueued\n', ' && !hasQueued\n']],
+    onlyBy: { test: 'unit/large-writes.test.ts', named: 'is not read by a controller before it is queued for it' },
   },
   {
     name: 'the next attempt does not wait for the sink',
@@ -247,6 +248,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
         '        const entry = store.entryOf(key)\n        if',
       ],
     ],
+    onlyBy: { test: 'unit/large-writes.test.ts', named: 'is not delivered by a resync before it is committed' },
   },
   {
     name: 'a commit that a replay shows is queued too',
@@ -322,8 +324,8 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
   {
     name: 'a batch is taken while it is being merged',
     breaks: 'a batch is delivered as a whole',
-    file: 'queue/change-queue.ts',
-    edits: [['    if (this.#isBusy) return undefined\n', '']],
+    file: 'subscriptions/feed.ts',
+    edits: [['!(this.#queue.isEmpty || this.#queue.isBusy)', '!this.#queue.isEmpty']],
   },
   {
     name: 'a queue that is merged in steps stays busy',

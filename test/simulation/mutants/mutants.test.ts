@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { textOf } from '../../support/sources.js'
+import { root, textOf } from '../../support/sources.js'
 import { kindOf } from '../backend/fault-kinds.js'
 import { regressionSeeds } from '../runner/regression-seeds.js'
 import { foreignMutants } from './foreign/index.js'
@@ -16,6 +17,13 @@ test('a mutant whose text is not in the source is refused', () => {
 
 test.each([...mutants, ...foreignMutants])('the mutant "$name" can be made', (mutant) => {
   expect(() => mutated(mutant)).not.toThrow()
+})
+
+test('every mutant can be made as a valid module', () => {
+  const flags = ['--disable-warning=ExperimentalWarning', '--experimental-vm-modules']
+  const args = [...flags, '--import', './scripts/typescript.mjs', 'test/simulation/mutants/parse.ts']
+  const { NODE_OPTIONS: _, ...env } = process.env
+  expect(JSON.parse(execFileSync(process.execPath, args, { cwd: root, env, encoding: 'utf8' }))).toEqual([])
 })
 
 test('every mutant has a name of its own', () => {

@@ -216,6 +216,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
         'if (first === undefined || this.#options.capacity > 0) {',
       ],
     ],
+    maxSchedules: 5_000,
   },
   {
     name: 'an `every` subscription always merges',

@@ -55,6 +55,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
         'const events = outcomeOf.length > 1 ? outcomeOf(valid) : valid',
       ],
     ],
+    maxSchedules: 5_000,
   },
   {
     name: 'a batch is split on its way to the sink',

@@ -68,6 +68,7 @@ export const mutantsOfReplays: readonly Mutant[] = [
         'const idle = [this.#indexer.writer.idle()]',
       ],
     ],
+    onlyBy: { test: 'unit/large-replays.test.ts', named: 'is waited for by stop, until its current slice has ended' },
   },
   {
     name: 'a change that waited for its key comes after a batch that is being taken',
@@ -76,6 +77,10 @@ export const mutantsOfReplays: readonly Mutant[] = [
     edits: [
       ['const ready = this.#ready.pop()', 'const ready = this.#current === undefined ? this.#ready.pop() : undefined'],
     ],
+    onlyBy: {
+      test: 'unit/handler-subscription.test.ts',
+      named: 'the version is never ahead of what handlers have finished',
+    },
   },
   {
     name: 'a batch counts as marked after its first slice',

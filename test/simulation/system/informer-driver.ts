@@ -41,6 +41,7 @@ const INTERRUPTS = [
   'snapshot',
   'relist',
   'drain',
+  'drain',
   'stop',
 ] as const
 
@@ -202,7 +203,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
       !(this.isWriting || this.isRouting) ||
       this.isStopping ||
       decisions.isQuiet ||
-      !decisions.chance('interrupts', 0.2)
+      !decisions.chance('interrupts', 0.3)
     )
       return
     if (!decisions.take(`interrupt#${this.life}.${this.#interrupts++}`)) return

@@ -143,10 +143,10 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     throw new TypeError('not an informer of this library')
   }
 
-  /** In half of the schedules writes are cut into slices of a few changes. */
+  /** In two thirds of the schedules writes are cut into slices of a few changes. */
   #slices(): Pick<InformerOptions<Item, Item, IndexesOf>, 'slices'> {
     const { decisions } = this.scenario
-    if (decisions.chance('slices', 0.5)) return {}
+    if (decisions.chance('slices', 0.33)) return {}
     this.#isSliced = true
     const stepsPerCheck = 1 + decisions.below('steps of a slice', 4)
     return { slices: { largeWrite: decisions.below('large write', 3), stepsPerCheck, sliceMs: 0, changesPerStep: 1 } }
