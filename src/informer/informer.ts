@@ -6,7 +6,6 @@ import type { Entry, ListerWatcher } from '../contract/source.js'
 import type { Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from '../reflector/reflector-state-types.js'
-import type { Commit } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { IndexBuilder } from '../store/indexes/index-types.js'
 import type { StoreView } from '../store/store-view.js'
@@ -27,8 +26,9 @@ import type {
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
-import { DEFAULT_SLICES, type Steps } from '../util/steps.js'
+import { DEFAULT_SLICES } from '../util/steps.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
+import { CommitRouting } from './commit-routing.js'
 import { InformerFeedHost } from './feed-host.js'
 import { InformerEvents } from './informer-events.js'
 import { InformerSources } from './informer-sources.js'
@@ -63,6 +63,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   readonly #router: ChangeRouter<T>
   readonly #feedHost: InformerFeedHost<S, T>
   readonly #observation: Observation<S, T>
+  readonly #routing: CommitRouting<S, T>
   /** Opens when the first list of each source is in the store. */
   readonly #synced = new Latch()
   /** The subscriptions that are not closed, and those whose handlers still run. */
@@ -94,12 +95,12 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       stopped,
       onAccessLost: options.onAccessLost ?? 'keep',
       acquireRelistSlot: (signal) => this.#limiter?.acquire(signal, clock),
-      committed: (runner, commit) => this.#committed(runner, commit),
+      committed: (runner, commit) => this.#routing.committed(runner, commit),
       writing: (runner) => this.#observation.writing(runner),
       stateChanged: (runner, previous) => this.#stateChanged(runner, previous),
       waitFor: (runner, version, wait) => this.#waits.forRunner(runner, version, wait),
       sourceRemoved: () => {
-        this.#openIfListed()
+        this.#routing.openIfListed()
         this.#waits.recheck()
       },
     })
@@ -125,6 +126,14 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       sources: this.#sources,
       status: this.#status,
       subscriptions: this.#subscriptions,
+    })
+    this.#routing = new CommitRouting({
+      router: this.#router,
+      feedHost: this.#feedHost,
+      observation: this.#observation,
+      sources: this.#sources,
+      waits: this.#waits,
+      synced: this.#synced,
     })
     informers.add(this)
   }
@@ -220,7 +229,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     else {
       this.#sources.start()
       // A set without sources has no list that would open the latch.
-      if (this.#openIfListed()) this.#waits.recheck()
+      if (this.#routing.openIfListed()) this.#waits.recheck()
     }
     return this
   }
@@ -342,66 +351,14 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return subscription
   }
 
-  #committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
-    const isList = commit.origin === 'initial' || commit.origin === 'relist'
-    runner.committed(isList, commit)
-    const { isBusy } = this.#indexer.writer
-    const hasOpened = this.#openIfListed()
-    if (isBusy) return this.#routeInSteps(runner, commit, hasOpened)
-    try {
-      if (!hasOpened) this.#router.route(commit)
-    } finally {
-      this.#feedHost.markRouted()
-    }
-    this.#routed(runner, commit, isList)
-    return undefined
-  }
-
-  /** Routes a large commit. */
-  *#routeInSteps(runner: SourceRunner<S, T>, commit: Commit<T>, hasOpened: boolean): Steps {
-    // Waits for the store do not wait for its subscriptions.
-    this.#checkWaits(runner)
-    try {
-      if (!hasOpened) yield* this.#router.routeInSteps(commit)
-    } finally {
-      this.#feedHost.markRouted()
-    }
-    this.#routed(runner, commit, true)
-  }
-
-  #routed(runner: SourceRunner<S, T>, commit: Commit<T>, endsWaits: boolean): void {
-    // The waits of an idle feed may be over without a change for it: the store has a version again after
-    // `onAccessLost: 'clear'`, or the wait began while the commit was routed.
-    if (endsWaits) for (const feed of this.#router.feeds) feed.routed()
-    this.#observation.committed(runner, commit)
-    this.#checkWaits(runner)
-  }
-
-  #checkWaits(runner: SourceRunner<S, T>): void {
-    runner.waiters.check(runner.reached)
-    this.#waits.recheck()
-  }
-
   /**
    * @internal Whether a large write is in progress, whether changes of a visible commit or objects of a replay are not
    * queued in a subscription yet, and the names of removed sources whose objects are still in the store.
    */
   get largeWrite(): { readonly isWriting: boolean; readonly isRouting: boolean; readonly removing: readonly string[] } {
-    const { isBusy, commits } = this.#indexer.writer
-    const { routed, scans } = this.#feedHost
-    return { isWriting: isBusy, isRouting: routed.commit < commits || scans.isBusy, removing: this.#sources.removing }
-  }
-
-  /** Opens the latch once the first list of each source is in the store. Returns whether it opened now. */
-  #openIfListed(): boolean {
-    if (!this.#sources.isStarted || this.#synced.isOpen) return false
-    if (!this.#sources.areListed) return false
-    this.#synced.open()
-    // A filter may subscribe: such a feed has begun already.
-    this.#indexer.writer.reentrancy.run(() => {
-      for (const feed of [...this.#router.feeds]) feed.startReplay()
-    })
-    return true
+    const { isBusy } = this.#indexer.writer
+    const { isRouting } = this.#routing
+    return { isWriting: isBusy, isRouting: isRouting || this.#feedHost.scans.isBusy, removing: this.#sources.removing }
   }
 
   #stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {

@@ -8,17 +8,17 @@ import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Wait } from '../util/deadline.js'
 import type { SerialQueue } from '../util/serial-queue.js'
-import { finish, performSlice, type Slices, type Steps } from '../util/steps.js'
+import { finish, type Slices, type Steps } from '../util/steps.js'
+import { type BatchEnd, BatchPositions } from './batch-positions.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
 import { FeedAcceptance } from './feed-acceptance.js'
-import { type FeedCounts, newCounts, type SubscriptionKind } from './feed-counts.js'
+import { type FeedCounts, newCounts } from './feed-counts.js'
+import { type FeedReader, NO_READER } from './feed-reader.js'
 import type { FeedVersions } from './feed-wait.js'
 import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
 import { Replay } from './replay.js'
 import { resync } from './resync.js'
 import { ScopeFilter } from './scope-filter.js'
-import type { ScopeScan } from './scope-scan.js'
-import type { SlowestCall } from './slow-handler-monitor.js'
 import { type ChangeBatch, checkSubscribeOptions, type FeedOptions } from './subscription-types.js'
 import type { VersionWait } from './version-waiters.js'
 
@@ -49,41 +49,6 @@ export interface RoutedCommit {
   readonly position: StorePosition
 }
 
-/** The consumer of a feed. */
-export interface FeedReader {
-  readonly kind: SubscriptionKind
-  /** The handler or run that has run for the longest time. */
-  readonly longestRunning: { readonly key: string; readonly since: number } | undefined
-  /** The asynchronous handler or run that took the longest time of those that have ended. */
-  readonly slowest: SlowestCall | undefined
-  /** Returns the keys whose last run failed, at most `limit` of them, and their number. */
-  failing?(limit: number): { readonly count: number; readonly first: readonly FailingRun[] }
-  /** Called when a batch can be dequeued, and when the feed was closed. */
-  wake(): void
-}
-
-/** A key of a controller whose last run failed. */
-export interface FailingRun {
-  readonly key: string
-  /** The number of the next run. */
-  readonly attempt: number
-  readonly retryAt: number
-  readonly lastError: string
-}
-
-const NO_READER: FeedReader = {
-  kind: 'subscription',
-  longestRunning: undefined,
-  slowest: undefined,
-  wake: () => {},
-}
-
-/** The position of a feed after a batch. */
-export interface BatchEnd {
-  readonly position: Version | undefined
-  readonly isSynced: boolean
-}
-
 /**
  * The batches of one subscription, in order: first the objects of the store when the feed began, then every later change in
  * its scope exactly once. A consumer dequeues batches and acknowledges them when they are handled.
@@ -109,8 +74,7 @@ export class Feed<T> implements AwaitedFeed {
   #hasFilterFailed = false
   #closed: SourceError | undefined
   readonly #acceptance = new FeedAcceptance<T>()
-  /** With several sources: the position of the store after each batch. */
-  readonly #positions = new WeakMap<ChangeBatch<T>, Version>()
+  readonly #positions = new BatchPositions<T>()
 
   constructor(host: FeedHost<T>, call: string, options: FeedOptions<T>, wantsBookmarks = false) {
     checkSubscribeOptions(call, options)
@@ -216,24 +180,12 @@ export class Feed<T> implements AwaitedFeed {
     this.#replay = new Replay(scan ?? indexer.store.readers.pin(), this.#storePosition, clock.now())
     if (scan !== undefined && scan.undecided > slices.largeWrite) {
       scan.pin()
-      void scans.run(() => this.#scanInSlices(scan))
+      const ended = scans.run(() => scan.inSlices(clock, slices, indexer.writer.reentrancy))
+      ended.then(() => this.reader.wake()).catch((error: unknown) => this.fail(error))
       return
     }
     if (scan !== undefined) finish(scan.steps())
     this.reader.wake()
-  }
-
-  async #scanInSlices(scan: ScopeScan<T>): Promise<void> {
-    const { indexer, clock, slices } = this.host
-    const steps = scan.steps()
-    const perform = (): boolean => performSlice(steps, clock, slices)
-    try {
-      do await clock.sleep(0)
-      while (!indexer.writer.reentrancy.run(perform))
-      this.reader.wake()
-    } catch (error) {
-      this.fail(error)
-    }
   }
 
   /** Closes the feed, because it is unknown which changes it misses. Reports the error. */
@@ -349,9 +301,7 @@ export class Feed<T> implements AwaitedFeed {
     isSynced: boolean,
   ): ChangeBatch<T> {
     if (!this.host.isOfSet) return { changes, version: position, source: undefined, isSynced }
-    const batch: ChangeBatch<T> = { changes, version: undefined, source, isSynced }
-    if (position !== undefined) this.#positions.set(batch, position)
-    return batch
+    return this.#positions.set({ changes, version: undefined, source, isSynced }, position)
   }
 
   /** Acknowledges a dequeued batch: all its changes were handled. */
@@ -361,7 +311,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** The data of a dequeued batch that `ackThrough` needs. It holds no changes. */
   endOf(batch: ChangeBatch<T>): BatchEnd {
-    return { position: this.#positions.get(batch) ?? batch.version, isSynced: batch.isSynced }
+    return this.#positions.endOf(batch)
   }
 
   /** Acknowledges a number of dequeued batches, the last of which has this end. */

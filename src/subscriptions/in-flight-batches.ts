@@ -1,4 +1,5 @@
-import type { BatchEnd, Feed } from './feed.js'
+import type { BatchEnd } from './batch-positions.js'
+import type { Feed } from './feed.js'
 import type { ChangeBatch } from './subscription-types.js'
 
 /** A dequeued batch with changes that are not handled yet. It keeps the position of the batch, and no changes. */

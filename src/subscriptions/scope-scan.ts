@@ -1,8 +1,10 @@
+import type { Clock } from '../contract/clock.js'
 import type { Entry } from '../contract/source.js'
 import type { Pin } from '../store/pin.js'
 import type { Ordinal } from '../store/store-index.js'
 import type { StoreReads } from '../store/store-reads.js'
-import type { Steps } from '../util/steps.js'
+import type { RunToCompletion } from '../util/run-to-completion.js'
+import { performSlice, type Slices, type Steps } from '../util/steps.js'
 
 /** The search for the objects in a scope, in the state of the store in which it began. */
 export class ScopeScan<T> {
@@ -61,6 +63,14 @@ export class ScopeScan<T> {
       yield
     }
     this.close()
+  }
+
+  /** Decides each candidate in slices, each after a turn of the event loop. */
+  async inSlices(clock: Clock, slices: Slices, reentrancy: RunToCompletion): Promise<void> {
+    const steps = this.steps()
+    const perform = (): boolean => performSlice(steps, clock, slices)
+    do await clock.sleep(0)
+    while (!reentrancy.run(perform))
   }
 
   /** Decides about a key before its first change, so that it is known whether that change concerns the scope. */

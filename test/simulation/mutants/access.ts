@@ -41,8 +41,8 @@ export const mutantsOfAccess: readonly Mutant[] = [
   {
     name: 'the list after access was lost resolves no wait of an idle subscription',
     breaks: 'a wait of a subscription resolves once its version is handled, also if access was lost in between (I1)',
-    file: 'informer/informer.ts',
-    edits: [['    if (endsWaits) for (const feed of this.#router.feeds) feed.routed()\n', '']],
+    file: 'informer/commit-routing.ts',
+    edits: [['    if (endsWaits) for (const feed of router.feeds) feed.routed()\n', '']],
     onlyBy: { test: 'unit/access-lost-waits.test.ts', named: 'resolves with the next list' },
   },
 ]

@@ -265,12 +265,9 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
   {
     name: 'a commit counts as routed when its routing begins',
     breaks: 'the version of a subscription does not overtake its changes',
-    file: 'informer/informer.ts',
+    file: 'informer/commit-routing.ts',
     edits: [
-      [
-        '    try {\n      if (!hasOpened) yield*',
-        '    this.#feedHost.markRouted()\n    try {\n      if (!hasOpened) yield*',
-      ],
+      ['    try {\n      if (!hasOpened) yield*', '    feedHost.markRouted()\n    try {\n      if (!hasOpened) yield*'],
     ],
   },
   {
@@ -306,13 +303,13 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
   {
     name: 'waits for the store wait for the routing',
     breaks: 'a wait ends when readers see its version',
-    file: 'informer/informer.ts',
+    file: 'informer/commit-routing.ts',
     edits: [['    this.#checkWaits(runner)\n    try {', '    try {']],
   },
   {
     name: 'idle subscriptions are not checked after a commit was routed',
     breaks: 'a wait of an idle subscription ends when the commit was routed',
-    file: 'informer/informer.ts',
+    file: 'informer/commit-routing.ts',
     edits: [['this.#routed(runner, commit, true)', "this.#routed(runner, commit, commit.origin === 'relist')"]],
   },
   {

@@ -9,7 +9,12 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     breaks:
       'relist() resolves when the whole source has been read again; it does not wait for a source that was removed.',
     file: 'informer/informer.ts',
-    edits: [['        this.#openIfListed()\n        this.#waits.recheck()\n', '        this.#openIfListed()\n']],
+    edits: [
+      [
+        '        this.#routing.openIfListed()\n        this.#waits.recheck()\n',
+        '        this.#routing.openIfListed()\n',
+      ],
+    ],
   },
   {
     // Two subscriptions, of which the earlier one is idle and the later one has a handler that hangs.

@@ -1,0 +1,22 @@
+import type { Version } from '../contract/version.js'
+import type { ChangeBatch } from './subscription-types.js'
+
+/** The position of a feed after a batch. */
+export interface BatchEnd {
+  readonly position: Version | undefined
+  readonly isSynced: boolean
+}
+
+/** The position of the store after each dequeued batch. With several sources a batch has no version. */
+export class BatchPositions<T> {
+  readonly #positions = new WeakMap<ChangeBatch<T>, Version>()
+
+  set(batch: ChangeBatch<T>, position: Version | undefined): ChangeBatch<T> {
+    if (position !== undefined) this.#positions.set(batch, position)
+    return batch
+  }
+
+  endOf(batch: ChangeBatch<T>): BatchEnd {
+    return { position: this.#positions.get(batch) ?? batch.version, isSynced: batch.isSynced }
+  }
+}
