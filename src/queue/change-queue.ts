@@ -1,6 +1,7 @@
 import type { Version } from '../contract/version.js'
 import { DEFAULT_SLICES, finish, resultOf, type Steps } from '../util/steps.js'
 import { type Change, changesOf, isPair, mergePending, type Pending } from './change.js'
+import { KeyOrder } from './key-order.js'
 
 /** The default capacity: the number of changes that an `every` queue holds before it behaves as `latest`. */
 export const DEFAULT_CAPACITY = 10_000
@@ -41,6 +42,8 @@ export class ChangeQueue<T> {
   #count = 0
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
   #merged: Map<string, Pending<T>> | undefined
+  /** The order in which `takeMergedKey` takes the keys of a map of merged changes. */
+  #order: { readonly of: ReadonlyMap<string, Pending<T>>; readonly keys: KeyOrder } | undefined
   #hasBoundary = false
   #mergedSince = 0
   #mergedFrom: string | undefined
@@ -193,6 +196,7 @@ export class ChangeQueue<T> {
     this.#prepared = undefined
     this.#batches = []
     this.#count = 0
+    this.#order = undefined
     this.#merged = this.#delivery === 'latest' ? new Map() : undefined
   }
 
@@ -216,11 +220,14 @@ export class ChangeQueue<T> {
 
   /** Takes the changes of the key that was merged first. */
   takeMergedKey(): readonly Change<T>[] {
-    const first = this.#merged?.entries().next()
-    if (first === undefined || first.done) return []
-    const [key, pending] = first.value
+    const merged = this.#merged
+    if (merged === undefined) return []
+    if (this.#order?.of !== merged) this.#order = { of: merged, keys: new KeyOrder(merged) }
+    const key = this.#order.keys.next()
+    const pending = key === undefined ? undefined : merged.get(key)
+    if (key === undefined || pending === undefined) return []
     this.#prepared = undefined
-    this.#merged?.delete(key)
+    merged.delete(key)
     return changesOf(pending)
   }
 

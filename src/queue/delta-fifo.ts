@@ -3,6 +3,7 @@ import type { Version } from '../contract/version.js'
 import { checkOptions, isCount, isObject, isOneOf, isSignal } from '../util/validate-options.js'
 import { type Change, type Delta, type DeltaBatch, type DeltaType, namedInvalid } from './change.js'
 import { ChangeQueue, type WaitingBatch } from './change-queue.js'
+import { KeyOrder } from './key-order.js'
 
 /** The options of `new DeltaFIFO`. */
 export interface DeltaFIFOOptions<T> {
@@ -45,6 +46,7 @@ export class DeltaFIFO<T> implements Sink<T> {
   #aheadOf = 0
   /** Unless changes are merged: the queued changes of each key, in the order in which the keys were added. */
   readonly #queued = new Map<string, QueuedChange<T>[]>()
+  readonly #order = new KeyOrder(this.#queued)
   /** The last change of each key in the batch that was taken last. */
   readonly #taken = new Map<string, Change<T>>()
   #firstList: 'awaited' | 'queued' | 'taken' | 'processed' = 'awaited'
@@ -214,9 +216,9 @@ export class DeltaFIFO<T> implements Sink<T> {
   }
 
   #popQueued(): readonly Change<T>[] {
-    const first = this.#queued.entries().next()
-    if (first.done) return []
-    const [key, places] = first.value
+    const key = this.#order.next()
+    const places = key === undefined ? undefined : this.#queued.get(key)
+    if (key === undefined || places === undefined) return []
     this.#queued.delete(key)
     for (const { batch } of places) {
       this.#queue.remove(batch)
