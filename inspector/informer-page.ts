@@ -2,6 +2,7 @@ import type { Informer } from '../src/informer/informer-types.js'
 import { type JsonValue, jsonOf } from './object-json.js'
 import { type Facet, MAX_MATCHES, ObjectQueries } from './object-query.js'
 import { RecentChanges, type ShownChange } from './recent-changes.js'
+import { StoreDigests } from './store-digests.js'
 
 /** One line of the list of objects. */
 export interface ObjectRow {
@@ -52,12 +53,14 @@ export class InformerPage {
   readonly #showsSecrets: boolean
   readonly #queries: ObjectQueries
   readonly changes: RecentChanges
+  readonly digests: StoreDigests
 
   constructor(informer: Informer<unknown, object>, showsSecrets: boolean) {
     this.informer = informer
     this.#showsSecrets = showsSecrets
     this.#queries = new ObjectQueries(informer, showsSecrets)
     this.changes = new RecentChanges(informer, showsSecrets)
+    this.digests = new StoreDigests(informer, showsSecrets)
   }
 
   facets(signal: AbortSignal): Promise<readonly Facet[]> {

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { SourceError } from '../src/contract/errors.js'
 import type { Informer } from '../src/informer/informer-types.js'
 import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/prometheus/index.js'
 import { InformerPage } from './informer-page.js'
@@ -6,9 +8,9 @@ import type { ShownChange } from './recent-changes.js'
 
 /** A request that cannot be answered, with the status of the response. */
 export class ApiError extends Error {
-  readonly status: 400 | 404
+  readonly status: 400 | 404 | 409
 
-  constructor(status: 400 | 404, message: string) {
+  constructor(status: 400 | 404 | 409, message: string) {
     super(message)
     this.status = status
   }
@@ -51,6 +53,7 @@ export class InspectorApi {
     if (pathname === '/api/facets') return send(response, await page.facets(this.#endOf(response)))
     if (pathname === '/api/objects') return send(response, await this.#objects(page, searchParams, response))
     if (pathname === '/api/object') return send(response, page.object(searchParams.get('key') ?? ''))
+    if (pathname === '/api/digests') return this.#digests(page, searchParams, response)
     if (pathname === '/api/changes') return this.#stream(page, searchParams, request, response)
     throw new ApiError(404, `there is no ${pathname}`)
   }
@@ -92,6 +95,19 @@ export class InspectorApi {
       if (!PARAMETERS.includes(name)) values.set(name.replace(INDEX_PREFIX, ''), value)
     }
     return page.rows(parameters.get('q') ?? '', values, offset, limit, this.#endOf(response))
+  }
+
+  /** Sends lines of JSON: the position of the store, then each object. */
+  async #digests(page: InformerPage, parameters: URLSearchParams, response: ServerResponse): Promise<void> {
+    const signal = this.#endOf(response)
+    response.setHeader('Content-Type', 'application/x-ndjson; charset=utf-8')
+    try {
+      for await (const lines of page.digests.read(parameters.get('reached') ?? undefined, signal))
+        if (!response.write(lines)) await once(response, 'drain', { signal })
+    } catch (error) {
+      throw error instanceof SourceError ? new ApiError(409, error.message) : error
+    }
+    response.end()
   }
 
   /** Returns a signal that aborts when the client has gone away or the inspector closes. */

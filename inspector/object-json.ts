@@ -17,7 +17,7 @@ export type JsonValue = null | boolean | number | string | readonly JsonValue[] 
  */
 export function jsonOf(object: unknown, showsSecrets: boolean): JsonValue {
   try {
-    return convert(!showsSecrets && isSecret(object) ? withoutData(object) : object, 0, [])
+    return convert(visibleObject(object, showsSecrets), 0, [])
   } catch (error) {
     return `(cannot be shown: ${messageOf(error)})`
   }
@@ -29,6 +29,11 @@ export function jsonTextOf(object: unknown, showsSecrets: boolean): string {
     if (showsSecrets || !isSecret(object)) return JSON.stringify(object) ?? ''
   } catch {} // A bigint, or a circular object.
   return JSON.stringify(jsonOf(object, showsSecrets))
+}
+
+/** Returns the object; of a Kubernetes Secret a copy without its values, unless `showsSecrets`. */
+export function visibleObject(object: unknown, showsSecrets: boolean): unknown {
+  return !showsSecrets && isSecret(object) ? withoutData(object) : object
 }
 
 function isFields(value: unknown): value is Fields {

@@ -76,7 +76,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   'inspector/page': ['inspector', 'src/informer/inspect-types.ts'],
   testing: ['src/contract', 'adapters/memory/index.ts'],
   tools: ['src/contract', 'src/util'],
-  cli: ['src', 'adapters', 'inspector/index.ts', 'tools'],
+  cli: ['src', 'adapters', 'inspector/index.ts', 'inspector/internal.ts', 'tools'],
 }
 
 const core = filesUnder(['src'], '.ts')

@@ -4,37 +4,74 @@ import type { Informer } from '../../src/informer/informer-types.js'
 import { parseDuration } from '../args/duration.js'
 import { objectNoun } from '../args/source-kinds.js'
 import { type Command, colors } from '../bundled.js'
+import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
 import { thousands, withoutControls } from '../output/status-view.js'
 import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
 import type { OpenSource, Row } from '../sources/source-types.js'
-import { type Comparison, compareMirror, type Difference } from '../verify/compare-mirror.js'
+import { type Comparison, compareMirror, type Difference, type Mirror } from '../verify/compare-mirror.js'
+import { InspectedMirror } from '../verify/inspected-mirror.js'
+import { LocalMirror } from '../verify/local-mirror.js'
 
 export interface VerifyFlags extends SourceFlags {
   readonly for?: string
+  readonly against?: string
+  readonly informer?: string
+  readonly keysOnly?: boolean
   readonly limit?: number
   readonly json?: boolean
 }
 
-/** Mirrors a source, lists it again, and compares both. The exit code is 1 if an object differs. */
+/** Compares a mirror with a new list of its source. The exit code is 1 if an object differs. */
 export async function verify(url: string, flags: VerifyFlags, command: Command): Promise<void> {
+  if (flags.against === undefined && (flags.informer !== undefined || flags.keysOnly === true))
+    throw new CliError('--informer and --keys-only need --against')
+  await (flags.against === undefined ? verifyOwn(url, flags, command) : verifyOther(url, flags.against, flags, command))
+}
+
+/** Mirrors the source, and compares this mirror. */
+async function verifyOwn(url: string, flags: VerifyFlags, command: Command): Promise<void> {
   const forMs = parseDuration(flags.for ?? '10s', '--for')
+  await run(url, flags, command, async (open, signal, compare) => {
+    const rows = mirrorOf(open)
+    try {
+      reportErrors(rows, open, false)
+      await awaitFirstList(rows, open, signal)
+      await systemClock.sleep(forMs, signal)
+      await compare(new LocalMirror(rows, signal))
+    } finally {
+      await rows.stop()
+    }
+  })
+}
+
+/** Compares the mirror of another process, which its inspector shows. */
+async function verifyOther(url: string, address: string, flags: VerifyFlags, command: Command): Promise<void> {
+  const { informer, keysOnly = false } = flags
+  await run(url, flags, command, (_open, signal, compare) =>
+    compare(new InspectedMirror({ address, informer, keysOnly, signal })),
+  )
+}
+
+type Verification = (open: OpenSource, signal: AbortSignal, compare: (mirror: Mirror) => Promise<void>) => Promise<void>
+
+/** Opens the source, and prints the result of the comparison. */
+async function run(url: string, flags: VerifyFlags, command: Command, verification: Verification): Promise<void> {
   const shutdown = shutdownSignal()
   const { signal } = shutdown
   const open = await openSource(url, flags, command)
-  const rows = mirrorOf(open)
   try {
-    reportErrors(rows, open, false)
-    await awaitFirstList(rows, open, signal)
-    await systemClock.sleep(forMs, signal)
-    const comparison = await compareMirror(rows, open.source, () => readFresh(url, flags, command, signal), signal)
-    print(comparison, open, flags)
-    if (comparison.differences.length > 0) process.exitCode = 1
+    await verification(open, signal, async (mirror) => {
+      const readFresh = (): Promise<Informer<Row>> => readSource(url, flags, command, signal)
+      const { limit = 10 } = flags
+      const comparison = await compareMirror({ mirror, source: open.source, readFresh, limit, signal })
+      print(comparison, open, flags)
+      if (comparison.differing > 0) process.exitCode = 1
+    })
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
-    await rows.stop()
     open.close()
     forceExit(shutdown)
     exitInterrupted(shutdown)
@@ -47,7 +84,7 @@ function mirrorOf({ source }: OpenSource): Informer<Row> {
 }
 
 /** Lists the source over its own connection. The result does not change any more. */
-async function readFresh(
+async function readSource(
   url: string,
   flags: VerifyFlags,
   command: Command,
@@ -66,21 +103,21 @@ async function readFresh(
   }
 }
 
-function print(comparison: Comparison, { kind }: OpenSource, { limit = 10, json }: VerifyFlags): void {
-  const { version, objects, differences, busy } = comparison
-  const named = differences.slice(0, limit)
+function print(comparison: Comparison, { kind }: OpenSource, { json }: VerifyFlags): void {
+  const { version, objects, differing, differences, busy } = comparison
   if (json === true) {
-    const result = { equal: differences.length === 0, version, objects, differing: differences.length, busy }
-    process.stdout.write(`${JSON.stringify({ ...result, differences: named })}\n`)
+    process.stdout.write(
+      `${JSON.stringify({ equal: differing === 0, version, objects, differing, busy, differences })}\n`,
+    )
     return
   }
   const things = objectNoun(kind)
-  for (const each of named) process.stdout.write(`${lineOf(each)}\n`)
-  if (named.length < differences.length)
-    process.stdout.write(colors.dim(`… ${thousands(differences.length - named.length)} more\n`))
-  const result = `${thousands(objects)} ${things} compared, ${thousands(differences.length)} differ`
+  for (const each of differences) process.stdout.write(`${lineOf(each)}\n`)
+  if (differences.length < differing)
+    process.stdout.write(colors.dim(`… ${thousands(differing - differences.length)} more\n`))
+  const result = `${thousands(objects)} ${things} compared, ${thousands(differing)} differ`
   const left = busy === 0 ? '' : `, ${thousands(busy)} changed during each comparison`
-  process.stdout.write(`${differences.length === 0 ? colors.green(result) : colors.red(result)}${left}\n`)
+  process.stdout.write(`${differing === 0 ? colors.green(result) : colors.red(result)}${left}\n`)
 }
 
 function lineOf({ key, difference, fields = [] }: Difference): string {

@@ -1,10 +1,7 @@
 import { systemClock } from '../../src/contract/clock.js'
-import { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import { structuralEqual } from '../../src/store/structural-equal.js'
-import { changedFields } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import type { Row } from '../sources/source-types.js'
 
@@ -12,8 +9,29 @@ import type { Row } from '../sources/source-types.js'
 const ROUNDS = 8
 /** The pause between two lists, in milliseconds. */
 const PAUSE_MS = 1_000
-/** How long the mirror may take to reach the version of a list, in milliseconds. */
-const REACH_MS = 30_000
+
+/** The objects of a mirror at one moment. */
+export interface MirrorView extends Disposable {
+  readonly version: Version | undefined
+  has(key: string): boolean
+  isInvalid(key: string): boolean
+  keys(): Iterable<string>
+  /** A value that changes whenever the object is written; undefined if there is none. */
+  writeOf(key: string): unknown
+  isEqual(key: string, object: Row): boolean
+  /** The fields that differ from those of the object. */
+  differingFields(key: string, object: Row): Promise<readonly string[]>
+}
+
+export interface Mirror {
+  /** Returns the present objects. */
+  view(): Promise<MirrorView>
+  /**
+   * Waits until the mirror has reached the version, and returns its objects then. A mirror that does not reach it in time is returned
+   * too: it may differ in just what it has not received. Returns undefined if the history of the source changed meanwhile.
+   */
+  viewAfter(version: Version): Promise<MirrorView | undefined>
+}
 
 /** `missing`: only the source has the object. `extra`: only the mirror has it. */
 export interface Difference {
@@ -28,43 +46,52 @@ export interface Comparison {
   readonly version: Version | undefined
   /** The number of objects that the source has. */
   readonly objects: number
+  readonly differing: number
+  /** The first differences, at most `limit`. */
   readonly differences: readonly Difference[]
   /** How many objects could not be compared, because they changed during each comparison. */
   readonly busy: number
 }
 
 interface Suspect extends Difference {
-  /** The object of the mirror. */
-  readonly mirrored: Row | undefined
+  readonly write: unknown
+}
+
+interface Compared {
+  readonly mirror: Mirror
+  readonly source: ListerWatcher<Row>
+  /** Lists the source. */
+  readonly readFresh: () => Promise<Informer<Row>>
+  /** How many differences are named. */
+  readonly limit: number
+  readonly signal: AbortSignal
 }
 
 /**
  * Compares a mirror with its source, which `readFresh` lists independently. An object that changed during a comparison is compared
  * again with the next list. A difference counts if two lists in a row show it, and the mirror did not write the object between them.
  */
-export async function compareMirror(
-  mirror: Informer<Row>,
-  source: ListerWatcher<Row>,
-  readFresh: () => Promise<Informer<Row>>,
-  signal: AbortSignal,
-): Promise<Comparison> {
+export async function compareMirror({ mirror, source, readFresh, limit, signal }: Compared): Promise<Comparison> {
   let last: Comparison | undefined
   let suspects: ReadonlyMap<string, Suspect> = new Map()
   for (let round = 1; round <= ROUNDS; round++) {
     if (round > 1) await systemClock.sleep(PAUSE_MS, signal)
-    using before = mirror.snapshot()
-    const at = versionOf(mirror)
+    using before = await mirror.view()
     const fresh = await readFresh()
-    const version = versionOf(fresh)
-    if (!(await hasReached(mirror, version, signal))) continue
-    if (at !== undefined && version !== undefined && source.hasReached?.(version, at) === false) continue // An old list.
-    const found = differences(mirror, fresh)
-    const steady = found.filter(({ key, mirrored }) => before.get(key) === mirrored)
-    const proven = steady.filter(({ key, mirrored }) => suspects.get(key)?.mirrored === mirrored && suspects.has(key))
+    const [version] = fresh.versions.values()
+    const at = before.version
+    const isComparable = source.hasReached !== undefined && version !== undefined
+    using after = await (isComparable ? mirror.viewAfter(version) : mirror.view())
+    if (after === undefined) continue
+    if (isComparable && at !== undefined && source.hasReached?.(version, at) === false) continue // An old list.
+    const found = differences(after, fresh)
+    const steady = found.filter(({ key, write }) => before.writeOf(key) === write)
+    const proven = steady.filter(({ key, write }) => suspects.get(key)?.write === write && suspects.has(key))
     last = {
-      version: source.hasReached === undefined ? undefined : version,
+      version: isComparable ? version : undefined,
       objects: fresh.size,
-      differences: proven.map(({ mirrored: _, ...difference }) => difference),
+      differing: proven.length,
+      differences: await Promise.all(proven.slice(0, limit).map((each) => withFields(each, after, fresh))),
       busy: found.length - proven.length,
     }
     if (last.busy === 0) return last
@@ -74,39 +101,22 @@ export async function compareMirror(
   return last
 }
 
-function versionOf(rows: Informer<Row>): Version | undefined {
-  const [version] = rows.versions.values()
-  return version
-}
-
-/**
- * Waits until the mirror has reached the version. Returns false if the history of the source changed meanwhile. A mirror that does not
- * reach it in time is compared too: it may differ in just what it has not received.
- */
-async function hasReached(mirror: Informer<Row>, version: Version | undefined, signal: AbortSignal): Promise<boolean> {
-  if (version === undefined) return true
-  try {
-    await mirror.waitFor(version, { timeoutMs: REACH_MS, signal })
-    return true
-  } catch (error) {
-    if (error instanceof TypeError) return true // The source cannot compare versions.
-    if (!(error instanceof SourceError)) throw error
-    if (error.code === 'TIMEOUT') return true
-    if (error.code === 'EPOCH_CHANGED') return false
-    throw error
-  }
-}
-
-function differences(mirror: Informer<Row>, fresh: Informer<Row>): Suspect[] {
+function differences(mirror: MirrorView, fresh: Informer<Row>): Suspect[] {
   const found: Suspect[] = []
-  for (const [key, object] of fresh.entries()) {
-    const mirrored = mirror.get(key)
-    if (mirror.invalid.has(key) && fresh.invalid.has(key)) continue
-    if (mirrored === undefined) found.push({ key, difference: 'missing', mirrored })
-    else if (!structuralEqual(mirrored, object))
-      found.push({ key, difference: 'different', fields: changedFields(mirrored, object), mirrored })
+  const add = (key: string, difference: Difference['difference']): void => {
+    found.push({ key, difference, write: mirror.writeOf(key) })
   }
-  for (const [key, mirrored] of mirror.entries())
-    if (!fresh.has(key) && !fresh.invalid.has(key)) found.push({ key, difference: 'extra', mirrored })
+  for (const [key, object] of fresh.entries()) {
+    if (mirror.isInvalid(key) && fresh.invalid.has(key)) continue
+    if (!mirror.has(key)) add(key, 'missing')
+    else if (!mirror.isEqual(key, object)) add(key, 'different')
+  }
+  for (const key of mirror.keys()) if (!fresh.has(key) && !fresh.invalid.has(key)) add(key, 'extra')
   return found
+}
+
+async function withFields({ key, difference }: Suspect, mirror: MirrorView, fresh: Informer<Row>): Promise<Difference> {
+  const object = fresh.get(key)
+  if (difference !== 'different' || object === undefined) return { key, difference }
+  return { key, difference, fields: await mirror.differingFields(key, object) }
 }

@@ -117,6 +117,85 @@ describeServer('redis 7.0', 'verify redis://', (server) => {
   })
 })
 
+/** Starts `listwatch serve`, and returns the address that it prints once it has the objects. */
+async function served(args: readonly string[], size: number): Promise<string> {
+  const child = listwatch(['serve', ...args])
+  await waitUntil('the address', () => child.lines.length > 0)
+  const [address = ''] = child.lines
+  const { origin, hash } = new URL(address)
+  const headers = { authorization: `Bearer ${hash.replace('#token=', '')}` }
+  await waitUntil('the objects', async () => {
+    const [informer] = (await (await fetch(`${origin}/api/informers`, { headers })).json()) as { size: number }[]
+    return informer?.size === size
+  })
+  return address
+}
+
+describeServer('redis 7.0', 'verify --against a running mirror', (server) => {
+  const own = useRedis(server)
+
+  async function orders(name: string) {
+    const writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name })
+    await writer.apply(['1', '2', '3'].map((key) => ({ put: key, object: { state: 'new', key } })))
+    const args = [own.redis.url, '--collection', name]
+    return { args, client: own.redis.client(), [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose]() }
+  }
+
+  test('that does not differ: exit code 0; one that misses changes: 1, and their keys', async () => {
+    await using world = await orders('orders')
+    const { args, client } = world
+    const address = await served(args, 3)
+    const verify = ['verify', ...args, '--against', address]
+    expect(await resultOf(listwatch(verify))).toEqual({ code: 0, output: '3 keys compared, 0 differ\n', errors: '' })
+    // Written without the stream of changes, so the mirror cannot notice it.
+    const { 1: first = '', 3: third = '' } = await client.hgetall('{orders}:h')
+    await client.hset('{orders}:h', { 1: first.replace('new', 'odd'), 4: third })
+    await client.hdel('{orders}:h', '2')
+    const { code, output } = await resultOf(listwatch(verify))
+    expect(output.split('\n').sort()).toEqual([
+      '',
+      '3 keys compared, 3 differ',
+      'different 1: state',
+      'extra 2: the mirror has it, the source does not',
+      'missing 4: the source has it, the mirror does not',
+    ])
+    expect(code).toBe(1)
+    const keys = await resultOf(listwatch([...verify, '--keys-only', '--json', '--limit', '1']))
+    expect(JSON.parse(keys.output)).toMatchObject({ equal: false, objects: 3, differing: 2, differences: [{}] })
+  })
+
+  test('objects that are written meanwhile do not count as different', async () => {
+    await using world = await orders('busy')
+    const address = await served(world.args, 3)
+    await using writer = redisWriter({ client: userClient('ioredis 6', own.redis.port), name: 'busy' })
+    let count = 0
+    const timer = setInterval(
+      () => void writer.apply([{ put: '1', object: { count: count++ % 2 } }]).catch(() => {}),
+      20,
+    )
+    const { code, output } = await resultOf(listwatch(['verify', ...world.args, '--against', address]))
+    clearInterval(timer)
+    expect(output).toMatch(/^3 keys compared, 0 differ/)
+    expect(code).toBe(0)
+  })
+
+  test('an address without an inspector, a wrong token, and a wrong informer: exit code 2', async () => {
+    await using world = await orders('other')
+    const address = await served(world.args, 3)
+    const refusal = (against: string, ...more: string[]): Promise<string> =>
+      refusalOf(listwatch(['verify', ...world.args, '--against', against, ...more]))
+    expect(await refusal('orders')).toContain('--against needs the address that the inspector prints')
+    expect(await refusal('http://127.0.0.1:1/')).toContain('or with the token in LISTWATCH_TOKEN')
+    expect(await refusal('http://127.0.0.1:2/#token=a')).toContain(
+      'no inspector answers at http://127.0.0.1:2: connect',
+    )
+    expect(await refusal(`${address}x`)).toContain('the request has no valid token')
+    expect(await refusal(address, '--informer', 'other')).toContain('there is no informer "other"; there are')
+    expect(await refusal(address, '--for', '1s')).toContain("cannot be used with option '--against <address>'")
+    expect(await refusalOf(listwatch(['verify', ...world.args, '--keys-only']))).toContain('need --against')
+  })
+})
+
 describeServer('etcd 3.6', 'verify etcd://', (server) => {
   const own = useEtcd(server)
 

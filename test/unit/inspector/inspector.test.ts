@@ -162,6 +162,47 @@ describe('the inspector', () => {
     expect((await ask('/api/other')).status).toBe(404)
   })
 
+  test('returns the digests of all objects, with a number that changes with each write', async () => {
+    const { ask, source, orders } = await world()
+    const lines = async (query: string): Promise<unknown[]> =>
+      (await ask(`/api/digests?${query}`)).body
+        .trimEnd()
+        .split('\n')
+        .map((line): unknown => JSON.parse(line))
+    const [first, ...before] = await lines('')
+    const [version] = orders.versions.values()
+    expect(first).toEqual({
+      informer: 'orders',
+      versions: { memory: version },
+      isSynced: true,
+      showsSecrets: false,
+      invalid: [],
+    })
+    expect(before).toEqual(['a', 'b', 'c', 'secret'].map((key) => [key, expect.any(String), expect.any(Number)]))
+    expect((await lines('')).slice(1)).toEqual(before)
+    const mark = source.put('a', { tenant: 'other', total: 1 })
+    const [, changed, ...same] = await lines(`reached=${mark}`)
+    expect(same).toEqual(before.slice(1))
+    source.put('a', { tenant: 'acme', total: 1 })
+    await orders.fresh()
+    const [, again] = await lines('')
+    const [[key, digest, write]] = before as [[string, string, number]]
+    expect(again).toEqual([key, digest, expect.any(Number)])
+    expect(changed).not.toMatchObject({ 1: digest })
+    expect(again).not.toMatchObject({ 2: write })
+  })
+
+  test('answers 409 for a version of another history, and for an informer that was stopped', async () => {
+    const { ask, source, orders } = await world()
+    const mark = source.put('a', { tenant: 'other', total: 1 })
+    orders.on('error', () => {})
+    source.restore([])
+    await orders.waitFor(source.put('b', { tenant: 'other', total: 1 }))
+    expect(await ask(`/api/digests?reached=${encodeURIComponent(mark)}`)).toMatchObject({ status: 409 })
+    await orders.stop()
+    expect(await ask('/api/digests')).toMatchObject({ status: 409, body: expect.stringContaining('stopped') })
+  })
+
   test('returns the values of indexes with their numbers of objects', async () => {
     const { json } = await world()
     expect(await json('/api/facets')).toMatchObject([
