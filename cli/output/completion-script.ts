@@ -1,21 +1,62 @@
 import type { Command } from '../bundled.js'
 
-/** A script for bash that completes the commands of a program, their options, and the values of options with choices. */
-export function completionScript(program: Command): string {
-  const name = program.name()
+export const SHELLS = ['bash', 'zsh', 'fish'] as const
+
+export type Shell = (typeof SHELLS)[number]
+
+/** A script that completes the commands of a program, their options, and the values of options with choices. */
+export function completionScript(program: Command, shell: Shell): string {
   const nodes = nodesOf(program, '')
-  const commands = nodes.flatMap(({ path, command }) => command.commands.map((each) => `${path} ${each.name()}`))
-  const choices = nodes.flatMap(({ path, command }) =>
-    command.options.flatMap(({ long, argChoices = [] }) =>
-      argChoices.length === 0 ? [] : [`    '${path} ${long}') words='${argChoices.join(' ')}' ;;`],
+  switch (shell) {
+    case 'bash':
+      return bashScript(program.name(), nodes)
+    case 'zsh':
+      return zshScript(program.name(), nodes)
+    case 'fish':
+      return fishScript(program.name(), nodes)
+  }
+}
+
+/** A word that can follow, with its description. */
+type Word = readonly [word: string, description: string]
+
+interface Node {
+  /** The names of the command and of those above it, without the program. */
+  readonly path: string
+  /** The names of the subcommands, each with the names above it. */
+  readonly below: readonly string[]
+  readonly words: readonly Word[]
+  /** The options with choices, and these. */
+  readonly choices: readonly (readonly [option: string, values: readonly string[]])[]
+}
+
+function nodesOf(command: Command, path: string): Node[] {
+  const pathOf = (each: Command): string => (path === '' ? each.name() : `${path} ${each.name()}`)
+  const node: Node = {
+    path,
+    below: command.commands.map((each) => `${path} ${each.name()}`),
+    words: [
+      ...command.commands.map((each): Word => [each.name(), each.description()]),
+      ...command.options.flatMap(({ long, description }): Word[] => (long === undefined ? [] : [[long, description]])),
+      ['--help', 'display help for command'],
+    ],
+    choices: command.options.flatMap(({ long, argChoices }) =>
+      long === undefined || argChoices === undefined ? [] : [[long, argChoices] as const],
     ),
+  }
+  return [node, ...command.commands.flatMap((each) => nodesOf(each, pathOf(each)))]
+}
+
+function bashScript(name: string, nodes: readonly Node[]): string {
+  const choices = nodes.flatMap(({ path, choices }) =>
+    choices.map(([option, values]) => `    '${path} ${option}') words='${values.join(' ')}' ;;`),
   )
-  const words = nodes.map(({ path, command }) => `      '${path}') words='${wordsOf(command).join(' ')}' ;;`)
+  const words = nodes.map(({ path, words }) => `      '${path}') words='${words.map(([word]) => word).join(' ')}' ;;`)
   return `_${name}() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command='' words='' word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$command $word" in
-      ${commands.map((each) => `'${each}'`).join('|')}) command="\${command:+$command }$word" ;;
+      ${patternsOf(nodes, '|')}) command="\${command:+$command }$word" ;;
     esac
   done
   case "$command $previous" in
@@ -30,17 +71,65 @@ complete -o default -F _${name} ${name}
 `
 }
 
-interface Node {
-  /** The names of the command and of those above it, without the program. */
-  readonly path: string
-  readonly command: Command
+function zshScript(name: string, nodes: readonly Node[]): string {
+  const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+  const described = ([word, description]: Word): string => quoted(`${word}:${description.replaceAll(':', '\\:')}`)
+  const choices = nodes.flatMap(({ path, choices }) =>
+    choices.map(([option, values]) => `    '${path} ${option}') offered=(${values.map(quoted).join(' ')}) ;;`),
+  )
+  const words = nodes.map(({ path, words }) => `      '${path}') offered=(${words.map(described).join(' ')}) ;;`)
+  return `_${name}() {
+  local command='' word
+  local -a offered
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "$command $word" in
+      ${patternsOf(nodes, '|')}) command="\${command:+$command }$word" ;;
+    esac
+  done
+  case "$command \${words[CURRENT-1]}" in
+${choices.join('\n')}
+    *) case "$command" in
+${words.join('\n')}
+    esac ;;
+  esac
+  _describe ${name} offered || _files
+}
+compdef _${name} ${name}
+`
 }
 
-function nodesOf(command: Command, path: string): Node[] {
-  const below = command.commands.flatMap((each) => nodesOf(each, path === '' ? each.name() : `${path} ${each.name()}`))
-  return [{ path, command }, ...below]
+function fishScript(name: string, nodes: readonly Node[]): string {
+  const quoted = (text: string): string => `'${text.replace(/[\\']/g, String.raw`\$&`)}'`
+  const choices = nodes.flatMap(({ path, choices }) =>
+    choices.map(
+      ([option, values]) =>
+        `    case '${path} ${option}'\n      printf '%s\\n' ${values.map(quoted).join(' ')}\n      return`,
+    ),
+  )
+  const words = nodes.map(
+    ({ path, words }) => `    case '${path}'\n      printf '%s\\t%s\\n' ${words.flat().map(quoted).join(' ')}`,
+  )
+  return `function __${name}_words
+  set -l tokens (commandline -opc)
+  set -l command ''
+  for word in $tokens[2..-1]
+    switch "$command $word"
+      case ${patternsOf(nodes, ' ')}
+        set command (string trim -- "$command $word")
+    end
+  end
+  switch "$command $tokens[-1]"
+${choices.join('\n')}
+  end
+  switch "$command"
+${words.join('\n')}
+  end
+end
+complete -c ${name} -f -a '(__${name}_words)'
+`
 }
 
-function wordsOf({ commands, options }: Command): string[] {
-  return [...commands.map((each) => each.name()), ...options.flatMap(({ long }) => long ?? []), '--help']
+/** Patterns for a command, a space and the subcommand of it. */
+function patternsOf(nodes: readonly Node[], separator: string): string {
+  return nodes.flatMap(({ below }) => below.map((each) => `'${each}'`)).join(separator)
 }

@@ -18,6 +18,8 @@ export type ServerName =
   | 'valkey 9.1'
   | 'kubernetes 1.36'
   | 'chromium'
+  | 'zsh'
+  | 'fish'
 
 /** How one server is had. */
 export interface Recipe {
@@ -124,6 +126,20 @@ export const recipes: readonly Recipe[] = [
       programs: ['usr/lib/chromium/chromium'],
       privateFolders: ['pulseaudio'],
     }),
+  },
+  {
+    name: 'zsh',
+    program: 'zsh',
+    installed: () => [inFolder('/bin'), ...usualPlaces()],
+    version: (at) => versionOf(at, 'zsh'),
+    ...debian('bin', { packages: ['zsh'], programs: ['bin/zsh'] }),
+  },
+  {
+    name: 'fish',
+    program: 'fish',
+    installed: () => usualPlaces(),
+    version: (at) => versionOf(at, 'fish'),
+    ...debian('usr/bin', { packages: ['fish'], programs: ['usr/bin/fish'] }),
   },
 ]
 
