@@ -12,6 +12,7 @@ import { defineVerify } from './commands/define-verify.js'
 import { defineWatch } from './commands/define-watch.js'
 import { CliError } from './output/cli-error.js'
 import { oneLine } from './output/error-hints.js'
+import { useNamedSource } from './sources/config-file.js'
 
 /** Prints an error as one line. The exit code is 2 for errors that the user can fix, else 1. */
 function fail(error: unknown): void {
@@ -60,6 +61,7 @@ async function main(): Promise<void> {
   defineDemo(program)
   defineCompletion(program)
   configureErrors(program, '')
+  program.hook('preAction', (_, command) => useNamedSource(command))
   try {
     await program.parseAsync()
   } catch (error) {

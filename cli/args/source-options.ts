@@ -2,11 +2,19 @@ import { type Command, Option } from '../bundled.js'
 import { list, name } from './parsers.js'
 
 /** Adds the argument and the options that name a source. `hasSqlWhere`: whether `--where` is a condition in SQL. */
-export function addSourceOptions(command: Command, { hasSqlWhere }: { readonly hasSqlWhere: boolean }): Command {
+export function addSourceOptions(
+  command: Command,
+  { hasSqlWhere, argument = '<url>' }: { readonly hasSqlWhere: boolean; readonly argument?: '<url>' | '[url]' },
+): Command {
   command
     .argument(
-      '<url>',
-      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379 (etcds://, rediss:// with TLS), or kubernetes://namespace/resource',
+      argument,
+      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379 (etcds://, rediss:// with TLS), kubernetes://namespace/resource, or @name of a source in the configuration file',
+    )
+    .option(
+      '--config <file>',
+      'the configuration file with named sources; default: listwatch.config.ts, .js or .json',
+      name,
     )
     .option('--table <name>', 'Postgres: the table, as in SQL: orders, shop.orders, "Orders"', name)
     .option('--columns <names>', 'Postgres: only these columns, separated by commas; the key always is one', list)

@@ -6,8 +6,8 @@ import type { Command } from '../bundled.js'
 export function defineServe(program: Command): void {
   const serve = program
     .command('serve')
-    .description('mirror a source, and serve a page that shows its objects and changes')
-  addSourceOptions(serve, { hasSqlWhere: true })
+    .description('mirror sources, and serve a page that shows their objects and changes')
+  addSourceOptions(serve, { hasSqlWhere: true, argument: '[url]' })
     .option('--index <column>', 'index by this column; may be given more than once', collect, [])
     .option('--port <number>', 'the TCP port of the page; default: a free one', portNumber)
     .option('--show-secrets', 'show the values of Kubernetes Secrets')
@@ -15,12 +15,14 @@ export function defineServe(program: Command): void {
     .addHelpText(
       'after',
       `
-The page can only be opened on this machine, by the printed address. It works during the first list.
+The page can only be opened on this machine, by the printed address. It works during the first list. Without a URL it
+shows all sources of the configuration file: docs/cli.md.
 
 Examples:
   listwatch serve postgres://user@host/db --table orders --index tenant --index status
   listwatch serve etcd://localhost:2379 --prefix /jobs/ --port 8080
-  listwatch serve kubernetes://default/pods --index spec.nodeName`,
+  listwatch serve kubernetes://default/pods --index spec.nodeName
+  listwatch serve --config listwatch.config.ts`,
     )
-    .action(async (url: string, flags, command) => (await import('./serve.js')).serve(url, flags, command))
+    .action(async (url: string | undefined, flags, command) => (await import('./serve.js')).serve(url, flags, command))
 }

@@ -8,34 +8,72 @@ import { awaitFirstList, reportErrors } from '../output/first-list.js'
 import { sleepUnlessAborted } from '../output/terminal-ui.js'
 import { durationOf, indexesOf } from '../output/watch-runner.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
+import { type NamedSource, readConfig } from '../sources/config-file.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
+import type { OpenSource } from '../sources/source-types.js'
 
 export interface ServeFlags {
   readonly index: readonly string[]
   readonly port?: number
   readonly showSecrets?: boolean
   readonly for?: string
+  readonly config?: string
 }
 
-/** Mirrors a source, and serves the page of the inspector until it is interrupted. */
-export async function serve(url: string, flags: ServeFlags & SourceFlags, command: Command): Promise<void> {
+/** Options of the command itself. All others belong to a source. */
+const OWN_OPTIONS = ['port', 'showSecrets', 'for', 'config']
+
+/** Mirrors a source, or all sources of a configuration file, and serves the page of the inspector until it is interrupted. */
+export async function serve(url: string | undefined, flags: ServeFlags & SourceFlags, command: Command): Promise<void> {
   const forMs = durationOf(flags) // It is checked before anything is opened.
-  const open = await openSource(url, flags, command)
+  const sources = url === undefined ? await allSources(command) : [{ name: undefined, url, flags }]
   const shutdown = shutdownSignal()
-  const rows = createInformer({ source: open.source, indexes: indexesOf(flags.index) })
+  const mirrors: Mirror[] = []
   try {
+    for (const source of sources) mirrors.push(await mirrorOf(source, command))
     const { port, showSecrets } = flags
-    await using inspector = await serveInspector([rows], { port, showSecrets }).catch((error: unknown) => {
+    const informers = mirrors.map(({ rows }) => rows)
+    await using inspector = await serveInspector(informers, { port, showSecrets }).catch((error: unknown) => {
       throw new CliError(`cannot serve the page: ${messageOf(error)}`)
     })
     process.stdout.write(`${inspector.url}\n`)
-    reportErrors(rows, open, false)
-    await awaitFirstList(rows, open, shutdown.signal)
+    await Promise.all(
+      mirrors.map(({ rows, open }) => {
+        reportErrors(rows, open, false)
+        return awaitFirstList(rows, open, shutdown.signal)
+      }),
+    )
     shutDownAfter(forMs, shutdown)
     await sleepUnlessAborted(Number.MAX_SAFE_INTEGER, systemClock, shutdown.signal)
   } finally {
-    await rows.stop()
-    open.close()
+    await Promise.all(mirrors.map(({ rows }) => rows.stop()))
+    for (const { open } of mirrors) open.close()
     forceExit(shutdown)
   }
+}
+
+type Mirror = Awaited<ReturnType<typeof mirrorOf>>
+
+async function mirrorOf(
+  { name, url, flags }: Pick<NamedSource, 'url' | 'flags'> & { readonly name: string | undefined },
+  command: Command,
+) {
+  const open: OpenSource = await openSource(url, flags, command)
+  return {
+    open,
+    rows: createInformer({ name: name ?? open.source.name, source: open.source, indexes: indexesOf(flags.index) }),
+  }
+}
+
+/** The sources of the configuration file. Throws for options of a single source. */
+async function allSources(command: Command): Promise<readonly NamedSource[]> {
+  const stray = command.options.find((option) => {
+    const name = option.attributeName()
+    return command.getOptionValueSource(name) === 'cli' && !OWN_OPTIONS.includes(name)
+  })
+  if (stray !== undefined)
+    throw new CliError(
+      `${stray.long} needs the URL of a source; without one, all sources of the configuration file are served`,
+    )
+  return readConfig(command.opts()['config'])
 }

@@ -44,7 +44,7 @@ test('an unknown shell is refused', async () => {
 
 /** The words of a command line, and some of the lines that a shell then offers, each with its description after `separator`. */
 const described: readonly (readonly [words: readonly string[], offered: (separator: string) => readonly string[]])[] = [
-  [[''], (to) => [`serve${to}mirror a source, and serve a page that shows its objects and changes`, 'pg']],
+  [[''], (to) => [`serve${to}mirror sources, and serve a page that shows their objects and changes`, 'pg']],
   [['pg', ''], (to) => [`trim${to}remove old rows from all logs`, `--help${to}display help for command`]],
   [['watch', 'postgres://h/pg', '--'], (to) => [`--rls${to}Postgres: continue although row security applies`]],
   [['watch', 'etcd://h', '--codec', ''], () => ['json', 'string', 'bytes']],

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { useRedis } from '../redis/support.js'
+import { describeServer } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { ensureBuilt } from '../support/build.js'
+import { listwatch, refusalOf, resultOf, SECRET, shell } from './support.js'
+
+beforeAll(ensureBuilt)
+
+/** Writes a configuration file, and returns its folder. */
+function folderWith(name: string, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'listwatch-config-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, name), text)
+  return folder
+}
+
+describeServer('redis 7.0', 'a configuration file', (server) => {
+  const own = useRedis(server)
+
+  test('names sources for each command, and serve serves all of them', async () => {
+    await own.redis.client().mset({ 'user:1': '{"city":"Rome"}', 'user:2': '{"city":"Oslo"}', 'job:1': '{"n":1}' })
+    const { url } = own.redis
+    const sources = { users: { url, keys: 'user:*', index: ['city'] }, jobs: { url, keys: 'job:*', codec: 'string' } }
+    const folder = folderWith('listwatch.config.json', JSON.stringify({ sources }))
+    const listed = await resultOf(shell(`cd '${folder}' && listwatch list @jobs`))
+    expect(listed).toEqual({ code: 0, output: '{"key":"job:1","object":"{\\"n\\":1}"}\n', errors: '' })
+    const config = ['--config', join(folder, 'listwatch.config.json')]
+    const overridden = await resultOf(listwatch(['get', '@jobs', 'job:1', '--codec', 'json', ...config]))
+    expect(overridden.output).toBe('{"key":"job:1","object":{"n":1}}\n')
+    const child = listwatch(['serve', ...config])
+    await waitUntil('the address', () => child.lines.length > 0)
+    const { origin, hash } = new URL(child.lines[0] ?? '')
+    const headers = { authorization: `Bearer ${hash.replace('#token=', '')}` }
+    await waitUntil('the objects', async () => {
+      const found = (await (await fetch(`${origin}/api/informers`, { headers })).json()) as Readonly<
+        Record<string, unknown>
+      >[]
+      const shown = found.map(({ name, size, indexes }) => ({ name, size, indexes }))
+      return isDeepStrictEqual(shown, [
+        { name: 'users', size: 2, indexes: ['city'] },
+        { name: 'jobs', size: 1, indexes: [] },
+      ])
+    })
+    child.kill('SIGINT')
+    expect((await resultOf(child)).errors).toBe('')
+  })
+
+  test('may be TypeScript', async () => {
+    await own.redis.client().mset({ 'typed:1': '{"n":1}' })
+    const text = `const url: string = process.env['TEST_URL']!\nexport default { sources: { typed: { url, keys: 'typed:*' } } }\n`
+    const folder = folderWith('listwatch.config.ts', text)
+    const child = shell(`cd '${folder}' && listwatch list @typed`, { TEST_URL: own.redis.url })
+    expect(await resultOf(child)).toMatchObject({ code: 0, output: '{"key":"typed:1","object":{"n":1}}\n' })
+  })
+})
+
+describe('a mistake in a configuration file is one line that names it', () => {
+  const URL_WITH_SECRET = `redis://u:${SECRET}@127.0.0.1:2`
+  const entry = (options: object): string => JSON.stringify({ sources: { a: { url: URL_WITH_SECRET, ...options } } })
+  test.each([
+    ['no JSON', `{ "sources": "${SECRET}",, }`, 'listwatch.config.json is not valid JSON'],
+    ['no sources', '{}', 'it must have the form { "sources": { "orders": {'],
+    ['no URL', '{"sources":{"a":{"table":"a"}}}', 'source "a": it needs a "url"'],
+    ['an unknown scheme', '{"sources":{"a":{"url":"rdis://h"}}}', 'source "a": unknown scheme "rdis:"'],
+    ['a misspelt option', entry({ kyes: 'a*' }), 'source "a": there is no option "kyes"; there are url, table,'],
+    ['an option of another kind', entry({ table: 'a' }), 'source "a": --table is an option of Postgres; Redis has'],
+    ['a wrong choice', entry({ codec: 'xml' }), 'Allowed choices are json, string, bytes'],
+    ['a number', entry({ keys: 1 }), 'source "a": "keys" must be a text, or an array of texts'],
+    ['a text for a switch', entry({ cluster: 'yes' }), 'source "a": "cluster" must be true or false'],
+  ])('%s', async (_what, text, says) => {
+    const path = join(folderWith('listwatch.config.json', text), 'listwatch.config.json')
+    expect(await refusalOf(listwatch(['list', '@a', '--config', path]))).toContain(says)
+    expect(await refusalOf(listwatch(['serve', '--config', path]))).toContain(says)
+  })
+
+  test('an unknown name, no file, a file with an error, and an option without a source', async () => {
+    const path = join(folderWith('listwatch.config.json', entry({ keys: 'a*' })), 'listwatch.config.json')
+    expect(await refusalOf(listwatch(['list', '@b', '--config', path]))).toBe('there is no source "b"; there are a')
+    expect(await refusalOf(listwatch(['serve']))).toContain('there is no listwatch.config.ts, listwatch.config.js,')
+    expect(await refusalOf(listwatch(['list', '@a', '--config', 'none.json']))).toContain('there is no file none.json')
+    expect(await refusalOf(listwatch(['serve', '--index', 'a', '--config', path]))).toContain('--index needs the URL')
+    const broken = join(folderWith('broken.config.js', 'export default nothing'), 'broken.config.js')
+    expect(await refusalOf(listwatch(['list', '@a', '--config', broken]))).toContain(
+      'broken.config.js cannot be loaded: nothing is not defined',
+    )
+  })
+
+  test('query refuses a source with a condition in SQL', async () => {
+    const text = JSON.stringify({ sources: { a: { url: 'postgres://127.0.0.1:2/db', table: 'a', where: 'n > 1' } } })
+    const path = join(folderWith('listwatch.config.json', text), 'listwatch.config.json')
+    expect(await refusalOf(listwatch(['query', '@a', '--where', 'n=1', '--config', path]))).toContain(
+      'has a condition in SQL',
+    )
+  })
+})
