@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { API_FOLDER, apiPages } from './support/api-pages.js'
 import { ensureBuilt } from './support/build.js'
 import { accept, acceptedDeclarations, publicDeclarations } from './support/declarations.js'
 import { interfacesWithoutTable, optionTables } from './support/option-tables.js'
@@ -19,6 +20,9 @@ beforeAll(async () => {
   if (!isAccepting) return
   accept()
   writeFileSync(join(root, OPTIONS), optionTables(publicDeclarations()))
+  rmSync(join(root, API_FOLDER), { recursive: true, force: true })
+  mkdirSync(join(root, API_FOLDER))
+  for (const [file, text] of apiPages(publicDeclarations())) writeFileSync(join(root, API_FOLDER, file), text)
 })
 
 test('the entry points declare what was accepted (else: npm run api:accept, and look at the difference)', () => {
@@ -35,6 +39,26 @@ test('they are all of the entry points that package.json names', () => {
 
 test('docs/options.md has the options that are declared (else: npm run api:accept)', () => {
   expect(textOf(OPTIONS)).toBe(optionTables(publicDeclarations()))
+})
+
+test('docs/api has the reference of what is declared (else: npm run api:accept)', () => {
+  const pages = apiPages(publicDeclarations())
+  expect(readdirSync(join(root, API_FOLDER)).sort()).toEqual([...pages.keys()].sort())
+  for (const [file, text] of pages) expect(textOf(join(API_FOLDER, file)), file).toBe(text)
+})
+
+test('docs/api has a section for each link', () => {
+  const pages = apiPages(publicDeclarations())
+  const sections = new Set(
+    Array.from(pages, ([file, text]) =>
+      Array.from(text.matchAll(/^## `(\w+)`$/gm), ([, name = '']) => `${file}#${name.toLowerCase()}`),
+    ).flat(),
+  )
+  const links = Array.from(pages, ([file, text]) =>
+    Array.from(text.matchAll(/\]\(([\w.-]*)#(\w+)(-1)?\)/g), ([, page = '', name = '']) => `${page || file}#${name}`),
+  ).flat()
+  expect(links.length).toBeGreaterThan(100)
+  expect(links.filter((link) => !sections.has(link))).toEqual([])
 })
 
 test('docs/options.md has every interface of options that a user can pass', () => {

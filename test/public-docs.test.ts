@@ -1,59 +1,14 @@
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { filesUnder, root, textOf } from './support/sources.js'
-
-/** A public symbol, with the lines of its declaration. */
-interface Declared {
-  readonly name: string
-  readonly path: string
-  readonly lines: readonly string[]
-  /** The number of its first line, from 0. */
-  readonly at: number
-}
+import { acceptedDeclarations } from './support/declarations.js'
+import { type Declared, declarationsOf, docstringOf, entryPoints, exportsOf } from './support/public-symbols.js'
 
 /** The entry points in package.json that are modules. */
 const PUBLIC_ENTRY_POINTS = 10
 
-const entryPoints = filesUnder(['test/public-api'], '.d.ts').filter((path) =>
-  /(?:src|inspector|testing|(?:adapters|telemetry)\/\w+)\/index\.d\.ts$/.test(path),
+const declarations = acceptedDeclarations()
+const declared = entryPoints().flatMap(({ path }) =>
+  exportsOf(path, declarations).flatMap(([name, from]) => declarationsOf(name, from, declarations)),
 )
-
-/** The names that an entry point exports, each with the file that it comes from. */
-function exportsOf(path: string): (readonly [name: string, from: string])[] {
-  const found: (readonly [string, string])[] = []
-  for (const [, names = '', from = ''] of textOf(path).matchAll(/export (?:type )?\{([^}]*)\} from '([^']+)'/g)) {
-    const file = join(dirname(path), from.replace(/\.js$/, '.d.ts'))
-    for (const each of names.split(',')) {
-      const [name = ''] = each
-        .trim()
-        .replace(/^type /, '')
-        .split(' as ')
-      if (name !== '') found.push([name, file])
-    }
-  }
-  for (const [, from = ''] of textOf(path).matchAll(/export \* from '([^']+)'/g)) {
-    const file = join(dirname(path), from.replace(/\.js$/, '.d.ts'))
-    for (const [, name = ''] of textOf(file).matchAll(/^export (?:declare )?(?:abstract )?\w+ (\w+)/gm))
-      found.push([name, file])
-  }
-  return found
-}
-
-/** The declarations of a name in a file, or in the file that it is imported from. */
-function declarationsOf(name: string, path: string): Declared[] {
-  const lines = textOf(path).split('\n')
-  const starts = lines.flatMap((line, at) =>
-    new RegExp(`^export (?:declare )?(?:abstract )?(?:class|interface|function|type|const) ${name}\\b`).test(line)
-      ? [at]
-      : [],
-  )
-  if (starts.length > 0) return starts.map((at) => ({ name, path, lines, at }))
-  const again = exportsOf(path).find(([each]) => each === name)
-  return again === undefined ? [] : declarationsOf(...again)
-}
-
-const declared = entryPoints.flatMap((path) => exportsOf(path).flatMap(([name, from]) => declarationsOf(name, from)))
 
 function isDocumented({ lines }: Declared, at: number): boolean {
   return /\*\/$/.test(lines[at - 1] ?? '')
@@ -94,8 +49,7 @@ function undocumentedMembers(symbol: Declared): string[] {
 
 describe('the docstrings of the public declarations', () => {
   test('cover every entry point', () => {
-    expect(entryPoints.length).toBe(PUBLIC_ENTRY_POINTS)
-    expect(entryPoints.filter((path) => !existsSync(join(root, path)))).toEqual([])
+    expect(entryPoints().filter(({ path }) => declarations.has(path))).toHaveLength(PUBLIC_ENTRY_POINTS)
     expect(declared.length).toBeGreaterThan(100)
   })
 
@@ -114,5 +68,23 @@ describe('the docstrings of the public declarations', () => {
 
   test('describe every member of an exported interface or class', () => {
     expect([...new Set(declared.flatMap(undocumentedMembers))]).toEqual([])
+  })
+
+  /** The docstrings of each exported function; of overloads all. */
+  const functions = new Map(
+    declared
+      .filter(({ lines, at }) => /^export declare function /.test(lines[at] ?? ''))
+      .map(({ name }) => [name, declared.filter((each) => each.name === name).map(docstringOf)]),
+  )
+
+  test('have an example for every exported function', () => {
+    expect(functions.size).toBeGreaterThan(15)
+    const without = [...functions].filter(([, docstrings]) => !docstrings.some(({ examples }) => examples.length > 0))
+    expect(without.map(([name]) => name)).toEqual([])
+  })
+
+  test('name the errors of every exported function that has some', () => {
+    const without = [...functions].filter(([, docstrings]) => !docstrings.some(({ throws }) => throws.length > 0))
+    expect(without.map(([name]) => name)).toEqual(['instrumentInformers', 'uninstallChangeLogSql'])
   })
 })

@@ -77,6 +77,13 @@ const isNames: OptionCheck = (value) =>
 /**
  * Returns the SQL of a migration that creates the change log of a table. Any role with the needed rights can run it.
  * @throws OptionError for a wrong option, TypeError if `table` is missing.
+ *
+ * @example
+ * ```ts
+ * import { installChangeLogSql } from 'listwatch/postgres'
+ *
+ * console.log(installChangeLogSql({ table: 'orders' })) // A migration, to run with your own tool.
+ * ```
  */
 export function installChangeLogSql(options: ChangeLogOptions): string {
   checkOptions('installChangeLogSql', options, {
@@ -100,7 +107,16 @@ export function installChangeLogSql(options: ChangeLogOptions): string {
 SELECT listwatch.install(${quoteLiteral(table)}${named.join('')});`)
 }
 
-/** Returns the SQL of a migration that removes the change log of a table, or with `all` the schema `listwatch`. */
+/**
+ * Returns the SQL of a migration that removes the change log of a table, or with `all` the schema `listwatch`.
+ *
+ * @example
+ * ```ts
+ * import { uninstallChangeLogSql } from 'listwatch/postgres'
+ *
+ * console.log(uninstallChangeLogSql({ table: 'orders' }))
+ * ```
+ */
 export function uninstallChangeLogSql(options: { readonly table: string } | { readonly all: true }): string {
   if ('all' in options) {
     return migration(`DO $$ DECLARE rel oid; BEGIN
@@ -116,6 +132,17 @@ DROP SCHEMA listwatch CASCADE;`)
  * the table's writers never wait long behind it.
  * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked, `PROTOCOL` or
  * `UNAVAILABLE` with a hint for a table without a usable key. After an error nothing has changed.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ * import { installChangeLog } from 'listwatch/postgres'
+ *
+ * const client = new pg.Client(process.env['DATABASE_URL'])
+ * await client.connect()
+ * await installChangeLog(client, { table: 'orders' })
+ * await client.end()
+ * ```
  */
 export function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void> {
   return migrate(client, installChangeLogSql(options), options.table)
@@ -124,6 +151,17 @@ export function installChangeLog(client: PgConnected, options: ChangeLogOptions)
 /**
  * Removes the change log of a table, or with `all` the schema `listwatch` with all logs. Running mirrors fail with `NOT_FOUND`.
  * @throws SourceError like `installChangeLog`.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ * import { uninstallChangeLog } from 'listwatch/postgres'
+ *
+ * const client = new pg.Client(process.env['DATABASE_URL'])
+ * await client.connect()
+ * await uninstallChangeLog(client, { table: 'orders' })
+ * await client.end()
+ * ```
  */
 export function uninstallChangeLog(
   client: PgConnected,
@@ -137,6 +175,17 @@ export function uninstallChangeLog(
  * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600). Returns the number of removed rows;
  * 0 if another session trims at the same time.
  * @throws TypeError for a negative or infinite number of seconds; SourceError for an error of the query.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ * import { trimChangeLogs } from 'listwatch/postgres'
+ *
+ * const client = new pg.Client(process.env['DATABASE_URL'])
+ * await client.connect()
+ * console.log(await trimChangeLogs(client), 'rows removed')
+ * await client.end()
+ * ```
  */
 export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): Promise<number> {
   const flaw = keepSeconds >= 0 && Number.isFinite(keepSeconds)
@@ -149,6 +198,17 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
 /**
  * Returns the state of all change logs of the database, with their problems.
  * @throws SourceError for an error of a query.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ * import { changeLogStatus } from 'listwatch/postgres'
+ *
+ * const client = new pg.Client(process.env['DATABASE_URL'])
+ * await client.connect()
+ * for (const { table, problems } of (await changeLogStatus(client)).tables) console.log(table, problems)
+ * await client.end()
+ * ```
  */
 export async function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus> {
   const [server] = await rowsOf(client, SERVER_SQL)

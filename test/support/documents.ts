@@ -23,8 +23,13 @@ export function exampleBlocks(): Block[] {
   })
 }
 
+/** The documents for users. The pages of docs/api are copies of docstrings, whose examples `exampleBlocks` returns. */
+function userDocuments(): string[] {
+  return ['README.md', ...filesUnder(['docs'], '.md').filter((path) => !path.startsWith('docs/api/'))]
+}
+
 /** The blocks of code in the documents for users, in their order. */
-export function blocksOf(paths: readonly string[] = ['README.md', ...filesUnder(['docs'], '.md')]): Block[] {
+export function blocksOf(paths: readonly string[] = userDocuments()): Block[] {
   return paths.flatMap((path) => {
     const document = textOf(path)
     return Array.from(
