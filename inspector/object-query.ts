@@ -1,5 +1,6 @@
 import type { Informer } from '../src/informer/informer-types.js'
 import { jsonTextOf } from './object-json.js'
+import { sortInSlices } from './sort-in-slices.js'
 import { TimeSlice } from './time-slice.js'
 
 /** Selects objects of an informer. */
@@ -95,16 +96,17 @@ export class ObjectQueries {
     using snapshot = isStopped ? undefined : this.#informer.snapshot()
     const view = snapshot ?? this.#informer // The store of a stopped informer does not change.
     const [first, ...others] = [...values].map(([index, value]) => lookup(view.by, index, value))
-    const rest = others.map((entries) => new Set(Array.from(entries, ([key]) => key)))
     const wanted = text.toLowerCase()
     const slice = new TimeSlice()
+    const rest: Set<string>[] = []
+    for (const entries of others) rest.push(await keysOf(entries, slice, signal))
     const keys: string[] = []
     for (const [key, object] of first ?? view.entries()) {
       if (rest.every((set) => set.has(key)) && this.#contains(key, object, wanted)) keys.push(key)
       if (keys.length >= MAX_MATCHES) break
       await slice.end(signal)
     }
-    return keys.sort()
+    return await sortInSlices(keys, slice, signal)
   }
 
   #contains(key: string, object: unknown, wanted: string): boolean {
@@ -116,6 +118,19 @@ export class ObjectQueries {
 /** The indexes of a store, or of a snapshot of it. */
 function indexesOf(by: object): readonly (readonly [name: string, index: EqualIndex])[] {
   return Object.entries(by).filter((entry): entry is [string, EqualIndex] => typeof entry[1]?.values === 'function')
+}
+
+async function keysOf(
+  entries: Iterable<readonly [string, unknown]>,
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const keys = new Set<string>()
+  for (const [key] of entries) {
+    keys.add(key)
+    await slice.end(signal)
+  }
+  return keys
 }
 
 function lookup(by: object, name: string, text: string): Iterable<readonly [string, unknown]> {

@@ -1,0 +1,39 @@
+import type { TimeSlice } from './time-slice.js'
+
+/** A part of this size is sorted at once. */
+const PART = 4_096
+
+/** Sorts texts as `Array.prototype.sort` does, in slices. Returns a new array. */
+export async function sortInSlices(texts: readonly string[], slice: TimeSlice, signal: AbortSignal): Promise<string[]> {
+  let parts: string[][] = []
+  for (let from = 0; from < texts.length; from += PART) {
+    parts.push(texts.slice(from, from + PART).sort())
+    await slice.end(signal)
+  }
+  while (parts.length > 1) {
+    const merged: string[][] = []
+    for (let at = 0; at < parts.length; at += 2)
+      merged.push(await merge(parts[at] ?? [], parts[at + 1] ?? [], slice, signal))
+    parts = merged
+  }
+  return parts[0] ?? []
+}
+
+async function merge(
+  left: readonly string[],
+  right: readonly string[],
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const merged: string[] = []
+  let [atLeft, atRight] = [0, 0]
+  while (atLeft < left.length || atRight < right.length) {
+    const [one, other] = [left[atLeft], right[atRight]]
+    const isLeft = other === undefined || (one !== undefined && one <= other)
+    if (isLeft) atLeft++
+    else atRight++
+    merged.push((isLeft ? one : other) as string)
+    if (merged.length % PART === 0) await slice.end(signal)
+  }
+  return merged
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { sortInSlices } from '../../../inspector/sort-in-slices.js'
+import { TimeSlice } from '../../../inspector/time-slice.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+
+const { signal } = new AbortController()
+
+test('of several works one has a slice in each turn of the event loop', async () => {
+  const lines: string[] = []
+  const work = async (name: string): Promise<void> => {
+    const slice = new TimeSlice()
+    await slice.end(signal)
+    lines.push(name)
+  }
+  const turns = async (): Promise<void> => {
+    for (let turn = 1; turn <= 3; turn++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      lines.push(`turn ${turn}`)
+    }
+  }
+  await Promise.all([work('a'), work('b'), work('c'), turns()])
+  expect(lines).toEqual(['a', 'turn 1', 'b', 'turn 2', 'c', 'turn 3'])
+})
+
+test('work ends with the reason of its signal', async () => {
+  const abort = new AbortController()
+  const ended = new TimeSlice().end(abort.signal)
+  abort.abort(new Error('the client left'))
+  await expect(ended).rejects.toThrow('the client left')
+})
+
+test.each([0, 1, 2, 4_096, 4_097, 30_000])('sorts %i texts as the array does', async (count) => {
+  const random = new SeededRandom(count + 1)
+  const texts = Array.from(
+    { length: count },
+    () => `${random.next() < 0.5 ? 'ä' : 'a'}${Math.floor(random.next() * 9_999)}`,
+  )
+  expect(await sortInSlices(texts, new TimeSlice(), signal)).toEqual([...texts].sort())
+})
