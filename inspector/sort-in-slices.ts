@@ -32,7 +32,7 @@ async function merge(
     const isLeft = other === undefined || (one !== undefined && one <= other)
     if (isLeft) atLeft++
     else atRight++
-    merged.push((isLeft ? one : other) as string)
+    merged.push(isLeft ? one : other)
     if (merged.length % PART === 0) await slice.end(signal)
   }
   return merged
