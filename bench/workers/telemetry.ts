@@ -1,4 +1,4 @@
-// Updates with or without telemetry: node telemetry.ts without|metrics|spans <objects>
+// Updates without telemetry, with metrics, and with spans too, in turns: node telemetry.ts <objects> <rounds>
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { createInformer, type ListerWatcher } from 'listwatch'
@@ -9,8 +9,9 @@ import { nsEach } from './busy.ts'
 
 /** What an adapter makes a batch of when it is busy. */
 const BATCH = 100
-/** The batches of the measurement. */
-const BATCHES = 1_000
+/** The batches of one measurement, and those before it in which the code is compiled. */
+const BATCHES = 500
+const WARM_UP = 150
 /** How often the metrics are read. */
 const TEXTS = 1_000
 
@@ -19,7 +20,7 @@ class Reader extends MetricReader {
   protected async onShutdown(): Promise<void> {}
 }
 
-const [contestant, objects] = [process.argv[2], Number(process.argv[3])]
+const [objects, rounds] = process.argv.slice(2).map(Number) as [number, number]
 const { rows, updates } = makeDataset(objects)
 const event = (line: Buffer) => {
   const object = JSON.parse(line.toString('latin1')) as Row
@@ -76,9 +77,24 @@ const exporter = { export: (_spans: unknown, done: (result: { code: number }) =>
 const tracerProvider = new BasicTracerProvider({
   spanProcessors: [new BatchSpanProcessor({ ...exporter, shutdown: async () => {} })],
 })
-if (contestant !== 'without') instrumentInformers({ meterProvider, ...(contestant === 'spans' && { tracerProvider }) })
-await measure(BATCHES) // The code is compiled.
-const update = await measure(BATCHES)
+const instruments = {
+  without: () => () => {},
+  metrics: () => instrumentInformers({ meterProvider }),
+  spans: () => instrumentInformers({ meterProvider, tracerProvider }),
+}
+const contestants = ['without', 'metrics', 'spans'] as const
+const update: Record<(typeof contestants)[number], number[]> = { without: [], metrics: [], spans: [] }
+await measure(BATCHES)
+for (let round = 0; round < rounds; round++) {
+  // Another one is first in each round.
+  for (let at = 0; at < contestants.length; at++) {
+    const contestant = contestants[(round + at) % contestants.length] as (typeof contestants)[number]
+    const end = instruments[contestant]()
+    await measure(WARM_UP)
+    update[contestant].push(await measure(BATCHES))
+    end()
+  }
+}
 const textNs = await nsEach(TEXTS, () => {
   for (let n = 0; n < TEXTS; n++) sum += metricsText([pods]).length
 })

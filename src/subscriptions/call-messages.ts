@@ -2,13 +2,18 @@ import type { Change } from '../queue/change.js'
 import { type CallResult, channels, type HandlerMessage, type RunMessage } from '../util/telemetry.js'
 import type { Feed } from './feed.js'
 
-/** Returns a function that publishes the end of a handler call; undefined if nothing subscribes to such messages. */
+/** The time before the call of a handler; undefined if nothing subscribes to such messages. */
+export function callTime<T>({ host }: Feed<T>): number | undefined {
+  return channels.handler.hasSubscribers ? host.clock.now() : undefined
+}
+
+/** Returns a function that publishes the end of a handler call that began at `since`; undefined if `since` is. */
 export function handlerMessage<T>(
   { informer, name, host }: Feed<T>,
   { type, key }: Change<T>,
+  since: number | undefined,
 ): ((result: CallResult, error?: unknown) => void) | undefined {
-  if (!channels.handler.hasSubscribers) return undefined
-  const since = host.clock.now()
+  if (since === undefined) return undefined
   return (result, error) => {
     const durationMs = host.clock.now() - since
     const message: HandlerMessage = { informer, subscription: name, type, key, durationMs, result, error }

@@ -1,7 +1,7 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Change } from '../queue/change.js'
 import { isThenable } from '../util/type-guards.js'
-import { handlerMessage } from './call-messages.js'
+import { callTime, handlerMessage } from './call-messages.js'
 import type { Feed } from './feed.js'
 import type { HandlerContext, Handlers } from './handler-types.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
@@ -45,13 +45,14 @@ export class HandlerCaller<T> {
         ? undefined
         : new TimedRun(this.#feed.host.clock, this.#timeoutMs, this.#stop.signal)
     try {
-      const ended = handlerMessage(this.#feed, change)
+      const since = callTime(this.#feed)
       const result: unknown = this.#call(change, timed ?? this.#stop)
       if (!isThenable(result)) {
         timed?.dispose()
         this.#feed.counts.succeeded++
         return undefined
       }
+      const ended = handlerMessage(this.#feed, change, since)
       const working = (timed?.outcome(result) ?? Promise.resolve(result)).then(
         () => {
           this.#feed.counts.succeeded++

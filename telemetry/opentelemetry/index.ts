@@ -1,4 +1,12 @@
-import { type Histogram, type Meter, type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api'
+import {
+  type Attributes,
+  type Histogram,
+  type Meter,
+  type MeterProvider,
+  metrics,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api'
 import { systemClock } from '../../src/contract/clock.js'
 import { listen } from './messages.js'
 import { attributesOf, registerMetrics } from './metrics.js'
@@ -51,6 +59,13 @@ export function instrumentInformers({
   return Object.assign(end, { [Symbol.dispose]: end })
 }
 
+/** One source of one informer. */
+interface Writer {
+  readonly attributes: Attributes
+  /** When the write that is in progress began. */
+  since: number | undefined
+}
+
 /** Records what happens between two readings of the metrics. Commits are passed to `traces`, too. */
 function recordHistograms(meter: Meter, traces: Traces): () => void {
   const seconds = (name: string, description: string): Histogram =>
@@ -63,18 +78,25 @@ function recordHistograms(meter: Meter, traces: Traces): () => void {
     description: 'Changes in a batch',
     advice: { explicitBucketBoundaries: SIZES },
   })
-  /** When the write that is in progress began, by informer and source. */
-  const began = new Map<string, number>()
-  const idOf = (each: { readonly informer: string; readonly source: string }): string =>
-    JSON.stringify([each.informer, each.source])
+  const writers = new Map<string, Map<string, Writer>>()
+  const writerOf = ({ informer, source }: { readonly informer: string; readonly source: string }): Writer => {
+    const known = writers.get(informer)?.get(source)
+    if (known !== undefined) return known
+    const writer: Writer = { attributes: attributesOf({ informer, source }), since: undefined }
+    const ofInformer = writers.get(informer)
+    if (ofInformer === undefined) writers.set(informer, new Map([[source, writer]]))
+    else ofInformer.set(source, writer)
+    return writer
+  }
   const removals = [
-    listen('listwatch:apply', (message) => began.set(idOf(message), systemClock.now())),
+    listen('listwatch:apply', (message) => {
+      writerOf(message).since = systemClock.now()
+    }),
     listen('listwatch:batch', (message) => {
-      const { informer, source, changes, lagMs } = message
-      const attributes = attributesOf({ informer, source })
-      const id = idOf(message)
-      const since = began.get(id)
-      began.delete(id)
+      const { changes, lagMs } = message
+      const writer = writerOf(message)
+      const { attributes, since } = writer
+      writer.since = undefined
       batchSize.record(changes, attributes)
       if (lagMs !== undefined) batchLag.record(lagMs / 1_000, attributes)
       if (since === undefined) return

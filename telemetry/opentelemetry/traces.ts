@@ -22,6 +22,9 @@ export class Traces {
   readonly #ofRuns = new Map<RunMessage, Span>()
   /** The spans of the last commits, by informer and position. */
   readonly #commits = new Map<string, SpanContext>()
+  /** The ids of the last commits. A later one takes the place of the oldest. */
+  readonly #ids: string[] = []
+  #remembered = 0
   readonly #removals: readonly (() => void)[]
 
   constructor(tracer: Tracer) {
@@ -47,11 +50,17 @@ export class Traces {
     }
     const span = this.#tracer.startSpan('listwatch apply', { root: true, startTime, attributes })
     if (position !== undefined && span.isRecording()) {
-      this.#commits.set(commitId(informer, position), span.spanContext())
-      const [oldest] = this.#commits.keys()
-      if (this.#commits.size > MAX_COMMITS && oldest !== undefined) this.#commits.delete(oldest)
+      this.#remember(commitId(informer, position), span.spanContext())
     }
     span.end()
+  }
+
+  #remember(id: string, span: SpanContext): void {
+    const at = this.#remembered++ % MAX_COMMITS
+    const oldest = this.#ids[at]
+    if (oldest !== undefined) this.#commits.delete(oldest)
+    this.#ids[at] = id
+    this.#commits.set(id, span)
   }
 
   end(): void {
