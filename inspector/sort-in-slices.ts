@@ -29,10 +29,13 @@ async function merge(
   let [atLeft, atRight] = [0, 0]
   while (atLeft < left.length || atRight < right.length) {
     const [one, other] = [left[atLeft], right[atRight]]
-    const isLeft = other === undefined || (one !== undefined && one <= other)
-    if (isLeft) atLeft++
-    else atRight++
-    merged.push(isLeft ? one : other)
+    if (one !== undefined && (other === undefined || one <= other)) {
+      merged.push(one)
+      atLeft++
+    } else if (other !== undefined) {
+      merged.push(other)
+      atRight++
+    }
     if (merged.length % PART === 0) await slice.end(signal)
   }
   return merged
