@@ -43,6 +43,14 @@ export {
   type SourceErrorOptions,
   type SourceErrorPhase,
 } from './contract/errors.js'
+export {
+  type Eviction,
+  LeaseLostError,
+  type LeaseRecord,
+  type LeaseSession,
+  type Leases,
+  type LeaseView,
+} from './contract/leases.js'
 export { type Random, systemRandom } from './contract/random.js'
 export type {
   Delete,

@@ -9,6 +9,7 @@
  * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: resumed from the last version, with backoff |
  * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`, also for an `OptionError`; retried with growing delays |
  * | `STOPPED`, `HANDLER` | not for sources: the informer was stopped; a handler threw |
+ * | `LEASE_LOST` | not for sources: a replica lost its lease, and joins its group again |
  *
  * Any other code counts as `UNAVAILABLE`.
  */
@@ -24,6 +25,7 @@ export type SourceErrorCode =
   | 'TIMEOUT'
   | 'STOPPED'
   | 'HANDLER'
+  | 'LEASE_LOST'
 
 /** The step that failed. */
 export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'
