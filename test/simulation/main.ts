@@ -29,10 +29,13 @@ if (mutant !== undefined && !values.mutants) mutate(mutant)
 
 const { kinds } = await import('./runner/schedule.js')
 const { layers } = await import('./mutants/hunt.js')
+const { runReplicaCampaign: replicas } = await import('./replicas/campaign.js')
 const { huntMutants, replay, runCampaign } = await import('./runner/commands.js')
-const kind = kinds.find((each) => each === values.kind) ?? (mutant === undefined ? undefined : (mutant.kind ?? 'one'))
+const allKinds = [...kinds, 'replicas'] as const
+const kind =
+  allKinds.find((each) => each === values.kind) ?? (mutant === undefined ? undefined : (mutant.kind ?? 'one'))
 if (values.kind !== undefined && values.kind !== kind)
-  refuse(`--kind must be one of ${kinds.join(', ')}, got "${values.kind}"`)
+  refuse(`--kind must be one of ${allKinds.join(', ')}, got "${values.kind}"`)
 const asLayers = values.layers?.split(',') ?? layers
 const unknown = asLayers.find((name) => !layers.some((each) => each === name))
 if (unknown !== undefined) refuse(`--layers must be some of ${layers.join(', ')}, got "${unknown}"`)
@@ -40,6 +43,7 @@ const chosen = layers.filter((each) => asLayers.includes(each))
 const { foreign, json, keep } = values
 const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
 if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })
+else if (kind === 'replicas') await replicas({ runs: requestedRuns ?? 50_000, seed, minutes, mutant })
 else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', keep })
 else await runCampaign({ runs: requestedRuns ?? 50_000, seed, kind, minutes, mutant, json })
 

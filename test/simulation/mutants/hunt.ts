@@ -110,10 +110,11 @@ async function verdictOf(layer: Layer, mutant: Mutant, seed: number, options: Hu
 }
 
 async function inSchedules(mutant: Mutant, seed: number, options: HuntOptions): Promise<Found> {
-  const thread = new SimulationProcess(mutant)
+  const { kind } = mutant
+  const thread = new SimulationProcess(mutant, kind)
   try {
     const job = {
-      kind: mutant.kind,
+      kind: kind === 'replicas' ? undefined : kind,
       from: seed,
       count: options.schedules ?? mutant.maxSchedules ?? MAX_SCHEDULES,
       untilFailure: options.shrinks ? 'shrunk' : true,

@@ -8,6 +8,7 @@ import type { Mutant } from './mutate.js'
 import { mutantsOfQueue } from './queue.js'
 import { mutantsOfReflector } from './reflector.js'
 import { mutantsOfReplays } from './replays.js'
+import { mutantsOfReplicas } from './replicas.js'
 import { mutantsOfSets } from './sets.js'
 import { mutantsOfStore } from './store.js'
 import { mutantsOfStuck } from './stuck.js'
@@ -28,4 +29,5 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfGroups,
   ...mutantsOfLargeWrites,
   ...mutantsOfReplays,
+  ...mutantsOfReplicas,
 ]

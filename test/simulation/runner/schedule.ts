@@ -11,6 +11,9 @@ export const kinds = ['one', 'set', 'group'] as const
 
 export type Kind = (typeof kinds)[number]
 
+/** Schedules of replicas have a runner of their own. */
+export type AnyKind = Kind | 'replicas'
+
 export interface Outcome {
   readonly kind: Kind
   readonly seed: number

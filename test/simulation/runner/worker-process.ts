@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Mutant } from '../mutants/mutate.js'
+import type { AnyKind } from './schedule.js'
 import type { Job, JobDone } from './worker.js'
 
 /**
@@ -16,9 +17,10 @@ const HANG_MS = 1_200_000
 export class SimulationProcess {
   readonly #child: ChildProcess
 
-  constructor(mutant?: Mutant) {
+  constructor(mutant?: Mutant, kind?: AnyKind) {
+    const worker = kind === 'replicas' ? '../replicas/worker.ts' : './worker.ts'
     const typescript = new URL('../../../scripts/typescript.mjs', import.meta.url)
-    this.#child = fork(fileURLToPath(new URL('./worker.ts', import.meta.url)), {
+    this.#child = fork(fileURLToPath(new URL(worker, import.meta.url)), {
       execArgv: ['--import', typescript.href, '--max-semi-space-size=32', '--disable-warning=ExperimentalWarning'],
       env: { ...process.env, LISTWATCH_MUTANT: mutant === undefined ? '' : JSON.stringify(mutant) },
       serialization: 'advanced',

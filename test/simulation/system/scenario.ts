@@ -45,6 +45,8 @@ export type Invariant =
   | 'access'
   /** An error names what failed and its source, and contains no secret. */
   | 'errors'
+  /** Replicas: a key has one owner at a time, fences grow, and after faults each key has an owner. */
+  | 'replicas'
   /** `health` reports whether the informer is live and ready, and which key is stuck. */
   | 'health'
   /** An incorrect call throws immediately. */

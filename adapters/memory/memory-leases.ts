@@ -1,0 +1,163 @@
+import { type Clock, systemClock } from '../../src/contract/clock.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { Eviction, LeaseRecord, LeaseSession, Leases, LeaseView } from '../../src/contract/leases.js'
+import { checkOptions, isCount, isName, isObject, isOneOf, isPositive } from '../../src/util/validate-options.js'
+import { LeaseTable } from './lease-table.js'
+
+/**
+ * What happens to a renewal. `lost request`: it is never performed. `lost reply`: it is performed, and never answered.
+ * `late request`: it is performed when `deliver` is called. `late reply`: it is performed now, and answered by `deliver`.
+ */
+export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply'
+
+/** A lease store in memory with scripted faults, for tests. Replicas in one process share it. */
+export interface MemoryLeases extends Leases {
+  /** The records in the store. */
+  readonly records: readonly LeaseRecord[]
+  /** Disturbs the next `times` renewals (default 1). */
+  disturb(fault: LeaseFault, times?: number): void
+  /** Performs late requests and answers late replies, in their order. */
+  deliver(): void
+  /** While false, every renewal fails with `UNAVAILABLE`. */
+  setAvailable(isAvailable: boolean): void
+  /** Loses the last `writes` writes (default 1), and starts a new epoch: a failover of an asynchronous replica. */
+  fork(writes?: number): void
+}
+
+/** Options of `memoryLeases`. */
+export interface MemoryLeasesOptions {
+  /** The name of the group, for errors. */
+  readonly group: string
+  /** `share`: every member owns about as many keys. `leader`: one member owns all keys. Default `share`. */
+  readonly mode?: 'share' | 'leader'
+  /** For how many milliseconds a member may run keys after it sent a renewal. Default 10 000. */
+  readonly leaseMs?: number
+  /** Milliseconds between two renewals. Default `leaseMs / 5`. */
+  readonly renewMs?: number
+  /** The clock of the store. Default: the system's. */
+  readonly clock?: Clock
+}
+
+/**
+ * Returns a lease store in memory.
+ * @throws OptionError that names a wrong option.
+ *
+ * @example
+ * ```ts
+ * const leases = memoryLeases({ group: 'orders' })
+ * first.reconcile(ship, { replicas: leases })
+ * second.reconcile(ship, { replicas: leases })
+ * ```
+ */
+export function memoryLeases(options: MemoryLeasesOptions): MemoryLeases {
+  checkOptions('memoryLeases', options, {
+    group: isName,
+    mode: isOneOf('share', 'leader'),
+    leaseMs: isPositive,
+    renewMs: isPositive,
+    clock: isObject,
+  })
+  return new Memory(options)
+}
+
+class Memory implements MemoryLeases {
+  readonly name: string
+  readonly mode: 'share' | 'leader'
+  readonly leaseMs: number
+  readonly renewMs: number
+  readonly #clock: Clock
+  readonly #table = new LeaseTable()
+  readonly #watching = new Map<LeaseSession, () => void>()
+  #faults: LeaseFault[] = []
+  #late: (() => void)[] = []
+  #isAvailable = true
+
+  constructor({
+    group,
+    mode = 'share',
+    leaseMs = 10_000,
+    renewMs = leaseMs / 5,
+    clock = systemClock,
+  }: MemoryLeasesOptions) {
+    this.name = `memory leases "${group}"`
+    this.mode = mode
+    this.leaseMs = leaseMs
+    this.renewMs = renewMs
+    this.#clock = clock
+  }
+
+  get records(): readonly LeaseRecord[] {
+    return this.#table.records
+  }
+
+  disturb(fault: LeaseFault, times = 1): void {
+    checkOptions('disturb', { times }, { times: isCount })
+    for (let nth = 0; nth < times; nth++) this.#faults.push(fault)
+  }
+
+  deliver(): void {
+    const late = this.#late
+    this.#late = []
+    for (const each of late) each()
+  }
+
+  setAvailable(isAvailable: boolean): void {
+    this.#isAvailable = isAvailable
+  }
+
+  fork(writes = 1): void {
+    checkOptions('fork', { writes }, { writes: isCount })
+    this.#table.fork(writes)
+  }
+
+  open(): LeaseSession {
+    const session: LeaseSession = {
+      renew: (record, evict, signal) => this.#renew(session, record, evict, signal),
+      leave: async (member) => {
+        if (!this.#isAvailable) throw this.#unavailable()
+        if (this.#table.leave(member)) this.#notify(session)
+      },
+      watch: (changed, signal) => {
+        this.#watching.set(session, changed)
+        signal.addEventListener('abort', () => this.#watching.delete(session), { once: true })
+      },
+      close: async () => void this.#watching.delete(session),
+    }
+    return session
+  }
+
+  #renew(
+    session: LeaseSession,
+    record: LeaseRecord,
+    evict: readonly Eviction[],
+    signal: AbortSignal,
+  ): Promise<LeaseView> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      if (!this.#isAvailable) return reject(this.#unavailable())
+      const perform = (answer: (view: LeaseView) => void): void => {
+        try {
+          const { view, isNews } = this.#table.renew(record, evict, this.#clock.now())
+          if (isNews) this.#notify(session)
+          answer(view)
+        } catch (error) {
+          reject(error)
+        }
+      }
+      const fault = this.#faults.shift()
+      if (fault === 'late request') this.#late.push(() => perform(resolve))
+      else if (fault === 'late reply') perform((view) => this.#late.push(() => resolve(view)))
+      else if (fault === 'lost reply') perform(() => {})
+      else if (fault === undefined) perform(resolve)
+    })
+  }
+
+  #notify(writer: LeaseSession): void {
+    for (const [session, changed] of this.#watching) if (session !== writer) queueMicrotask(changed)
+  }
+
+  #unavailable(): SourceError {
+    return new SourceError(`${this.name} does not answer`, { code: 'UNAVAILABLE' })
+  }
+}

@@ -1,0 +1,305 @@
+import { SourceError } from '../../contract/errors.js'
+import type { Eviction, LeaseRecord, LeaseView } from '../../contract/leases.js'
+import type { Random } from '../../contract/random.js'
+import { type Backoff, backoff, drawDelay, grown, reset } from '../../reflector/backoff.js'
+import { hashOf, isSameList, Owners, type ReplicaMode } from './owners.js'
+import { Ownership } from './ownership.js'
+
+/** A moment by both clocks. The monotonic clock may stand still while a machine sleeps, and the wall clock may be changed. */
+export interface Instant {
+  readonly now: number
+  readonly wall: number
+}
+
+/** One renewal. */
+export interface LeaseRequest {
+  readonly record: LeaseRecord
+  readonly evict: readonly Eviction[]
+  /** The time before it was sent. */
+  readonly sent: Instant
+}
+
+export interface MembershipOptions {
+  readonly mode: ReplicaMode
+  readonly leaseMs: number
+  readonly renewMs: number
+  readonly random: Random
+}
+
+/** What the driver has to do now. */
+export interface Step {
+  /** The lease ended: all runs have to stop. */
+  readonly isLost: boolean
+  /** The pending request is given up. */
+  readonly isAbandoned: boolean
+  /** The request to send. */
+  readonly send: LeaseRequest | undefined
+  /** The member whose record has to be removed: it left. */
+  readonly leave: string | undefined
+  /** When to call `step` again, by the monotonic clock, if nothing else happens before. */
+  readonly wakeAt: number
+}
+
+/** The part of a lease after which its owner stops, so that it has stopped when the next owner begins. */
+const STOP_PART = 0.9
+/** Others wait for this multiple of a lease, because clocks run at different rates. */
+const EXPIRY_PART = 1.05
+/** The part of a lease after which a request is given up. */
+const DEADLINE_PART = 1 / 3
+/** The part of the time between renewals that lies at least between two requests because of hints. */
+const HINT_PART = 1 / 20
+const FIRST_RETRY_MS = 100
+const MEMBER_LENGTH = 12
+
+/**
+ * The membership of one replica in its group: which record it publishes, and which keys it may run. A pure state machine:
+ * the driver calls `step` at the time of its last result, and after every other call.
+ *
+ * Two members that both claim a key have both written before they read. The one that reads later sees the other claim.
+ */
+export class Membership {
+  readonly #options: MembershipOptions
+  readonly #stopMs: number
+  readonly #expiryMs: number
+  readonly #deadlineMs: number
+  #member: string
+  #nextRenewal = 0
+  #pending: LeaseRequest | undefined
+  /** The last record that was sent. */
+  #published: { readonly record: LeaseRecord; readonly sentAt: number } | undefined
+  /** The moment before the last successful renewal was sent. The lease begins there. */
+  #leased: Instant | undefined
+  /** Invariant: only keys that every record which may be in the store claims. */
+  #ownership: Ownership = Ownership.none
+  /** The other records of the last view. */
+  #others: readonly LeaseRecord[] = []
+  /** When this replica first saw the current renewal of each other member. */
+  readonly #seen = new Map<string, { readonly renewal: number; readonly at: number }>()
+  #fence = -Infinity
+  #epoch: { readonly name: string; readonly firstSeen: number } | undefined
+  /** Whether it claims keys. A new member first waits until no lease of a lost epoch can be valid. */
+  #isClaiming = false
+  #isHinted = false
+  #retry: Backoff
+  #retryAt = -Infinity
+  readonly #running = new Set<string>()
+  #phase: 'member' | 'leaving' | 'left' = 'member'
+
+  constructor(options: MembershipOptions) {
+    const { leaseMs, renewMs } = options
+    this.#options = options
+    this.#stopMs = leaseMs * STOP_PART
+    this.#expiryMs = leaseMs * EXPIRY_PART
+    this.#deadlineMs = leaseMs * DEADLINE_PART
+    this.#retry = backoff(Math.min(FIRST_RETRY_MS, renewMs), renewMs)
+    this.#member = newMember(options.random)
+  }
+
+  get member(): string {
+    return this.#member
+  }
+
+  /** The members over which it computes owners. */
+  get members(): readonly string[] {
+    return this.#published?.record.members ?? []
+  }
+
+  get ownership(): Ownership {
+    return this.#ownership
+  }
+
+  /** The fence of the last view. */
+  get fence(): number {
+    return this.#fence
+  }
+
+  get hasLeft(): boolean {
+    return this.#phase === 'left'
+  }
+
+  /** How long the lease is valid, in milliseconds; 0 without a lease. */
+  leaseEndsInMs(at: Instant): number {
+    if (this.#leased === undefined) return 0
+    // The monotonic clock of Linux stands still while the machine sleeps.
+    const elapsed = Math.max(at.now - this.#leased.now, at.wall - this.#leased.wall)
+    return Math.max(0, this.#stopMs - elapsed)
+  }
+
+  /** Whether a run of the key may begin. */
+  mayRun(key: string, at: Instant): boolean {
+    return this.leaseEndsInMs(at) > 0 && this.#ownership.includes(key)
+  }
+
+  /** A run of the key begins. */
+  begin(key: string): void {
+    this.#running.add(key)
+  }
+
+  /** The run of the key has settled. */
+  end(key: string): void {
+    this.#running.delete(key)
+  }
+
+  /** The store says that another member changed. */
+  hinted(): void {
+    this.#isHinted = true
+  }
+
+  /** It claims no key from now on, and leaves when its runs have settled. */
+  leave(): void {
+    if (this.#phase === 'left') return
+    this.#phase = 'leaving'
+    this.#ownership = Ownership.none
+  }
+
+  /** The reply to a request. Returns whether the lease was lost, as `step` does. @throws SourceError `PROTOCOL`. */
+  replied(request: LeaseRequest, view: LeaseView, at: Instant): boolean {
+    if (request !== this.#pending) return false
+    if (this.#hasEnded(at)) return this.#lost()
+    const { record, sent } = request
+    const flaw = this.#flawIn(view, record)
+    if (flaw !== undefined) {
+      this.failed(request, at)
+      throw new SourceError(flaw, { code: 'PROTOCOL' })
+    }
+    this.#pending = undefined
+    this.#leased = sent
+    if (this.#hasEnded(at)) return this.#lost()
+    // A store that always forgets new members must not be asked without a delay.
+    if (record.renewal > 0) this.#retry = reset(this.#retry)
+    this.#retryAt = -Infinity
+    this.#fence = view.fence
+    if (this.#epoch?.name !== view.epoch) this.#epoch = { name: view.epoch, firstSeen: at.now }
+    this.#observe(view, at.now)
+    this.#ownership = this.#ownershipAfter(request)
+    return false
+  }
+
+  /** The request failed, and may have been performed. Returns whether the lease was lost. */
+  failed(request: LeaseRequest, at: Instant, error?: unknown): boolean {
+    if (request !== this.#pending) return false
+    this.#pending = undefined
+    this.#retryAt = at.now + drawDelay(this.#retry, this.#options.random)
+    this.#retry = grown(this.#retry)
+    return error instanceof SourceError && error.code === 'LEASE_LOST' && this.#lost()
+  }
+
+  step(at: Instant): Step {
+    const isLost = this.#hasEnded(at) && this.#lost()
+    let isAbandoned = false
+    if (this.#pending !== undefined && at.now >= this.#pending.sent.now + this.#deadlineMs) {
+      isAbandoned = true
+      this.failed(this.#pending, at)
+    }
+    const none = { isLost, isAbandoned, send: undefined, leave: undefined }
+    if (this.#phase === 'left') return { ...none, wakeAt: Infinity }
+    if (this.#phase === 'leaving' && this.#running.size === 0) {
+      this.#phase = 'left'
+      // A record that was never sent does not exist.
+      const leave = this.#published === undefined ? undefined : this.#member
+      return { ...none, isAbandoned: this.#pending !== undefined, leave, wakeAt: Infinity }
+    }
+    const isDue = this.#pending === undefined && at.now >= this.#dueAt(at.now)
+    const send = isDue ? this.#request(at) : undefined
+    return { ...none, send, wakeAt: this.#wakeAt(at.now) }
+  }
+
+  /** The next record. From now on it may be in the store, so what it does not claim must not begin any more. */
+  #request(sent: Instant): LeaseRequest {
+    const expired = this.#others.filter(({ member }) => this.#expiresAt(member) <= sent.now)
+    const members = this.#membersAt(sent.now)
+    const claim = new Owners(this.#options.mode, members)
+    const renewal = this.#nextRenewal++
+    const holds = renewal === 0 ? [] : [...this.#running].filter((key) => !claim.owns(this.#member, hashOf(key)))
+    this.#ownership = this.#ownership.within(claim)
+    const record = { member: this.#member, renewal, members, holds }
+    const evict = expired.map(({ member, renewal: last }) => ({ member, renewal: last }))
+    const request = { record, evict, sent }
+    this.#published = { record, sentAt: sent.now }
+    this.#pending = request
+    this.#isHinted = false
+    return request
+  }
+
+  #membersAt(now: number): readonly string[] {
+    this.#isClaiming ||= this.#leased !== undefined && now >= this.#settledAt
+    if (this.#phase !== 'member' || !this.#isClaiming) return []
+    const live = this.#others.filter(({ member, members }) => members.length > 0 && this.#expiresAt(member) > now)
+    return [this.#member, ...live.map(({ member }) => member)].sort()
+  }
+
+  /** When no lease of an earlier epoch is valid any more: the store may have forgotten its holder. */
+  get #settledAt(): number {
+    return this.#epoch === undefined ? Infinity : this.#epoch.firstSeen + this.#expiryMs
+  }
+
+  /** The age that a view names does not count: the clock of the store may be changed, or be that of another server. */
+  #expiresAt(member: string): number {
+    return (this.#seen.get(member)?.at ?? Infinity) + this.#expiryMs
+  }
+
+  #observe({ records }: LeaseView, now: number): void {
+    this.#others = records.filter(({ member }) => member !== this.#member)
+    const names = new Set(this.#others.map(({ member }) => member))
+    for (const member of this.#seen.keys()) if (!names.has(member)) this.#seen.delete(member)
+    for (const { member, renewal } of this.#others)
+      if (this.#seen.get(member)?.renewal !== renewal) this.#seen.set(member, { renewal, at: now })
+  }
+
+  #ownershipAfter({ record, sent }: LeaseRequest): Ownership {
+    if (this.#phase !== 'member' || sent.now < this.#settledAt) return Ownership.none
+    const { mode } = this.#options
+    const next = Ownership.after(mode, this.#member, new Owners(mode, record.members), this.#others)
+    return next.isSame(this.#ownership) ? this.#ownership : next
+  }
+
+  /** Why a store cannot be relied on; undefined if nothing is wrong. */
+  #flawIn({ fence, records }: LeaseView, { member, renewal }: LeaseRecord): string | undefined {
+    if (!Number.isSafeInteger(fence)) return `the fence ${fence} is not a safe integer`
+    if (fence <= this.#fence) return `the fence ${fence} is not greater than the last one, ${this.#fence}`
+    if (records.some((record) => record.member === member && record.renewal === renewal)) return undefined
+    return 'the view does not have the record that was just written'
+  }
+
+  #hasEnded(at: Instant): boolean {
+    return this.#leased !== undefined && this.leaseEndsInMs(at) === 0
+  }
+
+  /** Joins again as a new member. What still runs is published as held. */
+  #lost(): true {
+    this.#member = newMember(this.#options.random)
+    this.#nextRenewal = 0
+    this.#pending = undefined
+    this.#published = undefined
+    this.#leased = undefined
+    this.#ownership = Ownership.none
+    this.#others = []
+    this.#isClaiming = false
+    if (this.#phase === 'leaving') this.#phase = 'left'
+    return true
+  }
+
+  #dueAt(now: number): number {
+    const published = this.#published
+    if (published === undefined || this.#retryAt > -Infinity) return this.#retryAt
+    const { record, sentAt } = published
+    const settled = record.holds.some((key) => !this.#running.has(key))
+    if (settled || !isSameList(record.members, this.#membersAt(now))) return now
+    const { renewMs } = this.#options
+    const soon = sentAt + renewMs * HINT_PART
+    let due = this.#isHinted ? soon : sentAt + renewMs
+    if (!this.#isClaiming) due = Math.min(due, this.#settledAt)
+    for (const { member } of this.#others) due = Math.min(due, this.#expiresAt(member))
+    return Math.max(due, soon)
+  }
+
+  #wakeAt(now: number): number {
+    const ends = this.#leased === undefined ? Infinity : this.#leased.now + this.#stopMs
+    const next = this.#pending === undefined ? this.#dueAt(now) : this.#pending.sent.now + this.#deadlineMs
+    return Math.min(ends, next)
+  }
+}
+
+function newMember(random: Random): string {
+  return Array.from({ length: MEMBER_LENGTH }, () => Math.floor(random.next() * 36).toString(36)).join('')
+}

@@ -1,0 +1,89 @@
+import type { LeaseRecord } from '../../contract/leases.js'
+import { hashOf, Owners, type ReplicaMode } from './owners.js'
+
+/** Which keys a member may run, as long as its lease is valid. Immutable. */
+export class Ownership {
+  readonly #member: string
+  /** The member must own a key by each of them: those of all records that may be in the store. */
+  readonly #claims: readonly Owners[]
+  readonly #rivals: readonly Rival[]
+
+  private constructor(member: string, claims: readonly Owners[], rivals: readonly Rival[]) {
+    this.#member = member
+    this.#claims = claims
+    this.#rivals = rivals
+  }
+
+  /** No key at all. */
+  static readonly none: Ownership = new Ownership('', [], [])
+
+  /** What a member may run after it published `claim`, and then read these records. */
+  static after(mode: ReplicaMode, member: string, claim: Owners, records: readonly LeaseRecord[]): Ownership {
+    if (claim.members.length === 0) return Ownership.none
+    const others = records.filter((record) => record.member !== member)
+    return new Ownership(
+      member,
+      [claim],
+      others.map((record) => new Rival(mode, record, claim)).filter((rival) => rival.mayConflict),
+    )
+  }
+
+  /** The keys of this ownership that the member also owns by `claim`. */
+  within(claim: Owners): Ownership {
+    if (this.#claims.some((each) => each.hasSameMembers(claim))) return this
+    if (this === Ownership.none || claim.members.length === 0) return Ownership.none
+    return new Ownership(this.#member, [...this.#claims, claim], this.#rivals)
+  }
+
+  includes(key: string): boolean {
+    return this.#claims.length > 0 && this.includesHash(hashOf(key)) && !this.#rivals.some((rival) => rival.holds(key))
+  }
+
+  /** The same, if no other member holds a key with this hash. */
+  includesHash(hash: number): boolean {
+    return (
+      this.#claims.length > 0 &&
+      this.#claims.every((claim) => claim.owns(this.#member, hash)) &&
+      !this.#rivals.some((rival) => rival.claims(hash))
+    )
+  }
+
+  isSame(other: Ownership): boolean {
+    return this.#text === other.#text
+  }
+
+  get #text(): string {
+    return JSON.stringify([this.#member, this.#claims.map(({ members }) => members), this.#rivals])
+  }
+}
+
+/** The record of another member, which must not claim or hold a key. */
+class Rival {
+  readonly #member: string
+  readonly #owners: Owners | undefined
+  readonly #holds: ReadonlySet<string>
+
+  constructor(mode: ReplicaMode, record: LeaseRecord, claim: Owners) {
+    const owners = new Owners(mode, record.members)
+    this.#member = record.member
+    // By the same members nobody else owns a key of this member.
+    this.#owners = owners.hasSameMembers(claim) ? undefined : owners
+    this.#holds = new Set(record.holds)
+  }
+
+  get mayConflict(): boolean {
+    return this.#holds.size > 0 || (this.#owners !== undefined && this.#owners.members.length > 0)
+  }
+
+  claims(hash: number): boolean {
+    return this.#owners?.owns(this.#member, hash) === true
+  }
+
+  holds(key: string): boolean {
+    return this.#holds.has(key)
+  }
+
+  toJSON(): unknown {
+    return [this.#member, this.#owners?.members, [...this.#holds]]
+  }
+}

@@ -1,0 +1,184 @@
+import type { Mutant } from './mutate.js'
+
+const kind = 'replicas'
+const file = 'subscriptions/replicas/membership.ts'
+
+/** Replicas that share the keys of a controller. */
+export const mutantsOfReplicas: readonly Mutant[] = [
+  {
+    name: 'a member runs what another member claims',
+    breaks: 'a key runs only if no other record claims it (exclusive)',
+    kind,
+    file: 'subscriptions/replicas/ownership.ts',
+    edits: [['return this.#owners?.owns(this.#member, hash) === true', 'return false']],
+  },
+  {
+    name: 'a member runs what another member holds',
+    breaks: 'a key runs only if no other record holds it (exclusive)',
+    kind,
+    file: 'subscriptions/replicas/ownership.ts',
+    edits: [['return this.#holds.has(key)', 'return false']],
+  },
+  {
+    name: 'a member does not publish what it holds',
+    breaks: 'a run of a lost key is published until it settles (exclusive)',
+    kind,
+    file,
+    edits: [['[...this.#running].filter((key) => !claim.owns(this.#member, hashOf(key)))', '[]']],
+  },
+  {
+    name: 'a lost key still runs until the reply',
+    breaks: 'no run of a lost key begins after the request was sent (exclusive)',
+    kind,
+    file,
+    edits: [['    this.#ownership = this.#ownership.within(claim)\n', '']],
+  },
+  {
+    name: 'a gained key runs before the reply',
+    breaks: 'a gained key runs only after a read that follows the claim (exclusive)',
+    kind,
+    file,
+    edits: [
+      [
+        'this.#ownership = this.#ownership.within(claim)',
+        'this.#ownership = Ownership.after(this.#options.mode, this.#member, claim, this.#others)',
+      ],
+    ],
+  },
+  {
+    name: 'a lease begins with its reply',
+    breaks: 'a lease begins when its renewal is sent (exclusive)',
+    kind,
+    file,
+    edits: [['this.#leased = sent\n', 'this.#leased = at\n']],
+  },
+  {
+    name: 'a lease does not end while the machine sleeps',
+    breaks: 'a lease ends by the wall clock too (exclusive)',
+    kind,
+    file,
+    edits: [['Math.max(at.now - this.#leased.now, at.wall - this.#leased.wall)', 'at.now - this.#leased.now']],
+  },
+  {
+    name: 'an owner never stops',
+    breaks: 'runs stop when the lease ends (exclusive)',
+    kind,
+    file,
+    edits: [['return this.#leased !== undefined && this.leaseEndsInMs(at) === 0', 'return at.now < -1']],
+  },
+  {
+    name: 'another member expires early',
+    breaks: 'a lease expires for others after it ended for its owner (exclusive)',
+    kind,
+    file,
+    edits: [['const EXPIRY_PART = 1.05', 'const EXPIRY_PART = 0.7']],
+  },
+  {
+    name: 'the age that the store names counts',
+    breaks: 'the clock of the store does not matter (exclusive)',
+    kind,
+    file,
+    edits: [
+      ['for (const { member, renewal } of this.#others)\n', 'for (const { member, renewal, ageMs } of records)\n'],
+      ['this.#seen.set(member, { renewal, at: now })', 'this.#seen.set(member, { renewal, at: now - ageMs })'],
+    ],
+  },
+  {
+    name: 'an eviction does not look at the renewal',
+    breaks: 'a member that renewed is not expired (exclusive)',
+    kind,
+    file,
+    edits: [['if (this.#seen.get(member)?.renewal !== renewal) this', 'if (!this.#seen.has(member)) this']],
+  },
+  {
+    name: 'a new epoch changes nothing',
+    breaks: 'no key is gained while a forgotten lease may be valid (exclusive)',
+    kind,
+    file,
+    edits: [["this.#phase !== 'member' || sent.now < this.#settledAt", "this.#phase !== 'member'"]],
+  },
+  {
+    name: 'a new member trusts the first epoch that it sees',
+    breaks: 'a new member claims nothing while a forgotten lease may be valid (exclusive)',
+    kind,
+    file,
+    edits: [
+      [
+        'this.#epoch = { name: view.epoch, firstSeen: at.now }',
+        'this.#epoch = { name: view.epoch, firstSeen: this.#epoch === undefined ? -Infinity : at.now }',
+      ],
+    ],
+  },
+  {
+    name: 'the loss of a record changes nothing',
+    breaks: 'LEASE_LOST stops all runs (exclusive)',
+    kind,
+    file,
+    edits: [["error.code === 'LEASE_LOST' && this.#lost()", "error.code === 'LEASE_LOST' && at.now < -1"]],
+  },
+  {
+    name: 'a late reply counts',
+    breaks: 'the reply to a request that was given up is ignored (exclusive)',
+    kind,
+    file,
+    edits: [
+      [
+        '    if (request !== this.#pending) return false\n    if (this.#hasEnded(at)) return this.#lost()\n',
+        '    if (this.#hasEnded(at)) return this.#lost()\n',
+      ],
+    ],
+  },
+  {
+    name: 'a reply after the end of the lease counts',
+    breaks: 'a lease that ended is not renewed (exclusive)',
+    kind,
+    file,
+    edits: [['    if (this.#hasEnded(at)) return this.#lost()\n    const {', '    const {']],
+  },
+  {
+    name: 'a member that lost its lease keeps its name',
+    breaks: 'a member joins again as a new one (live)',
+    kind,
+    file,
+    edits: [['    this.#member = newMember(this.#options.random)\n    this.#nextRenewal = 0\n', '']],
+  },
+  {
+    name: 'a member that leaves claims its keys until the end',
+    breaks: 'a member that leaves releases its keys at once (live)',
+    kind,
+    file,
+    edits: [["this.#phase !== 'member' || !this.#isClaiming", '!this.#isClaiming']],
+  },
+  {
+    name: 'nobody is evicted',
+    breaks: 'the keys of a dead member get another owner (live)',
+    kind,
+    file,
+    edits: [['const evict = expired.map', 'const evict = expired.slice(expired.length).map']],
+  },
+  {
+    name: 'a settled run stays published',
+    breaks: 'what a member held is free as soon as the run settles (live)',
+    kind,
+    file,
+    edits: [
+      ['[...this.#running].filter((key)', '[...(this.#published?.record.holds ?? []), ...this.#running].filter((key)'],
+    ],
+  },
+  {
+    name: 'the first fence is used for ever',
+    breaks: 'the fence of a key grows from owner to owner (fenced)',
+    kind,
+    file,
+    edits: [
+      ['    this.#fence = view.fence\n', '    this.#fence = this.#fence === -Infinity ? view.fence : this.#fence\n'],
+    ],
+  },
+  {
+    name: 'a request is never given up',
+    breaks: 'a request has a deadline (live)',
+    kind,
+    file,
+    edits: [['const DEADLINE_PART = 1 / 3', 'const DEADLINE_PART = 1_000']],
+  },
+]
