@@ -44,9 +44,10 @@ export interface MemoryLeasesOptions {
  *
  * @example
  * ```ts
+ * import { memoryLeases } from 'listwatch/memory'
+ *
  * const leases = memoryLeases({ group: 'orders' })
- * first.reconcile(ship, { replicas: leases })
- * second.reconcile(ship, { replicas: leases })
+ * leases.disturb('lost reply')
  * ```
  */
 export function memoryLeases(options: MemoryLeasesOptions): MemoryLeases {
@@ -154,7 +155,7 @@ class Memory implements MemoryLeases {
   }
 
   #notify(writer: LeaseSession): void {
-    for (const [session, changed] of this.#watching) if (session !== writer) queueMicrotask(changed)
+    for (const [session, changed] of this.#watching) if (session !== writer) void Promise.resolve().then(changed)
   }
 
   #unavailable(): SourceError {

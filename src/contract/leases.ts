@@ -73,6 +73,7 @@ export interface Eviction {
 
 /** A member lost its lease: its record is gone, or it could not renew in time. It joins again as a new member. */
 export class LeaseLostError extends SourceError {
+  /** `LeaseLostError`. */
   override readonly name: string = 'LeaseLostError'
 
   constructor(message: string, options: { readonly cause?: unknown } = {}) {

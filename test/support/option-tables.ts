@@ -41,6 +41,7 @@ const TABLES: readonly Table[] = [
   },
   { heading: '`serveInspector`', of: [['inspector/serve-inspector.d.ts', 'InspectorOptions']] },
   { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },
+  { heading: '`memoryLeases`', of: [['adapters/memory/memory-leases.d.ts', 'MemoryLeasesOptions']] },
   { heading: '`create` of a conformance harness', of: [['testing/conformance/harness.d.ts', 'ConformanceOptions']] },
 ]
 

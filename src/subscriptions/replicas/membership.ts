@@ -82,7 +82,9 @@ export class Membership {
   #isHinted = false
   #retry: Backoff
   #retryAt = -Infinity
-  readonly #running = new Set<string>()
+  /** The number of runs of each key that runs. A run that timed out may still run beside its retry. */
+  readonly #running = new Map<string, number>()
+  #isReady = false
   #phase: 'member' | 'leaving' | 'left' = 'member'
 
   constructor(options: MembershipOptions) {
@@ -130,14 +132,21 @@ export class Membership {
     return this.leaseEndsInMs(at) > 0 && this.#ownership.includes(key)
   }
 
+  /** It can run keys. Before, it claims none. */
+  ready(): void {
+    this.#isReady = true
+  }
+
   /** A run of the key begins. */
   begin(key: string): void {
-    this.#running.add(key)
+    this.#running.set(key, (this.#running.get(key) ?? 0) + 1)
   }
 
   /** The run of the key has settled. */
   end(key: string): void {
-    this.#running.delete(key)
+    const left = (this.#running.get(key) ?? 0) - 1
+    if (left > 0) this.#running.set(key, left)
+    else this.#running.delete(key)
   }
 
   /** The store says that another member changed. */
@@ -210,7 +219,7 @@ export class Membership {
     const members = this.#membersAt(sent.now)
     const claim = new Owners(this.#options.mode, members)
     const renewal = this.#nextRenewal++
-    const holds = renewal === 0 ? [] : [...this.#running].filter((key) => !claim.owns(this.#member, hashOf(key)))
+    const holds = renewal === 0 ? [] : [...this.#running.keys()].filter((key) => !claim.owns(this.#member, hashOf(key)))
     this.#ownership = this.#ownership.within(claim)
     const record = { member: this.#member, renewal, members, holds }
     const evict = expired.map(({ member, renewal: last }) => ({ member, renewal: last }))
@@ -222,7 +231,7 @@ export class Membership {
   }
 
   #membersAt(now: number): readonly string[] {
-    this.#isClaiming ||= this.#leased !== undefined && now >= this.#settledAt
+    this.#isClaiming ||= this.#isReady && this.#leased !== undefined && now >= this.#settledAt
     if (this.#phase !== 'member' || !this.#isClaiming) return []
     const live = this.#others.filter(({ member, members }) => members.length > 0 && this.#expiresAt(member) > now)
     return [this.#member, ...live.map(({ member }) => member)].sort()
@@ -288,7 +297,7 @@ export class Membership {
     const { renewMs } = this.#options
     const soon = sentAt + renewMs * HINT_PART
     let due = this.#isHinted ? soon : sentAt + renewMs
-    if (!this.#isClaiming) due = Math.min(due, this.#settledAt)
+    if (this.#isReady && !this.#isClaiming) due = Math.min(due, this.#settledAt)
     for (const { member } of this.#others) due = Math.min(due, this.#expiresAt(member))
     return Math.max(due, soon)
   }

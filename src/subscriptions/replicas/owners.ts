@@ -3,7 +3,7 @@ import type { Leases } from '../../contract/leases.js'
 export type ReplicaMode = Leases['mode']
 
 /**
- * Who owns which key, over a list of members. In mode `share` it is rendezvous hashing: a member that joins or leaves
+ * The owners of keys, over a list of members. In mode `share` it is rendezvous hashing: a member that joins or leaves
  * moves only the keys that it owns.
  */
 export class Owners {

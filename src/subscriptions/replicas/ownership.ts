@@ -66,7 +66,7 @@ class Rival {
   constructor(mode: ReplicaMode, record: LeaseRecord, claim: Owners) {
     const owners = new Owners(mode, record.members)
     this.#member = record.member
-    // By the same members nobody else owns a key of this member.
+    // By the same members no other member owns a key of this one.
     this.#owners = owners.hasSameMembers(claim) ? undefined : owners
     this.#holds = new Set(record.holds)
   }

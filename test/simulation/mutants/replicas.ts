@@ -24,7 +24,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     breaks: 'a run of a lost key is published until it settles (exclusive)',
     kind,
     file,
-    edits: [['[...this.#running].filter((key) => !claim.owns(this.#member, hashOf(key)))', '[]']],
+    edits: [['[...this.#running.keys()].filter((key) => !claim.owns(this.#member, hashOf(key)))', '[]']],
   },
   {
     name: 'a lost key still runs until the reply',
@@ -32,6 +32,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     kind,
     file,
     edits: [['    this.#ownership = this.#ownership.within(claim)\n', '']],
+    onlyBy: { test: 'unit/replicas/membership.test.ts', named: 'no run of a key begins after its loss was sent' },
   },
   {
     name: 'a gained key runs before the reply',
@@ -129,13 +130,6 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a reply after the end of the lease counts',
-    breaks: 'a lease that ended is not renewed (exclusive)',
-    kind,
-    file,
-    edits: [['    if (this.#hasEnded(at)) return this.#lost()\n    const {', '    const {']],
-  },
-  {
     name: 'a member that lost its lease keeps its name',
     breaks: 'a member joins again as a new one (live)',
     kind,
@@ -148,9 +142,13 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     kind,
     file,
     edits: [["this.#phase !== 'member' || !this.#isClaiming", '!this.#isClaiming']],
+    onlyBy: {
+      test: 'unit/replicas/membership.test.ts',
+      named: 'a member that leaves claims no key, and holds what it runs',
+    },
   },
   {
-    name: 'nobody is evicted',
+    name: 'no member is evicted',
     breaks: 'the keys of a dead member get another owner (live)',
     kind,
     file,
@@ -162,11 +160,14 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     kind,
     file,
     edits: [
-      ['[...this.#running].filter((key)', '[...(this.#published?.record.holds ?? []), ...this.#running].filter((key)'],
+      [
+        '[...this.#running.keys()].filter((key)',
+        '[...(this.#published?.record.holds ?? []), ...this.#running.keys()].filter((key)',
+      ],
     ],
   },
   {
-    name: 'the first fence is used for ever',
+    name: 'the first fence stays',
     breaks: 'the fence of a key grows from owner to owner (fenced)',
     kind,
     file,

@@ -121,11 +121,11 @@ class ReplicaWorld implements RunListener {
   }
 
   resumed(replica: SimulatedReplica): void {
-    this.note(replica, 'goes on')
+    this.note(replica, 'resumes')
     for (const key of replica.runs.keys())
       for (const other of this.#replicas)
         if (other !== replica && !other.isPaused && other.runs.has(key))
-          this.#violate('exclusive', `${replica.settings.name} goes on with ${key}, which ${other.settings.name} runs`)
+          this.#violate('exclusive', `${replica.settings.name} resumes with ${key}, which ${other.settings.name} runs`)
   }
 
   /** Without faults, a key runs once when it is gained. */
@@ -166,7 +166,7 @@ class ReplicaWorld implements RunListener {
         keys: this.#keys,
         concurrency: 1 + random.below(3),
         rate: 0.98 + random.next() * 0.04,
-        runMs: this.#leaseMs * random.pick([0.05, 0.3, 0.8]),
+        runMs: this.#leaseMs * random.pick([0.05, 0.3, 1.2]),
       },
       { events: this.#events, store: this.#store, random, listener: this },
     )
@@ -179,9 +179,9 @@ class ReplicaWorld implements RunListener {
     const [now, lease] = [this.#events.now, this.#leaseMs]
     const living = this.#replicas.filter(({ isAlive, hasLeft }) => isAlive && !hasLeft)
     const one = living.length === 0 ? undefined : random.pick(living)
-    const kind = random.below(9)
+    const kind = random.below(10)
     const until = Math.min(endOfFaults, now + lease * random.next() * random.pick([0.3, 1, 2.5]))
-    const names = ['join', 'leave', 'crash', 'stop', 'sleep', 'away', 'fork', 'step', 'join'] as const
+    const names = ['join', 'leave', 'crash', 'stop', 'sleep', 'away', 'fork', 'step', 'join', 'cut'] as const
     const name = names[kind] as (typeof names)[number]
     this.#count(name)
     this.#tell(() => `FAULT ${name} ${one?.settings.name} until ${until.toFixed(0)}`)
@@ -195,6 +195,11 @@ class ReplicaWorld implements RunListener {
       this.#store.isAvailable = false
       this.#events.at(until, () => {
         this.#store.isAvailable = true
+      })
+    } else if (name === 'cut' && one !== undefined) {
+      one.requestsUntilCut = random.below(3)
+      this.#events.at(until, () => {
+        one.requestsUntilCut = Infinity
       })
     } else if (name === 'fork') this.#store.table.fork(1 + random.below(random.pick([2, 12])))
     else if (name === 'step') this.#store.clockStepMs += (random.next() * 2 - 0.5) * lease * 2
@@ -210,6 +215,7 @@ class ReplicaWorld implements RunListener {
     for (const replica of this.#replicas) replica.resume(false)
     for (const replica of this.#replicas) {
       replica.requests = 0
+      replica.requestsUntilCut = Infinity
       replica.runMs = this.#leaseMs * 0.02
     }
     const poke = (): void => {

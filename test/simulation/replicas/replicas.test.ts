@@ -10,7 +10,7 @@ test('of several replicas one runs a key, fences grow, and each key has an owner
   const { schedules, actions, failures } = await replicaCampaign({ runs: RUNS, seed: Number(first), minutes: Infinity })
   expect(failures.map(({ seed, message }) => `seed ${seed}: ${message}`).slice(0, 5)).toEqual([])
   expect(schedules).toBe(RUNS)
-  const kinds = ['join', 'leave', 'crash', 'stop', 'sleep', 'away', 'fork', 'step', 'moves'] as const
+  const kinds = ['join', 'leave', 'crash', 'stop', 'sleep', 'away', 'fork', 'step', 'cut', 'moves'] as const
   expect(kinds.filter((kind) => (actions[kind] ?? 0) < RUNS / 10)).toEqual([])
 })
 

@@ -13,7 +13,7 @@ export interface Run {
 /** What a replica reports to the checkers. */
 export interface RunListener {
   began(replica: SimulatedReplica, run: Run): void
-  /** A paused replica goes on, and these runs have looked at their signals. */
+  /** A paused replica resumes, and its runs have looked at their signals. */
   resumed(replica: SimulatedReplica): void
   /** Whether it is time for a run of the key. */
   wants(replica: SimulatedReplica, key: string): boolean
@@ -41,6 +41,8 @@ export class SimulatedReplica {
   isPaused = false
   isLeaving = false
   requests = 0
+  /** How many requests pass before the network to the store is cut. The reply to the last one is late. */
+  requestsUntilCut = Infinity
   /** The longest run, in milliseconds. */
   runMs: number
   readonly #events: EventQueue
@@ -67,6 +69,7 @@ export class SimulatedReplica {
     this.#listener = around.listener
     const { mode, leaseMs, renewMs } = settings
     this.#membership = new Membership({ mode, leaseMs, renewMs, random: around.random })
+    this.#membership.ready()
   }
 
   get member(): string {
@@ -112,7 +115,7 @@ export class SimulatedReplica {
       this.runs.set(key, run)
       this.#membership.begin(key)
       this.#listener.began(this, run)
-      this.#later(1 + this.#random.next() ** 3 * this.runMs, () => this.#settle(run))
+      this.#later(1 + this.#random.next() ** 2 * this.runMs, () => this.#settle(run))
     }
   }
 
@@ -147,7 +150,7 @@ export class SimulatedReplica {
     if (!this.isPaused || !this.isAlive) return
     this.isPaused = false
     if (hasSlept) this.#sleptMs += this.#events.now - this.#pausedAt
-    // Code that goes on before any timer looks at its signal, which looks at the clock.
+    // Code that resumes before any timer looks at its signal, which looks at the clock.
     if (this.#membership.leaseEndsInMs(this.#instant) === 0) this.#abort()
     this.#listener.resumed(this)
     const missed = this.#missed
@@ -165,7 +168,10 @@ export class SimulatedReplica {
   #send(request: LeaseRequest): void {
     this.requests++
     this.#listener.note(this, 'sends', request)
-    this.#store.renew(this, request, (result) => this.#whenRunning(() => this.#answered(request, result)))
+    if (this.requestsUntilCut <= 0) return
+    const isLast = --this.requestsUntilCut === 0
+    const lateMs = isLast ? (this.#random.next() * this.settings.leaseMs) / 3 : 0
+    this.#store.renew(this, request, (result) => this.#later(lateMs, () => this.#answered(request, result)))
   }
 
   #answered(request: LeaseRequest, result: unknown): void {

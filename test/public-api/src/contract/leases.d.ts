@@ -1,0 +1,77 @@
+import { SourceError } from './errors.js';
+/**
+ * The lease store of one group of replicas. `reconcile` takes it as its option `replicas`: each replica then runs only the
+ * keys that it owns.
+ */
+export interface Leases {
+    /** The store and the group, for errors: `postgres leases "orders"`. */
+    readonly name: string;
+    /** `share`: every member owns about as many keys. `leader`: one member owns all keys. Default `share`. */
+    readonly mode: 'share' | 'leader';
+    /** For how many milliseconds a member may run keys after it sent a renewal. Default 10 000. */
+    readonly leaseMs: number;
+    /** Milliseconds between two renewals. Default `leaseMs / 5`. */
+    readonly renewMs: number;
+    /** Opens the session of one member. Each controller opens its own. Must not fail: `renew` reports what fails. */
+    open(): LeaseSession;
+}
+/** The requests of one controller. After `LEASE_LOST` it joins again as a new member, through the same session. */
+export interface LeaseSession {
+    /**
+     * Evicts records, writes the record of this member, and then reads all records. That is one atomic step, or a linearizable
+     * read that begins after the write is durable. An eviction of the member itself has no effect.
+     *
+     * @throws LeaseLostError if the record of this member is missing, or has the same or a later renewal. Then nothing was
+     * written. A record with renewal 0 creates the record; it claims and holds nothing. It is refused if the record exists.
+     */
+    renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView>;
+    /** Removes the record of this member, without waiting longer than `leaseMs`. It may fail: then the record expires. */
+    leave(member: string): Promise<void>;
+    /**
+     * Calls `changed` soon after another member wrote a record that differs in more than its renewal, or after a record was
+     * removed, until `signal` aborts. It is a hint: calls may be missed, and there may be too many.
+     */
+    watch?(changed: () => void, signal: AbortSignal): void;
+    /** Frees what the session opened. Requests that are pending may fail. */
+    close(): Promise<void>;
+}
+/** What a member publishes. */
+export interface LeaseRecord {
+    /** The name of the member: 12 random characters of a–z and 0–9, new each time that it joins. */
+    readonly member: string;
+    /** 0 for the first request of the member, and 1 more with each request. */
+    readonly renewal: number;
+    /** The members over which this member computes the owners of keys, itself included. Empty: it claims no key. */
+    readonly members: readonly string[];
+    /** Keys that it still runs, but does not own by `members`. At most its concurrency. */
+    readonly holds: readonly string[];
+}
+/** All records of a group, as read by one request. */
+export interface LeaseView {
+    /** A safe integer, greater than every fence that any member got from a request that ended before this read. */
+    readonly fence: number;
+    /** Changes if the store may have lost writes, as by a failover or a restore. */
+    readonly epoch: string;
+    /**
+     * The records of all members, with the one that was just written. `ageMs`: milliseconds from the write of the record to
+     * this read, by the clock of the store; 0 if the store does not know it.
+     */
+    readonly records: readonly (LeaseRecord & {
+        readonly ageMs: number;
+    })[];
+}
+/** Removes the record of a member if its renewal is still this one. */
+export interface Eviction {
+    /** The member. */
+    readonly member: string;
+    /** The renewal of its expired record. */
+    readonly renewal: number;
+}
+/** A member lost its lease: its record is gone, or it could not renew in time. It joins again as a new member. */
+export declare class LeaseLostError extends SourceError {
+    /** `LeaseLostError`. */
+    readonly name: string;
+    constructor(message: string, options?: {
+        readonly cause?: unknown;
+    });
+}

@@ -1,0 +1,263 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { LeaseTable } from '../../../adapters/memory/lease-table.js'
+import { LeaseLostError, type LeaseRecord, type LeaseView } from '../../../src/contract/leases.js'
+import { type LeaseRequest, Membership, type Step } from '../../../src/subscriptions/replicas/membership.js'
+import { hashOf, Owners } from '../../../src/subscriptions/replicas/owners.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+
+const LEASE_MS = 10_000
+const KEYS = Array.from({ length: 40 }, (_, nth) => `key-${nth}`)
+
+let now = 0
+let table = new LeaseTable()
+
+beforeEach(() => {
+  now = 0
+  table = new LeaseTable()
+})
+
+/** A membership whose requests are performed by hand, or at once. */
+class Member {
+  readonly membership: Membership
+
+  constructor(seed: number) {
+    const random = new SeededRandom(seed)
+    this.membership = new Membership({ mode: 'share', leaseMs: LEASE_MS, renewMs: LEASE_MS / 5, random })
+    this.membership.ready()
+  }
+
+  get at(): { readonly now: number; readonly wall: number } {
+    return { now, wall: now }
+  }
+
+  step(): Step {
+    return this.membership.step(this.at)
+  }
+
+  /** The request that is due. */
+  request(): LeaseRequest {
+    const { send } = this.step()
+    if (send === undefined) throw new Error('no request is due')
+    return send
+  }
+
+  perform({ record, evict }: LeaseRequest): LeaseView {
+    return table.renew(record, evict, now).view
+  }
+
+  /** Sends what is due, until nothing is. */
+  pump(): void {
+    for (let { send } = this.step(); send !== undefined; { send } = this.step()) {
+      try {
+        this.membership.replied(send, this.perform(send), this.at)
+      } catch (error) {
+        this.membership.failed(send, this.at, error)
+      }
+    }
+  }
+
+  runs(): string[] {
+    return KEYS.filter((key) => this.membership.mayRun(key, this.at))
+  }
+}
+
+/** Lets time pass, in steps, while these members renew. */
+function pass(ms: number, ...members: readonly Member[]): void {
+  for (const end = now + ms; now < end; ) {
+    now += 100
+    for (const member of members) member.pump()
+  }
+}
+
+/** Members that own all keys together. */
+function joined(count: number): Member[] {
+  const members = Array.from({ length: count }, (_, nth) => new Member(nth + 1))
+  pass(20_000, ...members)
+  expect(members.flatMap((member) => member.runs()).sort()).toEqual([...KEYS].sort())
+  return members
+}
+
+function recordOf(member: Member): LeaseRecord | undefined {
+  return table.records.find(({ member: name }) => name === member.membership.member)
+}
+
+describe('the membership of a replica', () => {
+  test('a new member claims nothing until no earlier lease can be valid', () => {
+    const member = new Member(1)
+    member.pump()
+    pass(10_400, member)
+    expect(recordOf(member)?.members).toEqual([])
+    expect(member.runs()).toEqual([])
+    pass(200, member)
+    expect(member.runs()).toEqual(KEYS)
+  })
+
+  test('a member that is not ready claims nothing', () => {
+    const member = new Membership({ mode: 'share', leaseMs: 10, renewMs: 2, random: new SeededRandom(1) })
+    for (now = 0; now < 100; now++) {
+      const { send } = member.step({ now, wall: now })
+      if (send === undefined) continue
+      expect(send.record.members).toEqual([])
+      member.replied(send, table.renew(send.record, send.evict, now).view, { now, wall: now })
+    }
+    expect(member.fence).toBeGreaterThan(10)
+  })
+
+  test('a member that joins gets its keys when the others have released them', () => {
+    const [first] = joined(1) as [Member]
+    const second = new Member(9)
+    pass(10_500, first, second)
+    pass(200, second)
+    // The first has not read again, so it may run all keys.
+    expect(recordOf(second)?.members).toHaveLength(2)
+    expect(second.runs()).toEqual([])
+    expect(first.runs()).toEqual(KEYS)
+    pass(5_000, first, second)
+    expect(first.runs().length).toBeLessThan(KEYS.length)
+    expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
+  })
+
+  test('no run of a key begins after its loss was sent', () => {
+    const [first] = joined(1) as [Member]
+    // It computes its keys with a member that the first does not know, so it claims few of those that the first loses.
+    for (const [renewal, members] of [[], ['b', 'd']].entries())
+      table.renew({ member: 'b', renewal, members, holds: [] }, [], now)
+    now += 2_000
+    const seen = first.request()
+    first.membership.replied(seen, first.perform(seen), first.at)
+    const before = first.runs()
+    const { record } = first.request()
+    expect(record.members).toHaveLength(2)
+    const owners = new Owners('share', record.members)
+    expect(first.runs()).toEqual(before.filter((key) => owners.owns(record.member, hashOf(key))))
+    expect(first.runs().length).toBeLessThan(before.length)
+  })
+
+  test('a key that another member holds waits until the run settles', () => {
+    const [first] = joined(1) as [Member]
+    for (const key of KEYS) first.membership.begin(key)
+    const second = new Member(9)
+    pass(14_000, first, second)
+    expect(second.runs()).toEqual([])
+    const [held = ''] = recordOf(first)?.holds ?? []
+    expect(KEYS).toContain(held)
+    first.membership.end(held)
+    pass(2_500, first, second)
+    expect(second.runs()).toEqual([held])
+  })
+
+  test('a run that timed out and its retry both have to settle', () => {
+    const [first] = joined(1) as [Member]
+    first.membership.begin('key-1')
+    first.membership.begin('key-1')
+    first.membership.end('key-1')
+    first.membership.leave()
+    first.pump()
+    expect(recordOf(first)?.holds).toEqual(['key-1'])
+  })
+
+  test('a member that leaves claims no key, and holds what it runs', () => {
+    const [first] = joined(1) as [Member]
+    first.membership.begin('key-1')
+    first.membership.leave()
+    first.pump()
+    expect(recordOf(first)).toMatchObject({ members: [], holds: ['key-1'] })
+    expect(first.membership.hasLeft).toBe(false)
+    first.membership.end('key-1')
+    expect(first.step()).toMatchObject({ leave: first.membership.member, wakeAt: Infinity })
+    expect(first.membership.hasLeft).toBe(true)
+  })
+
+  test('the keys of a member that crashed are gained after its lease', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    pass(10_300, first)
+    expect(first.runs()).not.toEqual(KEYS)
+    pass(2_300, first)
+    expect(first.runs()).toEqual(KEYS)
+    expect(recordOf(second)).toBeUndefined()
+  })
+
+  test('a lease ends 90 % after its renewal was sent, by the monotonic clock and by the wall clock', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_000
+    const request = first.request()
+    const sent = now
+    now += 3_000
+    first.membership.replied(request, first.perform(request), first.at)
+    expect(first.membership.leaseEndsInMs({ now: sent + 8_999, wall: sent })).toBe(1)
+    expect(first.membership.mayRun('key-1', { now: sent + 9_000, wall: sent })).toBe(false)
+    expect(first.membership.mayRun('key-1', { now: sent, wall: sent + 9_000 })).toBe(false)
+    expect(first.membership.mayRun('key-1', { now: sent, wall: sent - 90_000 })).toBe(true)
+    const { member } = first.membership
+    expect(first.membership.step({ now: sent, wall: sent + 9_000 }).isLost).toBe(true)
+    expect(first.membership.member).not.toBe(member)
+    expect(first.membership.member).toMatch(/^[a-z0-9]{12}$/)
+  })
+
+  test('a request is given up after a third of the lease, and its late reply is ignored', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_000
+    const request = first.request()
+    const view = first.perform(request)
+    now += 3_334
+    expect(first.step().isAbandoned).toBe(true)
+    const { fence } = first.membership
+    first.membership.replied(request, view, first.at)
+    expect(first.membership.fence).toBe(fence)
+  })
+
+  test('a member whose record is missing stops and joins again', () => {
+    const [first] = joined(1) as [Member]
+    const { member } = first.membership
+    table.leave(member)
+    now += 2_000
+    const request = first.request()
+    expect(() => first.perform(request)).toThrow(LeaseLostError)
+    expect(first.membership.failed(request, first.at, new LeaseLostError('gone'))).toBe(true)
+    expect(first.runs()).toEqual([])
+    pass(1_000, first)
+    // The epoch is known for long enough, so it need not wait again.
+    expect(first.runs()).toEqual(KEYS)
+    expect(first.membership.member).not.toBe(member)
+  })
+
+  test('in a new epoch no run begins until no lease of the old one can be valid', () => {
+    const [first] = joined(1) as [Member]
+    table.fork(1)
+    pass(2_200, first)
+    expect(first.runs()).toEqual([])
+    pass(10_500, first)
+    expect(first.runs()).toEqual(KEYS)
+  })
+
+  test('a store whose fence does not grow, or that shows an old state, is refused', () => {
+    const [first] = joined(1) as [Member]
+    const refused = (change: Partial<LeaseView>): void => {
+      now += 2_500
+      const request = first.request()
+      const view = { ...first.perform(request), ...change }
+      expect(() => first.membership.replied(request, view, first.at)).toThrow(
+        expect.objectContaining({ code: 'PROTOCOL' }),
+      )
+    }
+    refused({ fence: first.membership.fence })
+    refused({ fence: 2 ** 60 })
+    refused({ records: [] })
+  })
+
+  test('a failed request is repeated with a growing delay, at most the time between renewals', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_000
+    const delays: number[] = []
+    for (let nth = 0; nth < 9; nth++) {
+      first.membership.failed(first.request(), first.at, new Error('away'))
+      const { wakeAt } = first.step()
+      delays.push(wakeAt - now)
+      now = wakeAt
+      if (first.membership.leaseEndsInMs(first.at) === 0) break
+    }
+    expect(delays[0]).toBeLessThanOrEqual(100)
+    expect(Math.max(...delays)).toBeLessThanOrEqual(2_000)
+    expect(delays.length).toBeGreaterThan(4)
+  })
+})
