@@ -36,6 +36,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   'adapters/redis/collection': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
   'adapters/redis/stream': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
   'adapters/redis/keys': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
+  'adapters/redis/leases': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
   'adapters/kubernetes': ['adapters/shared', 'src/contract', 'src/util', 'src/informer/source-set.ts'],
   'adapters/kubernetes/types': ['src/contract'],
   'adapters/kubernetes/http': ['adapters/kubernetes/types', 'adapters/shared', 'src/contract', 'src/util'],

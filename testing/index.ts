@@ -10,5 +10,8 @@ export type {
   ListerWatcherSubject,
 } from './conformance/harness.js'
 export { describeListerWatcher } from './conformance/vitest-suite.js'
+export { type LeasesCase, leasesCases } from './leases/cases.js'
+export type { LeasesHarness } from './leases/harness.js'
+export { leasesConformance } from './leases-conformance.js'
 export { SeededRandom } from './seeded-random.js'
 export { VirtualClock } from './virtual-clock.js'

@@ -256,7 +256,8 @@ function textsOf(value: unknown): readonly string[] {
   return elementsOf(value).map(String)
 }
 
-async function migrate(client: PgConnected, sql: string, table: string): Promise<void> {
+/** Runs a migration. `table`: what it locks, for errors. */
+export async function migrate(client: PgConnected, sql: string, table: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await client.query(sql)
@@ -330,7 +331,8 @@ function ownerError(thrown: unknown): SourceError {
   return new SourceError(message + hint, { code: error.code, cause: error.cause })
 }
 
-function migration(body: string): string {
+/** Returns the SQL of one transaction, which excludes other migrations. */
+export function migration(body: string): string {
   return `BEGIN;
 SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
 SELECT pg_advisory_xact_lock(7305191, 2); -- One migration of listwatch at a time.

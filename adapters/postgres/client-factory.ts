@@ -71,13 +71,18 @@ export function clientFlaw(client: unknown): string | undefined {
 /** Creates the user's clients, one for each connection. Throws an OptionError if the option `client` returns another value. */
 export class ClientFactory {
   readonly #make: () => PgClient | Promise<PgClient>
+  readonly #call: string
+  readonly #option: string
   readonly #known = new WeakSet<object>()
   #isChecked = false
   /** A client that the option has returned and no connection uses yet. */
   #spare: NodePostgresClient | undefined
 
-  constructor(make: () => PgClient | Promise<PgClient>) {
+  /** `call` and `option` are for errors. */
+  constructor(make: () => PgClient | Promise<PgClient>, call = 'postgresSource', option = 'client') {
     this.#make = make
+    this.#call = call
+    this.#option = option
   }
 
   async next(): Promise<NodePostgresClient> {
@@ -101,19 +106,22 @@ export class ClientFactory {
   }
 
   async #new(): Promise<NodePostgresClient> {
-    const client = asNodePostgres(await this.#make())
-    if (this.#known.has(client)) throw wrongClient('it returned the same client again')
+    const client: unknown = await this.#make()
+    if (!isNodePostgres(client)) throw this.#wrong(flawOfResult(client))
+    if (this.#known.has(client)) throw this.#wrong('it returned the same client again')
     this.#known.add(client)
-    if (client.processID != null) throw wrongClient('it returned a client that was connected already')
+    if (client.processID != null) throw this.#wrong('it returned a client that was connected already')
     return client
+  }
+
+  #wrong(flaw: string): OptionError {
+    const option = this.#option
+    return new OptionError(`${this.#call}: option "${option}" must be ${ALLOWED}: ${flaw}`, { option })
   }
 }
 
-function asNodePostgres(client: unknown): NodePostgresClient {
-  if (isNodePostgres(client)) return client
-  throw wrongClient(
-    client == null ? `it returned ${String(client)}` : `it did not return a Client of pg 8${poolHint(client)}`,
-  )
+function flawOfResult(client: unknown): string {
+  return client == null ? `it returned ${String(client)}` : `it did not return a Client of pg 8${poolHint(client)}`
 }
 
 function isNodePostgres(client: unknown): client is NodePostgresClient {
@@ -123,8 +131,4 @@ function isNodePostgres(client: unknown): client is NodePostgresClient {
 
 function poolHint(value: unknown): string {
   return 'totalCount' in Object(value) ? '; a Pool cannot be used' : ''
-}
-
-function wrongClient(flaw: string): OptionError {
-  return new OptionError(`postgresSource: option "client" must be ${ALLOWED}: ${flaw}`, { option: 'client' })
 }

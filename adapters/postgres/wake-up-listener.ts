@@ -8,30 +8,32 @@ const SELF_TEST_MS = 2_000
 const TEST_PREFIX = 'test:'
 
 export interface WakeUps {
+  /** The channel to listen on. Default: the one of writers. */
+  readonly channel?: string
   /** Called for each notification of a writer. */
-  onWakeUp(): void
+  onWakeUp(payload: string): void
   /** Called when the test notification has arrived. */
-  onWorking(): void
+  onWorking?(): void
 }
 
 /** Listens for wake-ups, and tests that they arrive: a pooler may accept LISTEN and deliver nothing. */
 export async function listenForWakeUps(
   session: Session,
-  { clock, signal }: SourceContext,
-  { onWakeUp, onWorking }: WakeUps,
+  { clock, signal }: Pick<SourceContext, 'clock' | 'signal'>,
+  { channel = CHANNEL, onWakeUp, onWorking }: WakeUps,
 ): Promise<void> {
   const test = `${TEST_PREFIX}${session.processId}`
   let hasArrived = false
   session.onNotification((payload) => {
     if (payload === test) hasArrived = true
-    if (!payload.startsWith(TEST_PREFIX)) onWakeUp()
-    else if (hasArrived) onWorking()
+    if (!payload.startsWith(TEST_PREFIX)) onWakeUp(payload)
+    else if (hasArrived) onWorking?.()
   })
-  await session.query(`LISTEN ${CHANNEL}`)
-  await session.query('SELECT pg_notify($1, $2)', [CHANNEL, test])
+  await session.query(`LISTEN ${channel}`)
+  await session.query('SELECT pg_notify($1, $2)', [channel, test])
   const unlistenIfBroken = async (): Promise<void> => {
     await clock.sleep(SELF_TEST_MS, signal)
-    if (!hasArrived) await session.query(`UNLISTEN ${CHANNEL}`)
+    if (!hasArrived) await session.query(`UNLISTEN ${channel}`)
   }
   unlistenIfBroken().catch(() => {}) // The session ended first, and the watch reports its error.
 }

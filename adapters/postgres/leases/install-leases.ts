@@ -1,0 +1,33 @@
+import { checkOptions, isName, type OptionCheck } from '../../../src/util/validate-options.js'
+import { migrate, migration, type PgConnected } from '../change-log-admin.js'
+import { SCHEMA_SQL } from '../schema-sql.js'
+import { quoteIdentifier } from '../table-catalog.js'
+import { grantLeasesSql, LEASES_SQL } from './leases-sql.js'
+
+/** Options of `installLeases` and `installLeasesSql`. */
+export interface InstallLeasesOptions {
+  /** Roles that may renew leases. They are granted only the rights that this needs. Default: none. */
+  readonly grant?: readonly string[]
+}
+
+const isNames: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
+
+/**
+ * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`. Any role that
+ * may create a schema, or owns that one, can run it.
+ * @throws OptionError for a wrong option.
+ */
+export function installLeasesSql(options: InstallLeasesOptions = {}): string {
+  checkOptions('installLeasesSql', options, { grant: isNames })
+  const grants = (options.grant ?? []).map((role) => grantLeasesSql(quoteIdentifier(role)))
+  return migration(`${SCHEMA_SQL}\n${LEASES_SQL}${grants.join('')}`)
+}
+
+/**
+ * Creates the tables and functions of `postgresLeases`, or updates them. Existing leases are kept.
+ * @throws OptionError for a wrong option. SourceError `UNAUTHORIZED` with a hint if a right is missing.
+ */
+export async function installLeases(client: PgConnected, options: InstallLeasesOptions = {}): Promise<void> {
+  await migrate(client, installLeasesSql(options), 'the schema listwatch')
+}

@@ -1,0 +1,139 @@
+import { systemClock } from '../../../src/contract/clock.js'
+import { ABORTED, OptionError, SourceError } from '../../../src/contract/errors.js'
+import type { Eviction, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
+import { DeadlineScope } from '../../shared/deadline-scope.js'
+import { keepListening } from '../../shared/lease-hints.js'
+import type { LeaseSettings } from '../../shared/lease-options.js'
+import { LeaseViews, leaseLost, type StoredRecord } from '../../shared/lease-records.js'
+import { elementsOf, propertiesOf } from '../../shared/properties.js'
+import { unavailable } from '../../shared/source-errors.js'
+import { ClientFactory } from '../client-factory.js'
+import { codeOf, postgresError } from '../postgres-errors.js'
+import { Session } from '../session.js'
+import { listenForWakeUps } from '../wake-up-listener.js'
+import { LEASES_CHANNEL, leaveSql, renewSql } from './leases-sql.js'
+import type { PostgresLeasesOptions } from './postgres-leases.js'
+
+type SessionOptions = Pick<PostgresLeasesOptions, 'pool' | 'group'> &
+  LeaseSettings & { readonly listen: PostgresLeasesOptions['listen'] }
+
+/** The requests of one controller to Postgres. */
+export class PostgresLeaseSession implements LeaseSession {
+  readonly #options: SessionOptions
+  readonly #views: LeaseViews
+  readonly #closed = new AbortController()
+  /** The member of the last request. Its own notifications are no hints. */
+  #member: string | undefined
+  readonly watch?: (changed: () => void, signal: AbortSignal) => void
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+    this.#views = new LeaseViews(options.name)
+    const { listen, leaseMs } = options
+    if (listen === undefined) return
+    const clients = new ClientFactory(listen, 'postgresLeases', 'listen')
+    this.watch = (changed, signal) =>
+      void keepListening(() => this.#listen(clients, changed, signal), { changed, pauseMs: leaseMs / 5, signal })
+  }
+
+  async renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView> {
+    const { group, name, requestMs } = this.#options
+    this.#member = record.member
+    const sentAt = systemClock.now()
+    const view = await this.#request(renewSql(group, record, evict, requestMs), signal)
+    const { lost, found, fence, epoch, records } = propertiesOf(parsed(view))
+    if (lost === true) throw leaseLost(name, record, typeof found === 'number' ? found : undefined)
+    const stored = elementsOf(records).map((each) => each as StoredRecord) // As renew_lease has built them.
+    return this.#views.view(
+      { fence: Number(fence), epoch: String(epoch), records: stored },
+      { sentAt, arrivedAt: systemClock.now() },
+    )
+  }
+
+  async leave(member: string): Promise<void> {
+    const { group, requestMs } = this.#options
+    await this.#request(leaveSql(group, member, requestMs), this.#closed.signal)
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(ABORTED)
+  }
+
+  /** Returns the first value of the last result. */
+  async #request(text: string, signal: AbortSignal): Promise<unknown> {
+    signal.throwIfAborted()
+    if (this.#closed.signal.aborted) throw new SourceError('the lease session was closed', { code: 'STOPPED' })
+    const { pool, requestMs } = this.#options
+    const scope = new DeadlineScope({ signal, clock: systemClock })
+    const deadline = {
+      ms: requestMs,
+      late: () => {
+        throw unavailable(`no response for ${Math.round(requestMs)} ms`)
+      },
+    }
+    const connecting = pool.connect()
+    try {
+      const client = await scope.race(connecting, deadline)
+      client.on('error', ignore) // It also rejects the query. Without a listener it would end the process.
+      const results = await scope.race(client.query(text), deadline)
+      client.off('error', ignore)
+      client.release()
+      const last = propertiesOf(elementsOf(results).at(-1))
+      const [row] = elementsOf(last['rows'])
+      return propertiesOf(row)['view']
+    } catch (error) {
+      // A client whose response did not arrive is closed: the next borrower would wait behind the lost request.
+      const isBroken = !/^[0-9A-Z]{5}$/.test(codeOf(error) ?? '')
+      connecting.then(
+        (client) => client.release(isBroken),
+        () => {}, // There is no client to give back.
+      )
+      signal.throwIfAborted()
+      throw this.#errorOf(error)
+    } finally {
+      scope.end(ABORTED)
+    }
+  }
+
+  #errorOf(thrown: unknown): Error {
+    if (thrown instanceof OptionError) return thrown
+    const error = postgresError(thrown)
+    const { code, cause } = error
+    const hint =
+      code === 'NOT_FOUND'
+        ? ' (run: listwatch pg install-leases <url>)'
+        : codeOf(cause) === '42501'
+          ? ' (run: listwatch pg install-leases <url> --grant <role>)'
+          : undefined
+    if (hint === undefined) return error
+    const [message = ''] = error.message.split(' (')
+    return new SourceError(message + hint, { code, cause })
+  }
+
+  /** Listens over a connection of its own, until it is lost. */
+  async #listen(clients: ClientFactory, changed: () => void, signal: AbortSignal): Promise<void> {
+    const { group, leaseMs } = this.#options
+    const session = await Session.open(clients, { signal, clock: systemClock, timeoutMs: leaseMs })
+    try {
+      // Behind a pooler LISTEN would reach another session. Renewals find the changes.
+      if (session.isPooled) return await systemClock.sleep(Number.MAX_SAFE_INTEGER, signal)
+      const onWakeUp = (payload: string): void => {
+        if (payload.startsWith(`${group} `) && payload !== `${group} ${this.#member}`) changed()
+      }
+      await listenForWakeUps(session, { clock: systemClock, signal }, { channel: LEASES_CHANNEL, onWakeUp })
+      for (;;) {
+        await systemClock.sleep(leaseMs, signal)
+        await session.query('SELECT 1') // No driver notices a peer that disappeared.
+      }
+    } finally {
+      await session.close()
+    }
+  }
+}
+
+function ignore(): void {}
+
+function parsed(view: unknown): unknown {
+  if (typeof view === 'string') return JSON.parse(view)
+  throw new SourceError('the response has no view: is the pool one of pg 8?', { code: 'PROTOCOL' })
+}

@@ -1,0 +1,40 @@
+import type { Leases } from '../../../src/contract/leases.js'
+import { isCount } from '../../../src/util/validate-options.js'
+import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
+import { clientFlaw, type RedisClient } from '../connection/client.js'
+import { RedisLeaseSession } from './lease-session.js'
+
+/** The options of `redisLeases`. */
+export interface RedisLeasesOptions extends LeaseOptions {
+  /**
+   * A `Redis` or `Cluster` of ioredis. Each controller opens two connections with the same options, and never closes the client.
+   */
+  readonly client: RedisClient
+  /**
+   * How many replicas of the server must have a record before the renewal counts, by WAIT. Without it a failover may lose the
+   * last records, and members that see the new master then gain no keys for the time of a lease. Default: none.
+   */
+  readonly waitForReplicas?: number
+}
+
+/**
+ * Creates the lease store of a group of replicas in Redis 7 or later, or Valkey. It has one key, `{<group>}:leases`, after the
+ * client's `keyPrefix`.
+ * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const replicas = redisLeases({ client: new Redis(url, { lazyConnect: true }), group: 'orders' })
+ * ```
+ */
+export function redisLeases(options: RedisLeasesOptions): Leases {
+  return leasesOf(options, {
+    call: 'redisLeases',
+    store: 'redis',
+    checks: { client: clientFlaw, waitForReplicas: isCount },
+    required: [['client', 'new Redis(url) of ioredis']],
+    open: (given, settings) => new RedisLeaseSession({ ...given, ...settings }),
+  })
+}

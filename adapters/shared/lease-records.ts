@@ -1,0 +1,127 @@
+import { messageOf, SourceError } from '../../src/contract/errors.js'
+import type { LeaseRecord, LeaseView } from '../../src/contract/leases.js'
+import { LeaseLostError } from '../../src/contract/leases.js'
+import { elementsOf, propertiesOf } from './properties.js'
+
+/** A record as a store has it. `body` has the fields that rarely change, as JSON. */
+export interface StoredRecord {
+  readonly member: string
+  readonly renewal: number
+  readonly body: string
+  /** The age of the record by the clock of the store; undefined if the store does not know it. */
+  readonly ageMs?: number
+}
+
+/** The part of a record that differs only if the member publishes something new. */
+export function encodeBody({ members, holds }: LeaseRecord): string {
+  return JSON.stringify({ members, holds })
+}
+
+/**
+ * Reads a stored record. Throws `PROTOCOL` if it is not readable: nobody may assume what its member claims.
+ */
+export function decodeRecord({ member, renewal, body }: StoredRecord, leases: string): LeaseRecord {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body)
+  } catch (error) {
+    throw unreadable(member, leases, messageOf(error))
+  }
+  const [members, holds] = [elementsOf(propertiesOf(parsed)['members']), elementsOf(propertiesOf(parsed)['holds'])]
+  if (!isTexts(members) || !isTexts(holds) || !Number.isSafeInteger(renewal))
+    throw unreadable(member, leases, 'it has other fields')
+  return { member, renewal, members, holds }
+}
+
+function isTexts(values: readonly unknown[]): values is readonly string[] {
+  return values.every((each) => typeof each === 'string')
+}
+
+function unreadable(member: string, leases: string, why: string): SourceError {
+  return new SourceError(`the record of member ${member} of ${leases} is not readable: ${why}; remove it by hand`, {
+    code: 'PROTOCOL',
+  })
+}
+
+/** The error for a member whose record is not the one before `renewal`. `found` is the renewal in the store. */
+export function leaseLost(leases: string, { member, renewal }: LeaseRecord, found: number | undefined): LeaseLostError {
+  const why =
+    found === undefined ? 'its record is gone' : `its record has renewal ${found}, and ${renewal} was to be written`
+  return new LeaseLostError(`member ${member} of ${leases} has lost its lease: ${why}`)
+}
+
+/** The start and the end of a request, by the clock of this process. */
+export interface Reading {
+  readonly sentAt: number
+  readonly arrivedAt: number
+}
+
+interface Sighting {
+  readonly renewal: number
+  /** When the first view with this renewal arrived. The record had been written before. */
+  readonly seenAt: number
+  /** When the last view without this renewal was requested. The record was written later. Undefined: there was none. */
+  readonly unseenAt: number | undefined
+}
+
+/**
+ * Finds the ages of records. The clock of a server may be set while it runs, and then an age by it is wrong: a member that is alive
+ * would count as expired. So an age is limited by what this process has observed itself.
+ */
+export class LeaseViews {
+  readonly #leases: string
+  #sightings = new Map<string, Sighting>()
+  #lastSentAt: number | undefined
+
+  constructor(leases: string) {
+    this.#leases = leases
+  }
+
+  /** Returns the view of a request, with the ages of the records. */
+  view(
+    {
+      fence,
+      epoch,
+      records,
+    }: { readonly fence: number; readonly epoch: string; readonly records: readonly StoredRecord[] },
+    reading: Reading,
+  ): LeaseView {
+    if (!Number.isSafeInteger(fence))
+      throw new SourceError(`${this.#leases}: the fence ${fence} is not a safe integer`, { code: 'PROTOCOL' })
+    const sightings = new Map<string, Sighting>()
+    const aged = records.map((stored) => {
+      const { member, renewal } = stored
+      const known = this.#sightings.get(member)
+      const sighting =
+        known?.renewal === renewal ? known : { renewal, seenAt: reading.arrivedAt, unseenAt: this.#lastSentAt }
+      sightings.set(member, sighting)
+      return { ...decodeRecord(stored, this.#leases), ageMs: ageOf(stored.ageMs, sighting, reading) }
+    })
+    this.#sightings = sightings
+    this.#lastSentAt = reading.sentAt
+    return { fence, epoch, records: aged }
+  }
+}
+
+function ageOf(stored: number | undefined, { seenAt, unseenAt }: Sighting, { sentAt, arrivedAt }: Reading): number {
+  const least = Math.max(0, sentAt - seenAt)
+  if (stored === undefined) return least
+  const most = unseenAt === undefined ? Infinity : arrivedAt - unseenAt
+  return Math.min(Math.max(stored, least), most)
+}
+
+/** Calls a listener when the body of another member's record changes, or when a record is removed. */
+export class ChangeDetector {
+  readonly #bodies = new Map<string, string>()
+
+  /** A record was written. Returns whether it differs from the last one in more than its renewal. */
+  written(member: string, body: string): boolean {
+    const isSame = this.#bodies.get(member) === body
+    this.#bodies.set(member, body)
+    return !isSame
+  }
+
+  removed(member: string): void {
+    this.#bodies.delete(member)
+  }
+}

@@ -1,0 +1,318 @@
+import { systemClock } from '../../src/contract/clock.js'
+import { check, eventually } from '../conformance/assertions.js'
+import { LeasesContext, namesIn, recordOf, sleep, type TestMember } from './case-context.js'
+import type { LeasesHarness } from './harness.js'
+
+/** One promise of the contract of lease stores, with its check. */
+export interface LeasesCase {
+  /** The promise as a sentence. */
+  readonly name: string
+  /** Whether the case needs `watch`. */
+  readonly needsHints: boolean
+  /** Checks a store. Rejects with a description if the store violates the contract. */
+  run(harness: LeasesHarness): Promise<void>
+}
+
+function leasesCase(
+  name: string,
+  body: (context: LeasesContext) => Promise<void>,
+  { needsHints = false }: { readonly needsHints?: boolean } = {},
+): LeasesCase {
+  return {
+    name,
+    needsHints,
+    run: async (harness) => {
+      const context = new LeasesContext(harness)
+      try {
+        await body(context)
+      } finally {
+        await context.dispose()
+      }
+    },
+  }
+}
+
+/** Enough to meet both orders of two requests that overlap. */
+const ROUNDS = 40
+/** Longer than a request takes, and so visible in an age, in milliseconds. */
+const PAUSE_MS = 400
+/** Keys that a store must neither change nor refuse. */
+const STRANGE = [
+  '',
+  ' ',
+  "'",
+  '"',
+  '\\',
+  '\\u0000',
+  '\0',
+  '\n\r\t',
+  '{}',
+  'a/b c%20',
+  'ü€😀',
+  '\ud800',
+  '\u2028',
+  '$1',
+  '*',
+]
+
+const renewals = [
+  leasesCase('the first renewal creates the record, and its view has it', async (context) => {
+    const a = await context.member()
+    const view = await a.renew(0)
+    const [record, ...others] = view.records
+    check(others.length === 0, `a new group has other records: ${namesIn(view)}`)
+    check(record?.member === a.name && record.renewal === 0, `the view has ${JSON.stringify(record)}`)
+  }),
+  leasesCase('renewal 0 is refused if the record exists', async (context) => {
+    const a = await context.joined()
+    await a.refused('a repeated renewal 0', 0)
+    await a.renew(1)
+    await a.refused('a late renewal 0', 0)
+  }),
+  leasesCase('a later renewal is refused if the record does not exist, and writes nothing', async (context) => {
+    const [a, b] = [await context.member(), await context.joined()]
+    await a.refused('renewal 1 of a missing record', 1)
+    const view = await b.renew(1)
+    check(recordOf(view, a) === undefined, 'a refused renewal wrote a record')
+  }),
+  leasesCase('a repeated or lower renewal is refused, and changes nothing', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    await a.renew(3, { holds: ['now'] })
+    await a.refused('a repeated renewal', 3, { holds: ['late'] })
+    await a.refused('a lower renewal', 2, { holds: ['late'] })
+    const found = recordOf(await b.renew(1), a)
+    check(found?.renewal === 3 && found.holds.join() === 'now', `the record became ${JSON.stringify(found)}`)
+    await a.renew(4)
+  }),
+  leasesCase('renewals are compared as numbers, and may leave numbers out', async (context) => {
+    const a = await context.joined()
+    for (const renewal of [2, 9, 10, 99, 1_000, 2 ** 40]) await a.renew(renewal)
+    await a.refused('a renewal that is lower only as a number', 9)
+  }),
+  leasesCase('a view has all fields of the records of other members', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    await a.renew(1, { members: [a.name, b.name], holds: ['x', 'y'] })
+    const found = recordOf(await b.renew(1, { members: [b.name] }), a)
+    const fields = [found?.renewal, found?.members, found?.holds]
+    check(JSON.stringify(fields) === JSON.stringify([1, [a.name, b.name], ['x', 'y']]), JSON.stringify(found))
+  }),
+  leasesCase('of two renewals at the same time, at least one sees the other', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    for (let round = 1; round <= ROUNDS; round++) {
+      const [ofA, ofB] = await Promise.all([a.renew(round), b.renew(round)])
+      const isSeen = recordOf(ofA, b)?.renewal === round || recordOf(ofB, a)?.renewal === round
+      check(isSeen, `in round ${round} neither view has the record that the other request wrote`)
+      const isOwn = recordOf(ofA, a)?.renewal === round && recordOf(ofB, b)?.renewal === round
+      check(isOwn, `in round ${round} a view lacks the record that its own request wrote`)
+    }
+  }),
+  leasesCase('strange characters in keys come back unchanged', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    await a.renew(1, { holds: STRANGE })
+    const found = recordOf(await b.renew(1), a)
+    check(JSON.stringify(found?.holds) === JSON.stringify(STRANGE), `they came back as ${JSON.stringify(found?.holds)}`)
+  }),
+  leasesCase('a group may have 50 members', async (context) => {
+    const members = await Promise.all(Array.from({ length: 50 }, () => context.member()))
+    await Promise.all(members.map((member) => member.renew(0)))
+    const all = members.map(({ name }) => name)
+    const [first] = members
+    const view = await first?.renew(1, { members: all })
+    check(view !== undefined && namesIn(view) === [...all].sort().join(' '), 'the view lacks members')
+  }),
+  leasesCase('two groups do not see each other', async (context) => {
+    const a = await context.joined()
+    const others = [await context.leases('2'), await context.leases('/2')]
+    for (const leases of others) {
+      const other = await context.member(leases)
+      check(namesIn(await other.renew(0)) === other.name, 'a view has a member of another group')
+    }
+    check(namesIn(await a.renew(1)) === a.name, 'a view has a member of another group')
+  }),
+]
+
+const evictions = [
+  leasesCase('an eviction removes a record with this renewal, before the view is read', async (context) => {
+    const [a, b, c] = [await context.joined(), await context.joined(), await context.joined()]
+    await b.renew(1)
+    const evict = [b, c].map((member, at) => ({ member: member.name, renewal: 1 - at }))
+    const view = await a.renew(1, { evict })
+    check(namesIn(view) === a.name, `the view has ${namesIn(view)}`)
+    await b.refused('a renewal after an eviction', 2)
+  }),
+  leasesCase('an eviction leaves a record with another renewal, and ignores a missing one', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    const gone = await context.member()
+    await b.renew(10)
+    for (const [at, renewal] of [0, 1, 9, 11, 100].entries()) {
+      const evict = [b, gone].map((member) => ({ member: member.name, renewal }))
+      check(recordOf(await a.renew(at + 1, { evict }), b) !== undefined, `an eviction of ${renewal} removed renewal 10`)
+    }
+    await b.renew(11)
+  }),
+  leasesCase('an eviction of the member itself has no effect', async (context) => {
+    const a = await context.joined()
+    const view = await a.renew(1, { evict: [{ member: a.name, renewal: 0 }] })
+    check(recordOf(view, a)?.renewal === 1, 'the record is gone')
+    await a.renew(2)
+  }),
+  leasesCase('a refused renewal evicts no record', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    await a.refused('a repeated renewal', 0, { evict: [{ member: b.name, renewal: 0 }] })
+    await b.renew(1)
+  }),
+  leasesCase('leave removes the record, and does not fail without one', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    await a.session.leave(a.name)
+    check(namesIn(await b.renew(1)) === b.name, 'the record is still there')
+    await a.refused('a renewal after leave', 1)
+    await a.session.leave(a.name)
+  }),
+]
+
+const fences = [
+  leasesCase('a fence is greater than those of all requests that ended before', async (context) => {
+    const members = await Promise.all(Array.from({ length: 4 }, () => context.joined()))
+    let greatest = 0
+    const run = async (member: TestMember): Promise<void> => {
+      for (let renewal = 1; renewal <= ROUNDS / 2; renewal++) {
+        const before = greatest
+        const { fence } = await member.renew(renewal)
+        check(fence > before, `the fence ${fence} follows ${before}`)
+        greatest = Math.max(greatest, fence)
+      }
+    }
+    await Promise.all(members.map(run))
+    const { fence } = await (await context.member()).renew(0)
+    check(fence > greatest, `a new member has the fence ${fence}, after ${greatest}`)
+  }),
+  leasesCase('a fence grows also after all members have left', async (context) => {
+    const a = await context.member()
+    const { fence } = await a.renew(0)
+    await a.session.leave(a.name)
+    const b = await context.member()
+    const { fence: next } = await b.renew(0)
+    check(next > fence, `the fence ${next} follows ${fence}`)
+  }),
+  leasesCase('the epoch stays the same, for all members', async (context) => {
+    const [a, b] = [await context.member(), await context.member()]
+    const epochs = [await a.renew(0), await b.renew(0), await a.renew(1), await b.renew(1)].map(({ epoch }) => epoch)
+    check(new Set(epochs).size === 1, `the views have the epochs ${epochs.join(', ')}`)
+  }),
+]
+
+const ages = [
+  leasesCase('an age is never more than the time since the record was written', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    for (let renewal = 1; renewal < 4; renewal++) {
+      const since = systemClock.now()
+      await a.renew(renewal)
+      await sleep(PAUSE_MS / 4)
+      const found = recordOf(await b.renew(renewal), a)
+      const most = systemClock.now() - since
+      check(found !== undefined && found.ageMs <= most, `the age is ${found?.ageMs} ms after ${most} ms`)
+    }
+  }),
+  leasesCase('an age grows while the record is not renewed', async (context) => {
+    const [a, b] = [await context.joined(), await context.joined()]
+    await b.renew(1)
+    await sleep(PAUSE_MS)
+    const found = recordOf(await b.renew(2), a)
+    check(found !== undefined && found.ageMs >= PAUSE_MS * 0.75, `after ${PAUSE_MS} ms the age is ${found?.ageMs} ms`)
+    await a.renew(1)
+    const renewed = recordOf(await b.renew(3), a)
+    check(renewed !== undefined && renewed.ageMs < found.ageMs, `after a renewal the age is ${renewed?.ageMs} ms`)
+  }),
+]
+
+const hints = (['changes what it claims', 'changes what it holds', 'joins', 'leaves', 'is evicted'] as const).map(
+  (what) =>
+    leasesCase(
+      `watch calls its listener after another member ${what}`,
+      async (context) => {
+        const [a, b, c] = [await context.joined(), await context.joined(), await context.member()]
+        const signal = new AbortController()
+        let calls = 0
+        try {
+          a.session.watch?.(() => calls++, signal.signal)
+          // A listener is not called for changes before the watch was open, so the member changes until a call arrives.
+          let renewal = 1
+          const isOpen = async (): Promise<boolean> => {
+            await b.renew(renewal, { holds: [String(renewal++)] })
+            await sleep(20)
+            return calls > 0
+          }
+          await eventually(context.timeoutMs, 'the watch is open', isOpen)
+          await sleep(PAUSE_MS)
+          const before = calls
+          if (what === 'changes what it claims') await b.renew(renewal, { members: [b.name] })
+          else if (what === 'changes what it holds') await b.renew(renewal, { holds: ['other'] })
+          else if (what === 'joins') await c.renew(0)
+          else if (what === 'leaves') await b.session.leave(b.name)
+          else await (await context.joined()).renew(1, { evict: [{ member: b.name, renewal: renewal - 1 }] })
+          await eventually(context.timeoutMs, 'the listener is called', () => calls > before)
+        } finally {
+          signal.abort()
+        }
+      },
+      { needsHints: true },
+    ),
+)
+
+const lifetimes = [
+  leasesCase(
+    'after its signal has aborted, watch calls its listener no more',
+    async (context) => {
+      const [a, b] = [await context.joined(), await context.joined()]
+      const signal = new AbortController()
+      let calls = 0
+      a.session.watch?.(() => calls++, signal.signal)
+      await sleep(PAUSE_MS)
+      signal.abort()
+      const before = calls
+      await b.renew(1, { holds: ['x'] })
+      await sleep(PAUSE_MS)
+      check(calls === before, 'the listener was called')
+    },
+    { needsHints: true },
+  ),
+  leasesCase('a renewal rejects when its signal aborts, and later ones succeed', async (context) => {
+    const a = await context.joined()
+    const signal = new AbortController()
+    const renewing = a.renew(1, { signal: signal.signal })
+    signal.abort(new Error('no longer wanted'))
+    const outcome = await renewing.then(
+      () => 'it succeeded',
+      () => undefined,
+    )
+    check(outcome === undefined, `${outcome}, although its signal aborted`)
+    const view = await a.renew(2)
+    check(recordOf(view, a)?.renewal === 2, 'the next renewal was lost')
+  }),
+  leasesCase('two sessions of one store are two members', async (context) => {
+    const leases = await context.leases()
+    const [a, b] = [await context.joined(leases), await context.joined(leases)]
+    await a.session.close()
+    const view = await b.renew(1)
+    check(recordOf(view, a) !== undefined, 'close removed the record: only leave may')
+  }),
+  leasesCase('a renewal after close rejects', async (context) => {
+    const a = await context.joined()
+    await a.session.close()
+    const outcome = await a.renew(1).then(
+      () => 'it succeeded',
+      () => undefined,
+    )
+    check(outcome === undefined, `${outcome}, although the session was closed`)
+  }),
+]
+
+/** All cases of `leasesConformance`, for test runners other than vitest. */
+export const leasesCases: readonly LeasesCase[] = [
+  ...renewals,
+  ...evictions,
+  ...fences,
+  ...ages,
+  ...hints,
+  ...lifetimes,
+]
