@@ -98,9 +98,22 @@ const isEndpoints: OptionCheck = (value) => {
   return secure === 0 || secure === all.length ? undefined : 'must not mix https with others'
 }
 
-const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionCheck>> = {
+/** The options that say how to connect. */
+export type EtcdConnectionOptions = Pick<EtcdSourceOptions<unknown>, 'client' | 'endpoints' | 'credentials' | 'auth'>
+
+export const connectionChecks: Readonly<Record<keyof EtcdConnectionOptions, OptionCheck>> = {
   client: (value) => (isEtcdClient(value) ? undefined : 'must be an Etcd3 of the package etcd3 1.x'),
   endpoints: isEndpoints,
+  credentials: (value) =>
+    propertiesOf(value)['rootCertificate'] === undefined ? 'must have a rootCertificate' : undefined,
+  auth: (value) => {
+    const { username, password } = propertiesOf(value)
+    return username === undefined || password === undefined ? 'must be an object with username and password' : undefined
+  },
+}
+
+const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionCheck>> = {
+  ...connectionChecks,
   prefix: (value) =>
     value === '' || (value instanceof Uint8Array && value.length === 0)
       ? "must not be empty; for all keys of the server say range: { from: '' }"
@@ -109,12 +122,6 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
     isKeyBytes(propertiesOf(value)['from']) === undefined ? undefined : 'must be { from, to? }, strings or bytes',
   codec: isCodec,
   keys: isOneOf('string', 'bytes'),
-  credentials: (value) =>
-    propertiesOf(value)['rootCertificate'] === undefined ? 'must have a rootCertificate' : undefined,
-  auth: (value) => {
-    const { username, password } = propertiesOf(value)
-    return username === undefined || password === undefined ? 'must be an object with username and password' : undefined
-  },
   pageSize: isCount,
   maxCatchup: isCount,
   requireLeader: isBoolean,
@@ -125,38 +132,47 @@ const optionChecks: Readonly<Record<keyof EtcdSourceOptions<unknown>, OptionChec
 /** Throws an OptionError that names the option and says what is allowed. */
 export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
   checkOptions('etcdSource', options, optionChecks)
-  const { client, range, auth, credentials } = options ?? {}
+  const { range } = options ?? {}
   const { progressMs = PROGRESS_MS, stallMs = STALL_MS } = options ?? {}
   checkOptions('etcdSource: range', range, { from: isKeyBytes, to: isKeyBytes })
-  checkOptions('etcdSource: auth', auth, { username: isName, password: isString })
-  checkOptions('etcdSource: credentials', credentials, {
+  checkConnection('etcdSource', options)
+  assertOneOf('etcdSource', propertiesOf(options), 'prefix', 'range', 'give either "prefix" or "range"')
+  if (range !== undefined && isNothing(keyRange(range.from, range.to)))
+    throw wrong('etcdSource', 'range: nothing lies between "from" and "to"; "from" comes before "to"', 'range')
+  if (stallMs <= progressMs)
+    throw wrong(
+      'etcdSource',
+      `option "stallMs" must be more than progressMs (${progressMs}), got ${stallMs}`,
+      'stallMs',
+    )
+}
+
+/** Checks the options that say how to connect, as far as `connectionChecks` cannot. `call`: the function that the user called. */
+export function checkConnection(call: string, options: EtcdConnectionOptions): void {
+  const { client, auth, credentials } = options ?? {}
+  checkOptions(`${call}: auth`, auth, { username: isName, password: isString })
+  checkOptions(`${call}: credentials`, credentials, {
     rootCertificate: isCertificate,
     privateKey: isPem,
     certChain: isPem,
   })
-  const given = propertiesOf(options)
-  assertOneOf(given, 'client', 'endpoints', 'give either "client" (an Etcd3) or "endpoints"')
-  assertOneOf(given, 'prefix', 'range', 'give either "prefix" or "range"')
+  assertOneOf(call, propertiesOf(options), 'client', 'endpoints', 'give either "client" (an Etcd3) or "endpoints"')
   if (client !== undefined && (auth !== undefined || credentials !== undefined)) {
     const option = auth === undefined ? 'credentials' : 'auth'
-    throw wrong('"auth" and "credentials" belong to "endpoints"; a client has its own', option)
+    throw wrong(call, '"auth" and "credentials" belong to "endpoints"; a client has its own', option)
   }
   if ((credentials?.privateKey === undefined) !== (credentials?.certChain === undefined))
-    throw wrong('credentials: "privateKey" and "certChain" belong together', 'credentials')
-  if (range !== undefined && isNothing(keyRange(range.from, range.to)))
-    throw wrong('range: nothing lies between "from" and "to"; "from" comes before "to"', 'range')
-  if (stallMs <= progressMs)
-    throw wrong(`option "stallMs" must be more than progressMs (${progressMs}), got ${stallMs}`, 'stallMs')
+    throw wrong(call, 'credentials: "privateKey" and "certChain" belong together', 'credentials')
 }
 
 /** Throws unless exactly one of two options has a value. */
-function assertOneOf(given: Properties, first: string, second: string, message: string): void {
+function assertOneOf(call: string, given: Properties, first: string, second: string, message: string): void {
   const hasFirst = given[first] !== undefined
   if (hasFirst !== (given[second] !== undefined)) return
   // The error names an option that is present without a value, rather than the absent one.
-  throw wrong(message, !hasFirst && Object.hasOwn(given, second) ? second : first)
+  throw wrong(call, message, !hasFirst && Object.hasOwn(given, second) ? second : first)
 }
 
-function wrong(message: string, option: string): OptionError {
-  return new OptionError(`etcdSource: ${message}`, { option })
+function wrong(call: string, message: string, option: string): OptionError {
+  return new OptionError(`${call}: ${message}`, { option })
 }

@@ -125,3 +125,28 @@ export class ChangeDetector {
     this.#bodies.delete(member)
   }
 }
+
+/**
+ * Detects that a store was restored to an older state, from its positions: numbers that never decrease otherwise. Several
+ * numbers are compared one by one.
+ */
+export class RewindDetector {
+  #last: readonly number[] = []
+  #rewinds = 0
+
+  /** Call it with the positions of each response. */
+  observe(...positions: readonly number[]): void {
+    if (positions.some((position, at) => position < (this.#last[at] ?? 0))) this.#rewinds++
+    this.#last = positions
+  }
+
+  /** The store has lost a write that it had confirmed. */
+  lostWrite(): void {
+    this.#rewinds++
+  }
+
+  /** The epoch of the store. It changes with each rewind. */
+  epoch(id: string): string {
+    return this.#rewinds === 0 ? id : `${id}.${this.#rewinds}`
+  }
+}

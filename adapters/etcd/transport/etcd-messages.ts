@@ -35,9 +35,45 @@ export interface RangeResponse {
   readonly count: number
 }
 
+/** A comparison of a stored value with a text, byte by byte. It fails if the key does not exist. */
+export interface ValueComparison {
+  readonly key: Buffer
+  readonly is: 'greater' | 'less'
+  readonly value: Buffer
+}
+
+/** Whether a key does not exist. */
+export interface AbsenceComparison {
+  readonly key: Buffer
+  readonly is: 'absent'
+}
+
+export type Comparison = ValueComparison | AbsenceComparison
+
+export type TxnOperation =
+  | { readonly type: 'range'; readonly range: RangeRequest }
+  | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
+  | { readonly type: 'delete'; readonly key: Buffer }
+  | { readonly type: 'txn'; readonly txn: TxnRequest }
+
+/** One atomic step: `success` if all comparisons hold, else `failure`. The operations see the effects of those before them. */
+export interface TxnRequest {
+  readonly compare: readonly Comparison[]
+  readonly success: readonly TxnOperation[]
+  readonly failure: readonly TxnOperation[]
+}
+
+export interface TxnResponse {
+  readonly header: Header
+  readonly hasSucceeded: boolean
+  /** The responses of the range operations, in order. */
+  readonly ranges: readonly Omit<RangeResponse, 'header'>[]
+}
+
 export interface WatchRequest {
   readonly key: Buffer
   readonly end: Buffer
+  /** 0: from now on. */
   readonly startRevision: number
   readonly hasFragments: boolean
 }
@@ -96,6 +132,58 @@ export function decodeRange(bytes: Buffer): RangeResponse {
     else reader.skip(tag)
   }
   return { header, kvs, hasMore, count }
+}
+
+export const COMPARE_RESULTS = { absent: 0, greater: 1, less: 2 } as const
+export const COMPARE_CREATE_REVISION = 1
+export const COMPARE_VALUE = 3
+
+export function encodeTxn({ compare, success, failure }: TxnRequest): Buffer {
+  const writer = new WireWriter()
+  for (const each of compare) writer.message(1, encodeComparison(each))
+  for (const each of success) writer.message(2, encodeOperation(each))
+  for (const each of failure) writer.message(3, encodeOperation(each))
+  return writer.finish()
+}
+
+function encodeComparison(comparison: Comparison): Buffer {
+  const { key, is } = comparison
+  const writer = new WireWriter().number(1, COMPARE_RESULTS[is])
+  // The create revision of a key that does not exist is 0, which is not written.
+  if (comparison.is === 'absent') return writer.number(2, COMPARE_CREATE_REVISION).bytes(3, key).finish()
+  return writer.number(2, COMPARE_VALUE).bytes(3, key).bytes(7, comparison.value).finish()
+}
+
+function encodeOperation(operation: TxnOperation): Buffer {
+  const writer = new WireWriter()
+  switch (operation.type) {
+    case 'range':
+      return writer.message(1, encodeRange(operation.range)).finish()
+    case 'put':
+      return writer.message(2, new WireWriter().bytes(1, operation.key).bytes(2, operation.value).finish()).finish()
+    case 'delete':
+      return writer.message(3, new WireWriter().bytes(1, operation.key).finish()).finish()
+    case 'txn':
+      return writer.message(4, encodeTxn(operation.txn)).finish()
+  }
+}
+
+export function decodeTxn(bytes: Buffer): TxnResponse {
+  const reader = new WireReader(bytes)
+  let [header, hasSucceeded] = [NO_HEADER, false]
+  const ranges: RangeResponse[] = []
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === 10) header = decodeHeader(reader.message())
+    else if (tag === 16) hasSucceeded = reader.isTrue()
+    else if (tag === 26) {
+      const operation = reader.message()
+      for (let inner = operation.tag(); inner !== 0; inner = operation.tag()) {
+        if (inner === 10) ranges.push(decodeRange(operation.bytes()))
+        else operation.skip(inner)
+      }
+    } else reader.skip(tag)
+  }
+  return { header, hasSucceeded, ranges }
 }
 
 export function encodeWatch({ key, end, startRevision, hasFragments }: WatchRequest): Buffer {

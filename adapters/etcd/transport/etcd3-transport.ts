@@ -1,21 +1,31 @@
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
 import { hasMethods, propertiesOf } from '../../shared/properties.js'
 import { isCompacted } from './etcd-errors.js'
-import type {
-  EtcdEvent,
-  Header,
-  KeyValue,
-  RangeRequest,
-  RangeResponse,
-  ServerStatus,
-  WatchResponse,
+import {
+  COMPARE_CREATE_REVISION,
+  COMPARE_RESULTS,
+  COMPARE_VALUE,
+  type Comparison,
+  type EtcdEvent,
+  type Header,
+  type KeyValue,
+  type RangeRequest,
+  type RangeResponse,
+  type ServerStatus,
+  type TxnOperation,
+  type TxnRequest,
+  type TxnResponse,
+  type WatchResponse,
 } from './etcd-messages.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
 
 /** The parts of an `Etcd3` of the package etcd3 1.x that a source uses. Its Watcher is not used. */
 export interface EtcdClient {
-  /** Range reads. */
-  readonly kv: { range(request: object, options?: object): Promise<object> }
+  /** Range reads, and transactions. */
+  readonly kv: {
+    range(request: object, options?: object): Promise<object>
+    txn(request: object, options?: object): Promise<object>
+  }
   /** Watch streams. */
   readonly watchClient: { watch(options?: object): Promise<object> }
   /** The status of a member. */
@@ -25,19 +35,19 @@ export interface EtcdClient {
 /** The maximum size of a list page, in bytes: half of the client's default limit. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
-/** Uses the hosts, credentials and policies of the user's client. */
-export function etcd3Transport(client: EtcdClient): Transport {
+/** Uses the hosts, credentials and policies of the user's client. `call`: the function that the user called, for errors. */
+export function etcd3Transport(client: EtcdClient, call = 'etcdSource'): Transport {
   return {
     endpoints: 1,
     maxAnswerBytes: MAX_ANSWER_BYTES,
     hasFragments: true,
-    connect: async () => new Etcd3Connection(client),
+    connect: async () => new Etcd3Connection(client, call),
   }
 }
 
 export function isEtcdClient(client: unknown): client is EtcdClient {
   const { kv, watchClient, maintenance } = propertiesOf(client)
-  return hasMethods(kv, 'range') && hasMethods(watchClient, 'watch') && hasMethods(maintenance, 'status')
+  return hasMethods(kv, 'range', 'txn') && hasMethods(watchClient, 'watch') && hasMethods(maintenance, 'status')
 }
 
 /** The number of resets of a client's connections; shared by all sources of the client. */
@@ -46,17 +56,23 @@ const losses = new WeakMap<EtcdClient, number>()
 class Etcd3Connection implements Connection {
   readonly endpoint = 'etcd'
   readonly #client: EtcdClient
+  readonly #refuseClosed: (error: unknown) => never
 
-  constructor(client: EtcdClient) {
+  constructor(client: EtcdClient, call: string) {
     this.#client = client
+    this.#refuseClosed = (error) => refuseClosed(error, call)
   }
 
   range(request: RangeRequest): Call<RangeResponse> {
-    return callOf((options) => this.#client.kv.range(asRangeRequest(request), options).then(asRangeResponse))
+    return this.#call((options) => this.#client.kv.range(asRangeRequest(request), options).then(asRangeResponse))
+  }
+
+  txn(request: TxnRequest): Call<TxnResponse> {
+    return this.#call((options) => this.#client.kv.txn(asTxnRequest(request), options).then(asTxnResponse))
   }
 
   status(): Call<ServerStatus> {
-    return callOf((options) => this.#client.maintenance.status(options).then(asStatus))
+    return this.#call((options) => this.#client.maintenance.status(options).then(asStatus))
   }
 
   async watch(
@@ -65,7 +81,7 @@ class Etcd3Connection implements Connection {
   ): Promise<WatchStream> {
     const options = requireLeader ? { interceptors: [withLeader] } : {}
     const opened = losses.get(this.#client) ?? 0
-    const duplex = (await this.#client.watchClient.watch(options).catch(refuseClosed)) as Duplex
+    const duplex = (await this.#client.watchClient.watch(options).catch(this.#refuseClosed)) as Duplex
     const stream = new Etcd3Stream(duplex, () => {
       const count = losses.get(this.#client) ?? 0
       if (count === opened) losses.set(this.#client, count + 1)
@@ -81,6 +97,10 @@ class Etcd3Connection implements Connection {
       },
     })
     return stream
+  }
+
+  #call<V>(begin: (options: object) => Promise<V>): Call<V> {
+    return callOf((options) => begin(options).catch(this.#refuseClosed))
   }
 
   /** The sockets of the client are not accessible. Large messages come in fragments instead. */
@@ -114,7 +134,7 @@ function callOf<V>(begin: (options: object) => Promise<V>): Call<V> {
     current = withCompactedStatus(next(options))
     return current
   }
-  const response = begin({ interceptors: [capture] }).catch(refuseClosed)
+  const response = begin({ interceptors: [capture] })
   response.catch(() => {})
   const cancel = (reason: 'unwanted' | 'lost'): void => {
     if (reason === 'unwanted') return
@@ -151,9 +171,9 @@ function refused(call: InterceptedCall): InterceptedCall {
 }
 
 /** Rejects with an OptionError if the owner of the client closed it: no retry can succeed. */
-function refuseClosed(error: unknown): never {
+function refuseClosed(error: unknown, call: string): never {
   if (!/client was already closed/.test(messageOf(error))) throw error
-  const message = 'etcdSource: option "client" is closed; stop the informer before you close its Etcd3'
+  const message = `${call}: option "client" is closed; stop the informer before you close its Etcd3`
   throw new OptionError(message, { option: 'client', cause: error })
 }
 
@@ -271,6 +291,30 @@ function asRangeRequest(request: RangeRequest): object {
   }
 }
 
+function asTxnRequest({ compare, success, failure }: TxnRequest): object {
+  return { compare: compare.map(asComparison), success: success.map(asOperation), failure: failure.map(asOperation) }
+}
+
+function asComparison(comparison: Comparison): object {
+  const { key } = comparison
+  if (comparison.is === 'absent')
+    return { key, result: COMPARE_RESULTS.absent, target: COMPARE_CREATE_REVISION, create_revision: 0 }
+  return { key, result: COMPARE_RESULTS[comparison.is], target: COMPARE_VALUE, value: comparison.value }
+}
+
+function asOperation(operation: TxnOperation): object {
+  switch (operation.type) {
+    case 'range':
+      return { request_range: asRangeRequest(operation.range) }
+    case 'put':
+      return { request_put: { key: operation.key, value: operation.value } }
+    case 'delete':
+      return { request_delete_range: { key: operation.key } }
+    case 'txn':
+      return { request_txn: asTxnRequest(operation.txn) }
+  }
+}
+
 // The messages of the client's decoder: 64-bit numbers are strings, and the names are etcd's.
 
 interface Etcd3Header {
@@ -294,6 +338,18 @@ function asRangeResponse(answer: unknown): RangeResponse {
     readonly count: string
   }
   return { header: asHeader(header), kvs: kvs.map(asKeyValue), hasMore: more, count: Number(count) }
+}
+
+function asTxnResponse(answer: unknown): TxnResponse {
+  const { header, succeeded, responses } = answer as {
+    readonly header: Etcd3Header
+    readonly succeeded: boolean
+    readonly responses: readonly { readonly response_range?: object | null }[]
+  }
+  const ranges = responses.flatMap(({ response_range: range }) =>
+    range == null ? [] : [asRangeResponse({ header, ...range })],
+  )
+  return { header: asHeader(header), hasSucceeded: succeeded, ranges }
 }
 
 function asStatus(answer: unknown): ServerStatus {

@@ -6,14 +6,18 @@ import {
   decodeRange,
   decodeStatus,
   decodeToken,
+  decodeTxn,
   decodeWatch,
   encodeAuthenticate,
   encodeProgressRequest,
   encodeRange,
+  encodeTxn,
   encodeWatch,
   type RangeRequest,
   type RangeResponse,
   type ServerStatus,
+  type TxnRequest,
+  type TxnResponse,
   type WatchRequest,
   type WatchResponse,
 } from './etcd-messages.js'
@@ -42,6 +46,8 @@ export interface GrpcOptions {
   readonly endpoints: readonly string[]
   readonly credentials?: EtcdCredentials | undefined
   readonly auth?: EtcdAuth | undefined
+  /** The function that the user called, for errors. */
+  readonly call?: string
 }
 
 /** A socket that counts the bytes it has read. */
@@ -67,7 +73,7 @@ const CHANNEL = {
 }
 
 /** Connections over @grpc/grpc-js. After a lost connection the next one goes to the next endpoint. */
-export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Transport {
+export function grpcTransport({ endpoints, credentials, auth, call = 'etcdSource' }: GrpcOptions): Transport {
   const targets = endpoints.map(targetOf)
   const isSecure = credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
   const token = new Token(auth)
@@ -77,7 +83,7 @@ export function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Tr
     maxAnswerBytes: MAX_ANSWER_BYTES,
     hasFragments: false,
     connect: async () => {
-      const grpc = await loadGrpc()
+      const grpc = await loadGrpc(call)
       const target = targets[next % targets.length] ?? ''
       const lose = (): void => {
         next++
@@ -93,12 +99,12 @@ function targetOf(endpoint: string): string {
   return /:\d+$/.test(target) ? target : `${target}:2379`
 }
 
-async function loadGrpc(): Promise<Grpc> {
+async function loadGrpc(call: string): Promise<Grpc> {
   try {
     const module = await import('@grpc/grpc-js')
     return module.default
   } catch (error) {
-    const message = 'etcdSource: option "endpoints" needs the package @grpc/grpc-js: npm i @grpc/grpc-js'
+    const message = `${call}: option "endpoints" needs the package @grpc/grpc-js: npm i @grpc/grpc-js`
     throw new OptionError(message, { option: 'endpoints', cause: error })
   }
 }
@@ -142,6 +148,10 @@ class GrpcConnection implements Connection {
 
   range(request: RangeRequest): Call<RangeResponse> {
     return this.#authorized('/etcdserverpb.KV/Range', encodeRange(request), decodeRange)
+  }
+
+  txn(request: TxnRequest): Call<TxnResponse> {
+    return this.#authorized('/etcdserverpb.KV/Txn', encodeTxn(request), decodeTxn)
   }
 
   status(): Call<ServerStatus> {

@@ -3,7 +3,15 @@ import { ABORTED } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { isUnavailable, unavailable } from '../../shared/source-errors.js'
 import { etcdError, isTooLarge } from './etcd-errors.js'
-import type { Header, RangeRequest, RangeResponse, ServerStatus, WatchRequest } from './etcd-messages.js'
+import type {
+  Header,
+  RangeRequest,
+  RangeResponse,
+  ServerStatus,
+  TxnRequest,
+  TxnResponse,
+  WatchRequest,
+} from './etcd-messages.js'
 import type { KeyRange } from './key-range.js'
 import type { Call, Connection, Transport, WatchStream } from './transport.js'
 
@@ -67,6 +75,10 @@ export class Session {
 
   range(request: RangeRequest, timeoutMs: number = this.#options.timeoutMs): Promise<RangeResponse> {
     return this.#request(() => this.#connection.range(request), timeoutMs)
+  }
+
+  txn(request: TxnRequest, timeoutMs: number = this.#options.timeoutMs): Promise<TxnResponse> {
+    return this.#request(() => this.#connection.txn(request), timeoutMs)
   }
 
   /** The status of the member; undefined if the request fails, for example because the user has no permission. */
