@@ -72,6 +72,14 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/contract',
     'src/util',
   ],
+  'adapters/kubernetes/leases': [
+    'adapters/kubernetes/http',
+    'adapters/kubernetes/kubernetes-options.ts',
+    'adapters/kubernetes/watch',
+    'adapters/shared',
+    'src/contract',
+    'src/util',
+  ],
   'adapters/kubernetes/client-node': [
     'adapters/kubernetes',
     'adapters/shared',

@@ -69,7 +69,7 @@ export interface KubernetesSourceOptions {
  */
 const SHORTEST_WATCH_MS = 60_000
 
-const isNamespace: OptionCheck = (value) =>
+export const isNamespace: OptionCheck = (value) =>
   typeof value === 'string' && /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value)
     ? undefined
     : 'must be the name of a namespace: at most 63 small letters, digits and "-"'
@@ -86,11 +86,13 @@ const isApiVersion: OptionCheck = (value) =>
 const isWord: OptionCheck = (value) =>
   typeof value === 'string' && /^[A-Za-z][A-Za-z0-9-]*$/.test(value) ? undefined : 'must be a word: Pod, pods'
 
+export const isConfigProvider: OptionCheck = (value) =>
+  typeof value === 'function' || isKubeConfig(value)
+    ? undefined
+    : 'must be a KubeConfig of @kubernetes/client-node, or a function that returns one'
+
 const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>> = {
-  kubeConfig: (value) =>
-    typeof value === 'function' || isKubeConfig(value)
-      ? undefined
-      : 'must be a KubeConfig of @kubernetes/client-node, or a function that returns one',
+  kubeConfig: isConfigProvider,
   apiVersion: isApiVersion,
   kind: isWord,
   plural: isWord,

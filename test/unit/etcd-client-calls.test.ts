@@ -15,7 +15,7 @@ test.each([
     return new Promise(() => {})
   }
   const none = (): Promise<object> => Promise.reject(new Error('none'))
-  const client = { kv: { range }, watchClient: { watch: none }, maintenance: { status: none } }
+  const client = { kv: { range, txn: none }, watchClient: { watch: none }, maintenance: { status: none } }
   const connection = await etcd3Transport(client).connect()
   connection.range({ key: Buffer.from('k'), limit: 1 }).cancel(reason)
   expect(statuses).toEqual(expected)

@@ -20,6 +20,7 @@ test('a position reads the newest entry at its own revision, if the known one wa
         asked.push(request)
         return { response: Promise.resolve({ header, count: 1, kvs: [], hasMore: false }), cancel: () => {} }
       },
+      txn: () => ({ response: Promise.reject(new Error('none')), cancel: () => {} }),
       status: () => ({ response: Promise.reject(new Error('none')), cancel: () => {} }),
       watch: () => Promise.reject(new Error('none')),
       received: () => undefined,

@@ -13,10 +13,12 @@ export interface ApiStatus {
 
 /** The target of a request, from which an error names the missing right. */
 export interface RequestTarget {
-  readonly verb: 'list' | 'watch' | 'get'
+  readonly verb: 'list' | 'watch' | 'get' | 'create' | 'update' | 'delete'
   readonly group?: string
   readonly plural?: string
   readonly namespace?: string | undefined
+  /** All verbs that the caller needs. Default: `list` and `watch`. */
+  readonly verbs?: readonly string[]
 }
 
 /** The status of the API server, as the cause of a SourceError. */
@@ -140,15 +142,15 @@ function hintFor({ code, message }: ApiStatus, target: RequestTarget): string {
 const DISCOVERY = 'nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]'
 
 /** Returns the missing RBAC rule, and the command that creates it. */
-function missingRule({ group = '', plural, namespace }: RequestTarget): string {
+function missingRule({ group = '', plural, namespace, verbs = ['list', 'watch'] }: RequestTarget): string {
   // A request without a resource is one of discovery.
   if (plural === undefined)
     return `the missing RBAC rule: ${DISCOVERY}; the ClusterRole system:discovery has it: bind that`
-  const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["list", "watch"]`
+  const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: [${verbs.map((verb) => `"${verb}"`).join(', ')}]`
   const kind = namespace === undefined ? 'clusterrole' : 'role'
   const resource = group === '' ? plural : `${plural}.${group}`
   const option = namespace === undefined ? '' : ` -n ${namespace}`
-  return `the missing RBAC rule: ${rule}; kubectl create ${kind} ${plural}-reader --verb=list,watch --resource=${resource}${option}, and bind it`
+  return `the missing RBAC rule: ${rule}; kubectl create ${kind} ${plural}-${verbs.includes('update') ? 'editor' : 'reader'} --verb=${verbs.join(',')} --resource=${resource}${option}, and bind it`
 }
 
 function connectionHint(message: string, host: string): string {

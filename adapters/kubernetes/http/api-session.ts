@@ -27,7 +27,11 @@ export interface ApiRequest extends RequestTarget {
   /** The path, with its query. */
   readonly path: string
   readonly accept?: string
+  /** The object to send, as JSON. */
+  readonly body?: object
 }
+
+const METHODS = { list: 'GET', watch: 'GET', get: 'GET', create: 'POST', update: 'PUT', delete: 'DELETE' } as const
 
 /** Most bytes of an error's body that are read. */
 const MAX_STATUS_BYTES = 64 * 1024
@@ -154,12 +158,13 @@ export class ApiSession {
     const code = response.statusCode ?? 0
     const { 'content-encoding': encoding = 'identity', location, date } = response.headers
     const isCompressed = encoding !== 'identity'
-    if (code === 200 && isCompressed) {
+    const isSuccess = code === 200 || (code === 201 && request.verb === 'create')
+    if (isSuccess && isCompressed) {
       body.destroy(ABORTED)
       const message = `the answer is compressed (${encoding.slice(0, 40)}), although it was requested uncompressed: a proxy before the server must not compress`
       throw new SourceError(message, { code: 'PROTOCOL' })
     }
-    if (code === 200) {
+    if (isSuccess) {
       this.#clusterId = access.clusterId
       return body
     }
@@ -181,9 +186,10 @@ export class ApiSession {
 
   async #exchange(
     { server, options, proxy, proxyUrl }: Access,
-    { path, accept }: ApiRequest,
+    { path, accept, verb, body }: ApiRequest,
   ): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const content = body === undefined ? undefined : JSON.stringify(body)
     const isSecure = server.protocol === 'https:'
     const host = server.hostname.replace(/^\[|\]$/g, '')
     const base = server.pathname.replace(/\/+$/, '')
@@ -192,6 +198,7 @@ export class ApiSession {
       host,
       port: server.port === '' ? (isSecure ? 443 : 80) : server.port,
       path: base + path,
+      method: METHODS[verb],
       agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
       // Only the proxy's agent can close the connection it opens. It does so after this time without an answer.
       ...(proxy === undefined ? {} : { timeout: this.#options.stallMs }),
@@ -208,13 +215,17 @@ export class ApiSession {
         accept: accept ?? 'application/json',
         'accept-encoding': 'identity',
         'user-agent': 'listwatch',
+        // Node sets no length for the body of a DELETE.
+        ...(content === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
       },
     })
     request.once('response', resolve)
     // Later errors of the connection also reach the body.
     request.on('error', (error) => reject(connectionError(error, server.host, proxyUrl)))
     request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
-    request.end()
+    request.end(content)
     try {
       return await this.#withStallTimeout(promise)
     } catch (error) {

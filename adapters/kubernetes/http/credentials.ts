@@ -61,6 +61,7 @@ export class Credentials {
   /** The context that was current when the source was created. A later change of the KubeConfig has no effect. */
   readonly context: string | undefined
   readonly #configProvider: KubeConfigProvider
+  readonly #call: string
   #config: KubeConfigLike | undefined
   /** The KubeConfig that the function returned. `#config` may be a copy of it. */
   #original: KubeConfigLike | undefined
@@ -74,8 +75,10 @@ export class Credentials {
   #pending: PendingAccess | undefined
   #clusterId: string | undefined
 
-  constructor(configProvider: KubeConfigProvider) {
+  /** `call`: the function that the user called, for errors. */
+  constructor(configProvider: KubeConfigProvider, call = 'kubernetesSource') {
     this.#configProvider = configProvider
+    this.#call = call
     this.context = typeof configProvider === 'function' ? undefined : configProvider.getCurrentContext() || undefined
   }
 
@@ -132,7 +135,10 @@ export class Credentials {
     if (cluster === null || cluster === undefined) {
       // A function may return another KubeConfig later. An object that was never loaded stays empty.
       if (typeof this.#configProvider !== 'function' && !config.getCurrentContext())
-        throw wrongConfig('has no context: load one (kubeConfig.loadFromDefault()) before the informer is started')
+        throw wrongConfig(
+          this.#call,
+          'has no context: load one (kubeConfig.loadFromDefault()) before the informer is started',
+        )
       throw noCluster(config)
     }
     const server = serverOf(cluster)
@@ -182,7 +188,7 @@ export class Credentials {
       throw new SourceError(message, { code: 'UNAVAILABLE', cause: redactError(error) })
     }
     if (isKubeConfig(config)) return config
-    throw wrongConfig('must return a KubeConfig of @kubernetes/client-node')
+    throw wrongConfig(this.#call, 'must return a KubeConfig of @kubernetes/client-node')
   }
 }
 
@@ -272,8 +278,8 @@ function noCluster(config: KubeConfigLike): SourceError {
   return configError(`${what} (load one: kubeConfig.loadFromDefault(); choose one: kubectl config use-context <name>)`)
 }
 
-function wrongConfig(what: string): OptionError {
-  return new OptionError(`kubernetesSource: option "kubeConfig" ${what}`, { option: 'kubeConfig' })
+function wrongConfig(call: string, what: string): OptionError {
+  return new OptionError(`${call}: option "kubeConfig" ${what}`, { option: 'kubeConfig' })
 }
 
 function configError(message: string, cause?: unknown): SourceError {

@@ -1,0 +1,50 @@
+import type { Leases } from '../../../src/contract/leases.js'
+import type { OptionCheck } from '../../../src/util/validate-options.js'
+import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
+import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
+import { isConfigProvider, isNamespace } from '../kubernetes-options.js'
+import { KubernetesLeaseSession } from './lease-session.js'
+
+/** The options of `kubernetesLeases`. */
+export interface KubernetesLeasesOptions extends LeaseOptions {
+  /**
+   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
+   * server rejects the credentials.
+   */
+  readonly kubeConfig: KubeConfigProvider
+  /** The namespace of the Lease objects. */
+  readonly namespace: string
+}
+
+/** A name that fits into the name of an object, with a dash and the name of a member, and into the value of a label. */
+const isGroup: OptionCheck = (value) =>
+  typeof value === 'string' && /^[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?$/.test(value)
+    ? undefined
+    : 'must have at most 50 small letters, digits and "-", and begin and end with a letter or digit'
+
+/**
+ * Returns the lease store of a group of replicas in a Kubernetes API server: one Lease object of `coordination.k8s.io/v1` for each
+ * member. A renewal is an update and a list. The rights `create`, `get`, `list`, `watch`, `update` and `delete` on leases are needed.
+ * @throws OptionError for an option that is missing, unknown or wrong.
+ *
+ * @example
+ * ```ts
+ * const replicas = kubernetesLeases({ kubeConfig, namespace: 'default', group: 'orders' })
+ * ```
+ */
+export function kubernetesLeases(options: KubernetesLeasesOptions): Leases {
+  let credentials: Credentials | undefined
+  return leasesOf(options, {
+    call: 'kubernetesLeases',
+    store: 'kubernetes',
+    checks: { kubeConfig: isConfigProvider, namespace: isNamespace, group: isGroup },
+    required: [
+      ['kubeConfig', 'const kubeConfig = new KubeConfig(); kubeConfig.loadFromDefault()'],
+      ['namespace', "'default'"],
+    ],
+    open: ({ kubeConfig, namespace, group }, settings) => {
+      credentials ??= new Credentials(kubeConfig, 'kubernetesLeases')
+      return new KubernetesLeaseSession({ credentials, namespace, group, ...settings })
+    },
+  })
+}
