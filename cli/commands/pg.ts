@@ -4,6 +4,8 @@ import {
   changeLogStatus,
   installChangeLog,
   installChangeLogSql,
+  installLeases,
+  installLeasesSql,
   trimChangeLogs,
   uninstallChangeLog,
   uninstallChangeLogSql,
@@ -52,6 +54,20 @@ export async function pgInstall(url: string | undefined, { print, bulk, ...rest 
       )
     }
   })
+}
+
+/** Creates the tables of leases, or prints the migration for that. */
+export async function pgInstallLeases(
+  url: string | undefined,
+  { print, grant }: { readonly print?: boolean; readonly grant?: readonly string[] },
+): Promise<void> {
+  const options = grant === undefined ? {} : { grant }
+  if (print === true) {
+    process.stdout.write(installLeasesSql(options))
+    return
+  }
+  await withPg({ url: urlOf(url) }, (client) => installLeases(client, options))
+  process.stdout.write('installed the tables and functions of leases\n')
 }
 
 export async function pgUninstall(

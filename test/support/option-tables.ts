@@ -28,16 +28,46 @@ const TABLES: readonly Table[] = [
   { heading: '`instrumentInformers`', of: [['telemetry/opentelemetry/index.d.ts', 'InstrumentationOptions']] },
   { heading: '`new DeltaFIFO`', of: [['src/queue/delta-fifo.d.ts', 'DeltaFIFOOptions']] },
   { heading: '`postgresSource`', of: [['adapters/postgres/postgres-options.d.ts', 'PostgresSourceOptions']] },
+  {
+    heading: '`postgresLeases`',
+    of: [
+      ['adapters/postgres/leases/postgres-leases.d.ts', 'PostgresLeasesOptions'],
+      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
+    ],
+  },
   { heading: '`installChangeLog`', of: [['adapters/postgres/change-log-admin.d.ts', 'ChangeLogOptions']] },
+  { heading: '`installLeases`', of: [['adapters/postgres/leases/install-leases.d.ts', 'InstallLeasesOptions']] },
   { heading: '`etcdSource`', of: [['adapters/etcd/etcd-options.d.ts', 'EtcdSourceOptions']] },
+  {
+    heading: '`etcdLeases`',
+    of: [
+      ['adapters/etcd/leases/etcd-leases.d.ts', 'EtcdLeasesOptions'],
+      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
+    ],
+    note: '`client`, `endpoints`, `credentials` and `auth` are those of `etcdSource`.',
+  },
   { heading: '`redisCollection`', of: [['adapters/redis/collection/redis-collection.d.ts', 'RedisCollectionOptions']] },
   { heading: '`redisWriter`', of: [['adapters/redis/collection/redis-writer.d.ts', 'RedisWriterOptions']] },
   { heading: '`redisStream`', of: [['adapters/redis/stream/stream-source.d.ts', 'RedisStreamOptions']] },
   { heading: '`redisKeys`', of: [['adapters/redis/keys/keys-source.d.ts', 'RedisKeysOptions']] },
   {
+    heading: '`redisLeases`',
+    of: [
+      ['adapters/redis/leases/redis-leases.d.ts', 'RedisLeasesOptions'],
+      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
+    ],
+  },
+  {
     heading: '`kubernetesSource`',
     of: [['adapters/kubernetes/kubernetes-options.d.ts', 'KubernetesSourceOptions']],
     note: 'With `namespaces: string[]` instead of `namespace`, the result is a set of sources, one for each namespace.',
+  },
+  {
+    heading: '`kubernetesLeases`',
+    of: [
+      ['adapters/kubernetes/leases/kubernetes-leases.d.ts', 'KubernetesLeasesOptions'],
+      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
+    ],
   },
   { heading: '`serveInspector`', of: [['inspector/serve-inspector.d.ts', 'InspectorOptions']] },
   { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },

@@ -11,8 +11,9 @@ export interface RedisLeasesOptions extends LeaseOptions {
    */
   readonly client: RedisClient
   /**
-   * How many replicas of the server must have a record before the renewal counts, by WAIT. Without it a failover may lose the
-   * last records, and members that see the new master then gain no keys for the time of a lease. Default: none.
+   * How many replicas of the server must have a record before the renewal counts, by WAIT. With half of the number of servers,
+   * rounded down, a master that was replaced renews no lease. Default: none; then two members may run a key while two servers
+   * act as master.
    */
   readonly waitForReplicas?: number
 }

@@ -3,5 +3,8 @@ export { conformanceCases } from './conformance/cases.js';
 export type { ConformanceCase, ConformanceOutcome } from './conformance/conformance-case.js';
 export type { CommitTransaction, ConformanceCapability, ConformanceChange, ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject, } from './conformance/harness.js';
 export { describeListerWatcher } from './conformance/vitest-suite.js';
+export { type LeasesCase, leasesCases } from './leases/cases.js';
+export type { LeasesHarness } from './leases/harness.js';
+export { leasesConformance } from './leases-conformance.js';
 export { SeededRandom } from './seeded-random.js';
 export { VirtualClock } from './virtual-clock.js';

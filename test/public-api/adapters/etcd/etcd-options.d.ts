@@ -1,3 +1,4 @@
+import { type OptionCheck } from '../../src/util/validate-options.js';
 import type { EtcdCodec, EtcdKeys } from './codec.js';
 import { type EtcdClient } from './transport/etcd3-transport.js';
 import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js';
@@ -53,5 +54,10 @@ export interface EtcdSourceOptions<T> {
 }
 export declare const PROGRESS_MS = 5000;
 export declare const STALL_MS = 15000;
+/** The options that say how to connect. */
+export type EtcdConnectionOptions = Pick<EtcdSourceOptions<unknown>, 'client' | 'endpoints' | 'credentials' | 'auth'>;
+export declare const connectionChecks: Readonly<Record<keyof EtcdConnectionOptions, OptionCheck>>;
 /** Throws an OptionError that names the option and says what is allowed. */
 export declare function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void;
+/** Checks the options that say how to connect, as far as `connectionChecks` cannot. `call`: the function that the user called. */
+export declare function checkConnection(call: string, options: EtcdConnectionOptions): void;

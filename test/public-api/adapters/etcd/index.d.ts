@@ -1,6 +1,8 @@
+export type { LeaseOptions } from '../shared/lease-options.js';
 export type { EtcdCodec, EtcdKeys } from './codec.js';
 export type { EtcdRange, EtcdSourceOptions } from './etcd-options.js';
 export { type EtcdSource, etcdSource } from './etcd-source.js';
+export { type EtcdLeasesOptions, etcdLeases } from './leases/etcd-leases.js';
 export type { EtcdClient } from './transport/etcd3-transport.js';
 export type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js';
 export type { KeyBytes } from './transport/key-range.js';

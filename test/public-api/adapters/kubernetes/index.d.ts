@@ -1,7 +1,9 @@
+export type { LeaseOptions } from '../shared/lease-options.js';
 export { type ClientNodeInformer, makeInformer } from './client-node/make-informer.js';
 export type { KubeConfigLike, KubeConfigProvider } from './http/credentials.js';
 export type { KubernetesSourceOptions } from './kubernetes-options.js';
 export { kubernetesSource } from './kubernetes-source.js';
+export { type KubernetesLeasesOptions, kubernetesLeases } from './leases/kubernetes-leases.js';
 export type { KubernetesNamespaces } from './namespace-set.js';
 export type { KubernetesObject } from './types/kubernetes-object.js';
 export type { KubernetesSource } from './types/kubernetes-source-type.js';

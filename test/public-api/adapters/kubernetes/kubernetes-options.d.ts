@@ -1,3 +1,4 @@
+import { type OptionCheck } from '../../src/util/validate-options.js';
 import { type KubeConfigProvider } from './http/credentials.js';
 /** The options of `kubernetesSource`. */
 export interface KubernetesSourceOptions {
@@ -52,6 +53,8 @@ export interface KubernetesSourceOptions {
      */
     readonly stallMs?: number;
 }
+export declare const isNamespace: OptionCheck;
+export declare const isConfigProvider: OptionCheck;
 /** Throws an `OptionError` that names the option and the allowed values. */
 export declare function checkSourceOptions(options: KubernetesSourceOptions & {
     readonly namespaces?: readonly string[] | undefined;

@@ -153,3 +153,7 @@ export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number
  * ```
  */
 export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus>;
+/** Runs a migration. `table`: what it locks, for errors. */
+export declare function migrate(client: PgConnected, sql: string, table: string): Promise<void>;
+/** Returns the SQL of one transaction, which excludes other migrations. */
+export declare function migration(body: string): string;

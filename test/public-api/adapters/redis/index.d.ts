@@ -1,3 +1,4 @@
+export type { LeaseOptions } from '../shared/lease-options.js';
 export type { RedisCollection } from './collection/collection-source.js';
 export type { ApplyOptions, RedisChange } from './collection/redis-change.js';
 export { type RedisCollectionOptions, redisCollection } from './collection/redis-collection.js';
@@ -6,5 +7,6 @@ export { type RedisWriteCode, RedisWriteError } from './collection/write-error.j
 export type { RedisClient } from './connection/client.js';
 export type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './connection/codec-types.js';
 export { type RedisKeysOptions, type RedisKeysSource, redisKeys } from './keys/keys-source.js';
+export { type RedisLeasesOptions, redisLeases } from './leases/redis-leases.js';
 export type { StreamChange, StreamDecode } from './stream/stream-change.js';
 export { type RedisStream, type RedisStreamOptions, redisStream, type StreamSnapshot } from './stream/stream-source.js';

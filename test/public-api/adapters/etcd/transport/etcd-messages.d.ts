@@ -29,9 +29,48 @@ export interface RangeResponse {
     /** The number of all keys of the range at that revision, regardless of limit and filter. */
     readonly count: number;
 }
+/** A comparison of a stored value with a text, byte by byte. It fails if the key does not exist. */
+export interface ValueComparison {
+    readonly key: Buffer;
+    readonly is: 'greater' | 'less';
+    readonly value: Buffer;
+}
+/** Whether a key does not exist. */
+export interface AbsenceComparison {
+    readonly key: Buffer;
+    readonly is: 'absent';
+}
+export type Comparison = ValueComparison | AbsenceComparison;
+export type TxnOperation = {
+    readonly type: 'range';
+    readonly range: RangeRequest;
+} | {
+    readonly type: 'put';
+    readonly key: Buffer;
+    readonly value: Buffer;
+} | {
+    readonly type: 'delete';
+    readonly key: Buffer;
+} | {
+    readonly type: 'txn';
+    readonly txn: TxnRequest;
+};
+/** One atomic step: `success` if all comparisons hold, else `failure`. The operations see the effects of those before them. */
+export interface TxnRequest {
+    readonly compare: readonly Comparison[];
+    readonly success: readonly TxnOperation[];
+    readonly failure: readonly TxnOperation[];
+}
+export interface TxnResponse {
+    readonly header: Header;
+    readonly hasSucceeded: boolean;
+    /** The responses of the range operations, in order. */
+    readonly ranges: readonly Omit<RangeResponse, 'header'>[];
+}
 export interface WatchRequest {
     readonly key: Buffer;
     readonly end: Buffer;
+    /** 0: from now on. */
     readonly startRevision: number;
     readonly hasFragments: boolean;
 }
@@ -58,6 +97,15 @@ export interface ServerStatus {
 }
 export declare function encodeRange(request: RangeRequest): Buffer;
 export declare function decodeRange(bytes: Buffer): RangeResponse;
+export declare const COMPARE_RESULTS: {
+    readonly absent: 0;
+    readonly greater: 1;
+    readonly less: 2;
+};
+export declare const COMPARE_CREATE_REVISION = 1;
+export declare const COMPARE_VALUE = 3;
+export declare function encodeTxn({ compare, success, failure }: TxnRequest): Buffer;
+export declare function decodeTxn(bytes: Buffer): TxnResponse;
 export declare function encodeWatch({ key, end, startRevision, hasFragments }: WatchRequest): Buffer;
 export declare function encodeProgressRequest(): Buffer;
 export declare function decodeWatch(bytes: Buffer): WatchResponse;

@@ -19,6 +19,8 @@ export interface GrpcOptions {
     readonly endpoints: readonly string[];
     readonly credentials?: EtcdCredentials | undefined;
     readonly auth?: EtcdAuth | undefined;
+    /** The function that the user called, for errors. */
+    readonly call?: string;
 }
 /** Connections over @grpc/grpc-js. After a lost connection the next one goes to the next endpoint. */
-export declare function grpcTransport({ endpoints, credentials, auth }: GrpcOptions): Transport;
+export declare function grpcTransport({ endpoints, credentials, auth, call }: GrpcOptions): Transport;

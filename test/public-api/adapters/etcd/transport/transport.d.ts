@@ -1,4 +1,4 @@
-import type { RangeRequest, RangeResponse, ServerStatus, WatchRequest, WatchResponse } from './etcd-messages.js';
+import type { RangeRequest, RangeResponse, ServerStatus, TxnRequest, TxnResponse, WatchRequest, WatchResponse } from './etcd-messages.js';
 /** A pending request. */
 export interface Call<V> {
     readonly response: Promise<V>;
@@ -26,6 +26,7 @@ export interface Connection {
     /** For error messages. */
     readonly endpoint: string;
     range(request: RangeRequest): Call<RangeResponse>;
+    txn(request: TxnRequest): Call<TxnResponse>;
     status(): Call<ServerStatus>;
     watch(request: WatchRequest, requireLeader: boolean): Promise<WatchStream>;
     /** How many bytes have arrived, also those of a message that is not complete; undefined if that is not known. */

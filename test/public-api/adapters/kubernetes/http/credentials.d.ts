@@ -38,7 +38,8 @@ export declare class Credentials {
     #private;
     /** The context that was current when the source was created. A later change of the KubeConfig has no effect. */
     readonly context: string | undefined;
-    constructor(configProvider: KubeConfigProvider);
+    /** `call`: the function that the user called, for errors. */
+    constructor(configProvider: KubeConfigProvider, call?: string);
     /** The cluster of the last access, and of the next one as far as is known. */
     get clusterId(): string | undefined;
     /**

@@ -1,0 +1,22 @@
+import type { Leases } from '../../../src/contract/leases.js';
+import { type LeaseOptions } from '../../shared/lease-options.js';
+import { type EtcdConnectionOptions } from '../etcd-options.js';
+/** The options of `etcdLeases`: one of `client` and `endpoints`, as in those of `etcdSource`. */
+export interface EtcdLeasesOptions extends LeaseOptions, EtcdConnectionOptions {
+    /**
+     * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member. Default
+     * `listwatch/leases/`.
+     */
+    readonly prefix?: string;
+}
+/**
+ * Creates the lease store of a group of replicas in etcd 3.4 or later. A renewal is one transaction. Records are plain keys: the
+ * other members remove that of a member that has crashed.
+ * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * const replicas = etcdLeases({ endpoints: ['http://127.0.0.1:2379'], group: 'orders' })
+ * ```
+ */
+export declare function etcdLeases(options: EtcdLeasesOptions): Leases;

@@ -1,0 +1,17 @@
+import { type PgConnected } from '../change-log-admin.js';
+/** Options of `installLeases` and `installLeasesSql`. */
+export interface InstallLeasesOptions {
+    /** Roles that may renew leases. They are granted only the rights that this needs. Default: none. */
+    readonly grant?: readonly string[];
+}
+/**
+ * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`. Any role that
+ * may create a schema, or owns that one, can run it.
+ * @throws OptionError for a wrong option.
+ */
+export declare function installLeasesSql(options?: InstallLeasesOptions): string;
+/**
+ * Creates the tables and functions of `postgresLeases`, or updates them. Existing leases are kept.
+ * @throws OptionError for a wrong option. SourceError `UNAUTHORIZED` with a hint if a right is missing.
+ */
+export declare function installLeases(client: PgConnected, options?: InstallLeasesOptions): Promise<void>;

@@ -1,0 +1,40 @@
+import type { LeaseSession, Leases } from '../../src/contract/leases.js';
+import { type OptionCheck } from '../../src/util/validate-options.js';
+/** The options that all lease stores have. */
+export interface LeaseOptions {
+    /** The name of the group. Controllers with the same store and group share their keys. */
+    readonly group: string;
+    /** `share` (default): every member owns about as many keys. `leader`: one member owns all keys. */
+    readonly mode?: 'share' | 'leader';
+    /**
+     * For how many milliseconds a member may run keys after it sent a renewal. The keys of a member that crashed wait for
+     * about as long. All members need the same value. At least 500; default 10 000.
+     */
+    readonly leaseMs?: number;
+    /** Milliseconds between two renewals, at most half of `leaseMs`. Default `leaseMs / 5`. */
+    readonly renewMs?: number;
+}
+/** Whether a value is a name of a group that every store accepts: printable, and without braces and spaces. */
+export declare const isGroup: OptionCheck;
+export interface LeaseStore<O extends LeaseOptions> {
+    /** The name of the function that the user calls. */
+    readonly call: string;
+    /** The store, for names of groups in errors: `postgres`. */
+    readonly store: string;
+    /** The checks of the options that this store adds. A check of `group` replaces the common one. */
+    readonly checks: Readonly<Record<Exclude<keyof O, keyof LeaseOptions>, OptionCheck>> & {
+        readonly group?: OptionCheck;
+    };
+    /** The required options, besides `group`, each with an example. */
+    readonly required: readonly (readonly [option: keyof O & string, example: string])[];
+    open(options: O, settings: LeaseSettings): LeaseSession;
+}
+export interface LeaseSettings {
+    /** The name of the `Leases`. */
+    readonly name: string;
+    readonly leaseMs: number;
+    /** The deadline of one request, in milliseconds. */
+    readonly requestMs: number;
+}
+/** Checks the options, and returns the `Leases`. Throws an OptionError that names a wrong or missing option. */
+export declare function leasesOf<O extends LeaseOptions>(options: O, { call, store, checks, required, open }: LeaseStore<O>): Leases;

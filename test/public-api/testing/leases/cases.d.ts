@@ -1,0 +1,12 @@
+import type { LeasesHarness } from './harness.js';
+/** One promise of the contract of lease stores, with its check. */
+export interface LeasesCase {
+    /** The promise as a sentence. */
+    readonly name: string;
+    /** Whether the case needs `watch`. */
+    readonly needsHints: boolean;
+    /** Checks a store. Rejects with a description if the store violates the contract. */
+    run(harness: LeasesHarness): Promise<void>;
+}
+/** All cases of `leasesConformance`, for test runners other than vitest. */
+export declare const leasesCases: readonly LeasesCase[];
