@@ -208,15 +208,16 @@ describe('packages', () => {
     expect(Object.keys(JSON.parse(textOf('package.json')).dependencies)).toEqual(['eventemitter3'])
   })
 
-  test('listwatch/testing imports vitest only in describeListerWatcher, when it is called', () => {
+  test('listwatch/testing imports vitest only in its suites, when they are called', () => {
     expect(
       wrong(
         testing,
         (imported) => isOurs(imported) || ['vitest', 'node:events', 'node:v8', 'node:vm'].includes(imported),
       ),
     ).toEqual([])
-    expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(['testing/conformance/vitest-suite.ts'])
-    expect(codeOf('testing/conformance/vitest-suite.ts')).not.toMatch(/from 'vitest'/)
+    const suites = ['testing/conformance/vitest-suite.ts', 'testing/leases-conformance.ts']
+    expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(suites)
+    for (const path of suites) expect(codeOf(path)).not.toMatch(/from 'vitest'/)
   })
 
   test('only the file that is bundled for the command line imports commander and picocolors', () => {

@@ -10,6 +10,11 @@ const CASE_TIMEOUT_MS = 60_000
  *
  * @example
  * ```ts
+ * import type { Leases } from 'listwatch'
+ * import { leasesConformance } from 'listwatch/testing'
+ *
+ * declare function myLeases(options: { group: string }): Leases
+ *
  * // At the top of a test file, or in an async `describe`.
  * await leasesConformance('my store', { create: (group) => myLeases({ group }) })
  * ```

@@ -18,7 +18,7 @@ export function encodeBody({ members, holds }: LeaseRecord): string {
 }
 
 /**
- * Reads a stored record. Throws `PROTOCOL` if it is not readable: nobody may assume what its member claims.
+ * Reads a stored record. Throws `PROTOCOL` if it is not readable: what its member claims is unknown.
  */
 export function decodeRecord({ member, renewal, body }: StoredRecord, leases: string): LeaseRecord {
   let parsed: unknown

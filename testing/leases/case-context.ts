@@ -1,5 +1,6 @@
 import { systemClock } from '../../src/contract/clock.js'
 import type { Eviction, LeaseSession, Leases, LeaseView } from '../../src/contract/leases.js'
+import { systemRandom } from '../../src/contract/random.js'
 import { ContractViolation, check, withTimeout } from '../conformance/assertions.js'
 import type { LeasesHarness } from './harness.js'
 
@@ -113,5 +114,5 @@ function codeOf(error: unknown): unknown {
 
 /** 12 characters of a–z and 0–9, as names of members are. */
 function randomName(): string {
-  return Array.from({ length: 12 }, () => Math.floor(Math.random() * 36).toString(36)).join('')
+  return Array.from({ length: 12 }, () => Math.floor(systemRandom.next() * 36).toString(36)).join('')
 }

@@ -12,6 +12,7 @@ import {
   type StoredRecord,
 } from '../../shared/lease-records.js'
 import { unavailable } from '../../shared/source-errors.js'
+import type { EtcdConnectionOptions } from '../etcd-options.js'
 import type { Comparison, EtcdEvent, KeyValue, TxnOperation } from '../transport/etcd-messages.js'
 import { etcd3Transport } from '../transport/etcd3-transport.js'
 import { grpcTransport } from '../transport/grpc-transport.js'
@@ -19,16 +20,20 @@ import { type KeyRange, prefixRange } from '../transport/key-range.js'
 import { Session } from '../transport/session.js'
 import type { Transport } from '../transport/transport.js'
 import { WatchInbox } from '../watch/watch-inbox.js'
-import type { EtcdLeasesOptions } from './etcd-leases.js'
 
 /** etcd refuses a transaction with more than 128 operations. Later requests evict the others. */
 const MAX_EVICTIONS = 100
 /** As many digits as a safe integer may have: texts of renewals are ordered as the numbers are. */
 const RENEWAL_DIGITS = 16
 
+interface SessionSettings extends LeaseSettings, EtcdConnectionOptions {
+  readonly group: string
+  readonly prefix?: string
+}
+
 /** The requests of one controller to etcd. */
 export class EtcdLeaseSession implements LeaseSession {
-  readonly #settings: EtcdLeasesOptions & LeaseSettings
+  readonly #settings: SessionSettings
   readonly #transport: Transport
   readonly #prefix: string
   readonly #range: KeyRange
@@ -38,10 +43,10 @@ export class EtcdLeaseSession implements LeaseSession {
   readonly #changes = new ChangeDetector()
   /** The last request that succeeded. */
   #confirmed: Pick<LeaseRecord, 'member' | 'renewal'> | undefined
-  /** The member of the last request. Its own writes are no hints. */
+  /** The member of the last request. Its own writes are ignored. */
   #member: string | undefined
 
-  constructor(settings: EtcdLeasesOptions & LeaseSettings) {
+  constructor(settings: SessionSettings) {
     this.#settings = settings
     const { client, endpoints = [], auth, credentials, prefix = 'listwatch/leases/', group, name } = settings
     const call = 'etcdLeases'

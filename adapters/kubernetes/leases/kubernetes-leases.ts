@@ -29,6 +29,8 @@ const isGroup: OptionCheck = (value) =>
  *
  * @example
  * ```ts
+ * import { kubernetesLeases } from 'listwatch/kubernetes'
+ *
  * const replicas = kubernetesLeases({ kubeConfig, namespace: 'default', group: 'orders' })
  * ```
  */

@@ -40,7 +40,7 @@ export class KubernetesLeaseSession implements LeaseSession {
   #known: ReadonlyMap<string, LeaseObject> = new Map()
   /** The object that this session wrote last. */
   #own: LeaseObject | undefined
-  /** The member of the last request. Its own writes are no hints. */
+  /** The member of the last request. Its own writes are ignored. */
   #member: string | undefined
 
   constructor(settings: SessionSettings) {

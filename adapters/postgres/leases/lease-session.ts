@@ -8,21 +8,25 @@ import { LeaseViews, leaseLost, type StoredRecord } from '../../shared/lease-rec
 import { elementsOf, propertiesOf } from '../../shared/properties.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { ClientFactory } from '../client-factory.js'
+import type { PgClient } from '../pg-client.js'
 import { codeOf, postgresError } from '../postgres-errors.js'
 import { Session } from '../session.js'
 import { listenForWakeUps } from '../wake-up-listener.js'
 import { LEASES_CHANNEL, leaveSql, renewSql } from './leases-sql.js'
-import type { PostgresLeasesOptions } from './postgres-leases.js'
+import type { PgPool } from './pg-pool.js'
 
-type SessionOptions = Pick<PostgresLeasesOptions, 'pool' | 'group'> &
-  LeaseSettings & { readonly listen: PostgresLeasesOptions['listen'] }
+interface SessionOptions extends LeaseSettings {
+  readonly pool: PgPool
+  readonly group: string
+  readonly listen: (() => PgClient | Promise<PgClient>) | undefined
+}
 
 /** The requests of one controller to Postgres. */
 export class PostgresLeaseSession implements LeaseSession {
   readonly #options: SessionOptions
   readonly #views: LeaseViews
   readonly #closed = new AbortController()
-  /** The member of the last request. Its own notifications are no hints. */
+  /** The member of the last request. Its own notifications are ignored. */
   #member: string | undefined
   readonly watch?: (changed: () => void, signal: AbortSignal) => void
 

@@ -4,24 +4,7 @@ import { hasMethods } from '../../shared/properties.js'
 import { clientFlaw } from '../client-factory.js'
 import type { PgClient } from '../pg-client.js'
 import { PostgresLeaseSession } from './lease-session.js'
-
-/** A client that a pool lends. */
-export interface PgPoolClient {
-  /** Runs the statements of one message. */
-  query(text: string): Promise<unknown>
-  /** Adds a listener of errors of the connection. */
-  on(event: 'error', listener: (error: Error) => void): unknown
-  /** Removes a listener. */
-  off(event: 'error', listener: (error: Error) => void): unknown
-  /** Gives the client back. `true`: its connection is broken, and is closed. */
-  release(isBroken?: boolean): void
-}
-
-/** The part of a `Pool` of pg 8 that leases use. */
-export interface PgPool {
-  /** Returns a client that is connected. */
-  connect(): Promise<PgPoolClient>
-}
+import type { PgPool } from './pg-pool.js'
 
 /** Options of `postgresLeases`. */
 export interface PostgresLeasesOptions extends LeaseOptions {
@@ -43,6 +26,7 @@ export interface PostgresLeasesOptions extends LeaseOptions {
  *
  * @example
  * ```ts
+ * import { postgresLeases } from 'listwatch/postgres'
  * import pg from 'pg'
  *
  * const replicas = postgresLeases({ pool: new pg.Pool({ connectionString: url }), group: 'orders' })

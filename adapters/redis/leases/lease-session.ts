@@ -12,15 +12,18 @@ import { keepListening } from '../../shared/lease-hints.js'
 import type { LeaseSettings } from '../../shared/lease-options.js'
 import { encodeBody, LeaseViews, leaseLost, type StoredRecord } from '../../shared/lease-records.js'
 import { unavailable } from '../../shared/source-errors.js'
-import { keyPrefixOf, type RedisReply, repliesIn } from '../connection/client.js'
+import { keyPrefixOf, type RedisClient, type RedisReply, repliesIn } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
 import { redisError } from '../connection/redis-errors.js'
 import { checkServer, Warnings } from '../connection/server-checks.js'
 import { type Session, textOf } from '../connection/session.js'
 import { hashOf, LEAVE_SCRIPT, RENEW_SCRIPT } from './lease-script.js'
-import type { RedisLeasesOptions } from './redis-leases.js'
 
-type SessionSettings = RedisLeasesOptions & LeaseSettings
+interface SessionSettings extends LeaseSettings {
+  readonly client: RedisClient
+  readonly group: string
+  readonly waitForReplicas?: number
+}
 
 /** The requests of one controller to Redis. */
 export class RedisLeaseSession implements LeaseSession {
@@ -31,7 +34,7 @@ export class RedisLeaseSession implements LeaseSession {
   readonly #warnings: Warnings
   readonly #connection: LeaseConnection<Session>
   readonly #views: LeaseViews
-  /** The member of the last request. Its own messages are no hints. */
+  /** The member of the last request. Its own messages are ignored. */
   #member: string | undefined
 
   constructor(settings: SessionSettings) {

@@ -34,7 +34,7 @@ export type LeasesDefect =
   | 'knows no ages'
   | 'calls no listener'
   | 'ignores removals'
-  | 'calls listeners for ever'
+  | 'calls listeners without a limit'
   | 'ignores the signal'
   | 'leaves when it is closed'
   | 'works when it is closed'
@@ -107,7 +107,7 @@ class SimpleSession implements LeaseSession {
       if (member !== this.#member) changed()
     }
     listeners.add(listener)
-    if (!this.#is('calls listeners for ever')) signal.addEventListener('abort', () => listeners.delete(listener))
+    if (!this.#is('calls listeners without a limit')) signal.addEventListener('abort', () => listeners.delete(listener))
   }
 
   async close(): Promise<void> {

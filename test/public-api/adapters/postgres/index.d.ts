@@ -1,7 +1,8 @@
 export type { LeaseOptions } from '../shared/lease-options.js';
 export { type ChangeLog, type ChangeLogOptions, type ChangeLogStatus, changeLogStatus, installChangeLog, installChangeLogSql, type PgConnected, trimChangeLogs, uninstallChangeLog, uninstallChangeLogSql, } from './change-log-admin.js';
 export { type InstallLeasesOptions, installLeases, installLeasesSql } from './leases/install-leases.js';
-export { type PgPool, type PgPoolClient, type PostgresLeasesOptions, postgresLeases } from './leases/postgres-leases.js';
+export type { PgPool, PgPoolClient } from './leases/pg-pool.js';
+export { type PostgresLeasesOptions, postgresLeases } from './leases/postgres-leases.js';
 export type { PgClient, PgTransaction } from './pg-client.js';
 export type { PostgresSource, PostgresSourceOptions } from './postgres-options.js';
 export { postgresSource } from './postgres-source.js';

@@ -69,6 +69,7 @@ export interface Eviction {
 }
 /** A member lost its lease: its record is gone, or it could not renew in time. It joins again as a new member. */
 export declare class LeaseLostError extends SourceError {
+    /** `LeaseLostError`. */
     readonly name: string;
     constructor(message: string, options?: {
         readonly cause?: unknown;

@@ -16,6 +16,8 @@ export interface EtcdLeasesOptions extends LeaseOptions, EtcdConnectionOptions {
  *
  * @example
  * ```ts
+ * import { etcdLeases } from 'listwatch/etcd'
+ *
  * const replicas = etcdLeases({ endpoints: ['http://127.0.0.1:2379'], group: 'orders' })
  * ```
  */

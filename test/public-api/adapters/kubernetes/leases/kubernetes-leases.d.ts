@@ -18,6 +18,8 @@ export interface KubernetesLeasesOptions extends LeaseOptions {
  *
  * @example
  * ```ts
+ * import { kubernetesLeases } from 'listwatch/kubernetes'
+ *
  * const replicas = kubernetesLeases({ kubeConfig, namespace: 'default', group: 'orders' })
  * ```
  */

@@ -1,22 +1,7 @@
 import type { Leases } from '../../../src/contract/leases.js';
 import { type LeaseOptions } from '../../shared/lease-options.js';
 import type { PgClient } from '../pg-client.js';
-/** A client that a pool lends. */
-export interface PgPoolClient {
-    /** Runs the statements of one message. */
-    query(text: string): Promise<unknown>;
-    /** Adds a listener of errors of the connection. */
-    on(event: 'error', listener: (error: Error) => void): unknown;
-    /** Removes a listener. */
-    off(event: 'error', listener: (error: Error) => void): unknown;
-    /** Gives the client back. `true`: its connection is broken, and is closed. */
-    release(isBroken?: boolean): void;
-}
-/** The part of a `Pool` of pg 8 that leases use. */
-export interface PgPool {
-    /** Returns a client that is connected. */
-    connect(): Promise<PgPoolClient>;
-}
+import type { PgPool } from './pg-pool.js';
 /** Options of `postgresLeases`. */
 export interface PostgresLeasesOptions extends LeaseOptions {
     /**
@@ -36,6 +21,7 @@ export interface PostgresLeasesOptions extends LeaseOptions {
  *
  * @example
  * ```ts
+ * import { postgresLeases } from 'listwatch/postgres'
  * import pg from 'pg'
  *
  * const replicas = postgresLeases({ pool: new pg.Pool({ connectionString: url }), group: 'orders' })

@@ -22,6 +22,7 @@ export interface RedisLeasesOptions extends LeaseOptions {
  * @example
  * ```ts
  * import { Redis } from 'ioredis'
+ * import { redisLeases } from 'listwatch/redis'
  *
  * const replicas = redisLeases({ client: new Redis(url, { lazyConnect: true }), group: 'orders' })
  * ```
