@@ -8,10 +8,28 @@ export interface InstallLeasesOptions {
  * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`. Any role that
  * may create a schema, or owns that one, can run it.
  * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { installLeasesSql } from 'listwatch/postgres'
+ *
+ * console.log(installLeasesSql({ grant: ['worker'] }))
+ * ```
  */
 export declare function installLeasesSql(options?: InstallLeasesOptions): string;
 /**
  * Creates the tables and functions of `postgresLeases`, or updates them. Existing leases are kept.
  * @throws OptionError for a wrong option. SourceError `UNAUTHORIZED` with a hint if a right is missing.
+ *
+ * @example
+ * ```ts
+ * import { installLeases } from 'listwatch/postgres'
+ * import pg from 'pg'
+ *
+ * const client = new pg.Client(url)
+ * await client.connect()
+ * await installLeases(client, { grant: ['worker'] })
+ * await client.end()
+ * ```
  */
 export declare function installLeases(client: PgConnected, options?: InstallLeasesOptions): Promise<void>;
