@@ -6,6 +6,8 @@ import type { PostgresFlags } from '../sources/open-postgres.js'
 import { withPg } from '../sources/pg-client.js'
 import { type Check, type Diagnosis, type Finding, runChecks } from './check.js'
 
+/** The oldest version of the server that has what a change log needs, as in `server_version_num`. */
+const OLDEST_SERVER = 140_000
 /** A log of more bytes causes a warning if it is larger than its table. */
 const LARGE_LOG_BYTES = 64 * 1024 ** 2
 /** A prepared transaction that is older causes a warning, in milliseconds. */
@@ -66,6 +68,20 @@ export async function diagnosePostgres(url: string, flags: PostgresFlags): Promi
 const INSTALL = 'run: listwatch pg install <url> --table <table>'
 
 export const postgresChecks: readonly Check<PostgresContext>[] = [
+  {
+    name: 'server-version',
+    severity: 'error',
+    async find({ first }) {
+      const row = await first(
+        `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version`,
+      )
+      if (Number(row['number']) >= OLDEST_SERVER) return undefined
+      return {
+        problem: `the server is Postgres ${String(row['version'])}, and a change log needs Postgres ${OLDEST_SERVER / 10_000} or later`,
+        remedy: 'upgrade the server',
+      }
+    },
+  },
   {
     name: 'table',
     severity: 'error',

@@ -96,6 +96,18 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     expect(await namesOf([...argsOf(db, role), '--rls', 'row-local'])).toEqual([])
   })
 
+  test('server-version: older than 14', async () => {
+    const db = await orders()
+    await db.sql(`CREATE SCHEMA old; CREATE FUNCTION old.current_setting(name text) RETURNS text LANGUAGE sql AS
+      $$ SELECT CASE name WHEN 'server_version_num' THEN '130023' WHEN 'server_version' THEN '13.23' ELSE pg_catalog.current_setting(name) END $$;
+      ALTER DATABASE ${db.name} SET search_path = old, pg_catalog, public`)
+    const found = await findings(argsOf(db))
+    expect([...found.keys()]).toEqual(['server-version'])
+    expect(found.get('server-version')?.problem).toBe(
+      'the server is Postgres 13.23, and a change log needs Postgres 14 or later',
+    )
+  })
+
   test('wake-of-prepared-transactions', async () => {
     const db = await orders()
     await db.install('orders', { wake: 'bucket' })
@@ -120,6 +132,19 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
       const url = `postgres://postgres@127.0.0.1:${pooler.port}/${db.name}`
       expect(await namesOf([url, ...TABLE]), poolMode).toEqual(poolMode === 'session' ? [] : ['pooler'])
     }
+  })
+
+  test('finds nothing if the database has short timeouts and read-only transactions: a mirror sets its own', async () => {
+    const db = await orders()
+    for (const setting of ['statement_timeout', 'idle_session_timeout', 'transaction_timeout'])
+      await db.sql(`ALTER DATABASE ${db.name} SET ${setting} = '300ms'`)
+    await db.sql(`ALTER DATABASE ${db.name} SET default_transaction_read_only = on`)
+    await using pooler = await startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction' })
+    for (const url of [urlOf(db), `postgres://postgres@127.0.0.1:${pooler.port}/${db.name}`]) {
+      const { code, errors } = await resultOf(listwatch(['verify', url, ...TABLE, '--for', '2s']))
+      expect({ code, errors }, url).toEqual({ code: 0, errors: '' })
+    }
+    expect(await namesOf(argsOf(db))).toEqual([])
   })
 
   describe('of a server of its own', () => {
