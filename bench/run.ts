@@ -1,5 +1,6 @@
 // npm run bench [-- name …] [--json] [--report]
 import { writeFileSync } from 'node:fs'
+import { audit } from './audit.ts'
 import { etcd } from './etcd.ts'
 import type { Benchmark, Figure } from './figures.ts'
 import { indexLookup } from './index-lookup.ts'
@@ -18,6 +19,7 @@ const benchmarks: readonly Benchmark[] = [
   store,
   stalls,
   telemetry,
+  audit,
   indexLookup,
   indexes,
   postgresList,
