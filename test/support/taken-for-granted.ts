@@ -61,6 +61,20 @@ declare global {
   const app: express.Application
   const server: Server
   const pool: import('pg').Pool
+  /** What a client of Prisma, and a database of Drizzle with node-postgres, have of this shape. */
+  const prisma: {
+    $transaction<V>(work: (tx: {
+      $queryRawUnsafe<R>(text: string): Promise<R>
+      readonly order: { create(row: { data: { tenant: string } }): Promise<{ id: string }> }
+    }) => Promise<V>): Promise<V>
+  }
+  const ordersTable: { readonly tenant: unknown }
+  const db: {
+    transaction<V>(work: (tx: {
+      execute(text: string): Promise<import('pg').QueryResult<Record<string, unknown>>>
+      insert(table: object): { values(row: { tenant: string }): Promise<unknown> }
+    }) => Promise<V>): Promise<V>
+  }
 
   interface Country { readonly code: string; readonly name: string }
   function read(signal: AbortSignal): Promise<readonly Country[]>

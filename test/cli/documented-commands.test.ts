@@ -1,0 +1,43 @@
+import { beforeAll, expect, test } from 'vitest'
+import { ensureBuilt } from '../support/build.js'
+import { blocksOf } from '../support/documents.js'
+import { listwatch, resultOf } from './support.js'
+
+beforeAll(ensureBuilt)
+
+/** The command lines of `listwatch` in the documents, each with its place and its words. */
+const lines = blocksOf()
+  .filter(({ language }) => language === 'sh')
+  .flatMap(({ place, text }) =>
+    Array.from(text.matchAll(/^(?:npx )?listwatch ([^#|\n]*)/gm), ([, rest = '']) => ({
+      place,
+      words: rest.trim().split(/\s+/),
+    })),
+  )
+
+/** The help of a command, which has its options. */
+const helps = new Map<string, Promise<string>>()
+function helpOf(path: readonly string[]): Promise<string> {
+  const id = path.join(' ')
+  const help =
+    helps.get(id) ?? resultOf(listwatch([...path, '--help'])).then(({ code, output }) => `${code}\n${output}`)
+  helps.set(id, help)
+  return help
+}
+
+test('documents have command lines', () => {
+  expect(lines.length).toBeGreaterThan(8)
+})
+
+test.each(lines.map(({ place, words }) => [place, words.join(' '), words] as const))(
+  '%s: listwatch %s has a command and options that exist',
+  async (_place, _line, words) => {
+    const path = words.slice(0, words[0] === 'pg' ? 2 : 1)
+    const help = await helpOf(path)
+    expect(help).toMatch(new RegExp(`^0\nUsage: listwatch ${path.join(' ')} `))
+    const options = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.replace(/=.*$/, ''))
+    expect(options.filter((option) => !new RegExp(`^  (-\\w, )?${option}\\b|^  ${option}, `, 'm').test(help))).toEqual(
+      [],
+    )
+  },
+)
