@@ -40,10 +40,13 @@ export interface Step {
   readonly wakeAt: number
 }
 
-/** The part of a lease after which its owner stops, so that it has stopped when the next owner begins. */
-const STOP_PART = 0.9
-/** Others wait for this multiple of a lease, because clocks run at different rates. */
-const EXPIRY_PART = 1.05
+/**
+ * The part of a lease after which its owner stops. Others evict it after a larger part, because clocks run at different
+ * rates, and a run needs a moment to stop. They see a renewal up to `renewMs` after it was written, so a fifth of the lease
+ * is left for that: the keys of a member that crashed have another owner after about one lease.
+ */
+const STOP_PART = 0.7
+const EXPIRY_PART = 0.85
 /** The part of a lease after which a request is given up. */
 const DEADLINE_PART = 1 / 3
 /** The part of the time between renewals that lies at least between two requests because of hints. */

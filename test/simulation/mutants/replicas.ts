@@ -72,7 +72,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     breaks: 'a lease expires for others after it ended for its owner (exclusive)',
     kind,
     file,
-    edits: [['const EXPIRY_PART = 1.05', 'const EXPIRY_PART = 0.7']],
+    edits: [['const EXPIRY_PART = 0.85', 'const EXPIRY_PART = 0.55']],
   },
   {
     name: 'the age that the store names counts',
