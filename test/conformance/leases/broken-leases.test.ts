@@ -31,9 +31,8 @@ const defects: Readonly<Record<LeasesDefect, string>> = {
   'calls no listener': 'watch calls its listener after another member joins',
   'ignores removals': 'watch calls its listener after another member leaves',
   'calls listeners without a limit': 'after its signal has aborted, watch calls its listener no more',
-  'ignores the signal': 'a renewal rejects when its signal aborts, and later ones succeed',
+  'ignores the signal': 'a renewal whose signal has aborted rejects, and later ones succeed',
   'leaves when it is closed': 'two sessions of one store are two members',
-  'works when it is closed': 'a renewal after close rejects',
 }
 
 describe('a store that', () => {

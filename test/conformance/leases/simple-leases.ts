@@ -37,7 +37,6 @@ export type LeasesDefect =
   | 'calls listeners without a limit'
   | 'ignores the signal'
   | 'leaves when it is closed'
-  | 'works when it is closed'
 
 interface Group {
   readonly records: Map<string, LeaseRecord & { readonly writtenAt: number }>
@@ -62,7 +61,6 @@ class SimpleSession implements LeaseSession {
   readonly #group: Group
   readonly #defect: LeasesDefect | undefined
   readonly #number: number
-  #isClosed = false
   #member = ''
 
   constructor(group: Group, defect: LeasesDefect | undefined, number: number) {
@@ -77,7 +75,6 @@ class SimpleSession implements LeaseSession {
     const early = this.#is('reads before it writes') ? new Map(records) : undefined
     await systemClock.sleep(1)
     if (!this.#is('ignores the signal')) signal.throwIfAborted()
-    if (this.#isClosed && !this.#is('works when it is closed')) throw new Error('closed')
     if (this.#is('evicts although the renewal is refused')) this.#evict(record, evict)
     this.#assertNext(record)
     if (!this.#is('evicts after the read')) this.#evict(record, evict)
@@ -111,7 +108,6 @@ class SimpleSession implements LeaseSession {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
     if (this.#is('leaves when it is closed')) this.#group.records.delete(this.#member)
   }
 
