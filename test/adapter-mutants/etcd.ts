@@ -584,4 +584,46 @@ export const etcdMutants: readonly AdapterMutant[] = [
     named: 'a range has the keys',
     server: 'etcd 3.6',
   },
+  // Leases.
+  {
+    name: 'renewals of leases are compared as texts',
+    breaks: 'Renewals are compared as numbers.',
+    file: at('leases/lease-session'),
+    edits: [["String(renewal).padStart(RENEWAL_DIGITS, '0')", "String(renewal).padEnd(RENEWAL_DIGITS, ' ')"]],
+    test: 'conformance/leases/etcd.test.ts',
+    named: 'with endpoints .*renewals are compared as numbers',
+    server: 'etcd 3.6',
+  },
+  {
+    name: 'a lease is evicted if it was renewed',
+    breaks: 'An eviction removes a record only if its renewal is unchanged.',
+    file: at('leases/lease-session'),
+    edits: [
+      [
+        "      { key, is: 'less', value: Buffer.from(`${text}!`) },\n",
+        "      { key, is: 'less', value: Buffer.from('~') },\n",
+      ],
+    ],
+    test: 'conformance/leases/etcd.test.ts',
+    named: 'with endpoints .*an eviction leaves a record with another renewal',
+    server: 'etcd 3.6',
+  },
+  {
+    name: 'the leases of another group are read',
+    breaks: 'Two groups do not see each other.',
+    file: at('leases/lease-session'),
+    edits: [['${encodeURIComponent(group)}/`', '${encodeURIComponent(group)}`']],
+    test: 'conformance/leases/etcd.test.ts',
+    named: 'with endpoints .*two groups do not see each other',
+    server: 'etcd 3.6',
+  },
+  {
+    name: 'a lease of a restored backup counts',
+    breaks: 'A restored backup is another epoch.',
+    file: at('leases/lease-session'),
+    edits: [['this.#rewinds.epoch(header.clusterId)', 'header.clusterId']],
+    test: 'etcd/leases.test.ts',
+    named: 'a restored backup is another epoch',
+    server: 'etcd 3.6',
+  },
 ]

@@ -229,4 +229,28 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     test: 'kubernetes/shim-peers.test.ts',
     named: 'the only object, deleted and recreated',
   },
+  // Leases.
+  {
+    name: 'a lease is updated whatever it is',
+    breaks: 'An update replaces a Lease object only if it has not changed.',
+    file: at('leases/lease-objects'),
+    edits: [
+      [
+        'const identity = before === undefined ? {} : { uid: before.uid, resourceVersion: before.resourceVersion }',
+        'const identity = {}',
+      ],
+    ],
+    test: 'conformance/leases/kubernetes.test.ts',
+    named: 'with a watch cache .*an eviction removes a record',
+    server: 'kubernetes 1.36',
+  },
+  {
+    name: 'a lease is deleted although it was renewed',
+    breaks: 'An eviction removes a record only if it is unchanged.',
+    file: at('leases/lease-session'),
+    edits: [['    if (object?.renewal !== renewal) return\n', '    if (object === undefined) return\n']],
+    test: 'conformance/leases/kubernetes.test.ts',
+    named: 'with a watch cache .*an eviction leaves a record',
+    server: 'kubernetes 1.36',
+  },
 ]

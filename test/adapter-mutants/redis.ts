@@ -253,4 +253,59 @@ export const redisMutants: readonly AdapterMutant[] = [
     named: 'may encode repeatedly into one buffer',
     server: 'redis 7.0',
   },
+  // Leases.
+  {
+    name: 'a lease is created by a later renewal',
+    breaks: 'A later renewal of a missing record is refused.',
+    file: at('leases/lease-script'),
+    edits: [['if (not found) ~= (renewal == 0) or (found', 'if (found and renewal == 0) or (found']],
+    test: 'conformance/leases/redis.test.ts',
+    named: 'ioredis 6 .*a later renewal is refused',
+    server: 'redis 7.0',
+  },
+  {
+    name: 'a lease is evicted before the renewal is checked',
+    breaks: 'A refused renewal evicts no record.',
+    file: at('leases/lease-script'),
+    edits: [
+      [
+        "local old = redis.call('HGET', leases, me)",
+        "for i = 5, #ARGV, 2 do redis.call('HDEL', leases, ARGV[i]) end\nlocal old = redis.call('HGET', leases, me)",
+      ],
+    ],
+    test: 'conformance/leases/redis.test.ts',
+    named: 'ioredis 6 .*a refused renewal evicts no record',
+    server: 'redis 7.0',
+  },
+  {
+    name: 'a fence of leases follows the clock alone',
+    breaks: 'A clock of the server that was set back does not make a fence smaller.',
+    file: at('leases/lease-script'),
+    edits: [
+      ["local fence = math.max(now, tonumber(redis.call('HGET', leases, 'fence') or '0') + 1)", 'local fence = now'],
+    ],
+    test: 'redis/leases.test.ts',
+    named: 'a clock of the server that was set back',
+    server: 'redis 7.0',
+  },
+  {
+    name: 'the epoch of leases is the same after a failover',
+    breaks: 'A failover, which may lose writes, is another epoch.',
+    file: at('leases/lease-script'),
+    edits: [
+      ["local reply = { fenceText, run .. ':' .. history, nowText }", "local reply = { fenceText, 'e', nowText }"],
+    ],
+    test: 'conformance/leases/faults.test.ts',
+    named: 'a failover by Sentinel, waitForReplicas: undefined',
+    server: 'redis 7.0',
+  },
+  {
+    name: 'a lease counts before the replicas have it',
+    breaks: 'With waitForReplicas, a renewal counts when enough replicas have it.',
+    file: at('leases/lease-session'),
+    edits: [['if (reached >= waitForReplicas) return', 'if (reached >= 0) return']],
+    test: 'redis/leases.test.ts',
+    named: 'a renewal that has not reached enough replicas',
+    server: 'redis 7.0',
+  },
 ]

@@ -48,7 +48,7 @@ export interface LeaseRecord {
 }
 /** All records of a group, as read by one request. */
 export interface LeaseView {
-    /** A safe integer, greater than every fence that any member got from a request that ended before this read. */
+    /** A safe integer, greater than every fence that any member got from a request that ended before this one began. */
     readonly fence: number;
     /** Changes if the store may have lost writes, as by a failover or a restore. */
     readonly epoch: string;

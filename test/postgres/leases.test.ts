@@ -1,0 +1,146 @@
+import { Client, Pool } from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { installLeases, type PostgresLeasesOptions, postgresLeases } from '../../adapters/postgres/index.js'
+import type { LeaseSession, LeaseView } from '../../src/index.js'
+import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { type Database, errorOf, useServer } from './support.js'
+
+const JOIN = { member: 'member000001', renewal: 0, members: [], holds: [] }
+
+describePostgres('leases in Postgres', (postgres) => {
+  const at = useServer(postgres)
+
+  async function installed(grant: readonly string[] = []): Promise<Database> {
+    const db = await at.database()
+    await installLeases(await db.connect(), { grant })
+    return db
+  }
+
+  function poolOf(db: Database, options: object = {}): Pool {
+    const pool = new Pool({ ...db.config(), ...options })
+    pool.on('error', () => {})
+    onTestFinished(() => pool.end())
+    return pool
+  }
+
+  function sessionOf(pool: Pool, options: Partial<PostgresLeasesOptions> = {}): LeaseSession {
+    const session = postgresLeases({ pool, group: 'g', leaseMs: 900, ...options }).open()
+    onTestFinished(() => session.close())
+    return session
+  }
+
+  function renew(session: LeaseSession, renewal = 0): Promise<LeaseView> {
+    return session.renew({ ...JOIN, renewal }, [], new AbortController().signal)
+  }
+
+  test('a role needs the right to call two functions, and none on the tables', async () => {
+    const db = await at.database()
+    const role = `${db.name}_worker`
+    await db.sql(`CREATE ROLE ${role} LOGIN`)
+    onTestFinished(async () => void (await db.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`)))
+    await installLeases(await db.connect())
+    const session = sessionOf(poolOf(db, { user: role }))
+    expect(await errorOf(renew(session))).toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringMatching(/permission denied .*\(run: listwatch pg install-leases <url> --grant <role>\)$/),
+    })
+    await installLeases(await db.connect(), { grant: [role] })
+    expect((await renew(session)).records).toHaveLength(1)
+    const client = await db.connect({ user: role })
+    expect(await errorOf(client.query('DELETE FROM listwatch.leases'))).toMatchObject({ code: '42501' })
+    await session.leave(JOIN.member)
+  })
+
+  test('without the tables the error names the command that creates them', async () => {
+    const session = sessionOf(poolOf(await at.database()))
+    expect(await errorOf(renew(session))).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringMatching(/ \(run: listwatch pg install-leases <url>\)$/),
+    })
+  })
+
+  test('a role that is read-only, or has another isolation level, by default renews too', async () => {
+    const db = await installed()
+    const options = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
+    const sessions = Array.from({ length: 4 }, () => sessionOf(poolOf(db, { options })))
+    const view = await Promise.all(
+      sessions.map((session, nth) =>
+        session.renew({ ...JOIN, member: `member00000${nth}` }, [], new AbortController().signal),
+      ),
+    )
+    expect(Math.max(...view.map(({ records }) => records.length))).toBe(4)
+  })
+
+  test('a call at another isolation level is refused, because it could miss a record', async () => {
+    const db = await installed()
+    const client = await db.connect()
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+    const call = client.query(`SELECT listwatch.renew_lease('g', 'a', 0, '{}', '{}', '{}')`)
+    expect(await errorOf(call)).toMatchObject({ code: '25001' })
+  })
+
+  test('a group that is locked fails a renewal in time, and the client is returned to the pool', async () => {
+    const db = await installed()
+    const pool = poolOf(db, { max: 1 })
+    const session = sessionOf(pool)
+    await renew(session)
+    const holder = await db.connect()
+    await holder.query(`BEGIN; SELECT FROM listwatch.lease_groups FOR UPDATE`)
+    expect(await errorOf(renew(session, 1))).toMatchObject({ code: 'UNAVAILABLE' })
+    await holder.query('ROLLBACK')
+    await waitUntil('the next renewal', () =>
+      renew(session, 2).then(
+        () => true,
+        () => false,
+      ),
+    )
+    expect(pool.totalCount).toBe(1)
+  })
+
+  test('a renewal that is aborted closes its client, and the next one has another', async () => {
+    const db = await installed()
+    const pool = poolOf(db, { max: 1 })
+    const session = sessionOf(pool, { leaseMs: 60_000 })
+    await renew(session)
+    const holder = await db.connect()
+    await holder.query(`BEGIN; SELECT FROM listwatch.lease_groups FOR UPDATE`)
+    const abort = new AbortController()
+    const renewing = session.renew({ ...JOIN, renewal: 1 }, [], abort.signal)
+    await waitUntil('the wait for the lock', async () => {
+      const waiting = `SELECT count(*)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+      return (await db.value(waiting)) === 1
+    })
+    abort.abort(new Error('no longer wanted'))
+    expect(await errorOf(renewing)).toMatchObject({ message: 'no longer wanted' })
+    await waitUntil('the client to be closed', async () => pool.totalCount === 0)
+    await holder.query('ROLLBACK')
+    expect((await renew(session, 5)).records).toMatchObject([{ renewal: 5 }])
+  })
+
+  test('renewals that change nothing else send no notification', async () => {
+    const db = await installed()
+    const session = sessionOf(poolOf(db))
+    const heard: (string | undefined)[] = []
+    const listener = await db.connect()
+    listener.on('notification', ({ payload }) => heard.push(payload))
+    await listener.query('LISTEN listwatch_leases')
+    for (let renewal = 0; renewal < 5; renewal++) await renew(session, renewal)
+    await session.leave(JOIN.member)
+    await waitUntil('the notification of the end', async () => heard.length >= 2)
+    expect(heard).toEqual(['g member000001', 'g member000001'])
+  })
+
+  test('installing a change log, or the leases again, keeps the leases', async () => {
+    const db = await installed()
+    await renew(sessionOf(poolOf(db)))
+    await db.sql('CREATE TABLE t (id int PRIMARY KEY)')
+    await db.install('t')
+    expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(1)
+    const client = new Client(db.config())
+    await client.connect()
+    await installLeases(client)
+    await client.end()
+    expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(1)
+  })
+})
