@@ -94,8 +94,34 @@ export class OptionError extends TypeError {
   }
 }
 
+/**
+ * A failure that a retry cannot repair. If a run of a controller throws it, its key is not retried: it runs again only for a
+ * change, a resync or an `enqueue`. `instanceof` also recognises instances made by another copy of the package.
+ */
+export class TerminalError extends Error {
+  /** Always `TerminalError`. */
+  override readonly name: string = 'TerminalError'
+}
+
+/**
+ * Returns a `TerminalError` with the message of `cause`.
+ *
+ * @example
+ * ```ts
+ * import { terminal } from 'listwatch'
+ *
+ * orders.reconcile(async (key, { object }) => {
+ *   if (object?.total === 0) throw terminal('the order is empty')
+ * })
+ * ```
+ */
+export function terminal(cause: unknown): TerminalError {
+  return new TerminalError(messageOf(cause), { cause })
+}
+
 recogniseAcrossCopies(SourceError, Symbol.for('listwatch.SourceError'))
 recogniseAcrossCopies(OptionError, Symbol.for('listwatch.OptionError'))
+recogniseAcrossCopies(TerminalError, Symbol.for('listwatch.TerminalError'))
 
 /** Makes `instanceof` recognise the instances that another copy of the package made. */
 function recogniseAcrossCopies(errorClass: { readonly prototype: Error }, brand: symbol): void {

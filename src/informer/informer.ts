@@ -12,17 +12,12 @@ import type { StoreView } from '../store/store-view.js'
 import { BatchIterator } from '../subscriptions/batch-iterator.js'
 import { ChangeRouter } from '../subscriptions/change-router.js'
 import { FeedController } from '../subscriptions/controller.js'
-import type { Controller, ReconcileContext } from '../subscriptions/controller-types.js'
+import type { Controller, ReconcileContext, ReconcileOptions } from '../subscriptions/controller-types.js'
 import { Feed } from '../subscriptions/feed.js'
 import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
 import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js'
-import type {
-  ChangeStream,
-  FeedOptions,
-  Scope,
-  SubscribeOptions,
-  Subscription,
-} from '../subscriptions/subscription-types.js'
+import { checkReconcileOptions } from '../subscriptions/reconcile-options.js'
+import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
 import { Latch } from '../util/latch.js'
@@ -306,11 +301,15 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return this.#own(feed, new BatchIterator(feed, options.signal))
   }
 
-  reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options: Scope<T, I> = {}): Controller {
+  reconcile(
+    fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
+    options: ReconcileOptions<T, I> = {},
+  ): Controller {
     if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
-    const feed = this.#feed('reconcile', options)
-    const { concurrency, timeoutMs, signal } = options
-    return this.#own(feed, new FeedController(feed, fn, { concurrency, timeoutMs, signal, random: this.#random }))
+    checkReconcileOptions(options)
+    const { retry, ...scope } = options
+    const feed = this.#feed('reconcile', scope)
+    return this.#own(feed, new FeedController(feed, fn, { ...options, random: this.#random }))
   }
 
   synced(wait: Wait = {}): Promise<void> {

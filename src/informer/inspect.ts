@@ -3,6 +3,7 @@ import { messageOf } from '../contract/errors.js'
 import type { Proof, Status } from '../contract/status.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
+import type { FailingKey } from '../subscriptions/controller-types.js'
 import type { Feed } from '../subscriptions/feed.js'
 import type { Subscription } from '../subscriptions/subscription-types.js'
 import { memoryOf } from './inspect-memory.js'
@@ -99,7 +100,7 @@ function subscriptionPictures<T>(
     const { name, reader, scope, counts } = feed
     const { kind, longestRunning, slowest } = reader
     const where = scope.where.slice(0, MAX_PARTS).map(([index, value]) => [text(index.name), valueText(value)] as const)
-    const failing = reader.failing?.(MAX_FAILING) ?? { count: 0, first: [] }
+    const failing: ReadonlyMap<string, FailingKey> = reader.failing ?? new Map()
     return {
       name: name === undefined ? null : text(name),
       kind,
@@ -115,15 +116,12 @@ function subscriptionPictures<T>(
         slowest === undefined ? null : { key: text(slowest.key), ms: slowest.ms, endedAt: time(slowest.endedAt) },
       succeeded: counts.succeeded,
       failed: counts.failed,
-      failing: {
-        count: failing.count,
-        first: failing.first.map(({ key, attempt, retryAt, lastError }) => ({
-          key: text(key),
-          attempt,
-          retryInMs: Math.max(0, retryAt - now),
-          lastError: text(lastError),
-        })),
-      },
+      failing: firstOf(failing, MAX_FAILING, ([key, { attempt, retryAt, lastError }]) => ({
+        key: text(key),
+        attempt,
+        retryInMs: retryAt === undefined ? null : Math.max(0, retryAt - now),
+        lastError: text(lastError),
+      })),
     }
   })
 }

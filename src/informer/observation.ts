@@ -121,7 +121,7 @@ export class Observation<S, T> {
       sum.keys += backlog.keys
       sum.oldestMs = Math.max(sum.oldestMs, backlog.oldestMs)
       sum.runningMs = Math.max(sum.runningMs, now - (reader.longestRunning?.since ?? now))
-      sum.failing += reader.failing?.(0).count ?? 0
+      sum.failing += reader.failing?.size ?? 0
     }
     return [...all.values()]
   }

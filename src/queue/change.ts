@@ -22,6 +22,15 @@ interface ChangeBase<T> {
   readonly origin: Origin
 }
 
+/**
+ * Why an object is absent:
+ * - `deleted`: the source reported the delete, or does not list the object any more.
+ * - `out-of-scope`: it left the scope of the subscription, or `transform` omits it. It may have been deleted since.
+ * - `source-removed`: its source was removed from the set.
+ * - `unknown`: access was lost, the object is invalid, or no delete of the key was received.
+ */
+export type Gone = 'deleted' | 'out-of-scope' | 'source-removed' | 'unknown'
+
 /** A new object in the scope of the subscription. */
 export interface Added<T> extends ChangeBase<T> {
   readonly type: 'add'
@@ -43,6 +52,8 @@ export interface Deleted<T> extends ChangeBase<T> {
   readonly previous: T
   /** `known`: the source reported the delete. `unknown`: the key was missing in a list, so `object` may be outdated. */
   readonly finalState: 'known' | 'unknown'
+  /** Why the object is absent, if it was not deleted at the source. Absent for a delete at the source. */
+  readonly gone?: Exclude<Gone, 'deleted'>
 }
 
 /** A change, as handlers receive it. For each key a subscription receives `(add update* delete)*`. */

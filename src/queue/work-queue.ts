@@ -8,6 +8,7 @@ import { DelayQueue } from './delay-queue.js'
 export class WorkQueue {
   readonly #clock: Clock
   readonly #wake: (key: string) => void
+  readonly #elapsed: (key: string) => void
   readonly #ready = new Set<string>()
   /** Iterates the ready keys. A new iterator for each key would skip the places of all removed keys again. */
   #next = this.#ready.values()
@@ -20,11 +21,15 @@ export class WorkQueue {
   #isDraining = false
   #isClosed = false
 
-  /** `wake` is called when a key becomes ready. */
-  constructor(clock: Clock, wake: (key: string) => void) {
+  /**
+   * `wake` is called when a key becomes ready. `elapsed` is called when a time of `addAt` has come, before the key is
+   * added.
+   */
+  constructor(clock: Clock, wake: (key: string) => void, elapsed: (key: string) => void = () => {}) {
     this.#clock = clock
     this.#wake = wake
-    this.#unconditional = new DelayQueue(clock, (key) => this.add(key))
+    this.#elapsed = elapsed
+    this.#unconditional = new DelayQueue(clock, (key) => this.#add(key))
     this.#cancellable = new DelayQueue(clock, (key) => this.add(key))
   }
 
@@ -72,8 +77,13 @@ export class WorkQueue {
 
   /** Adds the key at `due`, even if it is added before. Of several such times the earliest counts. */
   addAt(key: string, due: number): void {
-    if (due <= this.#clock.now()) this.add(key)
+    if (due <= this.#clock.now()) this.#add(key)
     else if (!this.#isDraining) this.#unconditional.schedule(key, due)
+  }
+
+  #add(key: string): void {
+    this.#elapsed(key)
+    this.add(key)
   }
 
   /** Adds the key at `due`, unless it is added before. Of several such times the earliest counts. */

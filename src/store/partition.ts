@@ -167,7 +167,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   *#removeAll(origin: CommitOrigin): Steps {
     const transaction = new StoreTransaction(this.#writer, this, origin)
     this.#writer.replaced(this)
-    yield* transaction.removeAll(() => true)
+    yield* transaction.removeAll(() => true, origin === 'relist' ? 'source-removed' : 'unknown')
     if (origin === 'relist') this.#writer.ownership.disclaimAll(this)
     yield* transaction.commitInSteps(undefined)
   }

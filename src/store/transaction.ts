@@ -1,7 +1,7 @@
 import { SourceError } from '../contract/errors.js'
 import type { Delete, Entry, Invalid, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
-import type { Change } from '../queue/change.js'
+import type { Change, Deleted } from '../queue/change.js'
 import { finish, type Steps } from '../util/steps.js'
 import type { CommitOrigin, Membership } from './commit.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
@@ -204,7 +204,7 @@ export class StoreTransaction<T> {
   markInvalid(key: string, error: SourceError, version: Version | undefined): void {
     this.#setValidity(key, { error, version })
     this.#writer.written(key)
-    if (this.#writer.hooks.onInvalid === 'omit') this.remove(key, 'unknown')
+    if (this.#writer.hooks.onInvalid === 'omit') this.remove(key, 'unknown', undefined, 'unknown')
   }
 
   #isInvalid(key: string): boolean {
@@ -237,7 +237,7 @@ export class StoreTransaction<T> {
 
   /** Removes an object that `prepare` filters out. */
   filter(key: string, version: Version | undefined): void {
-    this.remove(key)
+    this.remove(key, this.#finalState, undefined, 'out-of-scope')
     if (this.#writer.hooks.remembersFiltered === true) this.#partition.filtered.set(key, version)
   }
 
@@ -256,7 +256,7 @@ export class StoreTransaction<T> {
   }
 
   /** Removes the keys of the partition for which `isGone` returns true, and forgets all filtered keys. */
-  *removeAll(isGone: (key: string) => boolean): Steps {
+  *removeAll(isGone: (key: string) => boolean, gone?: Deleted<T>['gone']): Steps {
     const { store } = this.#writer
     const partition = this.#partition
     for (const key of [...partition.invalid.keys(), ...(this.#validity?.keys() ?? [])])
@@ -265,7 +265,7 @@ export class StoreTransaction<T> {
     for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
       const key = store.entryAt(ordinal)?.key
       if (key === undefined || !partition.owns(ordinal) || !isGone(key)) continue
-      this.remove(key, 'unknown')
+      this.remove(key, 'unknown', undefined, gone)
       yield
     }
   }
@@ -303,8 +303,11 @@ export class StoreTransaction<T> {
     this.#record({ type: 'add', key, object, previous: undefined, version, origin }, [], is)
   }
 
-  /** Removes a key. `last` is the last state of its object, if the source has sent it. */
-  remove(key: string, finalState: 'known' | 'unknown' = this.#finalState, last?: T): void {
+  /**
+   * Removes a key. `last` is the last state of its object, if the source has sent it. `gone` is the reason if the object
+   * was not deleted at the source.
+   */
+  remove(key: string, finalState: 'known' | 'unknown' = this.#finalState, last?: T, gone?: Deleted<T>['gone']): void {
     const { store, ownership } = this.#writer
     const ordinal = store.ordinalOf(key)
     const was = this.#valuesAt(ordinal)
@@ -318,7 +321,8 @@ export class StoreTransaction<T> {
     const previous = entry.object
     const object = last === undefined ? previous : last
     const version = this.#version
-    this.#record({ type: 'delete', key, object, previous, version, origin: this.#origin, finalState }, was, [])
+    const change = { type: 'delete', key, object, previous, version, origin: this.#origin, finalState } as const
+    this.#record(gone === undefined ? change : { ...change, gone }, was, [])
   }
 
   #record(change: Change<T>, was: readonly unknown[], is: readonly unknown[]): void {

@@ -1,22 +1,22 @@
-import { messageOf, SourceError } from '../contract/errors.js'
+import { messageOf, SourceError, TerminalError } from '../contract/errors.js'
 import type { Random } from '../contract/random.js'
-import type { Change, Deleted } from '../queue/change.js'
+import type { Change, Deleted, Gone } from '../queue/change.js'
 import { WorkQueue } from '../queue/work-queue.js'
-import { type Backoff, backoff, drawDelay, grown } from '../reflector/backoff.js'
+import { backoff, drawDelay, grown } from '../reflector/backoff.js'
 import { performSlice, type Steps } from '../util/steps.js'
 import { TimeSlice } from '../util/time-slice.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
 import { observedRun } from './call-messages.js'
-import type { Controller, ReconcileContext } from './controller-types.js'
+import type { Controller, FailingKey, ReconcileContext, ReconcileOptions, RetryOptions } from './controller-types.js'
+import { FailingKeys } from './failing-keys.js'
 import type { Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
-import type { FailingRun } from './feed-reader.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
+import { addReason, type PendingKey } from './pending-key.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { TimedRun } from './timed-run.js'
 
-/** The first and the largest delay after a failure, in milliseconds. It doubles after each failure. Half of it is random. */
-export const RETRY_MS: readonly [number, number] = [100, 30_000]
+const DEFAULT_RETRY = { minMs: 100, maxMs: 30_000, maxAttempts: Infinity } as const
 
 /** A run that has not settled for this many milliseconds is reported once. */
 const SLOW_RUN_MS = 60_000
@@ -24,30 +24,17 @@ const SLOW_RUN_MS = 60_000
 /** The number of characters of an error that are kept for inspection. */
 const MAX_ERROR = 200
 
-/** A key that is not reconciled: it is ready, running, or waits for a retry. */
-interface PendingKey {
-  retry: Backoff
-  attempt: number
-  failedAt: number
-  /** When the next run is due after a failure. */
-  retryAt: number
-  lastError: string | undefined
-  /** The batch with the earliest change of the key that is not reconciled; undefined if there is no such change. */
-  since: InFlightBatch | undefined
-  /** The batch with the first change during the current run. */
-  duringRun: InFlightBatch | undefined
-  readonly waitingSince: number
-}
-
 export class FeedController<T> extends FeedConsumer<T> implements Controller {
   readonly #fn: (key: string, context: ReconcileContext<T>) => Promise<void>
   readonly #concurrency: number
   readonly #random: Random
   readonly #timeoutMs: number | undefined
+  readonly #retry: Required<RetryOptions>
   readonly #queue: WorkQueue
   readonly #slow: SlowHandlerMonitor
   readonly #stop = new AbortController()
   readonly #pending = new Map<string, PendingKey>()
+  readonly #failing = new FailingKeys()
   /** The deletions that are not reconciled. */
   readonly #deleted = new Map<string, Deleted<T>>()
   /** While it drains: the keys with skipped changes. Their deletions are newer than the batches of the feed. */
@@ -66,23 +53,23 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   constructor(
     feed: Feed<T>,
     fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
-    options: {
-      readonly concurrency?: number | undefined
-      readonly timeoutMs?: number | undefined
-      readonly signal?: AbortSignal | undefined
-      readonly random: Random
-    },
+    options: Pick<ReconcileOptions<T>, 'concurrency' | 'timeoutMs' | 'signal' | 'retry'> & { readonly random: Random },
   ) {
     super(feed, 'controller', options.signal)
     this.#fn = fn
     this.#concurrency = options.concurrency ?? 1
     this.#random = options.random
     this.#timeoutMs = options.timeoutMs
+    this.#retry = retryOf(options.retry)
     this.#inFlight = new InFlightBatches(feed)
-    this.#queue = new WorkQueue(feed.host.clock, (key) => {
-      this.#pendingKey(key)
-      this.#continue()
-    })
+    this.#queue = new WorkQueue(
+      feed.host.clock,
+      (key) => {
+        this.#pendingKey(key)
+        this.#continue()
+      },
+      (key) => addReason(this.#pendingKey(key), 'enqueued'),
+    )
     this.#slice = new TimeSlice(feed.host.clock)
     this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
     this.connect()
@@ -104,15 +91,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     return this.#slow.slowest
   }
 
-  failing(limit: number): { readonly count: number; readonly first: readonly FailingRun[] } {
-    const first: FailingRun[] = []
-    let count = 0
-    for (const [key, { attempt, retryAt, lastError }] of this.#pending) {
-      if (lastError === undefined) continue
-      count++
-      if (first.length < limit) first.push({ key, attempt, retryAt, lastError })
-    }
-    return { count, first }
+  get failing(): ReadonlyMap<string, FailingKey> {
+    return this.#failing.all
   }
 
   /** @internal The number of dequeued batches that are tracked. */
@@ -124,8 +104,10 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
     checkOptions('enqueue', options, { delayMs: isPositive })
     if (this.#queue.isDraining) return
-    if (options.delayMs === undefined) this.#queue.add(key)
-    else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)
+    if (options.delayMs === undefined) {
+      addReason(this.#pendingKey(key), 'enqueued')
+      this.#queue.add(key)
+    } else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)
   }
 
   protected get isBusy(): boolean {
@@ -203,6 +185,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     if (change.origin === 'resync' && this.#pending.has(change.key)) return
     if (!this.#ahead.has(change.key)) this.#recordDeletion(change)
     const item = this.#pendingKey(change.key)
+    const { origin } = change
+    addReason(item, origin === 'initial' || origin === 'resync' ? origin : 'changed')
     const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
     if (item[role] === undefined) {
       item[role] = batch
@@ -210,7 +194,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     }
     // A key that runs waits for the end of the run. After a failure the retry delay counts.
     if (role === 'duringRun') this.#queue.add(change.key)
-    else this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])
+    else this.#queue.addBy(change.key, item.failedAt + this.#retry.minMs)
   }
 
   /** A skipped change is not a reason for a run. But later runs read the store with it, so its deletion is recorded. */
@@ -232,11 +216,10 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const known = this.#pending.get(key)
     if (known !== undefined) return known
     const item: PendingKey = {
-      retry: backoff(...RETRY_MS),
+      retry: backoff(this.#retry.minMs, this.#retry.maxMs),
       attempt: 1,
-      failedAt: -Infinity,
-      retryAt: -Infinity,
-      lastError: undefined,
+      failedAt: this.#failing.get(key)?.failedAt ?? -Infinity,
+      reason: undefined,
       since: undefined,
       duringRun: undefined,
       waitingSince: this.feed.host.clock.now(),
@@ -249,8 +232,11 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const { clock, indexer } = this.feed.host
     const item = this.#pendingKey(key)
     const object = this.feed.scope.has(key) ? indexer.get(key) : undefined
-    const gone = object === undefined ? this.#deleted.get(key) : undefined
-    const deleted = gone?.object
+    const deletion = object === undefined ? this.#deleted.get(key) : undefined
+    const deleted = deletion?.object
+    const gone = object === undefined ? this.#whyGone(key, deletion) : undefined
+    const { reason = 'requeued' } = item
+    item.reason = undefined
     let requeueMs: number | undefined
     const requeueAfter = (delayMs: number): void => {
       checkOptions('requeueAfter', { delayMs }, { delayMs: isPositive })
@@ -262,12 +248,12 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const observed = observedRun(this.feed, { key, attempt: item.attempt, cause: item.since?.position })
     try {
       const { attempt } = item
-      const run = (): Promise<void> => this.#fn(key, { object, deleted, attempt, signal, requeueAfter })
+      const run = (): Promise<void> => this.#fn(key, { object, deleted, gone, reason, attempt, signal, requeueAfter })
       const running = observed === undefined ? run() : observed.call(run)
       // The monitor has ended before waits for this key end.
       await this.#slow.monitor(key, timed?.outcome(running) ?? running)
       observed?.ended('success')
-      this.#succeeded(key, item, gone)
+      this.#succeeded(key, item, deletion)
       this.#queue.done(key)
       if (requeueMs !== undefined && !this.#queue.isDraining) this.#queue.addBy(key, clock.now() + requeueMs)
     } catch (error) {
@@ -279,13 +265,27 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#continue()
   }
 
-  #succeeded(key: string, item: PendingKey, gone: Deleted<T> | undefined): void {
+  #whyGone(key: string, deletion: Deleted<T> | undefined): Gone {
+    if (deletion !== undefined) return deletion.gone ?? 'deleted'
+    return this.feed.host.indexer.has(key) ? 'out-of-scope' : 'unknown'
+  }
+
+  #succeeded(key: string, item: PendingKey, deletion: Deleted<T> | undefined): void {
     // The object may have been added and deleted again during the run.
-    if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)
+    if (deletion !== undefined && this.#deleted.get(key) === deletion) this.#deleted.delete(key)
     this.feed.counts.succeeded++
-    const { since, duringRun } = item
+    this.#failing.delete(key)
+    this.#settled(key, item)
+  }
+
+  /** The changes before the run are reconciled. Those during the run, and other reasons since then, are not. */
+  #settled(key: string, { since, duringRun, reason }: PendingKey): void {
     this.#pending.delete(key)
-    if (duringRun !== undefined) this.#pendingKey(key).since = duringRun
+    if (reason !== undefined) {
+      const next = this.#pendingKey(key)
+      next.since = duringRun
+      next.reason = reason
+    }
     if (since !== undefined) this.#inFlight.ack(since)
   }
 
@@ -294,21 +294,34 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const wasAdded = this.#queue.done(key, false)
     this.feed.counts.failed++
     if (closed !== undefined) return
+    const { attempt } = item
+    const isFinal = cause instanceof TerminalError || attempt >= this.#retry.maxAttempts
+    // A change may resolve the failure, so the retry is early. But frequent changes must not cause a retry each.
+    const delayMs = wasAdded ? this.#retry.minMs : drawDelay(item.retry, this.#random)
+    const failedAt = host.clock.now()
+    const retryAt = wasAdded || !isFinal ? failedAt + delayMs : undefined
+    const lastError = messageOf(cause).slice(0, MAX_ERROR)
+    const next = { attempt: isFinal ? 1 : attempt + 1, failedAt, retryAt, lastError }
+    const forgotten = this.#failing.set(key, next)
+    if (forgotten !== undefined && !this.#pending.has(forgotten)) this.#deleted.delete(forgotten)
+    if (isFinal) this.#settled(key, item)
+    else this.#retryLater(item, failedAt)
+    if (retryAt !== undefined) this.#queue.addBy(key, retryAt)
+    const unlessClosed =
+      retryAt === undefined ? 'not again before it changes' : `again in ${(delayMs / 1_000).toFixed(1)} s`
+    const then = this.#queue.isDraining ? 'not again, for the controller is being closed' : unlessClosed
+    const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
+    host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+  }
+
+  #retryLater(item: PendingKey, failedAt: number): void {
     if (item.since === undefined) item.since = item.duringRun
     else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
     item.duringRun = undefined
-    // A change may resolve the failure, so the retry is early. But frequent changes must not cause a retry each.
-    const delayMs = wasAdded ? RETRY_MS[0] : drawDelay(item.retry, this.#random)
-    const attempt = item.attempt++
+    item.attempt++
     item.retry = grown(item.retry)
-    item.failedAt = host.clock.now()
-    item.retryAt = item.failedAt + delayMs
-    item.lastError = messageOf(cause).slice(0, MAX_ERROR)
-    this.#queue.addBy(key, item.retryAt)
-    const retry = `again in ${(delayMs / 1_000).toFixed(1)} s`
-    const then = this.#queue.isDraining ? 'not again, for the controller is being closed' : retry
-    const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
-    host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+    item.failedAt = failedAt
+    item.reason ??= 'retry'
   }
 
   #reportSlow(key: string, ms: number): void {
@@ -319,5 +332,14 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   get #name(): string {
     const { name, host } = this.feed
     return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.sourceName}`
+  }
+}
+
+function retryOf({ minMs, maxMs, maxAttempts }: RetryOptions = {}): Required<RetryOptions> {
+  const least = minMs ?? DEFAULT_RETRY.minMs
+  return {
+    minMs: least,
+    maxMs: maxMs ?? Math.max(least, DEFAULT_RETRY.maxMs),
+    maxAttempts: maxAttempts ?? DEFAULT_RETRY.maxAttempts,
   }
 }

@@ -162,5 +162,14 @@ function entering<T>({ key, object, version, origin }: Change<T>): Added<T> {
 /** The deleted object is the last one that was in scope. */
 function leaving<T>({ key, object, previous, version, origin }: Change<T>): Deleted<T> {
   const last = previous ?? object
-  return { type: 'delete', key, object: last, previous: last, version, origin, finalState: 'known' }
+  return {
+    type: 'delete',
+    key,
+    object: last,
+    previous: last,
+    version,
+    origin,
+    finalState: 'known',
+    gone: 'out-of-scope',
+  }
 }

@@ -15,6 +15,7 @@ import {
   isPositive,
   isSignal,
   isString,
+  type OptionCheck,
 } from '../util/validate-options.js'
 import type { VersionWait } from './version-waiters.js'
 
@@ -131,7 +132,8 @@ export interface Subscription extends AsyncDisposable {
  */
 export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {}
 
-const subscribeChecks = {
+/** The checks of the options of `Scope`. */
+export const scopeChecks: Readonly<Record<string, OptionCheck>> = {
   name: isName,
   signal: isSignal,
   concurrency: isCount,
@@ -140,6 +142,10 @@ const subscribeChecks = {
   key: isString,
   where: isObject,
   filter: isFunction,
+}
+
+const subscribeChecks = {
+  ...scopeChecks,
   delivery: isOneOf('every', 'latest'),
   capacity: isCount,
   onOverflow: isOneOf('coalesce', 'fail'),
@@ -147,8 +153,7 @@ const subscribeChecks = {
 
 /** Throws a TypeError that names the option if an option is unknown or not valid. */
 export function checkSubscribeOptions(call: string, options: object): void {
-  const { delivery, capacity, onOverflow, ...ofReconcile } = subscribeChecks
-  checkOptions(call, options, call === 'reconcile' ? ofReconcile : { ...ofReconcile, delivery, capacity, onOverflow })
+  checkOptions(call, options, call === 'reconcile' ? scopeChecks : subscribeChecks)
 }
 
 /** The declared indexes that `where` names, each with the value. Throws an OptionError if there is no such index. */

@@ -16,7 +16,14 @@ const TABLES: readonly Table[] = [
       ['src/subscriptions/subscription-types.d.ts', 'SubscribeOptions'],
     ],
   },
-  { heading: '`reconcile`', of: [['src/subscriptions/subscription-types.d.ts', 'Scope']] },
+  {
+    heading: '`reconcile`',
+    of: [
+      ['src/subscriptions/subscription-types.d.ts', 'Scope'],
+      ['src/subscriptions/controller-types.d.ts', 'ReconcileOptions'],
+    ],
+  },
+  { heading: '`retry` of `reconcile`', of: [['src/subscriptions/controller-types.d.ts', 'RetryOptions']] },
   {
     heading: '`synced`, `waitFor`, `fresh`, `relist` and `until`',
     of: [

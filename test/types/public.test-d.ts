@@ -10,6 +10,8 @@ import {
   createInformer,
   type Deleted,
   DeltaFIFO,
+  type FailingKey,
+  type Gone,
   groupInformers,
   Indexer,
   type Informer,
@@ -17,6 +19,7 @@ import {
   type ListerWatcher,
   type Random,
   Reflector,
+  type RunReason,
   type Sink,
   SourceError,
   type SourceErrorCode,
@@ -270,15 +273,21 @@ describe('following', () => {
   })
 
   test('reconcile gets key and context', () => {
-    const controller = orders.reconcile(async (key, { object, deleted, attempt, signal, requeueAfter }) => {
-      expectTypeOf(key).toBeString()
-      expectTypeOf(object).toEqualTypeOf<Order | undefined>()
-      expectTypeOf(deleted).toEqualTypeOf<Order | undefined>()
-      expectTypeOf(attempt).toBeNumber()
-      expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
-      requeueAfter(5)
-    })
+    const controller = orders.reconcile(
+      async (key, { object, deleted, gone, reason, attempt, signal, requeueAfter }) => {
+        expectTypeOf(key).toBeString()
+        expectTypeOf(object).toEqualTypeOf<Order | undefined>()
+        expectTypeOf(deleted).toEqualTypeOf<Order | undefined>()
+        expectTypeOf(gone).toEqualTypeOf<Gone | undefined>()
+        expectTypeOf(reason).toEqualTypeOf<RunReason>()
+        expectTypeOf(attempt).toBeNumber()
+        expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+        requeueAfter(5)
+      },
+    )
     expectTypeOf(controller).toEqualTypeOf<Controller>()
+    expectTypeOf(controller.failing).toEqualTypeOf<ReadonlyMap<string, FailingKey>>()
+    orders.reconcile(async () => {}, { retry: { minMs: 10, maxMs: 100, maxAttempts: 3 } })
     // @ts-expect-error a controller has no delivery
     orders.reconcile(async () => {}, { delivery: 'latest' })
     // @ts-expect-error it must be async

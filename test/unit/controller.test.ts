@@ -1,48 +1,12 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { FeedController } from '../../src/subscriptions/controller.js'
-import type { ReconcileContext } from '../../src/subscriptions/controller-types.js'
+import type { FeedController } from '../../src/subscriptions/controller.js'
+import type { ReconcileOptions } from '../../src/subscriptions/controller-types.js'
 import { Feed } from '../../src/subscriptions/feed.js'
-import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
-import { SeededRandom } from '../../testing/seeded-random.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
+import { numbers, type Reconcile, Runs, reconcile } from '../support/controllers.js'
 import { Mirror } from '../support/feeds.js'
-import { deferred, type Order, order, outcomeOf } from '../support/informers.js'
-
-type Reconcile<T> = (key: string, context: ReconcileContext<T>) => Promise<void>
-
-function reconcile<T>(mirror: Mirror<T>, fn: Reconcile<T>, options: FeedOptions<T> = {}): FeedController<T> {
-  const { concurrency, signal } = options
-  return new FeedController(mirror.feed(options), fn, { concurrency, signal, random: new SeededRandom(1) })
-}
-
-function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
-  return new Mirror<number>().list(entries, '5')
-}
-
-/** Runs that the test ends. */
-class Runs {
-  readonly begun: string[] = []
-  readonly contexts: ReconcileContext<number>[] = []
-  readonly #ends: { resolve: () => void; reject: (error: unknown) => void }[] = []
-
-  readonly fn: Reconcile<number> = (key, context) => {
-    this.begun.push(`${key}=${context.object}`)
-    this.contexts.push(context)
-    const { promise, resolve, reject } = deferred()
-    this.#ends.push({ resolve, reject })
-    return promise
-  }
-
-  /** Ends the run that began first. */
-  succeed(): void {
-    this.#ends.shift()?.resolve()
-  }
-
-  fail(): void {
-    this.#ends.shift()?.reject(new Error('no'))
-  }
-}
+import { type Order, order, outcomeOf } from '../support/informers.js'
 
 describe('a controller', () => {
   test('runs each key of the store once, and then each changed key, with the current state', async () => {
@@ -791,7 +755,7 @@ describe('close', () => {
 
   describe('with drain, runs receive the current state', () => {
     async function draining(
-      options: FeedOptions<Order> = {},
+      options: ReconcileOptions<Order> = {},
     ): Promise<{ mirror: Mirror<Order>; seen: string[]; controller: FeedController<Order> }> {
       const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) }))
       mirror.list(

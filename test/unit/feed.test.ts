@@ -176,6 +176,7 @@ describe('a scope', () => {
         version: '6',
         origin: 'watch',
         finalState: 'known',
+        gone: 'out-of-scope',
       },
     ])
   })

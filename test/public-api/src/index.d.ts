@@ -1,3 +1,4 @@
+export { TerminalError, terminal } from './contract/errors.js';
 export type { Logger, Proof, State, Status } from './contract/status.js';
 export { createInformer } from './informer/create-informer.js';
 export { groupInformers } from './informer/informer-group.js';
@@ -5,11 +6,11 @@ export type { Health, HealthOptions, Informer, InformerOptions, Lifecycle } from
 export type { FailingPicture, FirstOf, IndexPicture, Inspection, MemoryPicture, ProofPicture, SourcePicture, SubscriptionPicture, TransitionPicture, } from './informer/inspect-types.js';
 export { type SourceSet, sourceSet } from './informer/source-set.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './informer/standard-schema.js';
-export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Origin, Updated } from './queue/change.js';
+export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Gone, Origin, Updated } from './queue/change.js';
 export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range } from './store/indexes/index-types.js';
 export type { Scalar } from './store/indexes/scalar.js';
 export type { StoreView } from './store/store-view.js';
-export type { Controller, ReconcileContext } from './subscriptions/controller-types.js';
+export type { Controller, FailingKey, ReconcileContext, ReconcileOptions, RetryOptions, RunReason, } from './subscriptions/controller-types.js';
 export type { HandlerContext, Handlers } from './subscriptions/handler-types.js';
 export type { ChangeBatch, ChangeStream, Scope, SubscribeOptions, Subscription, } from './subscriptions/subscription-types.js';
 export type { VersionWait } from './subscriptions/version-waiters.js';

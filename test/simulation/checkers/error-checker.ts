@@ -1,4 +1,4 @@
-import type { SourceError } from '../../../src/contract/errors.js'
+import { type SourceError, TerminalError } from '../../../src/contract/errors.js'
 import type { Item } from '../backend/history.js'
 import type { InformerDriver } from '../system/informer-driver.js'
 import { checkErrorReport } from './error-report-checker.js'
@@ -83,7 +83,7 @@ export class ErrorChecker {
     const { scenario, isStopping, followers } = this.#driver
     if (message.includes('fell behind')) this.#overflowed(message)
     else if (message.includes('has not settled')) this.#slow(message, key)
-    else if (cause !== undefined && !this.#planted.delete(cause)) {
+    else if (cause !== undefined && !this.#planted.delete(cause instanceof TerminalError ? cause.cause : cause)) {
       const mayBeForgotten = isStopping || followers.some((follower) => follower.isClosed)
       if (!mayBeForgotten) scenario.violate('I14', `an error of a handler was reported twice: ${message}`)
     }

@@ -122,11 +122,11 @@ export class RequeueChecker {
     requests.begunAt = elapsed
   }
 
-  /** A run has ended; `againMs` is its `requeueAfter`, if it succeeded. */
-  ended(key: string, againMs: number | undefined, hasFailed: boolean): void {
+  /** A run has ended; `againMs` is its `requeueAfter`, if it succeeded. `isGivenUp`: it failed, and is not retried. */
+  ended(key: string, againMs: number | undefined, hasFailed: boolean, isGivenUp: boolean): void {
     const requests = this.#of(key)
     const { elapsed } = this.#scenario.clock
-    requests.hasFailed = hasFailed
+    requests.hasFailed = hasFailed && !isGivenUp
     if (hasFailed) requests.failedAt = elapsed
     if (againMs !== undefined && !hasFailed && !this.#isSealed) requests.again = this.#due(elapsed + againMs)
     // Keys that were enqueued during the run are run after it; after a failure, as part of the retry.

@@ -33,7 +33,7 @@ export const mutantsOfAccess: readonly Mutant[] = [
     kind: 'set',
     edits: [
       [
-        '    yield* transaction.removeAll(() => true)',
+        "    yield* transaction.removeAll(() => true, origin === 'relist' ? 'source-removed' : 'unknown')",
         "    if (origin === 'relist') yield* transaction.removeAll(() => true)\n    else for (const key of this.#writer.store.keys()) transaction.remove(key, 'unknown')",
       ],
     ],

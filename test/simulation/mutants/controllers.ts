@@ -12,7 +12,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'a reconcile that fails is not tried again',
     breaks: 'retried with backoff until it succeeds (I5)',
     file: 'subscriptions/controller.ts',
-    edits: [['    this.#queue.addBy(key, item.retryAt)\n', '']],
+    edits: [['    if (retryAt !== undefined) this.#queue.addBy(key, retryAt)\n', '']],
   },
   {
     name: 'a controller tries again and again at the same distance',
@@ -24,19 +24,19 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'a controller waits for longest after the first failure',
     breaks: 'the first distance is the shortest',
     file: 'subscriptions/controller.ts',
-    edits: [['drawDelay(item.retry, this.#random)', 'RETRY_MS[1]']],
+    edits: [['drawDelay(item.retry, this.#random)', 'this.#retry.maxMs']],
   },
   {
     name: 'a controller runs a failed key at once when it changes',
     breaks: 'a change may end the failure, but the next run does not come at once',
     file: 'subscriptions/controller.ts',
-    edits: [['this.#queue.addBy(change.key, item.failedAt + RETRY_MS[0])', 'this.#queue.add(change.key)']],
+    edits: [['this.#queue.addBy(change.key, item.failedAt + this.#retry.minMs)', 'this.#queue.add(change.key)']],
   },
   {
     name: 'a controller does not count attempts',
     breaks: 'attempt is one more after each failure',
     file: 'subscriptions/controller.ts',
-    edits: [['const attempt = item.attempt++', 'const attempt = item.attempt']],
+    edits: [['    item.attempt++\n', '']],
   },
   {
     name: 'the signal of a run does not abort',
@@ -129,7 +129,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'deleted is not passed',
     breaks: 'a run for a deleted key receives its last state',
     file: 'subscriptions/controller.ts',
-    edits: [['const deleted = gone?.object', 'const deleted = undefined as T | undefined']],
+    edits: [['const deleted = deletion?.object', 'const deleted = undefined as T | undefined']],
   },
   {
     name: 'deleted is passed once',
@@ -146,7 +146,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'deleted is passed without end',
     breaks: 'a run for a deleted key receives its last state until one has succeeded',
     file: 'subscriptions/controller.ts',
-    edits: [['    if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)\n', '']],
+    edits: [['    if (deletion !== undefined && this.#deleted.get(key) === deletion) this.#deleted.delete(key)\n', '']],
   },
   {
     name: 'deleted is the first state that was deleted',
@@ -208,5 +208,53 @@ export const mutantsOfControllers: readonly Mutant[] = [
         '    this.#queue.drain()\n    this.feed.stopAccepting()\n',
       ],
     ],
+  },
+  {
+    name: 'the reason of a retry is another one',
+    breaks: 'reason is retry for a run after a failure',
+    file: 'subscriptions/controller.ts',
+    edits: [["    item.reason ??= 'retry'\n", "    item.reason ??= 'resync'\n"]],
+  },
+  {
+    name: 'an enqueue is not a reason',
+    breaks: 'reason is enqueued for a run after enqueue',
+    file: 'subscriptions/controller.ts',
+    edits: [["      addReason(this.#pendingKey(key), 'enqueued')\n", '']],
+  },
+  {
+    name: 'a delayed enqueue is not a reason',
+    breaks: 'reason is enqueued for a run after an enqueue with a delay',
+    file: 'subscriptions/controller.ts',
+    edits: [["(key) => addReason(this.#pendingKey(key), 'enqueued')", '() => {}']],
+  },
+  {
+    name: 'of several reasons the weakest counts',
+    breaks: 'of several reasons the strongest counts',
+    file: 'subscriptions/pending-key.ts',
+    edits: [['ORDER.indexOf(reason) < ORDER', 'ORDER.indexOf(reason) > ORDER']],
+  },
+  {
+    name: 'a controller has no reason for the absence of an object',
+    breaks: 'gone is set exactly if there is no object',
+    file: 'subscriptions/controller.ts',
+    edits: [['const gone = object === undefined ?', 'const gone = deletion !== undefined ?']],
+  },
+  {
+    name: 'a key that is given up is retried',
+    breaks: 'after a TerminalError a key is not retried',
+    file: 'subscriptions/controller.ts',
+    edits: [['const isFinal = cause instanceof TerminalError ||', 'const isFinal =']],
+  },
+  {
+    name: 'a change during a run that gives up is lost',
+    breaks: 'after a TerminalError a key runs again if it changed during the run (I5)',
+    file: 'subscriptions/controller.ts',
+    edits: [['const retryAt = wasAdded || !isFinal ?', 'const retryAt = !isFinal ?']],
+  },
+  {
+    name: 'the version does not pass a key that is given up',
+    breaks: 'the version passes changes that are given up',
+    file: 'subscriptions/controller.ts',
+    edits: [['if (isFinal) this.#settled(key, item)', 'if (isFinal) this.#pending.delete(key)']],
   },
 ]

@@ -227,8 +227,8 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'store/transaction.ts',
     edits: [
       [
-        "      this.remove(key, 'unknown')\n      yield",
-        "      this.remove(key, this.#version === undefined ? 'known' : 'unknown')\n      yield",
+        "      this.remove(key, 'unknown', undefined, gone)\n      yield",
+        "      this.remove(key, this.#version === undefined ? 'known' : 'unknown', undefined, gone)\n      yield",
       ],
     ],
   },

@@ -162,14 +162,12 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'every final state is known',
     breaks: 'a deletion by a list has an unknown final state (I4)',
     file: 'store/transaction.ts',
-    edits: [['origin: this.#origin, finalState }, was, [])', "origin: this.#origin, finalState: 'known' }, was, [])"]],
+    edits: [['origin: this.#origin, finalState } as const', "origin: this.#origin, finalState: 'known' } as const"]],
   },
   {
     name: 'no final state is known',
     breaks: 'a deletion that the source reported has a known final state (I4)',
     file: 'store/transaction.ts',
-    edits: [
-      ['origin: this.#origin, finalState }, was, [])', "origin: this.#origin, finalState: 'unknown' }, was, [])"],
-    ],
+    edits: [['origin: this.#origin, finalState } as const', "origin: this.#origin, finalState: 'unknown' } as const"]],
   },
 ]

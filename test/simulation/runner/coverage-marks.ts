@@ -36,6 +36,7 @@ const marks = [
   'an invalid object became valid by a list',
   'a reconcile failed and then succeeded',
   'a reconcile failed again and again',
+  'a controller gave up a key',
   'a first list found nothing',
   'a batch contained two changes of a key',
   'the audit found a difference',

@@ -1,4 +1,4 @@
-import type { SourceError } from '../../../src/contract/errors.js'
+import { type SourceError, TerminalError } from '../../../src/contract/errors.js'
 import { checkErrorReport } from '../checkers/error-report-checker.js'
 import type { Scenario } from '../system/scenario.js'
 import type { SetFollower } from './set-follower.js'
@@ -82,7 +82,7 @@ export class SetErrorChecker {
       follower?.queue?.overflowed()
       if (follower?.mayOverflow === true) follower.isClosed = true
       else scenario.violate('I12', `closed by an overflow that it was to merge: ${message}`)
-    } else if (cause !== undefined && !this.#planted.delete(cause)) {
+    } else if (cause !== undefined && !this.#planted.delete(cause instanceof TerminalError ? cause.cause : cause)) {
       const mayBeForgotten = isStopping || followers.some((follower) => follower.isClosed)
       if (!mayBeForgotten) scenario.violate('I14', `an error of a handler was reported twice: ${message}`)
     }

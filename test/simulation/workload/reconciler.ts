@@ -1,4 +1,4 @@
-import type { SourceError } from '../../../src/contract/errors.js'
+import { type SourceError, terminal } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller-types.js'
@@ -6,6 +6,7 @@ import type { Item, State } from '../backend/history.js'
 import { ControllerDrainChecker, type Left } from '../checkers/controller-drain-checker.js'
 import { drawLimit, HandlerCallChecker } from '../checkers/handler-call-checker.js'
 import { type Knowing, LastStateChecker } from '../checkers/last-state-checker.js'
+import { ReasonChecker } from '../checkers/reason-checker.js'
 import { RequeueChecker } from '../checkers/requeue-checker.js'
 import { drawResync } from '../checkers/resync-checker.js'
 import { RetryChecker } from '../checkers/retry-checker.js'
@@ -51,8 +52,11 @@ export class Reconciler {
   readonly #done = new Map<string, number | undefined>()
   readonly #running = new Set<string>()
   readonly #failed = new Set<string>()
+  /** The keys whose last run failed and is not retried, each with the content that it had. */
+  readonly #givenUp = new Map<string, number | undefined>()
   readonly #retries: RetryChecker
   readonly #requeues: RequeueChecker
+  readonly #reasons: ReasonChecker
   readonly #lastStates: LastStateChecker
   readonly #concurrency: number
   readonly controller: Controller
@@ -86,6 +90,7 @@ export class Reconciler {
     this.#resyncMs = drawResync(scenario, `${driver.life}.${name}`, 0.3)
     const resyncs = this.#resyncMs !== undefined
     this.#requeues = new RequeueChecker(scenario, { name, changedAt, resyncs, fullAt: () => this.#retries.fullAt })
+    this.#reasons = new ReasonChecker(scenario, { name, changedAt, resyncs })
     this.#requeuesLater =
       scenario.decisions.chance('looks again', 0.4) && scenario.decisions.take(`looks again#${driver.life}.${name}`)
     this.#enqueuesInRuns =
@@ -135,6 +140,7 @@ export class Reconciler {
     // A controller that is being drained ignores `enqueue`.
     if (this.#draining === undefined) {
       this.#retries.enqueued(key, delayMs)
+      this.#reasons.enqueued(key, delayMs)
       this.#requeues.enqueued(key, delayMs, this.#driver.informer.status.isSynced)
     }
     this.controller.enqueue(key, delayMs === 0 ? {} : { delayMs })
@@ -163,7 +169,7 @@ export class Reconciler {
       const stored = state.get(key)
       if (stored?.isInvalid) continue
       const wanted = stored?.item.tenant === settings.omits ? undefined : stored?.item.n
-      const done = this.#done.get(key)
+      const done = this.#handled(key)
       if (done !== wanted) violate('I5', `${this.name} left ${nameOf(key)} at n${done}, the source has n${wanted}`)
     }
   }
@@ -235,7 +241,7 @@ export class Reconciler {
     if (informer.status.isSynced && !settings.flips)
       for (const key of settings.keys) {
         const n = informer.get(key)?.n
-        if (n !== this.#done.get(key) && !mayWait.includes(key)) changed.set(key, n)
+        if (n !== this.#handled(key) && !mayWait.includes(key)) changed.set(key, n)
       }
     return { changed, enqueued: this.#requeues.overdue, hasLater: mayWait.length > 0 || this.#requeues.isWaiting }
   }
@@ -271,6 +277,8 @@ export class Reconciler {
       violate('I12', `${this.name} runs more keys at once than its concurrency`)
     this.#requeues.begins(key)
     this.#retries.begins(key, attempt)
+    this.#reasons.begins(key, context)
+    this.#givenUp.delete(key)
     this.#lastStates.begins(key, object, deleted)
     this.#draining?.begins(key)
     this.#running.add(key)
@@ -293,7 +301,8 @@ export class Reconciler {
         if (run.isOver) throw new Error('the result of this run is ignored')
         if (this.#enqueuesInRuns && decisions.chance('ask before it fails', 0.5)) this.enqueueIn(key, 0)
         this.#hasFailed(key)
-        throw this.isClosed ? new Error('the result of this run is ignored') : this.#driver.planted()
+        if (this.isClosed) throw new Error('the result of this run is ignored')
+        throw this.#givesUp(key, object) ? terminal(this.#driver.planted()) : this.#driver.planted()
       }
       // It timed out: it has failed, whatever its result is.
       if (run.isOver) return
@@ -319,7 +328,9 @@ export class Reconciler {
   #over(key: string, againMs: number | undefined): void {
     if (this.#running.size === this.#concurrency) this.#retries.full()
     this.#running.delete(key)
-    this.#requeues.ended(key, againMs, this.#failed.has(key))
+    const isGivenUp = this.#givenUp.has(key)
+    this.#requeues.ended(key, againMs, this.#failed.has(key), isGivenUp)
+    this.#reasons.ended(key, this.#failed.has(key) && !isGivenUp, againMs !== undefined && !isGivenUp)
     this.#draining?.ended(key, this.#failed.has(key))
   }
 
@@ -348,6 +359,21 @@ export class Reconciler {
   #failsAgain(key: string): boolean {
     const { decisions } = this.#scenario
     return this.#enqueuesInRuns && this.#failed.has(key) && !decisions.isQuiet && decisions.chance('fails again', 0.6)
+  }
+
+  /** The content of a key in the last run that succeeded, or that is not retried. */
+  #handled(key: string): number | undefined {
+    return this.#givenUp.has(key) ? this.#givenUp.get(key) : this.#done.get(key)
+  }
+
+  /** Whether the failed run is not to be retried. */
+  #givesUp(key: string, object: Item | undefined): boolean {
+    const { decisions, mark } = this.#scenario
+    if (decisions.isQuiet || !decisions.chance('gives up', 0.3)) return false
+    mark('a controller gave up a key')
+    this.#givenUp.set(key, object?.n)
+    this.#retries.succeeded(key)
+    return true
   }
 
   /** The delay of `requeueAfter`; undefined: not called. */

@@ -64,6 +64,27 @@ export declare class OptionError extends TypeError {
     /** The name of the option. */
     get option(): string;
 }
+/**
+ * A failure that a retry cannot repair. If a run of a controller throws it, its key is not retried: it runs again only for a
+ * change, a resync or an `enqueue`. `instanceof` also recognises instances made by another copy of the package.
+ */
+export declare class TerminalError extends Error {
+    /** Always `TerminalError`. */
+    readonly name: string;
+}
+/**
+ * Returns a `TerminalError` with the message of `cause`.
+ *
+ * @example
+ * ```ts
+ * import { terminal } from 'listwatch'
+ *
+ * orders.reconcile(async (key, { object }) => {
+ *   if (object?.total === 0) throw terminal('the order is empty')
+ * })
+ * ```
+ */
+export declare function terminal(cause: unknown): TerminalError;
 /** The error that a caller's promise rejects with: a mistake in the program is thrown as it is. */
 export declare function thrownFor(error: SourceError | undefined): Error | undefined;
 /** Whether the error reports another history of the source. */

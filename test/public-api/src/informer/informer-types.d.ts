@@ -6,9 +6,9 @@ import type { Logger, Status } from '../contract/status.js';
 import type { Version } from '../contract/version.js';
 import type { IndexBuilder } from '../store/indexes/index-types.js';
 import type { StoreView } from '../store/store-view.js';
-import type { Controller, ReconcileContext } from '../subscriptions/controller-types.js';
+import type { Controller, ReconcileContext, ReconcileOptions } from '../subscriptions/controller-types.js';
 import type { Handlers } from '../subscriptions/handler-types.js';
-import type { ChangeStream, Scope, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js';
+import type { ChangeStream, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js';
 import type { VersionWait } from '../subscriptions/version-waiters.js';
 import type { Wait } from '../util/deadline.js';
 import type { Inspection } from './inspect-types.js';
@@ -153,7 +153,7 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
     changes(options?: SubscribeOptions<T, I>): ChangeStream<T>;
     /**
      * Calls `fn` for each key that changed, until it succeeds. Changes during a run are merged into one more run. A failed
-     * run is retried with backoff. Runs of the same key never overlap.
+     * run is retried with backoff, unless it throws a `TerminalError`. Runs of the same key never overlap.
      *
      * @throws SourceError STOPPED after `stop`.
      * @throws OptionError for a wrong option; TypeError if `fn` is not a function.
@@ -167,7 +167,7 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
      * })
      * ```
      */
-    reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: Scope<T, I>): Controller;
+    reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: ReconcileOptions<T, I>): Controller;
     /**
      * Resolves when the store includes `version`: the mark of a write, or any other version of the source. While the store
      * shows a history that has ended, the wait continues until the next list.

@@ -102,8 +102,8 @@ export interface FailingPicture {
     readonly key: string;
     /** The number of the next run. */
     readonly attempt: number;
-    /** Milliseconds until the next run; 0 if it is due or runs. */
-    readonly retryInMs: number;
+    /** Milliseconds until the next run; 0 if it is due or runs, null if it is not retried. */
+    readonly retryInMs: number | null;
     /** The message of the last failure. */
     readonly lastError: string;
 }

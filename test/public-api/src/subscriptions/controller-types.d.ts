@@ -1,11 +1,26 @@
-import type { Subscription } from './subscription-types.js';
+import type { Gone } from '../queue/change.js';
+import type { Scope, Subscription } from './subscription-types.js';
+/**
+ * Why a key runs. Of several reasons the first in this list counts:
+ * - `changed`: the object was added, changed or deleted.
+ * - `enqueued`: `enqueue` was called.
+ * - `initial`: the object was in the store when the controller began.
+ * - `retry`: the last run failed, and its delay is over.
+ * - `requeued`: the last run called `requeueAfter`.
+ * - `resync`: the period of `resyncMs` is over.
+ */
+export type RunReason = 'changed' | 'enqueued' | 'initial' | 'retry' | 'requeued' | 'resync';
 /** The second argument of a reconcile function. */
 export interface ReconcileContext<T> {
     /** The object as it is in the store now; undefined if it was deleted, or is out of the scope. */
     readonly object: T | undefined;
     /** The last state of a deleted object, until a run for the deletion has succeeded; otherwise undefined. */
     readonly deleted: T | undefined;
-    /** 1 for the first run and after a success, and 1 more after each failure. */
+    /** Why there is no object; undefined if there is one. After a run for the delete has succeeded: `unknown`. */
+    readonly gone: Gone | undefined;
+    /** Why the key runs. */
+    readonly reason: RunReason;
+    /** 1 for the first run, after a success and after the last retry, and 1 more after each other failure. */
     readonly attempt: number;
     /** Aborts when the controller or the informer stops, and when the option `timeoutMs` is over. */
     readonly signal: AbortSignal;
@@ -17,11 +32,48 @@ export interface ReconcileContext<T> {
      */
     requeueAfter(delayMs: number): void;
 }
+/** The delays of retries. */
+export interface RetryOptions {
+    /**
+     * The longest delay after the first failure of a key, in milliseconds. It doubles after each further failure in a row. Up
+     * to half of each delay is subtracted at random. A change of a failed key runs it after this time. Default: 100.
+     */
+    readonly minMs?: number;
+    /** The upper limit of the delays, in milliseconds. Default: 30 000. */
+    readonly maxMs?: number;
+    /**
+     * After this many failures in a row a key is not retried, as if the run had thrown a `TerminalError`. It runs again for a
+     * change, a resync or an `enqueue`, as attempt 1. Default: no limit.
+     */
+    readonly maxAttempts?: number;
+}
+/** The options of `reconcile`. */
+export interface ReconcileOptions<T, I = {}> extends Scope<T, I> {
+    /** The delays of retries, and their number. */
+    readonly retry?: RetryOptions;
+}
+/** A key of a controller whose last run failed. */
+export interface FailingKey {
+    /** The number of the next run. */
+    readonly attempt: number;
+    /** When the last run failed, in milliseconds since the Unix epoch. */
+    readonly failedAt: number;
+    /** When the next run is due, in milliseconds since the Unix epoch. Undefined if the key is not retried. */
+    readonly retryAt: number | undefined;
+    /** The message of the last failure, at most 200 characters. */
+    readonly lastError: string;
+}
 /**
  * A level-triggered controller: it runs a function for each key that changed, with the state in the store at the time of the
- * run, until the function succeeds. Its `version` is the version up to which every change was reconciled with success.
+ * run, until the function succeeds. Its `version` is the version up to which every change was reconciled: with success, or
+ * with a failure that is not retried.
  */
 export interface Controller extends Subscription {
+    /**
+     * The keys whose last run failed. A key that is not retried stays until a run of it succeeds; of such keys the latest
+     * 10 000 are kept.
+     */
+    readonly failing: ReadonlyMap<string, FailingKey>;
     /**
      * Runs a key for a reason other than a change: as soon as possible, or after `delayMs` milliseconds. An earlier run of
      * the key does not cancel the delay. Of several delays of a key the earliest counts. Has no effect after `close`.

@@ -3,6 +3,7 @@ import type { Change } from '../queue/change.js';
 import type { DeclaredIndex } from '../store/indexes/index-builder.js';
 import type { IndexValue } from '../store/indexes/index-types.js';
 import type { Wait } from '../util/deadline.js';
+import { type OptionCheck } from '../util/validate-options.js';
 import type { VersionWait } from './version-waiters.js';
 /**
  * The scope of a subscription, and options of its handlers. An object that enters the scope is delivered as an add, an
@@ -121,6 +122,8 @@ export interface Subscription extends AsyncDisposable {
  */
 export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {
 }
+/** The checks of the options of `Scope`. */
+export declare const scopeChecks: Readonly<Record<string, OptionCheck>>;
 /** Throws a TypeError that names the option if an option is unknown or not valid. */
 export declare function checkSubscribeOptions(call: string, options: object): void;
 /** The declared indexes that `where` names, each with the value. Throws an OptionError if there is no such index. */

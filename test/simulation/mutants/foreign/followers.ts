@@ -115,8 +115,8 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/controller.ts',
     edits: [
       [
-        'if (gone !== undefined && this.#deleted.get(key) === gone) this.#deleted.delete(key)',
-        'if (gone !== undefined) this.#deleted.delete(key)',
+        'if (deletion !== undefined && this.#deleted.get(key) === deletion) this.#deleted.delete(key)',
+        'if (deletion !== undefined) this.#deleted.delete(key)',
       ],
     ],
   },

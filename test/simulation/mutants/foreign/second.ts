@@ -30,7 +30,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     breaks:
       "finalState is 'unknown' if a deletion was inferred from a whole collection, because the object may be stale.",
     file: 'store/transaction.ts',
-    edits: [["      this.remove(key, 'unknown')\n      yield", '      this.remove(key)\n      yield']],
+    edits: [["      this.remove(key, 'unknown', undefined, gone)\n      yield", '      this.remove(key)\n      yield']],
   },
   {
     // The first list brings an invalid object and then fails, and in its retry that object is good or gone.

@@ -1,0 +1,35 @@
+import type { FailingKey } from './controller-types.js'
+
+/** The number of given up keys that are kept. */
+const MAX_GIVEN_UP = 10_000
+
+/** The keys of a controller whose last run failed. Of those that are given up, the latest are kept. */
+export class FailingKeys {
+  readonly #all = new Map<string, FailingKey>()
+  /** The keys without a retry, the earliest first. */
+  readonly #givenUp = new Set<string>()
+
+  get all(): ReadonlyMap<string, FailingKey> {
+    return this.#all
+  }
+
+  get(key: string): FailingKey | undefined {
+    return this.#all.get(key)
+  }
+
+  /** Sets the last failure of a key. Returns a key that was given up earlier and is no longer kept. */
+  set(key: string, failure: FailingKey): string | undefined {
+    this.delete(key) // The latest failure is the last.
+    this.#all.set(key, failure)
+    if (failure.retryAt !== undefined) return undefined
+    this.#givenUp.add(key)
+    if (this.#givenUp.size <= MAX_GIVEN_UP) return undefined
+    const [oldest = key] = this.#givenUp
+    this.delete(oldest)
+    return oldest
+  }
+
+  delete(key: string): void {
+    if (this.#all.delete(key)) this.#givenUp.delete(key)
+  }
+}

@@ -1,0 +1,44 @@
+import { FeedController } from '../../src/subscriptions/controller.js'
+import type { ReconcileContext, ReconcileOptions } from '../../src/subscriptions/controller-types.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { Mirror } from './feeds.js'
+import { deferred } from './informers.js'
+
+export type Reconcile<T> = (key: string, context: ReconcileContext<T>) => Promise<void>
+
+export function reconcile<T>(
+  mirror: Mirror<T>,
+  fn: Reconcile<T>,
+  options: ReconcileOptions<T> = {},
+): FeedController<T> {
+  const { retry, ...scope } = options
+  return new FeedController(mirror.feed(scope), fn, { ...options, random: new SeededRandom(1) })
+}
+
+export function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
+  return new Mirror<number>().list(entries, '5')
+}
+
+/** Runs that the test ends. */
+export class Runs {
+  readonly begun: string[] = []
+  readonly contexts: ReconcileContext<number>[] = []
+  readonly #ends: { resolve: () => void; reject: (error: unknown) => void }[] = []
+
+  readonly fn: Reconcile<number> = (key, context) => {
+    this.begun.push(`${key}=${context.object}`)
+    this.contexts.push(context)
+    const { promise, resolve, reject } = deferred()
+    this.#ends.push({ resolve, reject })
+    return promise
+  }
+
+  /** Ends the run that began first. */
+  succeed(): void {
+    this.#ends.shift()?.resolve()
+  }
+
+  fail(error: unknown = new Error('no')): void {
+    this.#ends.shift()?.reject(error)
+  }
+}
