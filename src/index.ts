@@ -25,6 +25,7 @@ export type { StoreView } from './store/store-view.js'
 export type {
   Controller,
   FailingKey,
+  RateLimit,
   ReconcileContext,
   ReconcileOptions,
   RetryOptions,

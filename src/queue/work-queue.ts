@@ -1,5 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { DelayQueue } from './delay-queue.js'
+import { OrderedKeys, PrioritizedKeys, type ReadyKeys } from './ready-keys.js'
 
 /**
  * A queue of keys to process. A key is in it at most once, and never while it is being processed. A key that is added
@@ -9,9 +10,7 @@ export class WorkQueue {
   readonly #clock: Clock
   readonly #wake: (key: string) => void
   readonly #elapsed: (key: string) => void
-  readonly #ready = new Set<string>()
-  /** Iterates the ready keys. A new iterator for each key would skip the places of all removed keys again. */
-  #next = this.#ready.values()
+  readonly #ready: ReadyKeys
   /** The keys that are being processed, and whether each was added again meanwhile. */
   readonly #running = new Map<string, boolean>()
   /** The times of `addAt`. They hold even if the key is added before. */
@@ -23,9 +22,15 @@ export class WorkQueue {
 
   /**
    * `wake` is called when a key becomes ready. `elapsed` is called when a time of `addAt` has come, before the key is
-   * added.
+   * added. With `priorityOf` the ready key with the highest number is dequeued first.
    */
-  constructor(clock: Clock, wake: (key: string) => void, elapsed: (key: string) => void = () => {}) {
+  constructor(
+    clock: Clock,
+    wake: (key: string) => void,
+    elapsed: (key: string) => void = () => {},
+    priorityOf?: (key: string) => number,
+  ) {
+    this.#ready = priorityOf === undefined ? new OrderedKeys() : new PrioritizedKeys(priorityOf)
     this.#clock = clock
     this.#wake = wake
     this.#elapsed = elapsed
@@ -48,6 +53,11 @@ export class WorkQueue {
     return this.#unconditional.heapSize + this.#cancellable.heapSize
   }
 
+  /** The number of ready keys. */
+  get ready(): number {
+    return this.#ready.size
+  }
+
   /** The number of keys that are being processed. */
   get running(): number {
     return this.#running.size
@@ -62,17 +72,18 @@ export class WorkQueue {
     return this.#running.has(key)
   }
 
-  /** Makes the key ready now, or when it is no longer being processed. */
-  add(key: string): void {
+  /**
+   * Makes the key ready now, or when it is no longer being processed. With `isLast` all keys that were added without it
+   * are dequeued before, unless there are priorities.
+   */
+  add(key: string, isLast = false): void {
     if (this.#isClosed) return
     this.#cancellable.delete(key)
     if (this.#running.has(key)) {
       this.#running.set(key, true)
       return
     }
-    if (this.#ready.has(key)) return
-    this.#ready.add(key)
-    this.#wake(key)
+    if (this.#ready.add(key, isLast)) this.#wake(key)
   }
 
   /** Adds the key at `due`, even if it is added before. Of several such times the earliest counts. */
@@ -92,17 +103,11 @@ export class WorkQueue {
     else if (!this.#isDraining && !this.#ready.has(key)) this.#cancellable.schedule(key, due)
   }
 
-  /** Returns the key that became ready first. It counts as being processed until `done`. */
+  /** Returns the next ready key. It counts as being processed until `done`. */
   dequeue(): string | undefined {
-    let next = this.#next.next()
-    if (next.done === true) {
-      this.#next = this.#ready.values()
-      next = this.#next.next()
-    }
-    if (next.done === true) return undefined
-    this.#ready.delete(next.value)
-    this.#running.set(next.value, false)
-    return next.value
+    const key = this.#ready.take()
+    if (key !== undefined) this.#running.set(key, false)
+    return key
   }
 
   /**

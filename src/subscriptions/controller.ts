@@ -12,11 +12,13 @@ import { FailingKeys } from './failing-keys.js'
 import type { Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
+import { checkedPriority } from './key-priority.js'
 import { addReason, type PendingKey } from './pending-key.js'
+import { retryOf } from './reconcile-options.js'
+import { RunLimiter } from './run-limiter.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
+import type { Scope } from './subscription-types.js'
 import { TimedRun } from './timed-run.js'
-
-const DEFAULT_RETRY = { minMs: 100, maxMs: 30_000, maxAttempts: Infinity } as const
 
 /** A run that has not settled for this many milliseconds is reported once. */
 const SLOW_RUN_MS = 60_000
@@ -41,6 +43,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   readonly #ahead = new Set<string>()
   /** Each batch counts the keys of which it has the earliest change that is not reconciled. */
   readonly #inFlight: InFlightBatches<T>
+  readonly #limiter: RunLimiter | undefined
+  #isPaused = false
   #isDequeuing = false
   /** Marks the keys of dequeued changes. Undefined when all are marked. */
   #marking: Steps | undefined
@@ -53,7 +57,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   constructor(
     feed: Feed<T>,
     fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
-    options: Pick<ReconcileOptions<T>, 'concurrency' | 'timeoutMs' | 'signal' | 'retry'> & { readonly random: Random },
+    options: Omit<ReconcileOptions<T>, keyof Scope<T>> &
+      Pick<Scope<T>, 'concurrency' | 'timeoutMs' | 'signal'> & { readonly random: Random },
   ) {
     super(feed, 'controller', options.signal)
     this.#fn = fn
@@ -69,7 +74,16 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
         this.#continue()
       },
       (key) => addReason(this.#pendingKey(key), 'enqueued'),
+      options.priority &&
+        checkedPriority(
+          options.priority,
+          (key) => this.#pending.get(key)?.reason,
+          (key, error) => this.#priorityFailed(key, error),
+        ),
     )
+    const { rateLimit } = options
+    if (rateLimit !== undefined)
+      this.#limiter = new RunLimiter(rateLimit, feed.host.clock, this.#stop.signal, () => this.#continue())
     this.#slice = new TimeSlice(feed.host.clock)
     this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
     this.connect()
@@ -100,6 +114,20 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     return this.#inFlight.size
   }
 
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.rested() // A drain does not wait for the keys that wait.
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#continue()
+  }
+
   enqueue(key: string, options: { readonly delayMs?: number } = {}): void {
     if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
     checkOptions('enqueue', options, { delayMs: isPositive })
@@ -111,7 +139,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   protected get isBusy(): boolean {
-    return this.feed.hasQueued || this.#isDequeuing || this.#queue.active > 0
+    const active = this.#isPaused ? this.#queue.running : this.#queue.active
+    return this.feed.hasQueued || this.#isDequeuing || active > 0
   }
 
   protected override stopAccepting(): void {
@@ -156,13 +185,18 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     // Before the first list it is unknown whether the object of a key exists. Later, runs wait for what is being queued.
     const { closed, isBehind, hasQueued } = this.feed
     const mayRun = closed === undefined && this.feed.host.isSynced() && !isBehind && !hasQueued
-    while (mayRun && this.#queue.running < this.#concurrency) {
+    while (mayRun && this.#mayStart()) {
       const key = this.#queue.dequeue()
       if (key === undefined) break
       void this.#run(key)
       this.#isSliceOver ||= this.#slice.isOverAfterCall()
     }
     this.rested()
+  }
+
+  #mayStart(): boolean {
+    if (this.#isPaused || this.#queue.running >= this.#concurrency || this.#queue.ready === 0) return false
+    return this.#limiter?.take() ?? true
   }
 
   /** Dequeues all batches, and marks their keys as pending. */
@@ -194,6 +228,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     }
     // A key that runs waits for the end of the run. After a failure the retry delay counts.
     if (role === 'duringRun') this.#queue.add(change.key)
+    else if (origin === 'resync') this.#queue.add(change.key, true)
     else this.#queue.addBy(change.key, item.failedAt + this.#retry.minMs)
   }
 
@@ -324,6 +359,11 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     item.reason ??= 'retry'
   }
 
+  #priorityFailed(key: string, cause: unknown): void {
+    const message = `the priority function of ${this.#name} failed at key "${key}": ${messageOf(cause)}; it counts as 0`
+    this.feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
+  }
+
   #reportSlow(key: string, ms: number): void {
     const message = `${this.#name} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`
     this.feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))
@@ -332,14 +372,5 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   get #name(): string {
     const { name, host } = this.feed
     return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.sourceName}`
-  }
-}
-
-function retryOf({ minMs, maxMs, maxAttempts }: RetryOptions = {}): Required<RetryOptions> {
-  const least = minMs ?? DEFAULT_RETRY.minMs
-  return {
-    minMs: least,
-    maxMs: maxMs ?? Math.max(least, DEFAULT_RETRY.maxMs),
-    maxAttempts: maxAttempts ?? DEFAULT_RETRY.maxAttempts,
   }
 }

@@ -1,22 +1,36 @@
 import { OptionError } from '../contract/errors.js'
-import { checkOptions, isCount, isObject, isPositive } from '../util/validate-options.js'
-import type { ReconcileOptions } from './controller-types.js'
+import { checkOptions, isCount, isFunction, isObject, isPositive } from '../util/validate-options.js'
+import type { ReconcileOptions, RetryOptions } from './controller-types.js'
 import { scopeChecks } from './subscription-types.js'
 
-const DEFAULT_MIN_MS = 100
+const DEFAULT_RETRY = { minMs: 100, maxMs: 30_000, maxAttempts: Infinity } as const
 
 /** Throws an OptionError that names the option if an option of `reconcile` is unknown or not valid. */
 export function checkReconcileOptions<T, I>(options: ReconcileOptions<T, I>): void {
-  checkOptions('reconcile', options, { ...scopeChecks, retry: isObject })
-  const { retry } = options
+  checkOptions('reconcile', options, { ...scopeChecks, retry: isObject, rateLimit: isObject, priority: isFunction })
+  const { retry, rateLimit } = options
   if (retry !== undefined) checkRetry(retry)
+  if (rateLimit === undefined) return
+  checkOptions('reconcile: rateLimit', rateLimit, { perSecond: isPositive, burst: isCount })
+  if (rateLimit.perSecond === undefined)
+    throw new OptionError('reconcile: rateLimit: option "perSecond" is missing', { option: 'perSecond' })
 }
 
-function checkRetry(retry: NonNullable<ReconcileOptions<never>['retry']>): void {
+function checkRetry(retry: RetryOptions): void {
   checkOptions('reconcile: retry', retry, { minMs: isPositive, maxMs: isPositive, maxAttempts: isCount })
-  const { minMs = DEFAULT_MIN_MS, maxMs } = retry
+  const { minMs = DEFAULT_RETRY.minMs, maxMs } = retry
   if (maxMs !== undefined && maxMs < minMs) {
     const message = `reconcile: retry: option "maxMs" must be at least minMs (${minMs}), got ${maxMs}`
     throw new OptionError(message, { option: 'maxMs' })
+  }
+}
+
+/** Returns the options with their defaults. */
+export function retryOf({ minMs, maxMs, maxAttempts }: RetryOptions = {}): Required<RetryOptions> {
+  const least = minMs ?? DEFAULT_RETRY.minMs
+  return {
+    minMs: least,
+    maxMs: maxMs ?? Math.max(least, DEFAULT_RETRY.maxMs),
+    maxAttempts: maxAttempts ?? DEFAULT_RETRY.maxAttempts,
   }
 }

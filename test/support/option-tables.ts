@@ -23,6 +23,7 @@ const TABLES: readonly Table[] = [
       ['src/subscriptions/controller-types.d.ts', 'ReconcileOptions'],
     ],
   },
+  { heading: '`rateLimit` of `reconcile`', of: [['src/subscriptions/controller-types.d.ts', 'RateLimit']] },
   { heading: '`retry` of `reconcile`', of: [['src/subscriptions/controller-types.d.ts', 'RetryOptions']] },
   {
     heading: '`synced`, `waitFor`, `fresh`, `relist` and `until`',

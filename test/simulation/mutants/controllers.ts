@@ -257,4 +257,16 @@ export const mutantsOfControllers: readonly Mutant[] = [
     file: 'subscriptions/controller.ts',
     edits: [['if (isFinal) this.#settled(key, item)', 'if (isFinal) this.#pending.delete(key)']],
   },
+  {
+    name: 'a pause has no effect',
+    breaks: 'a paused controller starts no run',
+    file: 'subscriptions/controller.ts',
+    edits: [['if (this.#isPaused || this.#queue.running', 'if (this.#queue.running']],
+  },
+  {
+    name: 'a controller stays idle after a pause',
+    breaks: 'after resume the keys that wait are run (I5)',
+    file: 'subscriptions/controller.ts',
+    edits: [['    this.#isPaused = false\n    this.#continue()\n', '    this.#isPaused = false\n']],
+  },
 ]

@@ -37,6 +37,7 @@ const marks = [
   'a reconcile failed and then succeeded',
   'a reconcile failed again and again',
   'a controller gave up a key',
+  'a controller was paused',
   'a first list found nothing',
   'a batch contained two changes of a key',
   'the audit found a difference',

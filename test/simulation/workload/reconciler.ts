@@ -41,6 +41,9 @@ const REQUEUE_AFTER_MS = [5, 100, 1_000, 5_000] as const
 /** Delays of `enqueue` inside a run, in milliseconds. */
 const ENQUEUE_DELAYS_MS = [0, 20, 200, 1_000, 4_000] as const
 
+/** The longest times of a pause, in milliseconds. */
+const PAUSE_MS = [20, 500, 5_000] as const
+
 /** The time after the drain began until something else closes it as well, in milliseconds. */
 const MEANWHILE_MS = [0, 20, 400, 2_000] as const
 
@@ -67,6 +70,8 @@ export class Reconciler {
   readonly #resyncMs: number | undefined
   /** Whether it calls `requeueAfter` sometimes. */
   readonly #requeuesLater: boolean
+  /** Whether its runs pause it sometimes. */
+  readonly #pauses: boolean
   /** Whether its runs call `enqueue` sometimes, and fail more than once. */
   readonly #enqueuesInRuns: boolean
   /** Set while it is drained. */
@@ -95,6 +100,7 @@ export class Reconciler {
       scenario.decisions.chance('looks again', 0.4) && scenario.decisions.take(`looks again#${driver.life}.${name}`)
     this.#enqueuesInRuns =
       scenario.decisions.chance('asks in runs', 0.3) && scenario.decisions.take(`asks in runs#${driver.life}.${name}`)
+    this.#pauses = scenario.decisions.chance('pauses', 0.3) && scenario.decisions.take(`pauses#${driver.life}.${name}`)
     const limitMs = drawLimit(scenario, `${driver.life}.${name}`)
     this.runs = new HandlerCallChecker(scenario, { name, limitMs, mayEnd: () => this.isClosed || driver.isStopping })
     this.controller = driver.informer.reconcile(
@@ -117,7 +123,7 @@ export class Reconciler {
 
   get isQuiet(): boolean {
     if (this.isClosed) return true
-    if (this.#draining !== undefined) return false
+    if (this.#draining !== undefined || this.controller.isPaused) return false
     const { version } = this.#driver.truth
     return this.controller.version === version && this.controller.backlog.keys === 0 && !this.#requeues.isWaiting
   }
@@ -186,7 +192,7 @@ export class Reconciler {
   /** After a stop with a drain, all keys are done except those that wait for a retry. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
     if (this.#draining?.isInterrupted === false) this.#draining.check(this.#done, this.#failed)
-    if (this.isClosed || this.#draining !== undefined) return
+    if (this.isClosed || this.#draining !== undefined || this.controller.isPaused) return
     const { settings, violate } = this.#scenario
     for (const key of settings.keys) {
       const [done, wanted] = [this.#done.get(key), store.get(key)?.n]
@@ -198,6 +204,7 @@ export class Reconciler {
   #drain(): void {
     const { clock, decisions, note, settings } = this.#scenario
     note('drains', this.name)
+    if (this.controller.isPaused) this.#resume()
     if (!this.isClosed && this.#draining === undefined) {
       const { name, controller } = this
       const { informer } = this.#driver
@@ -217,6 +224,24 @@ export class Reconciler {
       if (how === 'closes') this.#closes()
       this.#call({ drain: how === 'drains' })
     })
+  }
+
+  /** Pauses it for some time. */
+  #pause(): void {
+    const { clock, decisions, mark, note } = this.#scenario
+    if (this.#draining !== undefined || this.controller.isPaused) return
+    mark('a controller was paused')
+    note('pauses', this.name)
+    this.controller.pause()
+    clock.in(decisions.pick('paused for', PAUSE_MS) * decisions.next('paused for'), () => {
+      if (this.controller.isPaused) this.#resume()
+    })
+  }
+
+  #resume(): void {
+    this.#scenario.note('resumes', this.name)
+    this.#retries.full() // Until now no run could start.
+    this.controller.resume()
   }
 
   #call(options: { readonly drain: boolean }): void {
@@ -270,6 +295,7 @@ export class Reconciler {
     const { mix } = settings
     note(this.name, nameOf(key), object?.n ?? 'gone')
     if (this.isSilenced) violate('I15', `${this.name} was run after it had ended`)
+    if (this.controller.isPaused) violate('controllers', `${this.name} runs ${nameOf(key)} while it is paused`)
     if (object !== this.#driver.informer.get(key))
       violate('controllers', `${this.name} did not receive the current object of ${nameOf(key)}`)
     if (this.#running.has(key)) violate('I4', `${this.name} runs ${nameOf(key)} twice at once`)
@@ -286,6 +312,7 @@ export class Reconciler {
     const againMs = this.#requeueDelay()
     if (againMs !== undefined) context.requeueAfter(againMs)
     this.#enqueueInRun(key)
+    if (this.#pauses && !decisions.isQuiet && decisions.chance('pause in a run', 0.2)) this.#pause()
     const end = this.#driver.work.begins(this, key, clock.elapsed)
     const run = this.runs.begin(key, context.signal, (error) => {
       end()

@@ -51,6 +51,21 @@ export interface RetryOptions {
 export interface ReconcileOptions<T, I = {}> extends Scope<T, I> {
     /** The delays of retries, and their number. */
     readonly retry?: RetryOptions;
+    /** Limits how many runs start. Default: no limit. */
+    readonly rateLimit?: RateLimit;
+    /**
+     * Returns the priority of a key: of the keys that wait, the one with the highest number runs first. Called when the key
+     * begins to wait, and for each further reason. Use few different numbers. Keys of equal priority run in their order. If
+     * it throws or returns no finite number, that is reported once, and the priority is 0. Default: resyncs run last.
+     */
+    readonly priority?: (key: string, reason: RunReason) => number;
+}
+/** A limit of the runs that start: a token bucket. */
+export interface RateLimit {
+    /** How many runs may start in a second, on average. */
+    readonly perSecond: number;
+    /** How many runs may start at once, after a pause. Default: 1. */
+    readonly burst?: number;
 }
 /** A key of a controller whose last run failed. */
 export interface FailingKey {
@@ -74,6 +89,15 @@ export interface Controller extends Subscription {
      * 10 000 are kept.
      */
     readonly failing: ReadonlyMap<string, FailingKey>;
+    /** Whether `pause` was called, and `resume` was not called since. */
+    readonly isPaused: boolean;
+    /**
+     * Starts no run until `resume`. Runs in progress continue, and changes are still received. While it is paused, `close`
+     * with `drain` and `stop` with `drainMs` wait for the runs in progress, and not for the keys that wait.
+     */
+    pause(): void;
+    /** Starts runs again. */
+    resume(): void;
     /**
      * Runs a key for a reason other than a change: as soon as possible, or after `delayMs` milliseconds. An earlier run of
      * the key does not cancel the delay. Of several delays of a key the earliest counts. Has no effect after `close`.

@@ -1,0 +1,21 @@
+import type { RunReason } from './controller-types.js'
+
+/** Returns a function that calls `priority`, and returns 0 if that fails. `failed` is called for the first failure. */
+export function checkedPriority(
+  priority: (key: string, reason: RunReason) => number,
+  reasonOf: (key: string) => RunReason | undefined,
+  failed: (key: string, error: unknown) => void,
+): (key: string) => number {
+  let hasFailed = false
+  return (key) => {
+    try {
+      const number = priority(key, reasonOf(key) ?? 'requeued')
+      if (Number.isFinite(number)) return number
+      throw new TypeError(`it returned ${number}`)
+    } catch (error) {
+      if (!hasFailed) failed(key, error)
+      hasFailed = true
+      return 0
+    }
+  }
+}
