@@ -28,6 +28,7 @@ export type {
   RateLimit,
   ReconcileContext,
   ReconcileOptions,
+  ReplicaStatus,
   RetryOptions,
   RunReason,
 } from './subscriptions/controller-types.js'

@@ -307,7 +307,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   ): Controller {
     if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
     checkReconcileOptions(options)
-    const { retry, rateLimit, priority, ...scope } = options
+    const { retry, rateLimit, priority, replicas, ...scope } = options
     const feed = this.#feed('reconcile', scope)
     return this.#own(feed, new FeedController(feed, fn, { ...options, random: this.#random }))
   }

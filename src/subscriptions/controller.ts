@@ -7,7 +7,14 @@ import { performSlice, type Steps } from '../util/steps.js'
 import { TimeSlice } from '../util/time-slice.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
 import { observedRun } from './call-messages.js'
-import type { Controller, FailingKey, ReconcileContext, ReconcileOptions, RetryOptions } from './controller-types.js'
+import type {
+  Controller,
+  FailingKey,
+  ReconcileContext,
+  ReconcileOptions,
+  ReplicaStatus,
+  RetryOptions,
+} from './controller-types.js'
 import { FailingKeys } from './failing-keys.js'
 import type { Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
@@ -15,10 +22,11 @@ import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
 import { checkedPriority } from './key-priority.js'
 import { addReason, type PendingKey } from './pending-key.js'
 import { retryOf } from './reconcile-options.js'
+import { ReplicatedKeys } from './replicas/replicated-keys.js'
+import { RunCall } from './run-call.js'
 import { RunLimiter } from './run-limiter.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
 import type { Scope } from './subscription-types.js'
-import { TimedRun } from './timed-run.js'
 
 /** A run that has not settled for this many milliseconds is reported once. */
 const SLOW_RUN_MS = 60_000
@@ -50,6 +58,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   #marking: Steps | undefined
   /** How many changes of a dequeued batch are not marked yet. */
   #unmarked = 0
+  readonly #replicas: ReplicatedKeys<T> | undefined
   readonly #slice: TimeSlice
   /** Whether the event loop should turn before the next run. */
   #isSliceOver = false
@@ -86,6 +95,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       this.#limiter = new RunLimiter(rateLimit, feed.host.clock, this.#stop.signal, () => this.#continue())
     this.#slice = new TimeSlice(feed.host.clock)
     this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
+    this.#replicas = options.replicas && this.#join(options.replicas)
     this.connect()
   }
 
@@ -95,6 +105,10 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     let oldest = oldestMs
     for (const { waitingSince } of this.#pending.values()) oldest = Math.max(oldest, now - waitingSince)
     return { keys: keys + this.#unmarked + this.#pending.size, oldestMs: oldest, oldestKey: this.#slow.longest?.key }
+  }
+
+  get replicas(): ReplicaStatus | undefined {
+    return this.#replicas?.status
   }
 
   get longestRunning(): { readonly key: string; readonly since: number } | undefined {
@@ -140,7 +154,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
 
   protected get isBusy(): boolean {
     const active = this.#isPaused ? this.#queue.running : this.#queue.active
-    return this.feed.hasQueued || this.#isDequeuing || active > 0
+    const isLeaving = this.feed.closed !== undefined && this.#replicas?.hasLeft === false
+    return this.feed.hasQueued || this.#isDequeuing || active > 0 || isLeaving
   }
 
   protected override stopAccepting(): void {
@@ -151,6 +166,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   protected cancel(reason: SourceError): void {
     this.#queue.close()
     this.#stop.abort(reason)
+    this.#replicas?.leave(reason)
   }
 
   protected override ended(): void {
@@ -185,9 +201,18 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     // Before the first list it is unknown whether the object of a key exists. Later, runs wait for what is being queued.
     const { closed, isBehind, hasQueued } = this.feed
     const mayRun = closed === undefined && this.feed.host.isSynced() && !isBehind && !hasQueued
+    if (mayRun) this.#replicas?.ready()
     while (mayRun && this.#mayStart()) {
       const key = this.#queue.dequeue()
       if (key === undefined) break
+      if (this.#replicas?.mayRun(key) === false) {
+        this.#drop(key)
+        this.#limiter?.giveBack()
+        if (!this.#slice.isOverAfterCall()) continue
+        this.#isSliceOver = true
+        this.#continue()
+        break
+      }
       void this.#run(key)
       this.#isSliceOver ||= this.#slice.isOverAfterCall()
     }
@@ -217,6 +242,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   #markPending(change: Change<T>, batch: InFlightBatch): void {
     // A pending key is run anyway.
     if (change.origin === 'resync' && this.#pending.has(change.key)) return
+    // Another replica runs the key: the change counts as reconciled.
+    if (!this.#pending.has(change.key) && this.#replicas?.skips(change)) return
     if (!this.#ahead.has(change.key)) this.#recordDeletion(change)
     const item = this.#pendingKey(change.key)
     const { origin } = change
@@ -230,6 +257,31 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     if (role === 'duringRun') this.#queue.add(change.key)
     else if (origin === 'resync') this.#queue.add(change.key, true)
     else this.#queue.addBy(change.key, item.failedAt + this.#retry.minMs)
+  }
+
+  /** Joins the group of replicas. */
+  #join(leases: NonNullable<ReconcileOptions<T>['replicas']>): ReplicatedKeys<T> {
+    const gained = (key: string, deletion: Deleted<T> | undefined): void => {
+      if (this.#queue.isDraining) return
+      if (deletion !== undefined && !this.#deleted.has(key)) this.#deleted.set(key, deletion)
+      addReason(this.#pendingKey(key), 'gained')
+      this.#queue.add(key)
+    }
+    const { host, scope } = this.feed
+    return new ReplicatedKeys(leases, { host, scope, random: this.#random, gained, left: () => this.#continue() })
+  }
+
+  /** A key that was ready belongs to another replica now. */
+  #drop(key: string): void {
+    const item = this.#pendingKey(key)
+    this.#queue.done(key, false)
+    this.#pending.delete(key)
+    this.#failing.delete(key)
+    const deletion = this.#deleted.get(key)
+    this.#deleted.delete(key)
+    if (deletion !== undefined) this.#replicas?.skipped(deletion)
+    if (item.since !== undefined) this.#inFlight.ack(item.since)
+    if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
   }
 
   /** A skipped change is not a reason for a run. But later runs read the store with it, so its deletion is recorded. */
@@ -277,25 +329,27 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       checkOptions('requeueAfter', { delayMs }, { delayMs: isPositive })
       requeueMs = delayMs
     }
-    const timed = this.#timeoutMs === undefined ? undefined : new TimedRun(clock, this.#timeoutMs, this.#stop.signal)
-    const { signal } = timed ?? this.#stop
+    const call = new RunCall(key, { clock, timeoutMs: this.#timeoutMs, stop: this.#stop.signal, owner: this.#replicas })
+    const { signal, fence } = call
     if (item.attempt > 1) this.feed.counts.retried++
     const observed = observedRun(this.feed, { key, attempt: item.attempt, cause: item.since?.position })
     try {
       const { attempt } = item
-      const run = (): Promise<void> => this.#fn(key, { object, deleted, gone, reason, attempt, signal, requeueAfter })
-      const running = observed === undefined ? run() : observed.call(run)
+      const run = (): Promise<void> =>
+        this.#fn(key, { object, deleted, gone, reason, attempt, signal, fence, requeueAfter })
       // The monitor has ended before waits for this key end.
-      await this.#slow.monitor(key, timed?.outcome(running) ?? running)
+      await this.#slow.monitor(key, call.perform(observed === undefined ? run : () => observed.call(run)))
       observed?.ended('success')
       this.#succeeded(key, item, deletion)
       this.#queue.done(key)
       if (requeueMs !== undefined && !this.#queue.isDraining) this.#queue.addBy(key, clock.now() + requeueMs)
     } catch (error) {
       observed?.ended('failure', error)
-      this.#failed(key, item, error)
+      // The run was aborted with the lease. The next owner runs the key.
+      if (call.isLost && this.feed.closed === undefined) this.#drop(key)
+      else this.#failed(key, item, error)
     } finally {
-      timed?.dispose()
+      call.dispose()
     }
     this.#continue()
   }

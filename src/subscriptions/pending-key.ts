@@ -17,7 +17,7 @@ export interface PendingKey {
 }
 
 /** The reasons, the one that counts first. */
-const ORDER: readonly RunReason[] = ['changed', 'enqueued', 'initial', 'retry', 'requeued', 'resync']
+const ORDER: readonly RunReason[] = ['changed', 'enqueued', 'gained', 'initial', 'retry', 'requeued', 'resync']
 
 /** Adds a reason for the next run of a key. Of several reasons the first in the order counts. */
 export function addReason(item: PendingKey, reason: RunReason): void {

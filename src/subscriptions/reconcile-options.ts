@@ -1,13 +1,24 @@
 import { OptionError } from '../contract/errors.js'
-import { checkOptions, isCount, isFunction, isObject, isPositive } from '../util/validate-options.js'
+import { checkOptions, isCount, isFunction, isObject, isPositive, type OptionCheck } from '../util/validate-options.js'
 import type { ReconcileOptions, RetryOptions } from './controller-types.js'
 import { scopeChecks } from './subscription-types.js'
 
 const DEFAULT_RETRY = { minMs: 100, maxMs: 30_000, maxAttempts: Infinity } as const
 
+const isLeases: OptionCheck = (value) =>
+  typeof value === 'object' && value !== null && 'open' in value && typeof value.open === 'function'
+    ? undefined
+    : 'must be a lease store, as `memoryLeases` returns'
+
 /** Throws an OptionError that names the option if an option of `reconcile` is unknown or not valid. */
 export function checkReconcileOptions<T, I>(options: ReconcileOptions<T, I>): void {
-  checkOptions('reconcile', options, { ...scopeChecks, retry: isObject, rateLimit: isObject, priority: isFunction })
+  checkOptions('reconcile', options, {
+    ...scopeChecks,
+    retry: isObject,
+    rateLimit: isObject,
+    priority: isFunction,
+    replicas: isLeases,
+  })
   const { retry, rateLimit } = options
   if (retry !== undefined) checkRetry(retry)
   if (rateLimit === undefined) return

@@ -39,6 +39,11 @@ export class RunLimiter {
     return false
   }
 
+  /** The run that was counted does not start. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + 1)
+  }
+
   #wakeIn(ms: number): void {
     if (this.#isWaiting) return
     this.#isWaiting = true

@@ -87,6 +87,10 @@ export class Membership {
   #retryAt = -Infinity
   /** The number of runs of each key that runs. A run that timed out may still run beside its retry. */
   readonly #running = new Map<string, number>()
+  /** The runs that are left of memberships that were lost. */
+  readonly #strays = new Set<string>()
+  /** The names that this replica had, as far as their records are in the last view. */
+  readonly #former = new Set<string>()
   #isReady = false
   #phase: 'member' | 'leaving' | 'left' = 'member'
 
@@ -149,7 +153,10 @@ export class Membership {
   end(key: string): void {
     const left = (this.#running.get(key) ?? 0) - 1
     if (left > 0) this.#running.set(key, left)
-    else this.#running.delete(key)
+    else {
+      this.#running.delete(key)
+      this.#strays.delete(key)
+    }
   }
 
   /** The store says that another member changed. */
@@ -193,7 +200,10 @@ export class Membership {
     this.#pending = undefined
     this.#retryAt = at.now + drawDelay(this.#retry, this.#options.random)
     this.#retry = grown(this.#retry)
-    return error instanceof SourceError && error.code === 'LEASE_LOST' && this.#lost()
+    if (error instanceof SourceError && error.code === 'LEASE_LOST') return this.#lost()
+    // Whether the record exists is unknown. It joins again under another name.
+    if (request.record.renewal === 0) this.#lost()
+    return false
   }
 
   step(at: Instant): Step {
@@ -218,7 +228,7 @@ export class Membership {
 
   /** The next record. From now on it may be in the store, so what it does not claim must not begin any more. */
   #request(sent: Instant): LeaseRequest {
-    const expired = this.#others.filter(({ member }) => this.#expiresAt(member) <= sent.now)
+    const expired = this.#others.filter(({ member }) => this.#evictableAt(member) <= sent.now)
     const members = this.#membersAt(sent.now)
     const claim = new Owners(this.#options.mode, members)
     const renewal = this.#nextRenewal++
@@ -236,7 +246,9 @@ export class Membership {
   #membersAt(now: number): readonly string[] {
     this.#isClaiming ||= this.#isReady && this.#leased !== undefined && now >= this.#settledAt
     if (this.#phase !== 'member' || !this.#isClaiming) return []
-    const live = this.#others.filter(({ member, members }) => members.length > 0 && this.#expiresAt(member) > now)
+    const live = this.#others.filter(
+      ({ member, members }) => members.length > 0 && !this.#former.has(member) && this.#expiresAt(member) > now,
+    )
     return [this.#member, ...live.map(({ member }) => member)].sort()
   }
 
@@ -250,9 +262,15 @@ export class Membership {
     return (this.#seen.get(member)?.at ?? Infinity) + this.#expiryMs
   }
 
+  /** The record of an earlier membership of this replica is of no use when its runs have settled. */
+  #evictableAt(member: string): number {
+    return this.#former.has(member) && this.#strays.size === 0 ? -Infinity : this.#expiresAt(member)
+  }
+
   #observe({ records }: LeaseView, now: number): void {
     this.#others = records.filter(({ member }) => member !== this.#member)
     const names = new Set(this.#others.map(({ member }) => member))
+    for (const member of this.#former) if (!names.has(member)) this.#former.delete(member)
     for (const member of this.#seen.keys()) if (!names.has(member)) this.#seen.delete(member)
     for (const { member, renewal } of this.#others)
       if (this.#seen.get(member)?.renewal !== renewal) this.#seen.set(member, { renewal, at: now })
@@ -279,6 +297,8 @@ export class Membership {
 
   /** Joins again as a new member. What still runs is published as held. */
   #lost(): true {
+    this.#former.add(this.#member)
+    for (const key of this.#running.keys()) this.#strays.add(key)
     this.#member = newMember(this.#options.random)
     this.#nextRenewal = 0
     this.#pending = undefined
@@ -301,7 +321,7 @@ export class Membership {
     const soon = sentAt + renewMs * HINT_PART
     let due = this.#isHinted ? soon : sentAt + renewMs
     if (this.#isReady && !this.#isClaiming) due = Math.min(due, this.#settledAt)
-    for (const { member } of this.#others) due = Math.min(due, this.#expiresAt(member))
+    for (const { member } of this.#others) due = Math.min(due, this.#evictableAt(member))
     return Math.max(due, soon)
   }
 

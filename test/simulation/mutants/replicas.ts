@@ -115,7 +115,11 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     breaks: 'LEASE_LOST stops all runs (exclusive)',
     kind,
     file,
-    edits: [["error.code === 'LEASE_LOST' && this.#lost()", "error.code === 'LEASE_LOST' && at.now < -1"]],
+    edits: [["error.code === 'LEASE_LOST') return this.#lost()", "error.code === 'LEASE_LOST') return false"]],
+    onlyBy: {
+      test: 'unit/replicas/membership.test.ts',
+      named: 'a member whose record is missing stops and joins again',
+    },
   },
   {
     name: 'a late reply counts',

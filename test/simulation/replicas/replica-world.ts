@@ -179,9 +179,9 @@ class ReplicaWorld implements RunListener {
     const [now, lease] = [this.#events.now, this.#leaseMs]
     const living = this.#replicas.filter(({ isAlive, hasLeft }) => isAlive && !hasLeft)
     const one = living.length === 0 ? undefined : random.pick(living)
-    const kind = random.below(10)
+    const kind = random.below(11)
     const until = Math.min(endOfFaults, now + lease * random.next() * random.pick([0.3, 1, 2.5]))
-    const names = ['join', 'leave', 'crash', 'stop', 'sleep', 'away', 'fork', 'step', 'join', 'cut'] as const
+    const names = ['join', 'leave', 'crash', 'stop', 'sleep', 'away', 'fork', 'step', 'join', 'cut', 'cut'] as const
     const name = names[kind] as (typeof names)[number]
     this.#count(name)
     this.#tell(() => `FAULT ${name} ${one?.settings.name} until ${until.toFixed(0)}`)
@@ -198,7 +198,7 @@ class ReplicaWorld implements RunListener {
       })
     } else if (name === 'cut' && one !== undefined) {
       one.requestsUntilCut = random.below(3)
-      this.#events.at(until, () => {
+      this.#events.at(Math.min(endOfFaults, now + lease * (0.5 + 2 * random.next())), () => {
         one.requestsUntilCut = Infinity
       })
     } else if (name === 'fork') this.#store.table.fork(1 + random.below(random.pick([2, 12])))

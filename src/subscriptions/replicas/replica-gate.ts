@@ -1,0 +1,232 @@
+import type { Clock } from '../../contract/clock.js'
+import { ABORTED, messageOf, SourceError } from '../../contract/errors.js'
+import { LeaseLostError, type LeaseSession, type Leases } from '../../contract/leases.js'
+import type { Random } from '../../contract/random.js'
+import { settleWithin } from '../../util/deadline.js'
+import type { ReplicaStatus } from '../controller-types.js'
+import { abortedByClock } from './aborted-by-clock.js'
+import { type Instant, type LeaseRequest, Membership } from './membership.js'
+import { hashOf } from './owners.js'
+import { Ownership } from './ownership.js'
+
+/** An error of the store is reported at most once in this time. */
+const REPORT_MS = 60_000
+
+/** The number of hashes from which the share of a member is computed. */
+const SAMPLES = 1_000
+
+/** More past ownerships than this are not compared: then every key counts as gained. */
+const MAX_PAST = 8
+
+export interface ReplicaGateHost {
+  readonly clock: Clock
+  readonly random: Random
+  report(error: SourceError): void
+  /** Keys may have been gained: `takeGained` returns which. */
+  gained(): void
+  /** The member has left. */
+  left(): void
+}
+
+/** What a run gets from its ownership. */
+export interface OwnedRun {
+  readonly signal: AbortSignal
+  readonly fence: number
+  /** The run has settled. */
+  end(): void
+}
+
+/**
+ * The place of a controller in its group of replicas. It sends the renewals, and decides which keys may run. The
+ * controller asks before each run.
+ */
+export class ReplicaGate {
+  readonly #leases: Leases
+  readonly #host: ReplicaGateHost
+  readonly #session: LeaseSession
+  readonly #membership: Membership
+  readonly #end = new AbortController()
+  #lease: AbortController
+  #request: AbortController | undefined
+  #timer: { readonly wakeAt: number; readonly stop: AbortController } | undefined
+  #last: Ownership = Ownership.none
+  /** The ownerships since `takeGained`, without the present one. */
+  #past: Ownership[] = []
+  readonly #reportedAt = new Map<string, number>()
+  #hasLeft = false
+
+  constructor(leases: Leases, host: ReplicaGateHost) {
+    const { mode, leaseMs, renewMs } = leases
+    this.#leases = leases
+    this.#host = host
+    this.#membership = new Membership({ mode, leaseMs, renewMs, random: host.random })
+    this.#lease = this.#newLease()
+    this.#session = leases.open()
+    this.#session.watch?.(() => {
+      this.#membership.hinted()
+      this.#pump()
+    }, this.#end.signal)
+    this.#pump()
+  }
+
+  get hasLeft(): boolean {
+    return this.#hasLeft
+  }
+
+  get status(): ReplicaStatus {
+    const { member, members, fence, ownership } = this.#membership
+    const leaseEndsInMs = this.#membership.leaseEndsInMs(this.#instant)
+    let owned = 0
+    if (leaseEndsInMs > 0)
+      for (let sample = 0; sample < SAMPLES; sample++) if (ownership.includesHash(hashOf(String(sample)))) owned++
+    return { member, members, share: owned / SAMPLES, leaseEndsInMs, fence: Number.isFinite(fence) ? fence : undefined }
+  }
+
+  /** The controller can run keys. */
+  ready(): void {
+    this.#membership.ready()
+    this.#pump()
+  }
+
+  /** Whether a run of the key may begin now. */
+  mayRun(key: string): boolean {
+    return this.#membership.mayRun(key, this.#instant)
+  }
+
+  /** A run of the key begins. */
+  begin(key: string): OwnedRun {
+    this.#membership.begin(key)
+    const end = (): void => {
+      this.#membership.end(key)
+      this.#pump()
+    }
+    return { signal: this.#lease.signal, fence: this.#membership.fence, end }
+  }
+
+  /** Returns whether a key may run that could not run at some time since the last call. */
+  takeGained(): (key: string) => boolean {
+    const [past, present] = [this.#past, this.#last]
+    this.#past = []
+    return (key) => present.includes(key) && !past.every((ownership) => ownership.includes(key))
+  }
+
+  /** Makes the signal of a run with a time limit look at the clock too. */
+  checked(signal: AbortSignal): AbortSignal {
+    return abortedByClock(signal, this.#checkLease)
+  }
+
+  /** No run begins any more, and those in progress abort. It leaves the group when they have settled. */
+  leave(reason: SourceError): void {
+    this.#membership.leave()
+    this.#lease.abort(reason)
+    this.#pump()
+  }
+
+  get #instant(): Instant {
+    const { clock } = this.#host
+    const now = clock.now()
+    return { now, wall: clock.wallNow?.() ?? now }
+  }
+
+  readonly #checkLease = (): void => {
+    if (this.#membership.leaseEndsInMs(this.#instant) === 0) this.#pump()
+  }
+
+  #newLease(): AbortController {
+    const lease = new AbortController()
+    abortedByClock(lease.signal, this.#checkLease)
+    return lease
+  }
+
+  /** Performs what the membership decides. Called after every event. */
+  #pump(): void {
+    if (this.#hasLeft) return
+    const { isLost, isAbandoned, send, leave, wakeAt } = this.#membership.step(this.#instant)
+    if (isLost) this.#lost('it was not renewed in time')
+    if (isAbandoned || isLost) {
+      this.#request?.abort(ABORTED)
+      this.#request = undefined
+      if (isAbandoned) this.#report(new SourceError(`${this.#leases.name} does not answer`, { code: 'UNAVAILABLE' }))
+    }
+    if (send !== undefined) void this.#send(send)
+    if (this.#membership.hasLeft) void this.#leave(leave)
+    else this.#wakeAt(wakeAt)
+    this.#compare()
+  }
+
+  async #send(request: LeaseRequest): Promise<void> {
+    const abort = new AbortController()
+    this.#request = abort
+    try {
+      const view = await this.#session.renew(request.record, request.evict, abort.signal)
+      if (this.#membership.replied(request, view, this.#instant)) this.#lost('it was not renewed in time')
+    } catch (error) {
+      if (this.#membership.failed(request, this.#instant, error)) this.#lost(messageOf(error))
+      else if (!abort.signal.aborted) this.#report(error)
+    }
+    if (this.#request === abort) this.#request = undefined
+    this.#pump()
+  }
+
+  #lost(why: string): void {
+    const message = `the lease of ${this.#leases.name} was lost: ${why}; joining again`
+    const error = new LeaseLostError(message)
+    this.#lease.abort(error)
+    this.#lease = this.#newLease()
+    this.#report(error)
+  }
+
+  #wakeAt(wakeAt: number): void {
+    if (this.#timer?.wakeAt === wakeAt) return
+    this.#timer?.stop.abort(ABORTED)
+    if (wakeAt === Infinity) {
+      this.#timer = undefined
+      return
+    }
+    const timer = { wakeAt, stop: new AbortController() }
+    this.#timer = timer
+    const { clock } = this.#host
+    const wake = (): void => {
+      if (this.#timer !== timer) return
+      this.#timer = undefined
+      this.#pump()
+    }
+    clock.sleep(Math.max(0, wakeAt - clock.now()), timer.stop.signal).then(wake, () => {})
+  }
+
+  /** Remembers an ownership that is over, and reports keys that were gained. */
+  #compare(): void {
+    const { ownership } = this.#membership
+    if (ownership === this.#last) return
+    if (this.#past.length < MAX_PAST) this.#past.push(this.#last)
+    else this.#past = [Ownership.none]
+    this.#last = ownership
+    if (ownership !== Ownership.none) this.#host.gained()
+  }
+
+  async #leave(member: string | undefined): Promise<void> {
+    this.#hasLeft = true
+    this.#timer?.stop.abort(ABORTED)
+    this.#request?.abort(ABORTED)
+    this.#end.abort(ABORTED)
+    const session = this.#session
+    const over = async (): Promise<void> => {
+      // The record expires if this fails.
+      if (member !== undefined) await session.leave(member).catch((error: unknown) => this.#report(error))
+      await session.close().catch((error: unknown) => this.#report(error))
+    }
+    await settleWithin(this.#leases.leaseMs, over(), this.#host.clock)
+    this.#host.left()
+  }
+
+  #report(thrown: unknown): void {
+    const { name } = this.#leases
+    const code = thrown instanceof SourceError ? thrown.code : 'UNAVAILABLE'
+    const now = this.#host.clock.now()
+    if (now - (this.#reportedAt.get(code) ?? -Infinity) < REPORT_MS) return
+    this.#reportedAt.set(code, now)
+    const isOurs = thrown instanceof SourceError && thrown.message.includes(name)
+    const message = isOurs ? thrown.message : `${name}: ${messageOf(thrown)}`
+    this.#host.report(new SourceError(message, { code, cause: thrown, phase: 'handle' }))
+  }
+}

@@ -1,0 +1,298 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../../adapters/memory/index.js'
+import type { SourceError } from '../../../src/contract/errors.js'
+import { LeaseLostError } from '../../../src/contract/leases.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
+import type { Controller, ReconcileContext, ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
+import { hashOf, Owners } from '../../../src/subscriptions/replicas/owners.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+
+const KEYS = Array.from({ length: 30 }, (_, nth) => `key-${nth}`)
+/** A new group runs its first key after this time, in milliseconds. */
+const JOIN_MS = 11_000
+
+interface Run {
+  readonly replica: number
+  readonly key: string
+  readonly context: ReconcileContext<number>
+}
+
+/** A clock whose wall clock can be ahead, as after a sleep of the machine. */
+class SleepingClock extends VirtualClock {
+  sleptMs = 0
+
+  wallNow(): number {
+    return this.now() + this.sleptMs
+  }
+}
+
+class Group {
+  readonly clock = new SleepingClock()
+  readonly source: MemorySource<number> = memorySource({ entries: KEYS.map((key) => [key, 1] as const) })
+  readonly leases: MemoryLeases
+  readonly controllers: Controller[] = []
+  readonly informers: Informer<number>[] = []
+  readonly errors: SourceError[] = []
+  runs: Run[] = []
+  /** What a run does. */
+  work: (run: Run) => Promise<void> = async () => {}
+
+  constructor(mode: 'share' | 'leader' = 'share') {
+    this.leases = memoryLeases({ group: 'orders', mode, clock: this.clock })
+  }
+
+  /** Adds a replica, and returns its number. */
+  add(options: ReconcileOptions<number> = {}, clock: VirtualClock = this.clock): number {
+    const replica = this.controllers.length
+    const informer = createInformer({ source: this.source, clock, random: new SeededRandom(replica + 1) })
+    informer.on('error', (error) => this.errors.push(error))
+    const fn = (key: string, context: ReconcileContext<number>): Promise<void> => {
+      const run = { replica, key, context }
+      this.runs.push(run)
+      return this.work(run)
+    }
+    this.controllers.push(informer.reconcile(fn, { replicas: this.leases, ...options }))
+    this.informers.push(informer.start())
+    return replica
+  }
+
+  /** The runs since the last call, as `replica:key`. */
+  taken(): string[] {
+    const { runs } = this
+    this.runs = []
+    return runs.map(({ replica, key }) => `${replica}:${key}`)
+  }
+
+  keysOf(replica: number): string[] {
+    return this.runs.filter((run) => run.replica === replica).map(({ key }) => key)
+  }
+}
+
+let group = new Group()
+
+afterEach(async () => {
+  const stopped = Promise.all(group.informers.map((informer) => informer.stop()))
+  await group.clock.advance(20_000)
+  await stopped
+})
+
+describe('a controller on several replicas', () => {
+  test('runs every key, at most once on each of them, after the time of a lease', async () => {
+    group = new Group()
+    group.add()
+    group.add()
+    await group.clock.advance(10_000)
+    expect(group.runs).toEqual([])
+    await group.clock.advance(5_000)
+    expect(new Set(group.runs.map(({ key }) => key))).toEqual(new Set(KEYS))
+    expect(new Set(group.runs.map(({ replica, key }) => `${replica}:${key}`)).size).toBe(group.runs.length)
+    expect(group.keysOf(0).length).toBeGreaterThan(5)
+    expect(group.keysOf(1).length).toBeGreaterThan(5)
+  })
+
+  test('runs a change on the owner of its key, and waits for its version on every replica', async () => {
+    group = new Group()
+    group.add()
+    group.add()
+    await group.clock.advance(15_000)
+    const owner = group.runs.findLast(({ key }) => key === 'key-3')?.replica
+    group.taken()
+    const mark = group.source.put('key-3', 2)
+    const waits = group.controllers.map((controller) => controller.waitFor(mark))
+    await group.clock.advance(1_000)
+    await Promise.all(waits)
+    expect(group.taken()).toEqual([`${owner}:key-3`])
+  })
+
+  test('without replicas there is no fence and no status', async () => {
+    group = new Group()
+    const informer = createInformer({ source: group.source, clock: group.clock })
+    const fences: unknown[] = []
+    const controller = informer.reconcile(async (_key, { fence }) => void fences.push(fence))
+    group.informers.push(informer.start())
+    await group.clock.advance(100)
+    expect(fences).toEqual(KEYS.map(() => undefined))
+    expect(controller.replicas).toBeUndefined()
+  })
+
+  test('a replica that joins gains keys, and runs each of them once; the others run none again', async () => {
+    group = new Group()
+    group.add()
+    await group.clock.advance(JOIN_MS)
+    const fences = new Map(group.runs.map(({ key, context }) => [key, context.fence ?? 0]))
+    group.taken()
+    group.add()
+    await group.clock.advance(15_000)
+    expect(group.keysOf(0)).toEqual([])
+    expect(new Set(group.keysOf(1)).size).toBe(group.runs.length)
+    expect(group.runs.length).toBeGreaterThan(5)
+    for (const { key, context } of group.runs) expect(context.fence).toBeGreaterThan(fences.get(key) ?? Infinity)
+  })
+
+  test('a run of a key that was lost goes on, and the new owner waits until it settles', async () => {
+    group = new Group()
+    const ends: (() => void)[] = []
+    group.work = ({ replica }) => (replica === 0 ? new Promise((resolve) => ends.push(resolve)) : Promise.resolve())
+    group.add({ concurrency: KEYS.length })
+    await group.clock.advance(JOIN_MS)
+    group.taken()
+    const signals = group.runs.map(({ context }) => context.signal)
+    group.add()
+    await group.clock.advance(20_000)
+    expect(group.taken()).toEqual([])
+    expect(signals.some(({ aborted }) => aborted)).toBe(false)
+    for (const end of ends) end()
+    await group.clock.advance(1_000)
+    expect(group.keysOf(1).length).toBeGreaterThan(5)
+    expect(group.keysOf(0)).toEqual([])
+  })
+
+  test('a run that timed out holds its key until it settles', async () => {
+    group = new Group()
+    let settle = (): void => {}
+    group.work = ({ replica }) =>
+      replica === 0 ? new Promise<void>((resolve) => (settle = resolve)) : Promise.resolve()
+    group.add({ timeoutMs: 1_000, key: 'key-1' })
+    await group.clock.advance(JOIN_MS + 100)
+    const [run] = group.runs
+    const closed = group.controllers[0]?.close()
+    group.add({ key: 'key-1' })
+    await group.clock.advance(20_000)
+    await closed
+    expect(run?.context.signal.aborted).toBe(true)
+    expect(group.keysOf(1)).toEqual([])
+    settle()
+    await group.clock.advance(3_000)
+    expect(group.keysOf(1)).toEqual(['key-1'])
+  })
+
+  test('a replica that is closed releases its keys at once', async () => {
+    group = new Group()
+    group.add()
+    group.add()
+    await group.clock.advance(15_000)
+    const released = group.keysOf(0)
+    group.taken()
+    const closed = group.controllers[0]?.close()
+    await group.clock.advance(200)
+    await closed
+    expect(group.keysOf(1).sort()).toEqual(released.sort())
+    expect(group.leases.records).toHaveLength(1)
+  })
+
+  test('a replica that drains runs what it owns, and then leaves', async () => {
+    group = new Group()
+    group.add()
+    group.add()
+    await group.clock.advance(15_000)
+    const owned = group.keysOf(0)
+    group.taken()
+    group.work = () => group.clock.sleep(100)
+    for (const key of KEYS) group.source.put(key, 2)
+    await group.clock.advance(1)
+    const closed = group.controllers[0]?.close({ drain: true })
+    await group.clock.advance(10_000)
+    await closed
+    expect(group.keysOf(0).sort()).toEqual(owned.sort())
+    expect(new Set(group.keysOf(1))).toEqual(new Set(KEYS))
+  })
+
+  test('when a lease ends its runs abort, no run begins, and the replica joins again', async () => {
+    group = new Group()
+    group.work = ({ context: { signal } }) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+    group.add()
+    await group.clock.advance(JOIN_MS)
+    const [run] = group.runs
+    const member = group.controllers[0]?.replicas?.member
+    group.leases.setAvailable(false)
+    group.taken()
+    await group.clock.advance(9_500)
+    expect(run?.context.signal.reason).toBeInstanceOf(LeaseLostError)
+    expect(group.controllers[0]?.replicas).toMatchObject({ share: 0, leaseEndsInMs: 0 })
+    await group.clock.advance(60_000)
+    expect(group.taken()).toEqual([])
+    expect(group.controllers[0]?.replicas?.member).not.toBe(member)
+    group.leases.setAvailable(true)
+    await group.clock.advance(5_000)
+    expect(group.taken()).toHaveLength(1)
+    expect(group.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE', 'LEASE_LOST', 'UNAVAILABLE'])
+  })
+
+  test('after a sleep of the machine a signal is aborted as soon as it is read', async () => {
+    group = new Group()
+    group.work = () => new Promise(() => {})
+    group.add({ concurrency: 2 })
+    const other = group.add({ timeoutMs: 60_000 })
+    await group.clock.advance(15_000)
+    const signals = group.runs.map(({ context }) => context.signal)
+    expect(group.keysOf(other)).toHaveLength(1)
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false])
+    group.clock.sleptMs = 9_500
+    expect(() => signals[0]?.throwIfAborted()).toThrow(LeaseLostError)
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
+  })
+
+  test('a deletion that the last owner did not see is run by the next owner', async () => {
+    group = new Group()
+    group.add()
+    // The clock of a process that crashes stands still, and its runs do not settle.
+    const clock = new VirtualClock()
+    group.work = ({ replica }) => (replica === 1 ? new Promise(() => {}) : Promise.resolve())
+    group.add({}, clock)
+    for (let step = 0; step < 150; step++) await Promise.all([group.clock.advance(100), clock.advance(100)])
+    const { members = [], member } = group.controllers[1]?.replicas ?? {}
+    const owners = new Owners('share', members)
+    const lost = KEYS.find((key) => owners.owns(member ?? '', hashOf(key)) && !group.keysOf(1).includes(key)) ?? ''
+    group.source.delete(lost)
+    group.runs = []
+    await group.clock.advance(14_000)
+    expect(group.runs.find(({ key }) => key === lost)).toMatchObject({
+      replica: 0,
+      context: { object: undefined, deleted: 1 },
+    })
+    const stopped = group.informers[1]?.stop()
+    await clock.advance(1_000)
+    await stopped
+  })
+
+  test('in mode leader one replica runs all keys, and the next one takes over', async () => {
+    group = new Group('leader')
+    group.add()
+    group.add()
+    await group.clock.advance(15_000)
+    const leader = group.runs.at(-1)?.replica ?? 0
+    expect(group.keysOf(leader).sort()).toEqual([...KEYS].sort())
+    expect(group.controllers.map(({ replicas }) => replicas?.share).sort()).toEqual([0, 1])
+    group.taken()
+    void group.informers[leader]?.stop()
+    await group.clock.advance(3_000)
+    expect(group.keysOf(1 - leader).sort()).toEqual([...KEYS].sort())
+  })
+
+  test('the status has the members, the share, the lease and the fence', async () => {
+    group = new Group()
+    group.add()
+    expect(group.controllers[0]?.replicas).toMatchObject({ members: [], share: 0, leaseEndsInMs: 0, fence: undefined })
+    group.add()
+    await group.clock.advance(15_000)
+    const [first, second] = group.controllers.map(({ replicas }) => replicas)
+    expect(first?.members).toEqual([first?.member, second?.member].sort())
+    expect((first?.share ?? 0) + (second?.share ?? 0)).toBe(1)
+    expect(first?.share).toBeCloseTo(0.5, 1)
+    expect(first?.leaseEndsInMs).toBeGreaterThan(6_000)
+    expect(first?.fence).toBeGreaterThan(5)
+  })
+
+  test('what is not a lease store is refused', () => {
+    group = new Group()
+    const informer = createInformer({ source: group.source, clock: group.clock })
+    const wrong = { replicas: { name: 'no' } } as unknown as ReconcileOptions<number>
+    expect(() => informer.reconcile(async () => {}, wrong)).toThrow(
+      'reconcile: option "replicas" must be a lease store, as `memoryLeases` returns, got an object',
+    )
+    expect(() => informer.subscribe({}, wrong as object)).toThrow('unknown option "replicas"')
+  })
+})
