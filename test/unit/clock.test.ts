@@ -22,6 +22,10 @@ afterEach(() => {
 })
 
 describe('systemClock.now', () => {
+  test('has the wall clock too, for sleeps of the machine', () => {
+    expect(Math.abs((systemClock.wallNow?.() ?? 0) - Date.now())).toBeLessThan(1_000)
+  })
+
   test('it returns milliseconds since the Unix epoch', () => {
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(60_000)
   })

@@ -131,7 +131,7 @@ describe('a controller on several replicas', () => {
     for (const { key, context } of group.runs) expect(context.fence).toBeGreaterThan(fences.get(key) ?? Infinity)
   })
 
-  test('a run of a key that was lost goes on, and the new owner waits until it settles', async () => {
+  test('a run of a key that was lost continues, and the new owner waits until it settles', async () => {
     group = new Group()
     const ends: (() => void)[] = []
     group.work = ({ replica }) => (replica === 0 ? new Promise((resolve) => ends.push(resolve)) : Promise.resolve())

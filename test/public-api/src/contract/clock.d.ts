@@ -3,6 +3,11 @@ export interface Clock {
     /** Milliseconds since the Unix epoch, monotonic: a change of the wall clock while running does not move it. */
     now(): number;
     /**
+     * Milliseconds since the Unix epoch by the wall clock. A replica compares it with `now`, which may stand still while the
+     * machine sleeps. Default: `now`.
+     */
+    wallNow?(): number;
+    /**
      * Resolves after `ms` milliseconds; if `ms` is 0 or less, after one turn of the event loop. Rejects with the signal's
      * reason as soon as `signal` aborts.
      */
