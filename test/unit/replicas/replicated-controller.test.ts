@@ -265,7 +265,7 @@ describe('a controller on several replicas', () => {
     await group.clock.advance(15_000)
     const leader = group.runs.at(-1)?.replica ?? 0
     expect(group.keysOf(leader).sort()).toEqual([...KEYS].sort())
-    expect(group.controllers.map(({ replicas }) => replicas?.share).sort()).toEqual([0, 1])
+    expect(new Set(group.controllers.map(({ replicas }) => replicas?.share))).toEqual(new Set([0, 1]))
     group.taken()
     void group.informers[leader]?.stop()
     await group.clock.advance(3_000)
@@ -279,7 +279,7 @@ describe('a controller on several replicas', () => {
     group.add()
     await group.clock.advance(15_000)
     const [first, second] = group.controllers.map(({ replicas }) => replicas)
-    expect(first?.members).toEqual([first?.member, second?.member].sort())
+    expect(new Set(first?.members)).toEqual(new Set([first?.member, second?.member]))
     expect((first?.share ?? 0) + (second?.share ?? 0)).toBe(1)
     expect(first?.share).toBeCloseTo(0.5, 1)
     expect(first?.leaseEndsInMs).toBeGreaterThan(6_000)
