@@ -60,11 +60,7 @@ describe('SPEC.md', () => {
     expect(rules.filter(({ tests }) => tests.length === 0).map(({ name }) => name)).toEqual([])
   })
 
-<<<<<<< HEAD
-  test.each(['C', 'P', 'E', 'K', 'R', 'S', 'I', 'M', 'F', 'N', 'G', 'B'])(
-=======
-  test.each(['C', 'P', 'E', 'K', 'R', 'S', 'I', 'M', 'F', 'G', 'L', 'B'])(
->>>>>>> f3a5ad3 (docs: describe replicas, fences and their rules)
+  test.each(['C', 'P', 'E', 'K', 'R', 'S', 'I', 'M', 'F', 'N', 'G', 'L', 'B'])(
     'numbers the rules %s1, … without gaps',
     (letter) => {
       const names = rules.map(({ name }) => name).filter((name) => name.startsWith(letter))

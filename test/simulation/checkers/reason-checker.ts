@@ -70,6 +70,8 @@ export class ReasonChecker {
         return changedAt === undefined || changedAt(key) >= begunAt ? undefined : 'it did not change'
       case 'enqueued':
         return isEnqueued ? undefined : 'it was not enqueued'
+      case 'gained':
+        return 'there are no replicas'
       case 'retry':
         return last === 'failed' && attempt > 1 ? undefined : 'its last run did not fail'
       case 'requeued':
