@@ -83,9 +83,9 @@ describe('a controller on several replicas', () => {
     group = new Group()
     group.add()
     group.add()
-    await group.clock.advance(10_000)
+    await group.clock.advance(8_400)
     expect(group.runs).toEqual([])
-    await group.clock.advance(5_000)
+    await group.clock.advance(6_600)
     expect(new Set(group.runs.map(({ key }) => key))).toEqual(new Set(KEYS))
     expect(new Set(group.runs.map(({ replica, key }) => `${replica}:${key}`)).size).toBe(group.runs.length)
     expect(group.keysOf(0).length).toBeGreaterThan(5)
@@ -128,6 +128,7 @@ describe('a controller on several replicas', () => {
     expect(group.keysOf(0)).toEqual([])
     expect(new Set(group.keysOf(1)).size).toBe(group.runs.length)
     expect(group.runs.length).toBeGreaterThan(5)
+    expect(new Set(group.runs.map(({ context }) => context.reason))).toEqual(new Set(['gained']))
     for (const { key, context } of group.runs) expect(context.fence).toBeGreaterThan(fences.get(key) ?? Infinity)
   })
 
@@ -151,9 +152,9 @@ describe('a controller on several replicas', () => {
 
   test('a run that timed out holds its key until it settles', async () => {
     group = new Group()
-    let settle = (): void => {}
+    const settles: (() => void)[] = []
     group.work = ({ replica }) =>
-      replica === 0 ? new Promise<void>((resolve) => (settle = resolve)) : Promise.resolve()
+      replica === 0 ? new Promise<void>((resolve) => settles.push(resolve)) : Promise.resolve()
     group.add({ timeoutMs: 1_000, key: 'key-1' })
     await group.clock.advance(JOIN_MS + 100)
     const [run] = group.runs
@@ -163,7 +164,7 @@ describe('a controller on several replicas', () => {
     await closed
     expect(run?.context.signal.aborted).toBe(true)
     expect(group.keysOf(1)).toEqual([])
-    settle()
+    for (const settle of settles) settle()
     await group.clock.advance(3_000)
     expect(group.keysOf(1)).toEqual(['key-1'])
   })
