@@ -49,6 +49,8 @@ const STOP_PART = 0.7
 const EXPIRY_PART = 0.85
 /** The part of a lease after which a request is given up. */
 const DEADLINE_PART = 1 / 3
+/** While something runs, the clocks are read at least once in this part of a lease. */
+const LOOK_PART = 1 / 20
 /** The part of the time between renewals that lies at least between two requests because of hints. */
 const HINT_PART = 1 / 20
 const FIRST_RETRY_MS = 100
@@ -223,7 +225,7 @@ export class Membership {
     }
     const isDue = this.#pending === undefined && at.now >= this.#dueAt(at.now)
     const send = isDue ? this.#request(at) : undefined
-    return { ...none, send, wakeAt: this.#wakeAt(at.now) }
+    return { ...none, send, wakeAt: this.#wakeAt(at) }
   }
 
   /** The next record. From now on it may be in the store, so what it does not claim must not begin any more. */
@@ -325,10 +327,13 @@ export class Membership {
     return Math.max(due, soon)
   }
 
-  #wakeAt(now: number): number {
-    const ends = this.#leased === undefined ? Infinity : this.#leased.now + this.#stopMs
+  #wakeAt(at: Instant): number {
+    const { now } = at
     const next = this.#pending === undefined ? this.#dueAt(now) : this.#pending.sent.now + this.#deadlineMs
-    return Math.min(ends, next)
+    const ends = this.#leased === undefined ? Infinity : now + this.leaseEndsInMs(at)
+    // A timer does not count the time in which the machine sleeps. So it may not be long while something runs.
+    const look = this.#running.size > 0 ? now + this.#options.leaseMs * LOOK_PART : Infinity
+    return Math.min(ends, next, look)
   }
 }
 

@@ -61,6 +61,22 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     edits: [['Math.max(at.now - this.#leased.now, at.wall - this.#leased.wall)', 'at.now - this.#leased.now']],
   },
   {
+    name: 'the timer for the end of a lease counts no sleep',
+    breaks: 'a run stops soon after a sleep of the machine if its lease is over (exclusive)',
+    kind,
+    file,
+    edits: [
+      [
+        'return Math.min(ends, next, look)',
+        'return Math.min(this.#leased === undefined ? ends : this.#leased.now + this.#stopMs, next)',
+      ],
+    ],
+    onlyBy: {
+      test: 'unit/replicas/membership.test.ts',
+      named: 'while a key runs, the clocks are read 20 times in a lease',
+    },
+  },
+  {
     name: 'an owner never stops',
     breaks: 'runs stop when the lease ends (exclusive)',
     kind,

@@ -171,7 +171,7 @@ class ReplicaWorld implements RunListener {
       { events: this.#events, store: this.#store, random, listener: this },
     )
     this.#replicas.push(replica)
-    this.#events.at(at, () => replica.pump())
+    this.#events.at(at, () => replica.start())
   }
 
   #fault(endOfFaults: number): void {

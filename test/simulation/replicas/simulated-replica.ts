@@ -54,6 +54,8 @@ export class SimulatedReplica {
   #sleptMs = 0
   #pausedAt = 0
   #wakeAt = Infinity
+  /** The time of the timer by the monotonic clock. */
+  #wakeMono = Infinity
   /** What happened while it was paused. */
   #missed: (() => void)[] = []
 
@@ -89,6 +91,10 @@ export class SimulatedReplica {
     const ends = this.#membership.leaseEndsInMs(this.#instant).toFixed(0)
     const runs = [...this.runs.keys()].join(' ')
     return `${this.settings.name}=${member.slice(0, 4)} members=${members.map((each) => each.slice(0, 4))} lease=${ends} fence=${fence} runs=${runs}`
+  }
+
+  start(): void {
+    this.#whenRunning(() => this.pump())
   }
 
   /** After any event: the same as the driver does. */
@@ -155,9 +161,11 @@ export class SimulatedReplica {
     this.#listener.resumed(this)
     const missed = this.#missed
     this.#missed = []
-    if (this.#random.chance(0.5)) this.pump()
+    // A timer does not count the time of the sleep.
+    if (hasSlept) this.#wake(this.#wakeMono, this.#instant.now)
+    else if (this.#random.chance(0.5)) this.pump()
     for (const each of missed) each()
-    this.pump()
+    if (!hasSlept) this.pump()
   }
 
   get #instant(): Instant {
@@ -202,6 +210,7 @@ export class SimulatedReplica {
   }
 
   #wake(wakeAt: number, now: number): void {
+    this.#wakeMono = wakeAt
     if (wakeAt === Infinity) {
       this.#wakeAt = Infinity
       return

@@ -194,6 +194,16 @@ describe('the membership of a replica', () => {
     expect(first.membership.member).toMatch(/^[a-z0-9]{12}$/)
   })
 
+  test('while a key runs, the clocks are read 20 times in a lease, and at its end by the wall clock', () => {
+    const [first] = joined(1) as [Member]
+    expect(first.step().wakeAt - now).toBeGreaterThan(500)
+    first.membership.begin('key-1')
+    expect(first.step().wakeAt - now).toBe(500)
+    // The machine slept: the monotonic clock did not move.
+    const wall = now + first.membership.leaseEndsInMs(first.at) - 20
+    expect(first.membership.step({ now, wall }).wakeAt - now).toBe(20)
+  })
+
   test('a request is given up after a third of the lease, and its late reply is ignored', () => {
     const [first] = joined(1) as [Member]
     now += 2_000
