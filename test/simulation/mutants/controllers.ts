@@ -42,7 +42,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'the signal of a run does not abort',
     breaks: 'after stop() the signal of every run has aborted (I15)',
     file: 'subscriptions/controller.ts',
-    edits: [['const { signal } = timed ?? this.#stop', 'const { signal } = timed ?? new AbortController()']],
+    edits: [['owned?.signal ?? this.#stop.signal', 'owned?.signal ?? new AbortController().signal']],
   },
   {
     name: 'requeueAfter is ignored',
@@ -62,8 +62,8 @@ export const mutantsOfControllers: readonly Mutant[] = [
     file: 'subscriptions/controller.ts',
     edits: [
       [
-        '      this.#failed(key, item, error)\n',
-        '      this.#failed(key, item, error)\n      if (requeueMs !== undefined) this.#queue.addBy(key, clock.now() + requeueMs)\n',
+        'else this.#failed(key, item, error)\n',
+        'else this.#failed(key, item, error)\n      if (requeueMs !== undefined) this.#queue.addBy(key, clock.now() + requeueMs)\n',
       ],
     ],
   },
