@@ -260,7 +260,9 @@ export class Reconciler {
   #left(): Left {
     const { settings } = this.#scenario
     const { informer } = this.#driver
-    const mayWait = settings.keys.filter((key) => this.#retries.mayWait(key) && !this.#running.has(key))
+    // A change of a key that was given up waits for the shortest delay of a retry.
+    const isLate = (key: string): boolean => this.#retries.mayWait(key) || this.#givenUp.has(key)
+    const mayWait = settings.keys.filter((key) => isLate(key) && !this.#running.has(key))
     const changed = new Map<string, number | undefined>()
     // A field that changes by itself is not reported.
     if (informer.status.isSynced && !settings.flips)
