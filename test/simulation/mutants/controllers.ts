@@ -41,8 +41,8 @@ export const mutantsOfControllers: readonly Mutant[] = [
   {
     name: 'the signal of a run does not abort',
     breaks: 'after stop() the signal of every run has aborted (I15)',
-    file: 'subscriptions/controller.ts',
-    edits: [['owned?.signal ?? this.#stop.signal', 'owned?.signal ?? new AbortController().signal']],
+    file: 'subscriptions/run-call.ts',
+    edits: [['this.#owned?.signal ?? stop', 'this.#owned?.signal ?? new AbortController().signal']],
   },
   {
     name: 'requeueAfter is ignored',

@@ -1,15 +1,17 @@
+import type { Leases } from '../contract/leases.js';
 import type { Gone } from '../queue/change.js';
 import type { Scope, Subscription } from './subscription-types.js';
 /**
  * Why a key runs. Of several reasons the first in this list counts:
  * - `changed`: the object was added, changed or deleted.
  * - `enqueued`: `enqueue` was called.
+ * - `gained`: with the option `replicas`, the key has moved to this replica.
  * - `initial`: the object was in the store when the controller began.
  * - `retry`: the last run failed, and its delay is over.
  * - `requeued`: the last run called `requeueAfter`.
  * - `resync`: the period of `resyncMs` is over.
  */
-export type RunReason = 'changed' | 'enqueued' | 'initial' | 'retry' | 'requeued' | 'resync';
+export type RunReason = 'changed' | 'enqueued' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync';
 /** The second argument of a reconcile function. */
 export interface ReconcileContext<T> {
     /** The object as it is in the store now; undefined if it was deleted, or is out of the scope. */
@@ -22,8 +24,17 @@ export interface ReconcileContext<T> {
     readonly reason: RunReason;
     /** 1 for the first run, after a success and after the last retry, and 1 more after each other failure. */
     readonly attempt: number;
-    /** Aborts when the controller or the informer stops, and when the option `timeoutMs` is over. */
+    /**
+     * Aborts when the controller or the informer stops, when the option `timeoutMs` is over, and when the lease of this
+     * replica ends. After a pause of the process it is aborted as soon as it is read.
+     */
     readonly signal: AbortSignal;
+    /**
+     * With the option `replicas`: a number that is greater than each fence with which another replica ran the key before. A
+     * store that rejects writes with a smaller fence than the last one is safe from writes of replicas that were paused.
+     * Without `replicas`: undefined.
+     */
+    readonly fence: number | undefined;
     /**
      * Runs the key again after `delayMs` milliseconds, if this run succeeds. A change, a resync or an `enqueue` of the key
      * before that time cancels it.
@@ -59,6 +70,11 @@ export interface ReconcileOptions<T, I = {}> extends Scope<T, I> {
      * it throws or returns no finite number, that is reported once, and the priority is 0. Default: resyncs run last.
      */
     readonly priority?: (key: string, reason: RunReason) => number;
+    /**
+     * Shares the keys with the controllers of other processes that have the same lease store and group: a key runs on one
+     * replica at a time. Default: this controller runs every key.
+     */
+    readonly replicas?: Leases;
 }
 /** A limit of the runs that start: a token bucket. */
 export interface RateLimit {
@@ -78,12 +94,27 @@ export interface FailingKey {
     /** The message of the last failure, at most 200 characters. */
     readonly lastError: string;
 }
+/** The place of a controller in its group of replicas. */
+export interface ReplicaStatus {
+    /** The name of this replica in its group; a new one each time that it joins. */
+    readonly member: string;
+    /** The replicas among which it shares the keys, itself included. Empty while it joins or leaves. */
+    readonly members: readonly string[];
+    /** The part of all keys that it may run, from 0 to 1, estimated from samples. */
+    readonly share: number;
+    /** How long its lease is valid, in milliseconds; 0 without a lease. */
+    readonly leaseEndsInMs: number;
+    /** The fence of a run that begins now; undefined before the first renewal. */
+    readonly fence: number | undefined;
+}
 /**
  * A level-triggered controller: it runs a function for each key that changed, with the state in the store at the time of the
  * run, until the function succeeds. Its `version` is the version up to which every change was reconciled: with success, or
  * with a failure that is not retried.
  */
 export interface Controller extends Subscription {
+    /** With the option `replicas`: its place in the group. Otherwise undefined. */
+    readonly replicas: ReplicaStatus | undefined;
     /**
      * The keys whose last run failed. A key that is not retried stays until a run of it succeeds; of such keys the latest
      * 10 000 are kept.
