@@ -70,6 +70,8 @@ export class Reconciler {
   readonly #resyncMs: number | undefined
   /** Whether it calls `requeueAfter` sometimes. */
   readonly #requeuesLater: boolean
+  /** Whether it was paused when a stop began. A drain does not wait for its keys then. */
+  #wasPausedByStop = false
   /** Whether its runs pause it sometimes. */
   readonly #pauses: boolean
   /** Whether its runs call `enqueue` sometimes, and fail more than once. */
@@ -192,7 +194,7 @@ export class Reconciler {
   /** After a stop with a drain, all keys are done except those that wait for a retry. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
     if (this.#draining?.isInterrupted === false) this.#draining.check(this.#done, this.#failed)
-    if (this.isClosed || this.#draining !== undefined || this.controller.isPaused) return
+    if (this.isClosed || this.#draining !== undefined || this.controller.isPaused || this.#wasPausedByStop) return
     const { settings, violate } = this.#scenario
     for (const key of settings.keys) {
       const [done, wanted] = [this.#done.get(key), store.get(key)?.n]
@@ -240,6 +242,7 @@ export class Reconciler {
 
   #resume(): void {
     this.#scenario.note('resumes', this.name)
+    this.#wasPausedByStop = this.#driver.isStopping
     this.#retries.full() // Until now no run could start.
     this.controller.resume()
   }
