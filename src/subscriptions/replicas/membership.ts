@@ -49,7 +49,7 @@ const STOP_PART = 0.7
 const EXPIRY_PART = 0.85
 /** The part of a lease after which a request is given up. */
 const DEADLINE_PART = 1 / 3
-/** While something runs, the clocks are read at least once in this part of a lease. */
+/** With a lease, the clocks are read at least once in this part of it. */
 const LOOK_PART = 1 / 20
 /** The part of the time between renewals that lies at least between two requests because of hints. */
 const HINT_PART = 1 / 20
@@ -330,10 +330,10 @@ export class Membership {
   #wakeAt(at: Instant): number {
     const { now } = at
     const next = this.#pending === undefined ? this.#dueAt(now) : this.#pending.sent.now + this.#deadlineMs
-    const ends = this.#leased === undefined ? Infinity : now + this.leaseEndsInMs(at)
-    // A timer does not count the time in which the machine sleeps. So it may not be long while something runs.
-    const look = this.#running.size > 0 ? now + this.#options.leaseMs * LOOK_PART : Infinity
-    return Math.min(ends, next, look)
+    if (this.#leased === undefined) return next
+    // A timer does not count the time in which the machine sleeps. So it may not be long.
+    const look = now + this.#options.leaseMs * LOOK_PART
+    return Math.min(next, look, now + this.leaseEndsInMs(at))
   }
 }
 

@@ -177,7 +177,8 @@ export class ReplicaGate {
   }
 
   #wakeAt(wakeAt: number): void {
-    if (this.#timer?.wakeAt === wakeAt) return
+    // A timer that is too early does no harm.
+    if (this.#timer !== undefined && this.#timer.wakeAt <= wakeAt) return
     this.#timer?.stop.abort(ABORTED)
     if (wakeAt === Infinity) {
       this.#timer = undefined

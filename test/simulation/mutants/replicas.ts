@@ -67,13 +67,13 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     file,
     edits: [
       [
-        'return Math.min(ends, next, look)',
-        'return Math.min(this.#leased === undefined ? ends : this.#leased.now + this.#stopMs, next)',
+        'return Math.min(next, look, now + this.leaseEndsInMs(at))',
+        'return Math.min(next, this.#leased.now + this.#stopMs)',
       ],
     ],
     onlyBy: {
       test: 'unit/replicas/membership.test.ts',
-      named: 'while a key runs, the clocks are read 20 times in a lease',
+      named: 'with a lease, the clocks are read 20 times in it',
     },
   },
   {
