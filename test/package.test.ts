@@ -23,15 +23,19 @@ beforeAll(async () => {
   packed = new Set(report?.files.map(({ path }) => path))
 })
 
-/** The anchors of a document's headings, as GitHub names them. */
+/** The anchors of a document's headings, as GitHub names them: a name that is there already gets a number. */
 function anchorsOf(document: string): string[] {
   const prose = document.replace(/^```[\s\S]*?^```$/gm, '')
-  return Array.from(prose.matchAll(/^#+ (.*)$/gm), ([, heading = '']) =>
-    heading
+  const times = new Map<string, number>()
+  return Array.from(prose.matchAll(/^#+ (.*)$/gm), ([, heading = '']) => {
+    const name = heading
       .toLowerCase()
       .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
+      .replaceAll(' ', '-')
+    const before = times.get(name) ?? 0
+    times.set(name, before + 1)
+    return before === 0 ? name : `${name}-${before}`
+  })
 }
 
 /** Links that point nowhere in the tarball, as `README.md: docs/missing.md`. */
