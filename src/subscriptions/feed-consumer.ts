@@ -32,6 +32,11 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
 
   abstract wake(): void
 
+  /** A drain does not wait any longer for what runs. */
+  closed(): void {
+    this.#notifyIdle()
+  }
+
   /** Whether batches wait or are being handled. */
   protected abstract get isBusy(): boolean
 

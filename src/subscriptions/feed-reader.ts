@@ -13,6 +13,8 @@ export interface FeedReader {
   readonly failing?: ReadonlyMap<string, FailingKey>
   /** Called when a batch can be dequeued, and when the feed was closed. */
   wake(): void
+  /** Called when the feed was closed. */
+  closed?(): void
 }
 
 /** The consumer of a feed whose consumer is not constructed yet. */

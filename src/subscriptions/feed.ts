@@ -367,6 +367,7 @@ export class Feed<T> implements AwaitedFeed {
     this.#replay = undefined
     this.#queue.clear()
     this.reader.wake()
+    this.reader.closed?.()
   }
 
   /** Reports the first error of the filter. */

@@ -7,6 +7,7 @@ import { sourceSet } from '../../src/informer/source-set.js'
 import type { Change } from '../../src/queue/change.js'
 import { Indexer } from '../../src/store/indexer.js'
 import type { StoreView } from '../../src/store/store-view.js'
+import { CLOSE_GRACE_MS } from '../../src/subscriptions/subscription-types.js'
 import { SerialQueue } from '../../src/util/serial-queue.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { assertCleanStop, deferred, outcomeOf, warnings } from '../support/informers.js'
@@ -176,6 +177,34 @@ describe('a large batch', () => {
     expect(await outcomeOf(next, clock)).toBe('pending')
     await clock.slices()
     expect((await next).value?.changes).toHaveLength(3)
+  })
+
+  test('that overflows a queue ends a drain in time, also while a handler hangs', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    told(informer, { delivery: 'latest' }) // Its changes are queued first, in steps.
+    let signal: AbortSignal | undefined
+    const subscription = informer.subscribe(
+      {
+        add: (_change, context) => {
+          signal = context.signal
+          return new Promise(() => {})
+        },
+      },
+      { capacity: 1, onOverflow: 'fail' },
+    )
+    await clock.advance(0)
+    await sent(world)
+    await clock.slices(() => informer.version === '2')
+    const errors = world.errors.length
+    expect(clock.isPaused).toBe(true)
+    const closed = subscription.close({ drain: true })
+    expect(await outcomeOf(closed, clock)).toBe('pending')
+    await clock.slices()
+    expect(world.errors).toHaveLength(errors + 1)
+    expect(signal?.aborted).toBe(true)
+    await clock.advance(CLOSE_GRACE_MS)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
   })
 
   test('is not delivered by a resync before it is committed', async () => {
