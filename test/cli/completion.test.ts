@@ -23,7 +23,7 @@ async function offered(...words: readonly string[]): Promise<string[]> {
 test('commands and subcommands', async () => {
   expect(await offered('ver')).toEqual(['verify'])
   expect(await offered('')).toEqual(expect.arrayContaining(['watch', 'get', 'doctor', 'pg', '--version']))
-  expect(await offered('pg', '')).toEqual(['install', 'uninstall', 'status', 'trim', '--help'])
+  expect(await offered('pg', '')).toEqual(['install', 'install-leases', 'uninstall', 'status', 'trim', '--help'])
 })
 
 test('the options of the command, after its arguments too', async () => {
