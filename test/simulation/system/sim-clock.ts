@@ -1,9 +1,8 @@
 import type { Clock } from '../../../src/contract/clock.js'
+import { type DueItem, popDue, pushDue } from './due-heap.js'
 
 /** A callback that is due at a time. */
-interface Due {
-  readonly at: number
-  readonly tie: number
+interface Due extends DueItem {
   fire: (() => void) | undefined
 }
 
@@ -40,7 +39,7 @@ export class SimClock {
   /** Calls `fn` once, later. The result cancels the call. */
   in(ms: number, fn: () => void): () => void {
     const due: Due = { at: this.#now + Math.max(0, ms), tie: this.#tie(), fire: fn }
-    push(this.#heap, due)
+    pushDue(this.#heap, due)
     return () => {
       due.fire = undefined
     }
@@ -73,7 +72,7 @@ export class SimClock {
   advance(by: number): boolean {
     for (let next = this.#heap[0]; next !== undefined; next = this.#heap[0]) {
       if (next.fire !== undefined && next.at - START > by) break
-      pop(this.#heap)
+      popDue(this.#heap)
       if (next.fire === undefined) continue
       if (next.at > this.#now) this.#now = next.at
       this.#reached = next.at
@@ -136,38 +135,3 @@ export interface SleepCounter extends Clock {
 /** How much longer a yield takes than a clock read. */
 const YIELD_FACTOR = 20
 const START = Date.UTC(2026, 0, 1)
-
-function isBefore(a: Due, b: Due): boolean {
-  return a.at < b.at || (a.at === b.at && a.tie < b.tie)
-}
-
-function push(heap: Due[], due: Due): void {
-  let at = heap.push(due) - 1
-  while (at > 0) {
-    const parent = (at - 1) >> 1
-    const above = heap[parent]
-    if (above === undefined || !isBefore(due, above)) break
-    heap[at] = above
-    at = parent
-  }
-  heap[at] = due
-}
-
-function pop(heap: Due[]): void {
-  const last = heap.pop()
-  if (last === undefined || heap.length === 0) return
-  let at = 0
-  for (;;) {
-    let child = 2 * at + 1
-    let least = heap[child]
-    const right = heap[child + 1]
-    if (least !== undefined && right !== undefined && isBefore(right, least)) {
-      least = right
-      child++
-    }
-    if (least === undefined || !isBefore(least, last)) break
-    heap[at] = least
-    at = child
-  }
-  heap[at] = last
-}
