@@ -42,8 +42,8 @@ export class ChangeQueue<T> {
   #count = 0
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
   #merged: Map<string, Pending<T>> | undefined
-  /** The order in which `takeMergedKey` takes the keys of a map of merged changes. */
-  #order: { readonly of: ReadonlyMap<string, Pending<T>>; readonly keys: KeyOrder } | undefined
+  /** The order in which `takeMergedKey` takes the keys of `#merged`. */
+  #order: KeyOrder | undefined
   #hasBoundary = false
   #mergedSince = 0
   #mergedFrom: string | undefined
@@ -222,8 +222,8 @@ export class ChangeQueue<T> {
   takeMergedKey(): readonly Change<T>[] {
     const merged = this.#merged
     if (merged === undefined) return []
-    if (this.#order?.of !== merged) this.#order = { of: merged, keys: new KeyOrder(merged) }
-    const key = this.#order.keys.next()
+    this.#order ??= new KeyOrder(merged)
+    const key = this.#order.next()
     const pending = key === undefined ? undefined : merged.get(key)
     if (key === undefined || pending === undefined) return []
     this.#prepared = undefined

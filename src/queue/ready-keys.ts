@@ -1,3 +1,6 @@
+import { firstIndex } from '../util/binary-search.js'
+import { KeyOrder } from './key-order.js'
+
 /** The keys that wait to be processed, each once. */
 export interface ReadyKeys {
   readonly size: number
@@ -12,8 +15,7 @@ export interface ReadyKeys {
 /** Keys in the order in which they were added. */
 class Fifo {
   readonly #keys = new Set<string>()
-  /** Iterates the keys. A new iterator for each key would skip the places of all removed keys again. */
-  #next = this.#keys.values()
+  readonly #order = new KeyOrder(this.#keys)
 
   get size(): number {
     return this.#keys.size
@@ -32,14 +34,9 @@ class Fifo {
   }
 
   take(): string | undefined {
-    let next = this.#next.next()
-    if (next.done === true) {
-      this.#next = this.#keys.values()
-      next = this.#next.next()
-    }
-    if (next.done === true) return undefined
-    this.#keys.delete(next.value)
-    return next.value
+    const key = this.#order.next()
+    if (key !== undefined) this.#keys.delete(key)
+    return key
   }
 
   clear(): void {
@@ -149,12 +146,6 @@ export class PrioritizedKeys implements ReadyKeys {
 
   /** The index of a priority in the order, or that at which it belongs. */
   #indexOf(priority: number): number {
-    let [low, high] = [0, this.#order.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((this.#order[middle] ?? 0) < priority) low = middle + 1
-      else high = middle
-    }
-    return low
+    return firstIndex(this.#order.length, (at) => (this.#order[at] ?? 0) >= priority)
   }
 }

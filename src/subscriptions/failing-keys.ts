@@ -1,3 +1,4 @@
+import { KeyOrder } from '../queue/key-order.js'
 import type { FailingKey } from './controller-types.js'
 
 /** The number of given up keys that are kept. */
@@ -8,6 +9,7 @@ export class FailingKeys {
   readonly #all = new Map<string, FailingKey>()
   /** The keys without a retry, the earliest first. */
   readonly #givenUp = new Set<string>()
+  readonly #order = new KeyOrder(this.#givenUp)
 
   get all(): ReadonlyMap<string, FailingKey> {
     return this.#all
@@ -24,7 +26,7 @@ export class FailingKeys {
     if (failure.retryAt !== undefined) return undefined
     this.#givenUp.add(key)
     if (this.#givenUp.size <= MAX_GIVEN_UP) return undefined
-    const [oldest = key] = this.#givenUp
+    const oldest = this.#order.next() ?? key
     this.delete(oldest)
     return oldest
   }

@@ -1,3 +1,4 @@
+import { firstIndex } from '../../util/binary-search.js'
 import { grown } from './int32-list.js'
 import { compareScalars, type Scalar } from './scalar.js'
 
@@ -192,10 +193,10 @@ export class SortedTuples {
 
   #insert(slot: Slot): void {
     const isAfter = (each: Slot): boolean => this.#compare(each, slot) > 0
-    const after = firstWhere(this.#chunks.length, (c) => isAfter(this.#slotAt(c, 0)))
+    const after = firstIndex(this.#chunks.length, (c) => isAfter(this.#slotAt(c, 0)))
     const chunk = after === 0 ? 0 : after - 1
     const length = this.#lengthOf(chunk)
-    const at = firstWhere(length, (i) => isAfter(this.#slotAt(chunk, i)))
+    const at = firstIndex(length, (i) => isAfter(this.#slotAt(chunk, i)))
     if (length > 0 && length < CHUNK) this.#place(slot, chunk, at)
     else if (at === length && after === this.#chunks.length) this.#place(slot, this.#addChunk(after), 0)
     else {
@@ -280,9 +281,9 @@ export class SortedTuples {
   /** Returns the first position whose tuple does not satisfy `holds`, which is true for a head of the order. */
   #partition(holds: (value: Tuple) => boolean): Position {
     const isPast = (chunk: number, at: number): boolean => !holds(this.tupleAt(this.#slotAt(chunk, at)))
-    const past = firstWhere(this.#chunks.length, (chunk) => isPast(chunk, 0))
+    const past = firstIndex(this.#chunks.length, (chunk) => isPast(chunk, 0))
     const chunk = Math.max(past - 1, 0)
-    return { chunk, at: firstWhere(this.#lengthOf(chunk), (at) => isPast(chunk, at)) }
+    return { chunk, at: firstIndex(this.#lengthOf(chunk), (at) => isPast(chunk, at)) }
   }
 
   /** Sorts slots in place: runs by insertion, then merges of neighbours. */
@@ -356,16 +357,4 @@ function compareKeys(a: string, b: string): number {
 function compareComponents(a: Scalar | undefined, b: Scalar | undefined): number {
   if (a !== undefined && b !== undefined) return compareScalars(a, b)
   return a === b ? 0 : a === undefined ? -1 : 1
-}
-
-/** Returns the least i in [0, length) for which `holds`, or `length`. `holds` is false for a head of the range only. */
-function firstWhere(length: number, holds: (i: number) => boolean): number {
-  let low = 0
-  let high = length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (holds(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
 }

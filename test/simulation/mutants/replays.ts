@@ -105,7 +105,7 @@ export const mutantsOfReplays: readonly Mutant[] = [
   {
     name: 'ready keys that are added after all were taken are never taken',
     breaks: 'a controller runs each changed key (I5)',
-    file: 'queue/ready-keys.ts',
-    edits: [['      this.#next = this.#keys.values()\n      next', '      next']],
+    file: 'queue/key-order.ts',
+    edits: [['      this.#keys = this.#of.keys()\n      next', '      next']],
   },
 ]
