@@ -23,6 +23,7 @@ export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range }
 export type { Scalar } from './store/indexes/scalar.js'
 export type { StoreView } from './store/store-view.js'
 export type {
+  Awaited,
   Controller,
   FailingKey,
   RateLimit,
@@ -31,6 +32,7 @@ export type {
   ReplicaStatus,
   RetryOptions,
   RunReason,
+  Watch,
 } from './subscriptions/controller-types.js'
 export type { HandlerContext, Handlers } from './subscriptions/handler-types.js'
 export type {

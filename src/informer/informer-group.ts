@@ -1,13 +1,16 @@
+import { type Clock, systemClock } from '../contract/clock.js'
 import { ABORTED, SourceError } from '../contract/errors.js'
 import { checkWait, type Wait } from '../util/deadline.js'
 import { membersOf } from '../util/type-guards.js'
 import { checkOptions, isCount, isPositive, isSignal } from '../util/validate-options.js'
+import { stagesOf } from './dependency-order.js'
 import type { Health, HealthOptions, Lifecycle } from './informer-types.js'
 import { type GroupMember, isGroupMember } from './lifecycle.js'
 import { RelistLimiter } from './relist-limiter.js'
 
 /**
- * Groups informers, or other groups, that start, sync and stop together. With `maxRelists` at most that many of them list
+ * Groups informers, or other groups, that start, sync and stop together. Informers that a controller waits for (`after`,
+ * `watches`) start before its informer. A stop with `drainMs` stops them after it; the time counts for all together. With `maxRelists` at most that many of them list
  * again at the same time, so that a restarted server is not overloaded. First lists are not limited. A relist that takes
  * longer than 5 minutes continues without its slot. Default: no limit.
  *
@@ -39,6 +42,18 @@ class InformerGroup implements GroupMember {
     if (maxRelists !== undefined) this.limitRelists(new RelistLimiter(maxRelists))
   }
 
+  get clock(): Clock {
+    return this.#members.find(isGroupMember)?.clock ?? systemClock
+  }
+
+  get parts(): readonly object[] {
+    return [this, ...this.#members.flatMap((member) => (isGroupMember(member) ? member.parts : [member]))]
+  }
+
+  get dependencies(): readonly object[] {
+    return this.#members.flatMap((member) => (isGroupMember(member) ? [...member.dependencies] : []))
+  }
+
   limitRelists(limiter: RelistLimiter): void {
     for (const member of this.#members) if (isGroupMember(member)) member.limitRelists(limiter)
   }
@@ -51,7 +66,7 @@ class InformerGroup implements GroupMember {
   start(options: { readonly signal?: AbortSignal | undefined } = {}): this {
     checkOptions('start', options, { signal: isSignal })
     this.assertStartable() // Before any member is started.
-    for (const member of this.#members) member.start(options)
+    for (const member of stagesOf(this.#members).flat()) member.start(options)
     return this
   }
 
@@ -75,9 +90,25 @@ class InformerGroup implements GroupMember {
   async stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
     checkOptions('stop', options, { drainMs: isPositive })
     this.#isStopped = true
-    // All members are stopped, also if one of them throws.
-    const stopped = await Promise.allSettled(this.#members.map(async (member) => member.stop(options)))
-    for (const each of stopped) if (each.status === 'rejected') throw each.reason
+    const stages = stagesOf(this.#members).toReversed()
+    const { drainMs } = options
+    if (drainMs === undefined) await stopAll(stages.flat(), options)
+    else await this.#drain(stages, drainMs)
+  }
+
+  /** Stops what depends on other members first, while these continue. */
+  async #drain(stages: readonly (readonly Lifecycle[])[], drainMs: number): Promise<void> {
+    const end = this.clock.now() + drainMs
+    let failure: { readonly error: unknown } | undefined
+    for (const stage of stages) {
+      const leftMs = end - this.clock.now()
+      try {
+        await stopAll(stage, leftMs > 0 ? { drainMs: leftMs } : {})
+      } catch (error) {
+        failure ??= { error }
+      }
+    }
+    if (failure !== undefined) throw failure.error
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -94,6 +125,15 @@ class InformerGroup implements GroupMember {
       reason: worst?.reason ?? 'there are no informers',
     }
   }
+}
+
+/** All members are stopped, also if one of them throws. */
+async function stopAll(
+  members: readonly Lifecycle[],
+  options: { readonly drainMs?: number | undefined },
+): Promise<void> {
+  const stopped = await Promise.allSettled(members.map(async (member) => member.stop(options)))
+  for (const each of stopped) if (each.status === 'rejected') throw each.reason
 }
 
 function isLifecycle(value: unknown): value is Lifecycle {

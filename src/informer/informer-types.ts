@@ -168,9 +168,9 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    * })
    * ```
    */
-  reconcile(
+  reconcile<const W extends readonly unknown[] = readonly []>(
     fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
-    options?: ReconcileOptions<T, I>,
+    options?: ReconcileOptions<T, I, W>,
   ): Controller
   /**
    * Resolves when the store includes `version`: the mark of a write, or any other version of the source. While the store

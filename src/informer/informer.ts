@@ -11,12 +11,11 @@ import type { IndexBuilder } from '../store/indexes/index-types.js'
 import type { StoreView } from '../store/store-view.js'
 import { BatchIterator } from '../subscriptions/batch-iterator.js'
 import { ChangeRouter } from '../subscriptions/change-router.js'
-import { FeedController } from '../subscriptions/controller.js'
 import type { Controller, ReconcileContext, ReconcileOptions } from '../subscriptions/controller-types.js'
 import { Feed } from '../subscriptions/feed.js'
 import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
 import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js'
-import { checkReconcileOptions } from '../subscriptions/reconcile-options.js'
+import { newController } from '../subscriptions/new-controller.js'
 import type { ChangeStream, FeedOptions, SubscribeOptions, Subscription } from '../subscriptions/subscription-types.js'
 import type { VersionWait } from '../subscriptions/version-waiters.js'
 import { settleWithin, type Wait } from '../util/deadline.js'
@@ -68,6 +67,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   #stopped: Promise<void> | undefined
   #removeAbortListener: () => void = () => {}
   #limiter: RelistLimiter | undefined
+  readonly #dependencies = new Set<object>()
 
   /** `source` is that of the options, validated by createInformer. */
   constructor(options: InformerOptions<S, I, P, T>, source: DynamicSourceSet<S> | ListerWatcher<S>) {
@@ -149,6 +149,21 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   /** @internal */
   limitRelists(limiter: RelistLimiter): void {
     this.#limiter = limiter
+  }
+
+  /** @internal */
+  get clock(): Clock {
+    return this.#clock
+  }
+
+  /** @internal */
+  get parts(): readonly object[] {
+    return [this]
+  }
+
+  /** @internal */
+  get dependencies(): Iterable<object> {
+    return this.#dependencies
   }
 
   /** @internal */
@@ -301,15 +316,14 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return this.#own(feed, new BatchIterator(feed, options.signal))
   }
 
-  reconcile(
+  reconcile<W extends readonly unknown[]>(
     fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
-    options: ReconcileOptions<T, I> = {},
+    options: ReconcileOptions<T, I, W> = {},
   ): Controller {
-    if (typeof fn !== 'function') throw new TypeError('reconcile: the first argument must be a function')
-    checkReconcileOptions(options)
-    const { retry, rateLimit, priority, replicas, ...scope } = options
-    const feed = this.#feed('reconcile', scope)
-    return this.#own(feed, new FeedController(feed, fn, { ...options, random: this.#random }))
+    const feedOf = (scope: FeedOptions<T>): Feed<T> => this.#feed('reconcile', scope)
+    const { feed, controller, others } = newController(feedOf, fn, options, this.#random)
+    for (const other of others) this.#dependencies.add(other)
+    return this.#own(feed, controller)
   }
 
   synced(wait: Wait = {}): Promise<void> {

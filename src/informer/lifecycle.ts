@@ -1,3 +1,4 @@
+import type { Clock } from '../contract/clock.js'
 import type { Lifecycle } from './informer-types.js'
 import type { RelistLimiter } from './relist-limiter.js'
 
@@ -7,6 +8,11 @@ export interface GroupMember extends Lifecycle {
   assertStartable(): void
   /** Sets the limiter of all later relists. The limiter of an outer group replaces that of an inner one. */
   limitRelists(limiter: RelistLimiter): void
+  readonly clock: Clock
+  /** This member, and of a group all members. */
+  readonly parts: readonly object[]
+  /** The informers and groups that the controllers of this member wait for. */
+  readonly dependencies: Iterable<object>
 }
 
 /** Returns false for a `Lifecycle` that the program itself implements. */

@@ -1,12 +1,13 @@
-import { messageOf, SourceError, TerminalError } from '../contract/errors.js'
+import { messageOf, type SourceError, TerminalError } from '../contract/errors.js'
 import type { Random } from '../contract/random.js'
 import type { Change, Deleted, Gone } from '../queue/change.js'
 import { WorkQueue } from '../queue/work-queue.js'
-import { backoff, drawDelay, grown } from '../reflector/backoff.js'
+import { drawDelay } from '../reflector/backoff.js'
 import { performSlice, type Steps } from '../util/steps.js'
 import { TimeSlice } from '../util/time-slice.js'
 import { checkOptions, isPositive } from '../util/validate-options.js'
 import { observedRun } from './call-messages.js'
+import { ControllerErrors } from './controller-errors.js'
 import type {
   Controller,
   FailingKey,
@@ -14,19 +15,22 @@ import type {
   ReconcileOptions,
   ReplicaStatus,
   RetryOptions,
+  RunReason,
+  Watch,
 } from './controller-types.js'
 import { FailingKeys } from './failing-keys.js'
 import type { Feed } from './feed.js'
 import { FeedConsumer } from './feed-consumer.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
 import { checkedPriority } from './key-priority.js'
-import { addReason, type PendingKey } from './pending-key.js'
+import { addReason, type PendingKey, PendingKeys } from './pending-keys.js'
 import { retryOf } from './reconcile-options.js'
 import { ReplicatedKeys } from './replicas/replicated-keys.js'
 import { RunCall } from './run-call.js'
-import { RunLimiter } from './run-limiter.js'
+import { RunGate } from './run-gate.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
-import type { Scope } from './subscription-types.js'
+import type { Scope, Subscription } from './subscription-types.js'
+import { followed } from './watched-informer.js'
 
 /** A run that has not settled for this many milliseconds is reported once. */
 const SLOW_RUN_MS = 60_000
@@ -42,8 +46,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   readonly #retry: Required<RetryOptions>
   readonly #queue: WorkQueue
   readonly #slow: SlowHandlerMonitor
+  readonly #errors: ControllerErrors<T>
   readonly #stop = new AbortController()
-  readonly #pending = new Map<string, PendingKey>()
+  readonly #pending: PendingKeys<T>
   readonly #failing = new FailingKeys()
   /** The deletions that are not reconciled. */
   readonly #deleted = new Map<string, Deleted<T>>()
@@ -51,8 +56,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   readonly #ahead = new Set<string>()
   /** Each batch counts the keys of which it has the earliest change that is not reconciled. */
   readonly #inFlight: InFlightBatches<T>
-  readonly #limiter: RunLimiter | undefined
-  #isPaused = false
+  readonly #gate: RunGate
+  /** The subscriptions of other informers. */
+  readonly #watches: Subscription[] = []
   #isDequeuing = false
   /** Marks the keys of dequeued changes. Undefined when all are marked. */
   #marking: Steps | undefined
@@ -66,44 +72,45 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   constructor(
     feed: Feed<T>,
     fn: (key: string, context: ReconcileContext<T>) => Promise<void>,
-    options: Omit<ReconcileOptions<T>, keyof Scope<T>> &
+    options: Omit<ReconcileOptions<T>, keyof Scope<T> | 'watches'> &
       Pick<Scope<T>, 'concurrency' | 'timeoutMs' | 'signal'> & { readonly random: Random },
   ) {
     super(feed, 'controller', options.signal)
     this.#fn = fn
+    this.#errors = new ControllerErrors(feed)
     this.#concurrency = options.concurrency ?? 1
     this.#random = options.random
     this.#timeoutMs = options.timeoutMs
     this.#retry = retryOf(options.retry)
     this.#inFlight = new InFlightBatches(feed)
+    this.#pending = new PendingKeys(this.#retry, feed.host.clock, this.#inFlight, this.#failing)
     this.#queue = new WorkQueue(
       feed.host.clock,
       (key) => {
-        this.#pendingKey(key)
+        this.#pending.of(key)
         this.#continue()
       },
-      (key) => addReason(this.#pendingKey(key), 'enqueued'),
+      (key) => addReason(this.#pending.of(key), 'enqueued'),
       options.priority &&
         checkedPriority(
           options.priority,
           (key) => this.#pending.get(key)?.reason,
-          (key, error) => this.#priorityFailed(key, error),
+          (key, error) => this.#errors.priorityFailed(key, error),
         ),
     )
-    const { rateLimit } = options
-    if (rateLimit !== undefined)
-      this.#limiter = new RunLimiter(rateLimit, feed.host.clock, this.#stop.signal, () => this.#continue())
+    this.#gate = new RunGate(options, feed.host.clock, this.#stop.signal, {
+      wake: () => this.#continue(),
+      stopped: () => this.#errors.neverRuns(),
+    })
     this.#slice = new TimeSlice(feed.host.clock)
-    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms), SLOW_RUN_MS)
+    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#errors.slow(key, ms), SLOW_RUN_MS)
     this.#replicas = options.replicas && this.#join(options.replicas)
     this.connect()
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number; readonly oldestKey: string | undefined } {
     const { keys, oldestMs } = this.feed.backlog
-    const now = this.feed.host.clock.now()
-    let oldest = oldestMs
-    for (const { waitingSince } of this.#pending.values()) oldest = Math.max(oldest, now - waitingSince)
+    const oldest = Math.max(oldestMs, this.#pending.oldestMs)
     return { keys: keys + this.#unmarked + this.#pending.size, oldestMs: oldest, oldestKey: this.#slow.longest?.key }
   }
 
@@ -129,16 +136,16 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   get isPaused(): boolean {
-    return this.#isPaused
+    return this.#gate.isPaused
   }
 
   pause(): void {
-    this.#isPaused = true
+    this.#gate.isPaused = true
     this.rested() // A drain does not wait for the keys that wait.
   }
 
   resume(): void {
-    this.#isPaused = false
+    this.#gate.isPaused = false
     this.#continue()
   }
 
@@ -146,14 +153,26 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     if (typeof key !== 'string') throw new TypeError(`enqueue: the key must be a string, got ${typeof key}`)
     checkOptions('enqueue', options, { delayMs: isPositive })
     if (this.#queue.isDraining) return
-    if (options.delayMs === undefined) {
-      addReason(this.#pendingKey(key), 'enqueued')
-      this.#queue.add(key)
-    } else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)
+    if (options.delayMs === undefined) this.#enqueueFor('enqueued', key)
+    else this.#queue.addAt(key, this.feed.host.clock.now() + options.delayMs)
+  }
+
+  /** From now on changes of another informer run keys. */
+  watch<U>(watch: Watch<U>): void {
+    const enqueue = (key: unknown): void => {
+      if (typeof key !== 'string') throw new TypeError(`watches: a key must be a string, got ${typeof key}`)
+      if (!this.#queue.isDraining) this.#enqueueFor('watches', key)
+    }
+    this.#watches.push(followed(watch, this.feed.name, enqueue))
+  }
+
+  #enqueueFor(reason: RunReason, key: string): void {
+    addReason(this.#pending.of(key), reason)
+    this.#queue.add(key)
   }
 
   protected get isBusy(): boolean {
-    const active = this.#isPaused ? this.#queue.running : this.#queue.active
+    const active = this.#gate.isShut ? this.#queue.running : this.#queue.active
     const isLeaving = this.feed.closed !== undefined && this.#replicas?.hasLeft === false
     return this.feed.hasQueued || this.#isDequeuing || active > 0 || isLeaving
   }
@@ -163,7 +182,17 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.feed.stopAccepting(this.#skipped)
   }
 
+  protected override release(): void {
+    super.release()
+    this.#leave()
+  }
+
+  #leave(): void {
+    for (const watch of this.#watches.splice(0)) void watch.close()
+  }
+
   protected cancel(reason: SourceError): void {
+    this.#leave()
     this.#queue.close()
     this.#stop.abort(reason)
     this.#replicas?.leave(reason)
@@ -201,13 +230,13 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     // Before the first list it is unknown whether the object of a key exists. Later, runs wait for what is being queued.
     const { closed, isBehind, hasQueued } = this.feed
     const mayRun = closed === undefined && this.feed.host.isSynced() && !isBehind && !hasQueued
-    if (mayRun) this.#replicas?.ready()
-    while (mayRun && this.#mayStart()) {
+    if (mayRun && this.#gate.areOthersSynced) this.#replicas?.ready()
+    while (mayRun && this.#queue.running < this.#concurrency && this.#queue.ready > 0 && this.#gate.take()) {
       const key = this.#queue.dequeue()
       if (key === undefined) break
       if (this.#replicas?.mayRun(key) === false) {
         this.#drop(key)
-        this.#limiter?.giveBack()
+        this.#gate.giveBack()
         if (!this.#slice.isOverAfterCall()) continue
         this.#isSliceOver = true
         this.#continue()
@@ -217,11 +246,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       this.#isSliceOver ||= this.#slice.isOverAfterCall()
     }
     this.rested()
-  }
-
-  #mayStart(): boolean {
-    if (this.#isPaused || this.#queue.running >= this.#concurrency || this.#queue.ready === 0) return false
-    return this.#limiter?.take() ?? true
   }
 
   /** Dequeues all batches, and marks their keys as pending. */
@@ -245,7 +269,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     // Another replica runs the key: the change counts as reconciled.
     if (!this.#pending.has(change.key) && this.#replicas?.skips(change)) return
     if (!this.#ahead.has(change.key)) this.#recordDeletion(change)
-    const item = this.#pendingKey(change.key)
+    const item = this.#pending.of(change.key)
     const { origin } = change
     addReason(item, origin === 'initial' || origin === 'resync' ? origin : 'changed')
     const role = this.#queue.isRunning(change.key) ? 'duringRun' : 'since'
@@ -264,8 +288,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const gained = (key: string, deletion: Deleted<T> | undefined): void => {
       if (this.#queue.isDraining) return
       if (deletion !== undefined && !this.#deleted.has(key)) this.#deleted.set(key, deletion)
-      addReason(this.#pendingKey(key), 'gained')
-      this.#queue.add(key)
+      this.#enqueueFor('gained', key)
     }
     const { host, scope } = this.feed
     return new ReplicatedKeys(leases, { host, scope, random: this.#random, gained, left: () => this.#continue() })
@@ -273,15 +296,12 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
 
   /** A key that was ready belongs to another replica now. */
   #drop(key: string): void {
-    const item = this.#pendingKey(key)
     this.#queue.done(key, false)
-    this.#pending.delete(key)
+    this.#pending.drop(key)
     this.#failing.delete(key)
     const deletion = this.#deleted.get(key)
     this.#deleted.delete(key)
     if (deletion !== undefined) this.#replicas?.skipped(deletion)
-    if (item.since !== undefined) this.#inFlight.ack(item.since)
-    if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
   }
 
   /** A skipped change is not a reason for a run. But later runs read the store with it, so its deletion is recorded. */
@@ -299,25 +319,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     else this.#deleted.delete(change.key)
   }
 
-  #pendingKey(key: string): PendingKey {
-    const known = this.#pending.get(key)
-    if (known !== undefined) return known
-    const item: PendingKey = {
-      retry: backoff(this.#retry.minMs, this.#retry.maxMs),
-      attempt: 1,
-      failedAt: this.#failing.get(key)?.failedAt ?? -Infinity,
-      reason: undefined,
-      since: undefined,
-      duringRun: undefined,
-      waitingSince: this.feed.host.clock.now(),
-    }
-    this.#pending.set(key, item)
-    return item
-  }
-
   async #run(key: string): Promise<void> {
     const { clock, indexer } = this.feed.host
-    const item = this.#pendingKey(key)
+    const item = this.#pending.of(key)
     const object = this.feed.scope.has(key) ? indexer.get(key) : undefined
     const deletion = object === undefined ? this.#deleted.get(key) : undefined
     const deleted = deletion?.object
@@ -364,18 +368,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     if (deletion !== undefined && this.#deleted.get(key) === deletion) this.#deleted.delete(key)
     this.feed.counts.succeeded++
     this.#failing.delete(key)
-    this.#settled(key, item)
-  }
-
-  /** The changes before the run are reconciled. Those during the run, and other reasons since then, are not. */
-  #settled(key: string, { since, duringRun, reason }: PendingKey): void {
-    this.#pending.delete(key)
-    if (reason !== undefined) {
-      const next = this.#pendingKey(key)
-      next.since = duringRun
-      next.reason = reason
-    }
-    if (since !== undefined) this.#inFlight.ack(since)
+    this.#pending.settle(key, item)
   }
 
   #failed(key: string, item: PendingKey, cause: unknown): void {
@@ -390,41 +383,13 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const failedAt = host.clock.now()
     const retryAt = wasAdded || !isFinal ? failedAt + delayMs : undefined
     const lastError = messageOf(cause).slice(0, MAX_ERROR)
-    const next = { attempt: isFinal ? 1 : attempt + 1, failedAt, retryAt, lastError }
-    const forgotten = this.#failing.set(key, next)
+    const failure = { attempt: isFinal ? 1 : attempt + 1, failedAt, retryAt, lastError }
+    const forgotten = this.#failing.set(key, failure)
     if (forgotten !== undefined && !this.#pending.has(forgotten)) this.#deleted.delete(forgotten)
-    if (isFinal) this.#settled(key, item)
-    else this.#retryLater(item, failedAt)
+    if (isFinal) this.#pending.settle(key, item)
+    else this.#pending.retryLater(item, failedAt)
     if (retryAt !== undefined) this.#queue.addBy(key, retryAt)
-    const unlessClosed =
-      retryAt === undefined ? 'not again before it changes' : `again in ${(delayMs / 1_000).toFixed(1)} s`
-    const then = this.#queue.isDraining ? 'not again, for the controller is being closed' : unlessClosed
-    const message = `${this.#name} failed at key "${key}" (attempt ${attempt}): ${messageOf(cause)}; ${then}`
-    host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
-  }
-
-  #retryLater(item: PendingKey, failedAt: number): void {
-    if (item.since === undefined) item.since = item.duringRun
-    else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
-    item.duringRun = undefined
-    item.attempt++
-    item.retry = grown(item.retry)
-    item.failedAt = failedAt
-    item.reason ??= 'retry'
-  }
-
-  #priorityFailed(key: string, cause: unknown): void {
-    const message = `the priority function of ${this.#name} failed at key "${key}": ${messageOf(cause)}; it counts as 0`
-    this.feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
-  }
-
-  #reportSlow(key: string, ms: number): void {
-    const message = `${this.#name} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`
-    this.feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))
-  }
-
-  get #name(): string {
-    const { name, host } = this.feed
-    return `${name === undefined ? 'reconcile' : `reconcile "${name}"`} on ${host.sourceName}`
+    const next = retryAt === undefined ? undefined : delayMs
+    this.#errors.failed(key, attempt, cause, this.#queue.isDraining ? 'closing' : next)
   }
 }

@@ -1,4 +1,5 @@
 import { OptionError } from '../contract/errors.js'
+import { membersOf } from '../util/type-guards.js'
 import { checkOptions, isCount, isFunction, isObject, isPositive, type OptionCheck } from '../util/validate-options.js'
 import type { ReconcileOptions, RetryOptions } from './controller-types.js'
 import { scopeChecks } from './subscription-types.js'
@@ -11,13 +12,15 @@ const isLeases: OptionCheck = (value) =>
     : 'must be a lease store, as `memoryLeases` returns'
 
 /** Throws an OptionError that names the option if an option of `reconcile` is unknown or not valid. */
-export function checkReconcileOptions<T, I>(options: ReconcileOptions<T, I>): void {
+export function checkReconcileOptions<T, I, W extends readonly unknown[]>(options: ReconcileOptions<T, I, W>): void {
   checkOptions('reconcile', options, {
     ...scopeChecks,
     retry: isObject,
     rateLimit: isObject,
     priority: isFunction,
     replicas: isLeases,
+    watches: isListOf('{ informer, keys }', isWatch),
+    after: isListOf('informers or groups', isAwaited),
   })
   const { retry, rateLimit } = options
   if (retry !== undefined) checkRetry(retry)
@@ -25,6 +28,19 @@ export function checkReconcileOptions<T, I>(options: ReconcileOptions<T, I>): vo
   checkOptions('reconcile: rateLimit', rateLimit, { perSecond: isPositive, burst: isCount })
   if (rateLimit.perSecond === undefined)
     throw new OptionError('reconcile: rateLimit: option "perSecond" is missing', { option: 'perSecond' })
+}
+
+function isListOf(what: string, isOne: (value: unknown) => boolean): OptionCheck {
+  return (value) => (Array.isArray(value) && value.every(isOne) ? undefined : `must be an array of ${what}`)
+}
+
+function isAwaited(value: unknown): boolean {
+  return typeof membersOf(value)['synced'] === 'function'
+}
+
+function isWatch(value: unknown): boolean {
+  const { informer, keys } = membersOf(value)
+  return typeof keys === 'function' && isAwaited(informer) && typeof membersOf(informer)['subscribe'] === 'function'
 }
 
 function checkRetry(retry: RetryOptions): void {

@@ -11,7 +11,7 @@ export function reconcile<T>(
   fn: Reconcile<T>,
   options: ReconcileOptions<T> = {},
 ): FeedController<T> {
-  const { retry, rateLimit, priority, ...scope } = options
+  const { retry, rateLimit, priority, watches, after, ...scope } = options
   return new FeedController(mirror.feed(scope), fn, { ...options, random: new SeededRandom(1) })
 }
 

@@ -76,6 +76,8 @@ export class ReasonChecker {
         return last === 'failed' && attempt > 1 ? undefined : 'its last run did not fail'
       case 'requeued':
         return last === 'asked' ? undefined : 'its last run did not ask for it'
+      case 'watches':
+        return 'it watches nothing'
       case 'resync':
         return resyncs ? undefined : 'there are no resyncs'
     }

@@ -260,13 +260,13 @@ export const mutantsOfControllers: readonly Mutant[] = [
   {
     name: 'a pause has no effect',
     breaks: 'a paused controller starts no run',
-    file: 'subscriptions/controller.ts',
-    edits: [['if (this.#isPaused || this.#queue.running', 'if (this.#queue.running']],
+    file: 'subscriptions/run-gate.ts',
+    edits: [['if (this.isPaused || !this', 'if (!this']],
   },
   {
     name: 'a controller stays idle after a pause',
     breaks: 'after resume the keys that wait are run (I5)',
     file: 'subscriptions/controller.ts',
-    edits: [['    this.#isPaused = false\n    this.#continue()\n', '    this.#isPaused = false\n']],
+    edits: [['    this.#gate.isPaused = false\n    this.#continue()\n', '    this.#gate.isPaused = false\n']],
   },
 ]

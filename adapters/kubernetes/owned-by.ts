@@ -1,0 +1,43 @@
+import { checkOptions, isBoolean, isName } from '../../src/util/validate-options.js'
+
+/** An object with owner references, as every object of Kubernetes may have them. */
+export interface Owned {
+  /** The fields that every object has. */
+  readonly metadata?: {
+    readonly namespace?: string
+    readonly ownerReferences?: readonly { readonly apiVersion: string; readonly kind: string; readonly name: string }[]
+  }
+}
+
+/** The options of `ownedBy`. */
+export interface OwnedByOptions {
+  /** Only owners of this API version, for example `apps/v1`. Default: of any. */
+  readonly apiVersion?: string
+  /** Whether the owners are in the namespace of the object. Default: true. False for an owner without a namespace. */
+  readonly isNamespaced?: boolean
+}
+
+/**
+ * Returns a function for `watches` of a controller: the keys of the owners of an object, by its owner references.
+ *
+ * @throws OptionError for a wrong option, TypeError if `kind` is not a string.
+ *
+ * @example
+ * ```ts
+ * import { ownedBy } from 'listwatch/kubernetes'
+ *
+ * sets.reconcile(scale, { watches: [{ informer: pods, keys: ownedBy('ReplicaSet', { apiVersion: 'apps/v1' }) }] })
+ * ```
+ */
+export function ownedBy(kind: string, options: OwnedByOptions = {}): (object: Owned) => readonly string[] {
+  if (isName(kind) !== undefined) throw new TypeError('ownedBy: the kind must be a string that is not empty')
+  checkOptions('ownedBy', options, { apiVersion: isName, isNamespaced: isBoolean })
+  const { apiVersion, isNamespaced = true } = options
+  return ({ metadata }) => {
+    const owners = (metadata?.ownerReferences ?? []).filter(
+      (owner) => owner.kind === kind && (apiVersion === undefined || owner.apiVersion === apiVersion),
+    )
+    const namespace = isNamespaced ? metadata?.namespace : undefined
+    return owners.map(({ name }) => (namespace === undefined ? name : `${namespace}/${name}`))
+  }
+}

@@ -1,0 +1,119 @@
+import type { Clock } from '../contract/clock.js'
+import { type Backoff, backoff, grown } from '../reflector/backoff.js'
+import type { RetryOptions, RunReason } from './controller-types.js'
+import type { FailingKeys } from './failing-keys.js'
+import type { InFlightBatch, InFlightBatches } from './in-flight-batches.js'
+
+/** A key that is not reconciled: it is ready, running, or waits for a retry. */
+export interface PendingKey {
+  retry: Backoff
+  attempt: number
+  failedAt: number
+  /** The reason for the next run; undefined while there is none but the end of a delay of `requeueAfter`. */
+  reason: RunReason | undefined
+  /** The batch with the earliest change of the key that is not reconciled; undefined if there is no such change. */
+  since: InFlightBatch | undefined
+  /** The batch with the first change during the current run. */
+  duringRun: InFlightBatch | undefined
+  readonly waitingSince: number
+}
+
+/** The reasons, the one that counts first. */
+const ORDER: readonly RunReason[] = [
+  'changed',
+  'enqueued',
+  'watches',
+  'gained',
+  'initial',
+  'retry',
+  'requeued',
+  'resync',
+]
+
+/** Adds a reason for the next run of a key. Of several reasons the first in the order counts. */
+export function addReason(item: PendingKey, reason: RunReason): void {
+  if (item.reason === undefined || ORDER.indexOf(reason) < ORDER.indexOf(item.reason)) item.reason = reason
+}
+
+/** The pending keys of a controller. */
+export class PendingKeys<T> {
+  readonly #keys = new Map<string, PendingKey>()
+  readonly #retry: Required<RetryOptions>
+  readonly #clock: Clock
+  readonly #inFlight: InFlightBatches<T>
+  readonly #failing: FailingKeys
+
+  constructor(retry: Required<RetryOptions>, clock: Clock, inFlight: InFlightBatches<T>, failing: FailingKeys) {
+    this.#retry = retry
+    this.#clock = clock
+    this.#inFlight = inFlight
+    this.#failing = failing
+  }
+
+  get size(): number {
+    return this.#keys.size
+  }
+
+  /** How long the first of them has been pending. */
+  get oldestMs(): number {
+    const now = this.#clock.now()
+    let oldest = 0
+    for (const { waitingSince } of this.#keys.values()) oldest = Math.max(oldest, now - waitingSince)
+    return oldest
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key)
+  }
+
+  get(key: string): PendingKey | undefined {
+    return this.#keys.get(key)
+  }
+
+  /** Returns the pending key. A key that is not pending becomes so. */
+  of(key: string): PendingKey {
+    const known = this.#keys.get(key)
+    if (known !== undefined) return known
+    const item: PendingKey = {
+      retry: backoff(this.#retry.minMs, this.#retry.maxMs),
+      attempt: 1,
+      failedAt: this.#failing.get(key)?.failedAt ?? -Infinity,
+      reason: undefined,
+      since: undefined,
+      duringRun: undefined,
+      waitingSince: this.#clock.now(),
+    }
+    this.#keys.set(key, item)
+    return item
+  }
+
+  /** The changes before the run are reconciled. Those during the run, and other reasons since then, are not. */
+  settle(key: string, { since, duringRun, reason }: PendingKey): void {
+    this.#keys.delete(key)
+    if (reason !== undefined) {
+      const next = this.of(key)
+      next.since = duringRun
+      next.reason = reason
+    }
+    if (since !== undefined) this.#inFlight.ack(since)
+  }
+
+  /** The run has failed. Its changes are not reconciled. */
+  retryLater(item: PendingKey, failedAt: number): void {
+    if (item.since === undefined) item.since = item.duringRun
+    else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
+    item.duringRun = undefined
+    item.attempt++
+    item.retry = grown(item.retry)
+    item.failedAt = failedAt
+    item.reason ??= 'retry'
+  }
+
+  /** The key is not pending any more. All its changes count as reconciled. */
+  drop(key: string): void {
+    const item = this.#keys.get(key)
+    this.#keys.delete(key)
+    if (item?.since !== undefined) this.#inFlight.ack(item.since)
+    if (item?.duringRun !== undefined) this.#inFlight.ack(item.duringRun)
+  }
+}
