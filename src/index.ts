@@ -23,7 +23,6 @@ export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range }
 export type { Scalar } from './store/indexes/scalar.js'
 export type { StoreView } from './store/store-view.js'
 export type {
-  Awaited,
   Controller,
   FailingKey,
   RateLimit,
@@ -32,6 +31,7 @@ export type {
   ReplicaStatus,
   RetryOptions,
   RunReason,
+  Syncable,
   Watch,
 } from './subscriptions/controller-types.js'
 export type { HandlerContext, Handlers } from './subscriptions/handler-types.js'

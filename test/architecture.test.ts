@@ -91,7 +91,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['src'],
   inspector: ['src', 'telemetry/prometheus/index.ts'],
   'inspector/page': ['inspector', 'src/informer/inspect-types.ts'],
-  testing: ['src/contract', 'adapters/memory/index.ts'],
+  testing: ['src/contract', 'src/index.ts', 'adapters/memory/index.ts'],
   tools: ['src/contract', 'src/util'],
   cli: ['src', 'adapters', 'inspector/index.ts', 'inspector/internal.ts', 'tools'],
 }

@@ -4,7 +4,7 @@ import { checkOptions, isBoolean, isName } from '../../src/util/validate-options
 export interface Owned {
   /** The fields that every object has. */
   readonly metadata?: {
-    readonly namespace?: string
+    readonly namespace?: string | undefined
     readonly ownerReferences?: readonly { readonly apiVersion: string; readonly kind: string; readonly name: string }[]
   }
 }
@@ -24,9 +24,14 @@ export interface OwnedByOptions {
  *
  * @example
  * ```ts
- * import { ownedBy } from 'listwatch/kubernetes'
+ * import { createInformer } from 'listwatch'
+ * import { kubernetesSource, ownedBy } from 'listwatch/kubernetes'
  *
- * sets.reconcile(scale, { watches: [{ informer: pods, keys: ownedBy('ReplicaSet', { apiVersion: 'apps/v1' }) }] })
+ * const sets = createInformer({ source: kubernetesSource({ kubeConfig, apiVersion: 'apps/v1', kind: 'ReplicaSet' }) })
+ * const pods = createInformer({ source: kubernetesSource({ kubeConfig, kind: 'Pod' }) })
+ * sets.reconcile(async (key) => console.log(`scale ${key}`), {
+ *   watches: [{ informer: pods, keys: ownedBy('ReplicaSet', { apiVersion: 'apps/v1' }) }],
+ * })
  * ```
  */
 export function ownedBy(kind: string, options: OwnedByOptions = {}): (object: Owned) => readonly string[] {

@@ -66,7 +66,7 @@ export interface RetryOptions {
 }
 
 /** An informer or a group, as `after` needs it. */
-export interface Awaited {
+export interface Syncable {
   /** Resolves when the first list is in the store. */
   synced(wait?: Wait): Promise<void>
 }
@@ -74,7 +74,7 @@ export interface Awaited {
 /** Another informer whose changes run keys of a controller. */
 export interface Watch<U> {
   /** The other informer. */
-  readonly informer: Awaited & {
+  readonly informer: Syncable & {
     get(key: string): U | undefined
     subscribe(handlers: Handlers<U>, options?: { readonly name?: string }): Subscription
   }
@@ -96,7 +96,7 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
    * No key runs before these informers and groups are synced. If one is stopped before, no key ever runs, which is
    * reported. A group starts these informers first and drains them last. Default: none.
    */
-  readonly after?: readonly Awaited[]
+  readonly after?: readonly Syncable[]
   /** The delays of retries, and their number. */
   readonly retry?: RetryOptions
   /** Limits how many runs start. Default: no limit. */

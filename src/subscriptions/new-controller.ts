@@ -1,6 +1,6 @@
 import type { Random } from '../contract/random.js'
 import { FeedController } from './controller.js'
-import type { Awaited, ReconcileContext, ReconcileOptions, Watch } from './controller-types.js'
+import type { ReconcileContext, ReconcileOptions, Syncable, Watch } from './controller-types.js'
 import type { Feed } from './feed.js'
 import { checkReconcileOptions } from './reconcile-options.js'
 import type { FeedOptions } from './subscription-types.js'
@@ -9,7 +9,7 @@ import type { FeedOptions } from './subscription-types.js'
 interface NewController<T> {
   readonly feed: Feed<T>
   readonly controller: FeedController<T>
-  readonly others: readonly Awaited[]
+  readonly others: readonly Syncable[]
 }
 
 /** Checks the options of `reconcile`, and creates the controller. `feedOf` creates its feed. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { SourceError } from '../contract/errors.js'
-import type { Awaited } from './controller-types.js'
+import type { Syncable } from './controller-types.js'
 
 /** The time after which a failed wait for an informer begins again, in milliseconds. */
 const AGAIN_MS = 1_000
@@ -13,7 +13,7 @@ export class Prerequisites {
   #areStopped = false
 
   /** `changed` is called when all informers are synced, and when one of them was stopped before. */
-  constructor(others: readonly Awaited[], clock: Clock, signal: AbortSignal, changed: () => void) {
+  constructor(others: readonly Syncable[], clock: Clock, signal: AbortSignal, changed: () => void) {
     this.#clock = clock
     this.#signal = signal
     this.#waiting = others.length
@@ -39,7 +39,7 @@ export class Prerequisites {
   }
 
   /** Returns false if the informer was stopped before its first list. */
-  async #synced(other: Awaited): Promise<boolean> {
+  async #synced(other: Syncable): Promise<boolean> {
     for (;;) {
       try {
         await other.synced({ signal: this.#signal })

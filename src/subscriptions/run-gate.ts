@@ -1,5 +1,5 @@
 import type { Clock } from '../contract/clock.js'
-import type { Awaited, RateLimit } from './controller-types.js'
+import type { RateLimit, Syncable } from './controller-types.js'
 import { Prerequisites } from './prerequisites.js'
 import { RunLimiter } from './run-limiter.js'
 
@@ -14,7 +14,7 @@ export class RunGate {
    * stopped before its first list.
    */
   constructor(
-    { after = [], rateLimit }: { readonly after?: readonly Awaited[]; readonly rateLimit?: RateLimit },
+    { after = [], rateLimit }: { readonly after?: readonly Syncable[]; readonly rateLimit?: RateLimit },
     clock: Clock,
     signal: AbortSignal,
     { wake, stopped }: { readonly wake: () => void; readonly stopped: () => void },

@@ -77,9 +77,15 @@ const TABLES: readonly Table[] = [
       ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
     ],
   },
+  { heading: '`ownedBy`', of: [['adapters/kubernetes/owned-by.d.ts', 'OwnedByOptions']] },
   { heading: '`serveInspector`', of: [['inspector/serve-inspector.d.ts', 'InspectorOptions']] },
   { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },
   { heading: '`memoryLeases`', of: [['adapters/memory/memory-leases.d.ts', 'MemoryLeasesOptions']] },
+  {
+    heading: '`testController`',
+    of: [['testing/test-controller.d.ts', 'TestControllerOptions']],
+    note: 'The options of `reconcile` are allowed, too.',
+  },
   { heading: '`create` of a conformance harness', of: [['testing/conformance/harness.d.ts', 'ConformanceOptions']] },
 ]
 

@@ -288,6 +288,25 @@ describe('following', () => {
     expectTypeOf(controller).toEqualTypeOf<Controller>()
     expectTypeOf(controller.failing).toEqualTypeOf<ReadonlyMap<string, FailingKey>>()
     orders.reconcile(async () => {}, { retry: { minMs: 10, maxMs: 100, maxAttempts: 3 } })
+    const pods = createInformer({ source: memorySource<{ readonly node: string }>() })
+    orders.reconcile(async () => {}, {
+      after: [pods],
+      filter: (order) => order.tenant === 'acme',
+      rateLimit: { perSecond: 5 },
+      priority: (key, reason) => (reason === 'changed' ? key.length : 0),
+      watches: [
+        {
+          informer: pods,
+          keys: (pod) => {
+            expectTypeOf(pod.node).toBeString()
+            return [pod.node]
+          },
+        },
+        { informer: orders, keys: (order, key) => [order.tenant, key] },
+      ],
+    })
+    // @ts-expect-error a pod has no tenant
+    orders.reconcile(async () => {}, { watches: [{ informer: pods, keys: (pod) => [pod.tenant] }] })
     // @ts-expect-error a controller has no delivery
     orders.reconcile(async () => {}, { delivery: 'latest' })
     // @ts-expect-error it must be async

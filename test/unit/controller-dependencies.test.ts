@@ -4,7 +4,6 @@ import { OptionError, SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { groupInformers } from '../../src/informer/informer-group.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import type { Watch } from '../../src/subscriptions/controller-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { outcomeOf } from '../support/informers.js'
@@ -249,7 +248,7 @@ test.each<[string, object, string]>([
   ['watches', { watches: {} }, 'must be an array of { informer, keys }, got an object'],
 ])('a wrong %s is an OptionError', (option, options, message) => {
   const { sites, fn } = new World()
-  const call = (): unknown => sites.reconcile(fn, options as { readonly watches: readonly Watch<never>[] })
+  const call = (): unknown => sites.reconcile(fn, options)
   expect(call).toThrow(OptionError)
   expect(call).toThrow(message)
   expect(call).toThrow(expect.objectContaining({ option }))

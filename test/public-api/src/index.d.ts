@@ -10,7 +10,7 @@ export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Gone, Origin
 export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range } from './store/indexes/index-types.js';
 export type { Scalar } from './store/indexes/scalar.js';
 export type { StoreView } from './store/store-view.js';
-export type { Controller, FailingKey, RateLimit, ReconcileContext, ReconcileOptions, ReplicaStatus, RetryOptions, RunReason, } from './subscriptions/controller-types.js';
+export type { Controller, FailingKey, RateLimit, ReconcileContext, ReconcileOptions, ReplicaStatus, RetryOptions, RunReason, Syncable, Watch, } from './subscriptions/controller-types.js';
 export type { HandlerContext, Handlers } from './subscriptions/handler-types.js';
 export type { ChangeBatch, ChangeStream, Scope, SubscribeOptions, Subscription, } from './subscriptions/subscription-types.js';
 export type { VersionWait } from './subscriptions/version-waiters.js';

@@ -7,4 +7,5 @@ export { type LeasesCase, leasesCases } from './leases/cases.js';
 export type { LeasesHarness } from './leases/harness.js';
 export { leasesConformance } from './leases-conformance.js';
 export { SeededRandom } from './seeded-random.js';
+export { type TestController, type TestControllerOptions, type TestedRun, testController, } from './test-controller.js';
 export { VirtualClock } from './virtual-clock.js';

@@ -17,7 +17,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
   {
     name: 'a controller tries again and again at the same distance',
     breaks: 'further and further apart',
-    file: 'subscriptions/controller.ts',
+    file: 'subscriptions/pending-keys.ts',
     edits: [['    item.retry = grown(item.retry)\n', '']],
   },
   {
@@ -35,7 +35,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
   {
     name: 'a controller does not count attempts',
     breaks: 'attempt is one more after each failure',
-    file: 'subscriptions/controller.ts',
+    file: 'subscriptions/pending-keys.ts',
     edits: [['    item.attempt++\n', '']],
   },
   {
@@ -212,25 +212,25 @@ export const mutantsOfControllers: readonly Mutant[] = [
   {
     name: 'the reason of a retry is another one',
     breaks: 'reason is retry for a run after a failure',
-    file: 'subscriptions/controller.ts',
+    file: 'subscriptions/pending-keys.ts',
     edits: [["    item.reason ??= 'retry'\n", "    item.reason ??= 'resync'\n"]],
   },
   {
     name: 'an enqueue is not a reason',
     breaks: 'reason is enqueued for a run after enqueue',
     file: 'subscriptions/controller.ts',
-    edits: [["      addReason(this.#pendingKey(key), 'enqueued')\n", '']],
+    edits: [['    addReason(this.#pending.of(key), reason)\n', '']],
   },
   {
     name: 'a delayed enqueue is not a reason',
     breaks: 'reason is enqueued for a run after an enqueue with a delay',
     file: 'subscriptions/controller.ts',
-    edits: [["(key) => addReason(this.#pendingKey(key), 'enqueued')", '() => {}']],
+    edits: [["(key) => addReason(this.#pending.of(key), 'enqueued')", '() => {}']],
   },
   {
     name: 'of several reasons the weakest counts',
     breaks: 'of several reasons the strongest counts',
-    file: 'subscriptions/pending-key.ts',
+    file: 'subscriptions/pending-keys.ts',
     edits: [['ORDER.indexOf(reason) < ORDER', 'ORDER.indexOf(reason) > ORDER']],
   },
   {
@@ -255,7 +255,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'the version does not pass a key that is given up',
     breaks: 'the version passes changes that are given up',
     file: 'subscriptions/controller.ts',
-    edits: [['if (isFinal) this.#settled(key, item)', 'if (isFinal) this.#pending.delete(key)']],
+    edits: [['if (isFinal) this.#pending.settle(key, item)', 'if (isFinal) item.reason = undefined']],
   },
   {
     name: 'a pause has no effect',
@@ -268,5 +268,56 @@ export const mutantsOfControllers: readonly Mutant[] = [
     breaks: 'after resume the keys that wait are run (I5)',
     file: 'subscriptions/controller.ts',
     edits: [['    this.#gate.isPaused = false\n    this.#continue()\n', '    this.#gate.isPaused = false\n']],
+  },
+  {
+    name: 'the previous owner of a watched object is not run',
+    breaks: 'a change of a watched informer runs the keys of the previous state, too',
+    file: 'subscriptions/watched-informer.ts',
+    edits: [['      if (previous !== object) enqueueFor(previous, key)\n', '']],
+    onlyBy: { test: 'unit/controller-dependencies.test.ts', named: 'also those of its previous state' },
+  },
+  {
+    name: 'a controller runs before other informers are synced',
+    breaks: 'no key runs before the informers of after and watches are synced',
+    file: 'subscriptions/run-gate.ts',
+    edits: [['if (this.isPaused || !this.#prerequisites.areMet)', 'if (this.isPaused)']],
+    onlyBy: { test: 'unit/controller-dependencies.test.ts', named: 'no key runs before all of them are synced' },
+  },
+  {
+    name: 'a controller does not wait for an informer that has failed',
+    breaks: 'a controller runs when the other informer is synced after a failure',
+    file: 'subscriptions/prerequisites.ts',
+    edits: [
+      ["if (error instanceof SourceError && error.code === 'STOPPED') return false", 'return error === undefined'],
+    ],
+    onlyBy: { test: 'unit/controller-dependencies.test.ts', named: 'no key runs before all of them are synced' },
+  },
+  {
+    name: 'runs are not limited in number',
+    breaks: 'at most burst runs start at once',
+    file: 'subscriptions/run-gate.ts',
+    edits: [['this.#limiter?.take() ?? true', 'true']],
+    onlyBy: { test: 'unit/controller-flow.test.ts', named: 'spaces the starts of runs' },
+  },
+  {
+    name: 'resyncs run in their order',
+    breaks: 'keys that run only for a resync run last',
+    file: 'subscriptions/controller.ts',
+    edits: [['this.#queue.add(change.key, true)', 'this.#queue.add(change.key)']],
+    onlyBy: { test: 'unit/controller-flow.test.ts', named: 'resyncs run last' },
+  },
+  {
+    name: 'the attempts of a key are not limited',
+    breaks: 'after maxAttempts failures in a row a key is not retried',
+    file: 'subscriptions/controller.ts',
+    edits: [['cause instanceof TerminalError || attempt >= this.#retry.maxAttempts', 'cause instanceof TerminalError']],
+    onlyBy: { test: 'unit/controller-retries.test.ts', named: 'maxAttempts is the number of runs' },
+  },
+  {
+    name: 'a group drains all members at once',
+    breaks: 'a group drains an informer after those that wait for it',
+    file: 'informer/informer-group.ts',
+    edits: [['else await this.#drain(stages, drainMs)', 'else await stopAll(stages.flat(), options)']],
+    onlyBy: { test: 'unit/controller-dependencies.test.ts', named: 'and drains it last' },
   },
 ]

@@ -24,7 +24,7 @@ export const mutantsOfGroups: readonly Mutant[] = [
     file: 'informer/informer-group.ts',
     edits: [
       [
-        'for (const member of this.#members) member.start(options)',
+        'for (const member of stagesOf(this.#members).flat()) member.start(options)',
         'for (const member of this.#members.slice(0, 1)) member.start(options)',
       ],
     ],
@@ -36,8 +36,8 @@ export const mutantsOfGroups: readonly Mutant[] = [
     file: 'informer/informer-group.ts',
     edits: [
       [
-        'this.#members.map(async (member) => member.stop(options))',
-        'this.#members.slice(0, 1).map((member) => member.stop(options))',
+        'members.map(async (member) => member.stop(options))',
+        'members.slice(0, 1).map((member) => member.stop(options))',
       ],
     ],
   },
@@ -48,8 +48,8 @@ export const mutantsOfGroups: readonly Mutant[] = [
     file: 'informer/informer-group.ts',
     edits: [
       [
-        'this.#members.map(async (member) => member.stop(options))',
-        'this.#members.map(async (member) => member.stop(options && {}))',
+        'members.map(async (member) => member.stop(options))',
+        'members.map(async (member) => member.stop(options && {}))',
       ],
     ],
   },

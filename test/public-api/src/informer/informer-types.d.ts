@@ -167,7 +167,7 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
      * })
      * ```
      */
-    reconcile(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: ReconcileOptions<T, I>): Controller;
+    reconcile<const W extends readonly unknown[] = readonly []>(fn: (key: string, context: ReconcileContext<T>) => Promise<void>, options?: ReconcileOptions<T, I, W>): Controller;
     /**
      * Resolves when the store includes `version`: the mark of a write, or any other version of the source. While the store
      * shows a history that has ended, the wait continues until the next list.

@@ -1,17 +1,20 @@
 import type { Leases } from '../contract/leases.js';
 import type { Gone } from '../queue/change.js';
+import type { Wait } from '../util/deadline.js';
+import type { Handlers } from './handler-types.js';
 import type { Scope, Subscription } from './subscription-types.js';
 /**
  * Why a key runs. Of several reasons the first in this list counts:
  * - `changed`: the object was added, changed or deleted.
  * - `enqueued`: `enqueue` was called.
+ * - `watches`: an object of an informer in `watches` was added, changed or deleted.
  * - `gained`: with the option `replicas`, the key has moved to this replica.
  * - `initial`: the object was in the store when the controller began.
  * - `retry`: the last run failed, and its delay is over.
  * - `requeued`: the last run called `requeueAfter`.
  * - `resync`: the period of `resyncMs` is over.
  */
-export type RunReason = 'changed' | 'enqueued' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync';
+export type RunReason = 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync';
 /** The second argument of a reconcile function. */
 export interface ReconcileContext<T> {
     /** The object as it is in the store now; undefined if it was deleted, or is out of the scope. */
@@ -58,8 +61,40 @@ export interface RetryOptions {
      */
     readonly maxAttempts?: number;
 }
-/** The options of `reconcile`. */
-export interface ReconcileOptions<T, I = {}> extends Scope<T, I> {
+/** An informer or a group, as `after` needs it. */
+export interface Syncable {
+    /** Resolves when the first list is in the store. */
+    synced(wait?: Wait): Promise<void>;
+}
+/** Another informer whose changes run keys of a controller. */
+export interface Watch<U> {
+    /** The other informer. */
+    readonly informer: Syncable & {
+        get(key: string): U | undefined;
+        subscribe(handlers: Handlers<U>, options?: {
+            readonly name?: string;
+        }): Subscription;
+    };
+    /**
+     * Returns the keys of the controller that belong to an object. Called for each object of the first list and for each
+     * changed one. For an update it is called for the previous and for the current state, so that the old and the new owner run.
+     */
+    readonly keys: (object: U, key: string) => Iterable<string>;
+}
+/** The options of `reconcile`. `W`: the types of the objects of `watches`. */
+export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {
+    /**
+     * Other informers whose changes run keys, with the reason `watches`. No key runs before these informers are synced, as
+     * with `after`. Default: none.
+     */
+    readonly watches?: {
+        readonly [K in keyof W]: Watch<W[K]>;
+    };
+    /**
+     * No key runs before these informers and groups are synced. If one is stopped before, no key ever runs, which is
+     * reported. A group starts these informers first and drains them last. Default: none.
+     */
+    readonly after?: readonly Syncable[];
     /** The delays of retries, and their number. */
     readonly retry?: RetryOptions;
     /** Limits how many runs start. Default: no limit. */

@@ -124,7 +124,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     // The run after a change fails, its key changed again during that run, and a later run succeeds.
     name: 'a failed run leaves the batch open that changed its key during the run',
     breaks: "A controller's version advances, and waitFor resolves, once everything has been reconciled with success.",
-    file: 'subscriptions/controller.ts',
+    file: 'subscriptions/pending-keys.ts',
     edits: [['    else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)\n', '']],
   },
   {

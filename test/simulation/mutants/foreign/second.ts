@@ -249,7 +249,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // A key changes while a run for an earlier change of it is under way, that run fails, and the retry succeeds.
     name: 'a failed run never finishes the batch with the change that came during it',
     breaks: "A controller's version advances, and waitFor resolves, once everything has been reconciled with success.",
-    file: 'subscriptions/controller.ts',
+    file: 'subscriptions/pending-keys.ts',
     edits: [['    else if (item.duringRun !== undefined) this.#inFlight.ack(item.duringRun)\n', '']],
   },
   {

@@ -1,0 +1,63 @@
+import { type MemorySource } from '../adapters/memory/index.js';
+import { type Controller, type Informer, type ReconcileContext, type ReconcileOptions, type SourceError } from '../src/index.js';
+import { VirtualClock } from './virtual-clock.js';
+/** The options of `testController`, besides those of `reconcile`. */
+export interface TestControllerOptions<T, W extends readonly unknown[] = readonly unknown[]> extends ReconcileOptions<T, {}, W> {
+    /** The function under test. */
+    readonly reconcile: (key: string, context: ReconcileContext<T>) => Promise<void>;
+    /** The first objects, by key. Default: none. */
+    readonly objects?: Iterable<readonly [string, T]>;
+    /** The clock; pass that of another informer, for `watches`. Default: a new one. */
+    readonly clock?: VirtualClock;
+}
+/** A run that has begun. */
+export interface TestedRun<T> extends Omit<ReconcileContext<T>, 'signal' | 'requeueAfter'> {
+    /** The key. */
+    readonly key: string;
+    /** How the run ended; undefined while it runs. */
+    readonly result: 'success' | 'failure' | undefined;
+}
+/** A controller over a memory source, in virtual time. */
+export interface TestController<T> extends AsyncDisposable {
+    /** The source: `put` and `delete` change its objects, `disconnect` and others script faults. */
+    readonly source: MemorySource<T>;
+    /** The started informer. */
+    readonly informer: Informer<T>;
+    /** The controller. */
+    readonly controller: Controller;
+    /** The clock: `advance` is for delays that `untilIdle` does not wait for. */
+    readonly clock: VirtualClock;
+    /** All runs, in the order in which they began. */
+    readonly runs: readonly TestedRun<T>[];
+    /** All reported errors. */
+    readonly errors: readonly SourceError[];
+    /**
+     * Advances the clock until the controller has handled the current objects of the source, and no key runs or waits for a
+     * retry. Does not wait for `requeueAfter`, delayed `enqueue` calls and resyncs.
+     *
+     * @throws Error after `limitMs` milliseconds of virtual time (default: 60 000), which names the failing keys.
+     */
+    untilIdle(options?: {
+        readonly limitMs?: number;
+    }): Promise<void>;
+}
+/**
+ * Starts a controller for a test: over a memory source, with a virtual clock and random numbers that repeat.
+ *
+ * @throws OptionError for a wrong option; TypeError if `reconcile` is not a function.
+ *
+ * @example
+ * ```ts
+ * import { testController } from 'listwatch/testing'
+ *
+ * const scaled = new Map<string, number>()
+ * await using test = testController({
+ *   objects: [['shop', { workers: 1 }]],
+ *   reconcile: async (key, { object }) => void scaled.set(key, object?.workers ?? 0),
+ * })
+ * test.source.put('shop', { workers: 2 })
+ * await test.untilIdle()
+ * console.log(scaled.get('shop'), test.runs.map(({ reason }) => reason))
+ * ```
+ */
+export declare function testController<T, const W extends readonly unknown[] = readonly []>({ reconcile, objects, clock, ...options }: TestControllerOptions<T, W>): TestController<T>;
