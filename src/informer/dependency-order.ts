@@ -15,9 +15,8 @@ export function stagesOf(members: readonly Lifecycle[]): readonly (readonly Life
     levels.set(member, level)
     return level
   }
-  const stages: Lifecycle[][] = []
-  for (const member of members) (stages[levelOf(member)] ??= []).push(member)
-  return stages.filter((stage) => stage !== undefined)
+  const stages = Map.groupBy(members, levelOf)
+  return [...stages].sort(([a], [b]) => a - b).map(([, stage]) => stage)
 }
 
 function dependenciesOf(member: Lifecycle, members: readonly Lifecycle[]): Lifecycle[] {
