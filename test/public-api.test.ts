@@ -41,7 +41,7 @@ test('docs/options.md has the options that are declared (else: npm run api:accep
   expect(textOf(OPTIONS)).toBe(optionTables(publicDeclarations()))
 })
 
-test('docs/api has the reference of what is declared (else: npm run api:accept)', () => {
+test('docs/api describes the current declarations (else: npm run api:accept)', () => {
   const pages = apiPages(publicDeclarations())
   expect(readdirSync(join(root, API_FOLDER)).sort()).toEqual([...pages.keys()].sort())
   for (const [file, text] of pages) expect(textOf(join(API_FOLDER, file)), file).toBe(text)

@@ -1,4 +1,5 @@
 import { type Eviction, LeaseLostError, type LeaseRecord, type LeaseView } from '../../src/contract/leases.js'
+import { encodeBody } from '../shared/lease-records.js'
 
 interface Stored {
   readonly record: LeaseRecord
@@ -20,12 +21,12 @@ export class LeaseTable {
     return [...this.#records.values()].map(({ record }) => record)
   }
 
-  /** Performs a renewal. `isNews`: other members want to know of it. */
+  /** Performs a renewal. `isChanged`: more than the renewal differs, so other members are notified. */
   renew(
     record: LeaseRecord,
     evict: readonly Eviction[],
     now: number,
-  ): { readonly view: LeaseView; readonly isNews: boolean } {
+  ): { readonly view: LeaseView; readonly isChanged: boolean } {
     const { member, renewal } = record
     const last = this.#records.get(member)?.record
     if (last === undefined ? renewal !== 0 : last.renewal >= renewal) {
@@ -39,7 +40,8 @@ export class LeaseTable {
     for (const each of gone) next.delete(each.member)
     next.set(member, { record, writtenAt: now })
     this.#write(next)
-    return { view: this.#view(now), isNews: gone.length > 0 || last === undefined || !isSame(last, record) }
+    const isChanged = gone.length > 0 || last === undefined || encodeBody(last) !== encodeBody(record)
+    return { view: this.#view(now), isChanged }
   }
 
   leave(member: string): boolean {
@@ -73,8 +75,4 @@ export class LeaseTable {
     }))
     return { fence: ++this.#fence, epoch: String(this.#epoch), records }
   }
-}
-
-function isSame(a: LeaseRecord, b: LeaseRecord): boolean {
-  return JSON.stringify([a.members, a.holds]) === JSON.stringify([b.members, b.holds])
 }

@@ -139,8 +139,8 @@ class Memory implements MemoryLeases {
       if (!this.#isAvailable) return reject(this.#unavailable())
       const perform = (answer: (view: LeaseView) => void): void => {
         try {
-          const { view, isNews } = this.#table.renew(record, evict, this.#clock.now())
-          if (isNews) this.#notify(session)
+          const { view, isChanged } = this.#table.renew(record, evict, this.#clock.now())
+          if (isChanged) this.#notify(session)
           answer(view)
         } catch (error) {
           reject(error)

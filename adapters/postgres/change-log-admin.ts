@@ -1,6 +1,6 @@
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import { redact } from '../../src/util/redact.js'
-import { checkOptions, isAny, isCount, isName, isOneOf, type OptionCheck } from '../../src/util/validate-options.js'
+import { checkOptions, isAny, isCount, isName, isNames, isOneOf } from '../../src/util/validate-options.js'
 import { elementsOf, type Properties, propertiesOf } from '../shared/properties.js'
 import type { PgClient } from './pg-client.js'
 import { codeOf, postgresError } from './postgres-errors.js'
@@ -70,9 +70,6 @@ export interface ChangeLogStatus {
 /** The longest wait for a lock at one attempt, so that the table's writers never wait longer behind it. */
 const LOCK_TIMEOUT = '3s'
 const LOCK_ATTEMPTS = 5
-
-const isNames: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
 
 /**
  * Returns the SQL of a migration that creates the change log of a table. Any role with the needed rights can run it.

@@ -110,15 +110,15 @@ function ageOf(stored: number | undefined, { seenAt, unseenAt }: Sighting, { sen
   return Math.min(Math.max(stored, least), most)
 }
 
-/** Calls a listener when the body of another member's record changes, or when a record is removed. */
+/** Tells whether a record differs from the last one of its member in more than its renewal. */
 export class ChangeDetector {
   readonly #bodies = new Map<string, string>()
 
   /** A record was written. Returns whether it differs from the last one in more than its renewal. */
   written(member: string, body: string): boolean {
-    const isSame = this.#bodies.get(member) === body
+    const last = this.#bodies.get(member)
     this.#bodies.set(member, body)
-    return !isSame
+    return last !== body
   }
 
   removed(member: string): void {

@@ -14,6 +14,8 @@ export const isName: OptionCheck = (value) =>
   typeof value === 'string' && value !== '' ? undefined : 'must be a string that is not empty'
 
 /** A duration or a size: a number above 0. */
+export const isNames: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
 export const isPositive: OptionCheck = (value) =>
   typeof value === 'number' && value > 0 && Number.isFinite(value) ? undefined : 'must be a finite number above 0'
 

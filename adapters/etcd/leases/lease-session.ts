@@ -94,7 +94,7 @@ export class EtcdLeaseSession implements LeaseSession {
   }
 
   watch(changed: () => void, signal: AbortSignal): void {
-    void keepListening(() => this.#listen(changed, signal), { changed, pauseMs: this.#settings.leaseMs / 5, signal })
+    void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
   }
 
   async close(): Promise<void> {

@@ -74,7 +74,7 @@ export class KubernetesLeaseSession implements LeaseSession {
   }
 
   watch(changed: () => void, signal: AbortSignal): void {
-    void keepListening(() => this.#listen(changed, signal), { changed, pauseMs: this.#settings.leaseMs / 5, signal })
+    void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { checkOptions, isName, type OptionCheck } from '../../../src/util/validate-options.js'
+import { checkOptions, isNames } from '../../../src/util/validate-options.js'
 import { migrate, migration, type PgConnected } from '../change-log-admin.js'
 import { SCHEMA_SQL } from '../schema-sql.js'
 import { quoteIdentifier } from '../table-catalog.js'
@@ -9,9 +9,6 @@ export interface InstallLeasesOptions {
   /** Roles that may renew leases. They are granted only the rights that this needs. Default: none. */
   readonly grant?: readonly string[]
 }
-
-const isNames: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
 
 /**
  * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`. Any role that

@@ -37,7 +37,7 @@ export class PostgresLeaseSession implements LeaseSession {
     if (listen === undefined) return
     const clients = new ClientFactory(listen, 'postgresLeases', 'listen')
     this.watch = (changed, signal) =>
-      void keepListening(() => this.#listen(clients, changed, signal), { changed, pauseMs: leaseMs / 5, signal })
+      void keepListening(() => this.#listen(clients, changed, signal), { changed, leaseMs, signal })
   }
 
   async renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView> {

@@ -27,9 +27,9 @@ CREATE TABLE IF NOT EXISTS listwatch.leases (
   PRIMARY KEY (group_name, member)
 ) WITH (fillfactor = 10);
 
--- Evicts records, writes the record of a member, and then reads all records of the group. Each statement of the function sees what
--- was committed before it began, and it begins after the lock was granted. One statement for all of it would read what was
--- committed before it waited for the lock, and would miss the record for which it waited.
+-- Evicts records, writes the record of a member, and then reads all records of the group. Each statement of the function sees all
+-- transactions that were committed before the statement began. The statements after the lock therefore see the renewal for which the
+-- lock waited. A single statement would use the snapshot of the time before the lock, and would miss that renewal.
 CREATE OR REPLACE FUNCTION listwatch.renew_lease(
   of_group text, of_member text, new_renewal bigint, new_body text, evicted text[], evicted_renewals bigint[]
 ) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$

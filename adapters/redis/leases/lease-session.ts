@@ -29,7 +29,6 @@ interface SessionSettings extends LeaseSettings {
 export class RedisLeaseSession implements LeaseSession {
   readonly #settings: SessionSettings
   readonly #key: string
-  readonly #channel: string
   readonly #route: ClusterRoute
   readonly #warnings: Warnings
   readonly #connection: LeaseConnection<Session>
@@ -40,7 +39,6 @@ export class RedisLeaseSession implements LeaseSession {
   constructor(settings: SessionSettings) {
     this.#settings = settings
     this.#key = `${keyPrefixOf(settings.client)}{${settings.group}}:leases`
-    this.#channel = this.#key
     this.#route = new ClusterRoute(settings.client, this.#key)
     this.#warnings = new Warnings(settings.name)
     this.#connection = new LeaseConnection((signal) => this.#connect(signal))
@@ -53,7 +51,7 @@ export class RedisLeaseSession implements LeaseSession {
     const evicted = evict.flatMap((each) => [each.member, String(each.renewal)])
     const sentAt = systemClock.now()
     const reply = await this.#request(signal, async (session) => {
-      const args = [this.#channel, member, String(renewal), encodeBody(record), ...evicted]
+      const args = [this.#key, member, String(renewal), encodeBody(record), ...evicted]
       const replies = repliesIn(await this.#run(session, RENEW_SCRIPT, args))
       this.#assertNotLost(record, replies)
       await this.#assertReplicated(session)
@@ -66,11 +64,11 @@ export class RedisLeaseSession implements LeaseSession {
   }
 
   async leave(member: string): Promise<void> {
-    await this.#request(this.#connection.signal, (session) => this.#run(session, LEAVE_SCRIPT, [this.#channel, member]))
+    await this.#request(this.#connection.signal, (session) => this.#run(session, LEAVE_SCRIPT, [this.#key, member]))
   }
 
   watch(changed: () => void, signal: AbortSignal): void {
-    void keepListening(() => this.#listen(changed, signal), { changed, pauseMs: this.#settings.leaseMs / 5, signal })
+    void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
   }
 
   async close(): Promise<void> {
@@ -132,7 +130,7 @@ export class RedisLeaseSession implements LeaseSession {
       session.onMessage((message) => {
         if (textOf(message) !== this.#member && !signal.aborted) changed()
       })
-      await session.command(['subscribe', this.#channel])
+      await session.command(['subscribe', this.#key])
       for (;;) {
         await systemClock.sleep(leaseMs, signal)
         await session.command(['ping']) // The driver notices no peer that disappeared.

@@ -27,14 +27,15 @@ export class ReplicatedKeys<T> {
   readonly #host: ReplicatedKeysHost<T>
   readonly #gate: ReplicaGate
   readonly #deletions: ForeignDeletions<T>
-  /** What was gained, as one condition for each change of the ownership since the search for keys began. */
+  /** Conditions for gained keys: one for each change of the ownership since the search for keys began. */
   #wasGained: ((key: string) => boolean)[] = []
   #search: Steps | undefined
   #isReady = false
 
   constructor(leases: Leases, host: ReplicatedKeysHost<T>) {
     this.#host = host
-    const { clock, report } = { clock: host.host.clock, report: (error: SourceError) => host.host.report(error) }
+    const { clock } = host.host
+    const report = (error: SourceError): void => host.host.report(error)
     this.#deletions = new ForeignDeletions(clock, leases.leaseMs * DELETION_LEASES)
     const gained = (): void => this.#gained()
     this.#gate = new ReplicaGate(leases, { clock, random: host.random, report, gained, left: () => host.left() })

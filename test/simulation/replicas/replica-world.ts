@@ -30,7 +30,7 @@ const HEAL_LEASES = 2.3
 /** More requests than this of one replica in a lease are a loop. */
 const MAX_REQUESTS_PER_LEASE = 60
 
-/** One schedule of replicas over one store with faults. Returns what was broken. */
+/** One schedule of replicas over one store with faults. Returns the violations. */
 export function runReplicas(seed: number, onEvent?: (line: string) => void): ReplicaOutcome {
   return new ReplicaWorld(seed, onEvent).run()
 }

@@ -60,8 +60,8 @@ export class SimulatedStore {
   #perform(from: object, record: LeaseRequest['record'], evict: LeaseRequest['evict']): unknown {
     if (!this.isAvailable) return new SourceError('away', { code: 'UNAVAILABLE' })
     try {
-      const { view, isNews } = this.table.renew(record, evict, this.#events.now + this.clockStepMs)
-      if (isNews) this.#news(from)
+      const { view, isChanged } = this.table.renew(record, evict, this.#events.now + this.clockStepMs)
+      if (isChanged) this.#news(from)
       return view
     } catch (error) {
       return error

@@ -287,7 +287,7 @@ describe('a controller on several replicas', () => {
     expect(first?.fence).toBeGreaterThan(5)
   })
 
-  test('what is not a lease store is refused', () => {
+  test('reconcile refuses an option replicas that is not a lease store', () => {
     group = new Group()
     const informer = createInformer({ source: group.source, clock: group.clock })
     const wrong = { replicas: { name: 'no' } } as unknown as ReconcileOptions<number>
