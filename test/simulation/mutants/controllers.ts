@@ -274,14 +274,12 @@ export const mutantsOfControllers: readonly Mutant[] = [
     breaks: 'a change of a watched informer runs the keys of the previous state, too',
     file: 'subscriptions/watched-informer.ts',
     edits: [['      if (previous !== object) enqueueFor(previous, key)\n', '']],
-    onlyBy: { test: 'unit/controller-dependencies.test.ts', named: 'also those of its previous state' },
   },
   {
     name: 'a controller runs before other informers are synced',
     breaks: 'no key runs before the informers of after and watches are synced',
     file: 'subscriptions/run-gate.ts',
     edits: [['if (this.isPaused || !this.#prerequisites.areMet)', 'if (this.isPaused)']],
-    onlyBy: { test: 'unit/controller-dependencies.test.ts', named: 'no key runs before all of them are synced' },
   },
   {
     name: 'a controller does not wait for an informer that has failed',
@@ -290,7 +288,6 @@ export const mutantsOfControllers: readonly Mutant[] = [
     edits: [
       ["if (error instanceof SourceError && error.code === 'STOPPED') return false", 'return error === undefined'],
     ],
-    onlyBy: { test: 'unit/controller-dependencies.test.ts', named: 'no key runs before all of them are synced' },
   },
   {
     name: 'runs are not limited in number',

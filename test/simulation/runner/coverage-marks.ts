@@ -38,6 +38,7 @@ const marks = [
   'a reconcile failed again and again',
   'a controller gave up a key',
   'a controller was paused',
+  'a controller ran a key because of a watched informer',
   'a first list found nothing',
   'a batch contained two changes of a key',
   'the audit found a difference',

@@ -232,6 +232,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     const { unfinished } = this.waiters.pending
     if (unfinished !== undefined) return `${unfinished} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
+    if (this.related?.isQuiet === false) return `${this.related.name} is`
     return loud === undefined ? undefined : `${loud.name} is`
   }
 

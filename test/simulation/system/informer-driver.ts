@@ -278,6 +278,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     const { unfinished } = this.waiters.pending
     if (unfinished !== undefined) return `${unfinished} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
+    if (this.related?.isQuiet === false) return `${this.related.name} is`
     return loud === undefined ? undefined : `${loud.name} is`
   }
 

@@ -17,6 +17,7 @@ import { schemaOf } from '../workload/item-schema.js'
 import { misuse } from '../workload/misuse.js'
 import { OpenCalls } from '../workload/open-calls.js'
 import { Reconciler, type ReconcilerHost } from '../workload/reconciler.js'
+import { RelatedKeys } from '../workload/related-keys.js'
 import { drawScope, scopeOf, type Wanted } from '../workload/subscription-scope.js'
 import type { Scenario } from './scenario.js'
 import type { SleepCounter } from './sim-clock.js'
@@ -53,6 +54,8 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
   abstract readonly informer: Informer<Item, IndexesOf>
   readonly followers: F[] = []
   readonly reconcilers: Reconciler[] = []
+  /** A controller with `watches` and `after`; undefined if there is none. */
+  related: RelatedKeys | undefined
   readonly work = new OpenCalls()
   /** The callers that pass signals. */
   readonly callers: Callers
@@ -159,6 +162,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     this.informer.start({ signal: this.abort.signal })
     for (let count = decisions.below('followers', 2); count > 0; count--) this.follow()
     if (decisions.chance('controllers', 0.4)) this.reconcile()
+    if (decisions.chance('related keys', 0.12)) this.related = new RelatedKeys(this, this.clock)
   }
 
   follow(): void {

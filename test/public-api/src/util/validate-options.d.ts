@@ -7,6 +7,7 @@ export declare const isString: OptionCheck;
 export declare const isObject: OptionCheck;
 export declare const isName: OptionCheck;
 /** A duration or a size: a number above 0. */
+export declare const isNames: OptionCheck;
 export declare const isPositive: OptionCheck;
 /** A count: a whole number of at least 1. */
 export declare const isCount: OptionCheck;
