@@ -1,0 +1,95 @@
+// A replica in a process of its own: node replica.ts <its options as JSON>. Messages tell it the objects.
+import { openSync, writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { KubeConfig } from '@kubernetes/client-node'
+import { Redis } from 'ioredis'
+import { createInformer, type Leases, type ReconcileContext } from 'listwatch'
+import { etcdLeases } from 'listwatch/etcd'
+import { kubernetesLeases } from 'listwatch/kubernetes'
+import { memorySource } from 'listwatch/memory'
+import { postgresLeases } from 'listwatch/postgres'
+import { redisLeases } from 'listwatch/redis'
+import { Client, Pool } from 'pg'
+import type { ReplicaOptions } from './campaign.ts'
+import type { Note } from './judge.ts'
+import { openTable } from './tables.ts'
+
+const STEP_MS = 15
+const STEPS = 8
+const CONCURRENCY = 4
+const DRAIN_MS = 2_000
+
+const options: ReplicaOptions = JSON.parse(process.argv[2] ?? '')
+const { name, backend, tablePort, values } = options
+const log = openSync(options.log, 'a')
+const table = openTable(backend, tablePort)
+let runs = 0
+
+/** Microseconds of the clock that all processes of the machine share. */
+function now(): number {
+  return Number(process.hrtime.bigint() / 1_000n)
+}
+
+/** Written at once: what it did before a kill is known. */
+function note(what: Omit<Note, 'replica'>): void {
+  writeSync(log, `${JSON.stringify({ ...what, replica: name } satisfies Note)}\n`)
+}
+
+function leases(): Leases {
+  const { leaseMs, leasesPort } = options
+  const common = { group: 'orders', leaseMs }
+  if (backend === 'postgres') {
+    const config = { host: '127.0.0.1', port: leasesPort, user: 'postgres', database: 'postgres' }
+    const pool = new Pool({ ...config, connectionTimeoutMillis: leaseMs })
+    pool.on('error', () => {})
+    return postgresLeases({ ...common, pool, listen: () => new Client(config) })
+  }
+  if (backend === 'redis') {
+    const client = new Redis({ host: '127.0.0.1', port: leasesPort, lazyConnect: true })
+    return redisLeases({ ...common, client })
+  }
+  if (backend === 'etcd') return etcdLeases({ ...common, endpoints: `http://127.0.0.1:${leasesPort}` })
+  const kubeConfig = new KubeConfig()
+  if (options.kubeConfig !== undefined) kubeConfig.loadFromOptions(options.kubeConfig)
+  return kubernetesLeases({ ...common, kubeConfig, namespace: 'default' })
+}
+
+/** Every second run does not look at its signal before it writes, as a write that is on its way when a lease ends. */
+async function run(key: string, { object, signal, fence }: ReconcileContext<number>): Promise<void> {
+  const id = ++runs
+  note({ type: 'start', at: now(), run: id, key, fence })
+  const isAborted = (): boolean => {
+    const at = now() // Before it looks: the process may be stopped in between.
+    if (signal.aborted) return true
+    note({ type: 'valid', at, run: id })
+    return false
+  }
+  const isCareless = Math.random() < 0.5
+  for (let step = 0; step < STEPS; step++) {
+    if (isAborted() && !isCareless) break
+    await sleep(Math.random() * STEP_MS)
+  }
+  const wasAborted = isAborted()
+  if (!wasAborted || isCareless) {
+    const isAccepted = await table.write(key, object ?? -1, fence ?? -1)
+    if (!isAccepted && !isAborted()) note({ type: 'refused while valid', at: now(), run: id })
+  }
+  note({ type: 'end', at: now(), run: id })
+  if (signal.aborted) throw signal.reason
+}
+
+const source = memorySource<number>({ entries: Object.entries(values) })
+const informer = createInformer({ source })
+informer.on('error', (error) => {
+  if (error.code !== 'HANDLER') console.log(`${name} ${error.code}: ${error.message}`)
+})
+informer.reconcile(run, { replicas: leases(), concurrency: CONCURRENCY, retry: { minMs: 20, maxMs: 200 } })
+process.on('message', (changes: Readonly<Record<string, number>>) => {
+  for (const [key, value] of Object.entries(changes)) source.put(key, value)
+})
+process.once('SIGTERM', () => {
+  void informer.stop({ drainMs: DRAIN_MS }).finally(() => process.exit(0))
+})
+process.once('disconnect', () => process.exit(1))
+await informer.start().synced()
+process.send?.('synced')
