@@ -80,6 +80,15 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/contract',
     'src/util',
   ],
+  'adapters/kubernetes/write': [
+    'adapters/kubernetes/http',
+    'adapters/kubernetes/kubernetes-options.ts',
+    'adapters/shared',
+    'src/contract',
+    'src/util',
+    'src/store/structural-equal.ts',
+    'src/subscriptions/controller-types.ts',
+  ],
   'adapters/kubernetes/client-node': [
     'adapters/kubernetes',
     'adapters/shared',

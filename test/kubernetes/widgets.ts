@@ -19,7 +19,7 @@ export const WIDGETS: Resource = {
 }
 
 /** Makes the server serve them; they are served when this resolves. */
-export async function createWidgets({ admin }: Kubernetes): Promise<void> {
+export async function createWidgets({ admin }: Kubernetes, subresources: object = {}): Promise<void> {
   await admin.create(CRDS, {
     metadata: { name: NAME },
     spec: {
@@ -32,6 +32,7 @@ export async function createWidgets({ admin }: Kubernetes): Promise<void> {
           served: true,
           storage: true,
           schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          subresources,
         },
       ],
     },

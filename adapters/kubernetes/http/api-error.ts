@@ -7,13 +7,13 @@ export interface ApiStatus {
   readonly code: number
   readonly reason: string
   readonly message: string
-  readonly causes: readonly { readonly reason: string; readonly message: string }[]
+  readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[]
   readonly retryAfterMs: number | undefined
 }
 
 /** The target of a request, from which an error names the missing right. */
 export interface RequestTarget {
-  readonly verb: 'list' | 'watch' | 'get' | 'create' | 'update' | 'delete'
+  readonly verb: 'list' | 'watch' | 'get' | 'create' | 'update' | 'patch' | 'delete'
   readonly group?: string
   readonly plural?: string
   readonly namespace?: string | undefined
@@ -74,7 +74,11 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
     message: textOf(message),
     causes: elementsOf(causes)
       .map(propertiesOf)
-      .map((cause) => ({ reason: textOf(cause['reason']), message: textOf(cause['message']) })),
+      .map(({ reason, message, field }) => ({
+        reason: textOf(reason),
+        message: textOf(message),
+        field: textOf(field),
+      })),
     retryAfterMs: typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : undefined,
   }
 }
@@ -148,9 +152,11 @@ function missingRule({ group = '', plural, namespace, verbs = ['list', 'watch'] 
     return `the missing RBAC rule: ${DISCOVERY}; the ClusterRole system:discovery has it: bind that`
   const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: [${verbs.map((verb) => `"${verb}"`).join(', ')}]`
   const kind = namespace === undefined ? 'clusterrole' : 'role'
-  const resource = group === '' ? plural : `${plural}.${group}`
+  const [name = '', subresource] = plural.split('/')
+  const resource = `${group === '' ? name : `${name}.${group}`}${subresource === undefined ? '' : `/${subresource}`}`
   const option = namespace === undefined ? '' : ` -n ${namespace}`
-  return `the missing RBAC rule: ${rule}; kubectl create ${kind} ${plural}-${verbs.includes('update') ? 'editor' : 'reader'} --verb=${verbs.join(',')} --resource=${resource}${option}, and bind it`
+  const role = verbs.some((verb) => verb === 'update' || verb === 'patch') ? 'editor' : 'reader'
+  return `the missing RBAC rule: ${rule}; kubectl create ${kind} ${plural.replace('/', '-')}-${role} --verb=${verbs.join(',')} --resource=${resource}${option}, and bind it`
 }
 
 function connectionHint(message: string, host: string): string {

@@ -21,6 +21,8 @@ export interface ApiSessionOptions {
   readonly retryAfter?: RetryAfterGate
   /** Numbers the data of all responses. Default: an order of each response's own. */
   readonly arrivals?: ArrivalOrder
+  /** Most connections at once. Default: 4. */
+  readonly maxSockets?: number
 }
 
 export interface ApiRequest extends RequestTarget {
@@ -29,9 +31,21 @@ export interface ApiRequest extends RequestTarget {
   readonly accept?: string
   /** The object to send, as JSON. */
   readonly body?: object
+  /** The type of the body. Default: `application/json`. */
+  readonly contentType?: string
+  /** Closes the connection when it aborts. */
+  readonly signal?: AbortSignal
 }
 
-const METHODS = { list: 'GET', watch: 'GET', get: 'GET', create: 'POST', update: 'PUT', delete: 'DELETE' } as const
+const METHODS = {
+  list: 'GET',
+  watch: 'GET',
+  get: 'GET',
+  create: 'POST',
+  update: 'PUT',
+  patch: 'PATCH',
+  delete: 'DELETE',
+} as const
 
 /** Most bytes of an error's body that are read. */
 const MAX_STATUS_BYTES = 64 * 1024
@@ -49,7 +63,7 @@ const KEEP_ALIVE_MS = 15_000
 export class ApiSession {
   readonly #credentials: Credentials
   readonly #options: ApiSessionOptions
-  readonly #agents = { http: newAgent(HttpAgent), https: newAgent(HttpsAgent) }
+  readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent }
   readonly #scope: DeadlineScope
   #clusterId: string | undefined
 
@@ -57,6 +71,8 @@ export class ApiSession {
     options.signal.throwIfAborted()
     this.#credentials = credentials
     this.#options = options
+    const { maxSockets = 4 } = options
+    this.#agents = { http: newAgent(HttpAgent, maxSockets), https: newAgent(HttpsAgent, maxSockets) }
     this.#scope = new DeadlineScope(options)
   }
 
@@ -158,7 +174,7 @@ export class ApiSession {
     const code = response.statusCode ?? 0
     const { 'content-encoding': encoding = 'identity', location, date } = response.headers
     const isCompressed = encoding !== 'identity'
-    const isSuccess = code === 200 || (code === 201 && request.verb === 'create')
+    const isSuccess = code === 200 || (code === 201 && (request.verb === 'create' || request.verb === 'patch'))
     if (isSuccess && isCompressed) {
       body.destroy(ABORTED)
       const message = `the answer is compressed (${encoding.slice(0, 40)}), although it was requested uncompressed: a proxy before the server must not compress`
@@ -186,7 +202,7 @@ export class ApiSession {
 
   async #exchange(
     { server, options, proxy, proxyUrl }: Access,
-    { path, accept, verb, body }: ApiRequest,
+    { path, accept, verb, body, contentType = 'application/json', signal }: ApiRequest,
   ): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const content = body === undefined ? undefined : JSON.stringify(body)
@@ -199,6 +215,7 @@ export class ApiSession {
       port: server.port === '' ? (isSecure ? 443 : 80) : server.port,
       path: base + path,
       method: METHODS[verb],
+      ...(signal === undefined ? {} : { signal }),
       agent: proxy ?? (isSecure ? this.#agents.https : this.#agents.http),
       // Only the proxy's agent can close the connection it opens. It does so after this time without an answer.
       ...(proxy === undefined ? {} : { timeout: this.#options.stallMs }),
@@ -216,9 +233,7 @@ export class ApiSession {
         'accept-encoding': 'identity',
         'user-agent': 'listwatch',
         // Node sets no length for the body of a DELETE.
-        ...(content === undefined
-          ? {}
-          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
+        ...(content === undefined ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(content) }),
       },
     })
     request.once('response', resolve)
@@ -258,8 +273,8 @@ export class ApiSession {
   }
 }
 
-function newAgent<A extends HttpAgent>(Agent: new (options: object) => A): A {
-  return new Agent({ keepAlive: true, maxSockets: 4 })
+function newAgent<A extends HttpAgent>(Agent: new (options: object) => A, maxSockets: number): A {
+  return new Agent({ keepAlive: true, maxSockets })
 }
 
 function parsed(text: string): unknown {

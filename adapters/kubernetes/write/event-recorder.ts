@@ -1,0 +1,241 @@
+import type { Clock } from '../../../src/contract/clock.js'
+import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import { apiStatusIn } from '../http/api-error.js'
+import type { ApiRequest } from '../http/api-session.js'
+import { type KubernetesReference, namesOf } from './object-types.js'
+
+/** The options of `eventRecorder`. */
+export interface EventRecorderOptions {
+  /** The name of the controller, with a domain: `example.com/site-operator`. */
+  readonly controller: string
+  /** The name of this process. Default: the name of the host, which is the name of the pod. */
+  readonly instance?: string
+  /** Called for each event that could not be written. Default: such events are only counted. */
+  readonly onError?: (error: SourceError) => void
+}
+
+/** What happened to an object. */
+export interface KubernetesEvent {
+  /** `Warning` for something that a person should look at. Default: `Normal`. */
+  readonly type?: 'Normal' | 'Warning'
+  /** Why it was done, as one word for programs: `QuotaExceeded`. At most 128 characters. */
+  readonly reason: string
+  /** The action of the controller, as one word: `CreatePod`. Default: the reason. At most 128 characters. */
+  readonly action?: string
+  /** A text for people. It is cut after 1 024 bytes. Events that differ in it only are one series. */
+  readonly note?: string
+  /** Another object that takes part in it. */
+  readonly related?: KubernetesReference
+}
+
+/** Writes events, as `kubectl describe` shows them. */
+export interface EventRecorder {
+  /** The number of events that were not written: a write failed, or 100 writes were waiting. */
+  readonly dropped: number
+  /**
+   * Records an event about an object. It returns at once and never throws. An event that repeats an earlier one within 6
+   * minutes becomes a series: its count is written at the first repetition, and then at most once a minute.
+   */
+  event(regarding: KubernetesReference, event: KubernetesEvent): void
+  /** Writes the counts that are not written yet. Resolves when nothing is left to write; never rejects. */
+  flush(): Promise<void>
+}
+
+/** An event is repeated if the last one is not older, in milliseconds. */
+const SERIES_MS = 360_000
+/** The shortest time between two writes of a series, in milliseconds. */
+const WRITE_EVERY_MS = 60_000
+/** Most series that are kept. */
+const MAX_SERIES = 1_000
+/** Most writes that wait. */
+const MAX_WAITING = 100
+const MAX_WORD = 128
+const MAX_NOTE_BYTES = 1_024
+const API_VERSION = 'events.k8s.io/v1'
+
+/** An event, and how often it was repeated. */
+interface Series {
+  readonly key: string
+  readonly namespace: string
+  readonly name: string
+  readonly body: object
+  count: number
+  lastAt: number
+  /** The count that the server has; 0 before the event is created. */
+  written: number
+  writtenAt: number
+}
+
+export interface RecorderSettings extends EventRecorderOptions {
+  readonly instance: string
+  readonly clock: Clock
+  readonly send: (request: ApiRequest) => Promise<unknown>
+}
+
+/** Creates events one after the other, and counts repetitions. */
+export class SeriesRecorder implements EventRecorder {
+  readonly #settings: RecorderSettings
+  /** By content; the one that was repeated last is at the end. */
+  readonly #series = new Map<string, Series>()
+  readonly #waiting = new Set<Series>()
+  #writing: Promise<void> | undefined
+  #dropped = 0
+  #names = 0
+
+  constructor(settings: RecorderSettings) {
+    this.#settings = settings
+  }
+
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  event(regarding: KubernetesReference, event: KubernetesEvent): void {
+    try {
+      this.#record(regarding, event)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  async flush(): Promise<void> {
+    for (const series of this.#series.values()) if (series.count > series.written) this.#waiting.add(series)
+    this.#write()
+    while (this.#writing !== undefined) await this.#writing
+  }
+
+  #record(regarding: KubernetesReference, event: KubernetesEvent): void {
+    const now = this.#settings.clock.now()
+    const body = this.#body(regarding, event)
+    const { note: _note, ...identity } = body
+    const key = JSON.stringify(identity)
+    const known = this.#series.get(key)
+    this.#series.delete(key)
+    const isRepeated = known !== undefined && now - known.lastAt <= SERIES_MS
+    const series = isRepeated ? known : this.#create(key, body, now)
+    if (isRepeated) {
+      series.count++
+      series.lastAt = now
+    }
+    const isDue = series.written < 2 || now - series.writtenAt >= WRITE_EVERY_MS
+    if (isDue && !this.#waiting.has(series)) {
+      if (this.#waiting.size >= MAX_WAITING) {
+        if (isRepeated) this.#series.set(key, series)
+        throw new SourceError(`${MAX_WAITING} events wait to be written`, { code: 'UNAVAILABLE' })
+      }
+      this.#waiting.add(series)
+    }
+    this.#series.set(key, series)
+    for (const oldest of this.#series.keys()) {
+      if (this.#series.size <= MAX_SERIES) break
+      this.#series.delete(oldest)
+    }
+    this.#write()
+  }
+
+  #body(regarding: KubernetesReference, { type = 'Normal', reason, action = reason, note, related }: KubernetesEvent) {
+    const { controller, instance } = this.#settings
+    return {
+      regarding: referenceOf(regarding),
+      ...(related === undefined ? {} : { related: referenceOf(related) }),
+      type,
+      reason: reason.slice(0, MAX_WORD),
+      action: action.slice(0, MAX_WORD),
+      reportingController: controller,
+      reportingInstance: instance.slice(0, MAX_WORD),
+      ...(note === undefined ? {} : { note: cut(note) }),
+    }
+  }
+
+  #create(key: string, body: { readonly regarding: Reference }, now: number): Series {
+    const { name, namespace = 'default' } = body.regarding
+    const suffix = `${Math.floor(now).toString(16)}.${(++this.#names).toString(16)}`
+    const eventName = `${name.slice(0, 200).replace(/[^a-z0-9.-]/g, '-')}.${suffix}`
+    const metadata = { name: eventName, namespace }
+    const whole = { apiVersion: API_VERSION, kind: 'Event', metadata, eventTime: microTime(now), ...body }
+    return { key, namespace, name: eventName, body: whole, count: 1, lastAt: now, written: 0, writtenAt: now }
+  }
+
+  #write(): void {
+    if (this.#writing !== undefined || this.#waiting.size === 0) return
+    this.#writing = this.#writeAll().finally(() => {
+      this.#writing = undefined
+    })
+  }
+
+  async #writeAll(): Promise<void> {
+    for (const series of this.#waiting) {
+      this.#waiting.delete(series)
+      const { count, written } = series
+      series.written = count
+      series.writtenAt = this.#settings.clock.now()
+      try {
+        await this.#settings.send(requestFor(series, written))
+      } catch (error) {
+        const isExpired = written > 0 && apiStatusIn(error)?.code === 404
+        if (isExpired) {
+          series.written = 0
+          this.#waiting.add(series) // It is created again.
+          continue
+        }
+        if (this.#series.get(series.key) === series) this.#series.delete(series.key)
+        this.#fail(error)
+      }
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#dropped++
+    const reported =
+      error instanceof SourceError ? error : new SourceError(messageOf(error), { code: 'PROTOCOL', cause: error })
+    try {
+      this.#settings.onError?.(reported)
+    } catch {
+      // Events are best effort, and a run must not fail because of them.
+    }
+  }
+}
+
+interface Reference {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly namespace?: string
+  readonly uid?: string
+}
+
+function referenceOf(object: KubernetesReference): Reference {
+  const { apiVersion, kind, name, namespace, uid } = namesOf('eventRecorder', object)
+  return {
+    apiVersion,
+    kind,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+  }
+}
+
+function requestFor({ namespace, name, body, count, lastAt }: Series, written: number): ApiRequest {
+  const path = `/apis/${API_VERSION}/namespaces/${namespace}/events`
+  const target = { group: 'events.k8s.io', plural: 'events', namespace, verbs: ['create', 'patch'] }
+  const series = count > 1 ? { series: { count, lastObservedTime: microTime(lastAt) } } : {}
+  if (written === 0) return { ...target, verb: 'create', path, body: { ...body, ...series } }
+  const contentType = 'application/merge-patch+json'
+  return { ...target, verb: 'patch', path: `${path}/${name}`, body: series, contentType }
+}
+
+/** The server requires six digits after the point. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z')
+}
+
+/** Cuts a text at a limit of bytes, between two characters. */
+function cut(text: string): string {
+  const bytes = Buffer.from(text)
+  return bytes.length <= MAX_NOTE_BYTES
+    ? text
+    : bytes
+        .subarray(0, MAX_NOTE_BYTES)
+        .toString()
+        .replace(/\uFFFD+$/, '')
+}

@@ -1,0 +1,139 @@
+import { SourceError } from '../../../src/contract/errors.js'
+import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
+import { elementsOf, propertiesOf } from '../../shared/properties.js'
+import { apiStatusIn } from '../http/api-error.js'
+import type { ObjectApi } from './object-api.js'
+import type { KubernetesReference } from './object-types.js'
+
+/** The context of a run that has an object. */
+export type ObjectContext<T> = ReconcileContext<T> & { readonly object: T }
+
+/** The functions of `finalizer`. */
+export interface FinalizerOptions<T> {
+  /** Called for an object that is not being deleted and has the finalizer. */
+  readonly reconcile: (key: string, context: ObjectContext<T>) => Promise<void>
+  /**
+   * Called for an object that is being deleted and has the finalizer. If it rejects, the finalizer stays, and the run is
+   * retried. It may be called again after a success, so it must be idempotent.
+   */
+  readonly cleanup: (key: string, context: ObjectContext<T>) => Promise<void>
+}
+
+/** Most requests for one change of the finalizers, if other clients change the object at the same time. */
+const MAX_ATTEMPTS = 5
+/** The JSON patch was not applied, because a `test` failed (422), or because another write was first (409). */
+const CHANGED: readonly (number | undefined)[] = [409, 422]
+
+interface Operation {
+  readonly op: 'test' | 'add' | 'remove'
+  readonly path: string
+  readonly value?: unknown
+}
+
+type Plan = (object: unknown) => readonly Operation[] | undefined
+
+/** Adds and removes one finalizer of objects. */
+export class Finalizer {
+  readonly #api: ObjectApi
+  readonly #name: string
+  readonly #fieldManager: string
+
+  constructor(api: ObjectApi, { name, fieldManager }: { readonly name: string; readonly fieldManager: string }) {
+    this.#api = api
+    this.#name = name
+    this.#fieldManager = fieldManager
+  }
+
+  /** The reconcile function that keeps the finalizer on its objects, and calls the functions of the user. */
+  wrap<T extends KubernetesReference>({ reconcile, cleanup }: FinalizerOptions<T>) {
+    return async (key: string, context: ReconcileContext<T>): Promise<void> => {
+      if (!hasObject(context)) return
+      const { object, signal } = context
+      const isFinalized = finalizersOf(object).includes(this.#name)
+      if (isBeingDeleted(object)) {
+        if (!isFinalized) return
+        await cleanup(key, context)
+        await this.#change(object, (current) => this.#removal(current), signal)
+      } else if (isFinalized) await reconcile(key, context)
+      // The change runs the key again, with the finalizer.
+      else await this.#change(object, (current) => this.#addition(current), signal)
+    }
+  }
+
+  #addition(object: unknown): readonly Operation[] | undefined {
+    const finalizers = finalizersOf(object)
+    if (isBeingDeleted(object) || finalizers.includes(this.#name)) return undefined
+    const { resourceVersion } = metadataOf(object)
+    // Without the test a list that another client has added meanwhile would be replaced.
+    const test: Operation = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }
+    return finalizers.length === 0
+      ? [test, { op: 'add', path: '/metadata/finalizers', value: [this.#name] }]
+      : [test, { op: 'add', path: '/metadata/finalizers/-', value: this.#name }]
+  }
+
+  #removal(object: unknown): readonly Operation[] | undefined {
+    const at = finalizersOf(object).indexOf(this.#name)
+    if (at === -1) return undefined
+    const path = `/metadata/finalizers/${at}`
+    return [
+      { op: 'test', path, value: this.#name },
+      { op: 'remove', path },
+    ]
+  }
+
+  /** Sends the patch that `plan` returns for the mirrored object, and if that is old, for the object of the server. */
+  async #change(mirrored: KubernetesReference, plan: Plan, signal: AbortSignal): Promise<void> {
+    const { uid } = metadataOf(mirrored)
+    let current: unknown = mirrored
+    for (let attempt = 1; ; attempt++) {
+      const operations = plan(current)
+      if (operations === undefined) return
+      try {
+        await this.#api.object('finalizer', mirrored, {
+          verb: 'patch',
+          verbs: ['get', 'patch'],
+          query: { fieldManager: this.#fieldManager },
+          body: [{ op: 'test', path: '/metadata/uid', value: uid }, ...operations],
+          contentType: 'application/json-patch+json',
+          signal,
+        })
+        return
+      } catch (error) {
+        if (isGone(error)) return
+        if (!CHANGED.includes(apiStatusIn(error)?.code) || attempt === MAX_ATTEMPTS) throw error
+      }
+      const read = await this.#read(mirrored, signal)
+      if (metadataOf(read)['uid'] !== uid) return // It was deleted, and perhaps recreated.
+      current = read
+    }
+  }
+
+  async #read(object: KubernetesReference, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await this.#api.object('finalizer', object, { verb: 'get', verbs: ['get', 'patch'], signal })
+    } catch (error) {
+      if (isGone(error)) return undefined
+      throw error
+    }
+  }
+}
+
+function hasObject<T>(context: ReconcileContext<T>): context is ObjectContext<T> {
+  return context.object !== undefined
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof SourceError && apiStatusIn(error)?.code === 404
+}
+
+function metadataOf(object: unknown): Readonly<Record<string, unknown>> {
+  return propertiesOf(propertiesOf(object)['metadata'])
+}
+
+function finalizersOf(object: unknown): readonly unknown[] {
+  return elementsOf(metadataOf(object)['finalizers'])
+}
+
+function isBeingDeleted(object: unknown): boolean {
+  return metadataOf(object)['deletionTimestamp'] !== undefined
+}

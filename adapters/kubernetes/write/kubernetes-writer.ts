@@ -1,0 +1,240 @@
+import { hostname } from 'node:os'
+import { systemClock } from '../../../src/contract/clock.js'
+import { OptionError } from '../../../src/contract/errors.js'
+import { structuralEqual } from '../../../src/store/structural-equal.js'
+import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isPositive,
+  isSignal,
+  type OptionCheck,
+} from '../../../src/util/validate-options.js'
+import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
+import { isConfigProvider } from '../kubernetes-options.js'
+import { withConflicts } from './apply-conflict.js'
+import { type EventRecorder, type EventRecorderOptions, SeriesRecorder } from './event-recorder.js'
+import { Finalizer, type FinalizerOptions } from './finalizer.js'
+import { ObjectApi } from './object-api.js'
+import { type KubernetesReference, type KubernetesWritten, namesOf } from './object-types.js'
+
+/** The options of `kubernetesWriter`. */
+export interface KubernetesWriterOptions {
+  /**
+   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
+   * server rejects the credentials.
+   */
+  readonly kubeConfig: KubeConfigProvider
+  /** The name under which the server remembers which fields were applied: `site-operator`. At most 128 characters. */
+  readonly fieldManager: string
+  /** A request without an answer for this number of milliseconds fails. Default 15 000. */
+  readonly stallMs?: number
+}
+
+/** The options of `apply`. */
+export interface KubernetesApplyOptions {
+  /** Takes fields that other managers own. Default: false, a conflict is an `ApplyConflictError`. */
+  readonly force?: boolean
+  /** Ends the wait for the server, and rejects with the signal's reason. The server may have executed the request. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Writes objects of Kubernetes, as controllers need it. All promises reject with a `SourceError`: `UNAUTHORIZED` names the
+ * missing RBAC rule, `NOT_FOUND` an unknown kind or object, `PROTOCOL` an object that the server refuses as invalid,
+ * and `UNAVAILABLE` everything that a retry may repair.
+ */
+export interface KubernetesWriter {
+  /**
+   * Creates or changes an object by server-side apply: the server sets the fields of `object`, and removes those that this
+   * field manager applied before and that are missing now. Returns the object of the server. An apply without a
+   * difference does not change the version. A `uid` or `resourceVersion` in the metadata is a condition: if the object has
+   * another one, the server refuses the write. Needs the rights `create` and `patch`.
+   *
+   * @throws ApplyConflictError if other managers own fields with other values; it has their names.
+   * @throws TypeError if the object has no apiVersion, kind or name, or lacks the namespace of its kind.
+   */
+  apply<T extends KubernetesReference>(object: T, options?: KubernetesApplyOptions): Promise<T & KubernetesWritten>
+  /**
+   * Makes `status` the status of an object, by server-side apply to its subresource `status`. Fields of other managers are
+   * taken, and kept if `status` lacks them. If the object has this status already, nothing is sent. Returns the object
+   * of the server, or `object` if nothing was sent. The server finds the object by its name: one that was recreated has
+   * this status until its own run. Needs the right `patch` on the subresource.
+   *
+   * @throws TypeError if the object has no apiVersion, kind or name, or lacks the namespace of its kind.
+   */
+  applyStatus<T extends KubernetesReference & { readonly status?: unknown }>(
+    object: T,
+    status: NonNullable<T['status']>,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<T>
+  /**
+   * Returns a function for `informer.reconcile`, which keeps a finalizer on the objects. The server then keeps a deleted
+   * object until `cleanup` has succeeded.
+   *
+   * - An object without the finalizer receives it first. `reconcile` is called in the next run, for that change.
+   * - An object that is being deleted: `cleanup` is called, and then this finalizer is removed, and no other one.
+   * - A key without an object, and an object that is being deleted without this finalizer: no function is called.
+   *
+   * A write that fails because another client has changed the object is repeated with the current one, at most 5 times.
+   * A run rejects with the error of the function, or of the write. Needs the rights `get` and `patch`.
+   *
+   * @throws TypeError if `name` is not a domain with a path.
+   * @throws OptionError for a missing function.
+   */
+  finalizer<T extends KubernetesReference>(
+    name: string,
+    functions: FinalizerOptions<T>,
+  ): (key: string, context: ReconcileContext<T>) => Promise<void>
+  /**
+   * Returns a recorder of events (`events.k8s.io/v1`). Events are best effort: they are not retried, and at most 100 wait
+   * to be written. Needs the rights `create` and `patch` on events.
+   *
+   * @throws OptionError for a missing or wrong option.
+   */
+  eventRecorder(options: EventRecorderOptions): EventRecorder
+}
+
+const DEFAULT_STALL_MS = 15_000
+
+const isShortName: OptionCheck = (value) =>
+  typeof value === 'string' && value !== '' && value.length <= 128 ? undefined : 'must have 1 to 128 characters'
+const isQualifiedName: OptionCheck = (value) =>
+  typeof value === 'string' &&
+  /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/.test(value)
+    ? undefined
+    : 'must be a domain with a path: example.com/site-operator'
+
+/**
+ * Returns the write helpers of a controller: server-side apply, status, finalizers and events. They share their
+ * connections, and keep no process alive.
+ *
+ * @throws OptionError for an option that is missing, unknown or wrong.
+ *
+ * @example
+ * ```ts
+ * import { createInformer } from 'listwatch'
+ * import { kubernetesSource, kubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * interface Site {
+ *   apiVersion: string
+ *   kind: string
+ *   metadata: { name: string; namespace: string; uid: string; generation: number }
+ *   spec: { page: string }
+ *   status?: { observedGeneration: number }
+ * }
+ *
+ * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator' })
+ * const sites = createInformer({ source: kubernetesSource<Site>({ kubeConfig, apiVersion: 'example.com/v1', kind: 'Site' }) })
+ * sites.reconcile(
+ *   writer.finalizer<Site>('example.com/page', {
+ *     reconcile: async (_key, { object: site, signal }) => {
+ *       const { name, namespace, generation } = site.metadata
+ *       const metadata = { name: `${name}-page`, namespace }
+ *       await writer.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { page: site.spec.page } }, { signal })
+ *       await writer.applyStatus(site, { observedGeneration: generation }, { signal })
+ *     },
+ *     cleanup: async (key) => console.log(`unpublish ${key}`),
+ *   }),
+ * )
+ * ```
+ */
+export function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWriter {
+  checkOptions('kubernetesWriter', options, {
+    kubeConfig: isConfigProvider,
+    fieldManager: isShortName,
+    stallMs: isPositive,
+  })
+  const { kubeConfig, fieldManager, stallMs = DEFAULT_STALL_MS } = options ?? {}
+  for (const option of ['kubeConfig', 'fieldManager'] as const)
+    if (options?.[option] === undefined)
+      throw new OptionError(`kubernetesWriter: option "${option}" is missing`, { option })
+  const credentials = new Credentials(kubeConfig, 'kubernetesWriter')
+  return new ApiWriter(new ObjectApi(credentials, { stallMs }), fieldManager)
+}
+
+class ApiWriter implements KubernetesWriter {
+  readonly #api: ObjectApi
+  readonly #fieldManager: string
+
+  constructor(api: ObjectApi, fieldManager: string) {
+    this.#api = api
+    this.#fieldManager = fieldManager
+  }
+
+  async apply<T extends KubernetesReference>(
+    object: T,
+    options: KubernetesApplyOptions = {},
+  ): Promise<T & KubernetesWritten> {
+    checkOptions('apply', options, { force: isBoolean, signal: isSignal })
+    const { force = false, signal } = options
+    const written = await this.#apply('apply', object, { body: object, force, signal })
+    return written as T & KubernetesWritten
+  }
+
+  async applyStatus<T extends KubernetesReference & { readonly status?: unknown }>(
+    object: T,
+    status: NonNullable<T['status']>,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<T> {
+    checkOptions('applyStatus', options, { signal: isSignal })
+    const { apiVersion, kind, name, namespace } = namesOf('applyStatus', object)
+    // Properties that are undefined are not sent.
+    if (structuralEqual(object.status, JSON.parse(JSON.stringify(status)))) return object
+    const body = { apiVersion, kind, metadata: { name, namespace }, status }
+    const { signal } = options
+    const written = await this.#apply('applyStatus', object, { body, force: true, signal, subresource: 'status' })
+    return written as T
+  }
+
+  finalizer<T extends KubernetesReference>(
+    name: string,
+    functions: FinalizerOptions<T>,
+  ): (key: string, context: ReconcileContext<T>) => Promise<void> {
+    if (isQualifiedName(name) !== undefined)
+      throw new TypeError('finalizer: the name must be a domain with a path: example.com/page')
+    checkOptions('finalizer', functions, { reconcile: isFunction, cleanup: isFunction })
+    for (const option of ['reconcile', 'cleanup'] as const)
+      if (functions?.[option] === undefined)
+        throw new OptionError(`finalizer: option "${option}" is missing`, { option })
+    return new Finalizer(this.#api, { name, fieldManager: this.#fieldManager }).wrap(functions)
+  }
+
+  eventRecorder(options: EventRecorderOptions): EventRecorder {
+    const checks = { controller: isQualifiedName, instance: isShortName, onError: isFunction }
+    checkOptions('eventRecorder', options, checks)
+    if (options?.controller === undefined)
+      throw new OptionError('eventRecorder: option "controller" is missing', { option: 'controller' })
+    const { instance = hostname() || 'unknown' } = options
+    const send = this.#api.send.bind(this.#api)
+    return new SeriesRecorder({ ...options, instance, clock: systemClock, send })
+  }
+
+  async #apply(
+    call: string,
+    object: KubernetesReference,
+    { body, force, signal, subresource }: ApplyRequest,
+  ): Promise<unknown> {
+    try {
+      return await this.#api.object(call, object, {
+        verb: 'patch',
+        verbs: subresource === undefined ? ['create', 'patch'] : ['patch'],
+        ...(subresource === undefined ? {} : { subresource }),
+        query: { fieldManager: this.#fieldManager, ...(force ? { force: 'true' } : {}) },
+        body,
+        contentType: 'application/apply-patch+yaml',
+        signal,
+      })
+    } catch (error) {
+      throw withConflicts(error, `${object.kind} ${object.metadata?.name}`)
+    }
+  }
+}
+
+interface ApplyRequest {
+  readonly body: object
+  readonly force: boolean
+  readonly signal: AbortSignal | undefined
+  readonly subresource?: 'status'
+}

@@ -1,0 +1,278 @@
+import { KubeConfig } from '@kubernetes/client-node'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import {
+  ApplyConflictError,
+  type FinalizerOptions,
+  type KubernetesObject,
+  kubernetesSource,
+  kubernetesWriter,
+} from '../../adapters/kubernetes/index.js'
+import { createInformer, type Informer } from '../../src/index.js'
+import { describeKubernetes } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { useKubernetes } from './support.js'
+import { createWidgets } from './widgets.js'
+
+interface Widget extends KubernetesObject {
+  readonly spec: { readonly n: number }
+  readonly status?: { readonly ready: number; readonly note?: string }
+}
+
+interface EventObject {
+  readonly reason: string
+  readonly note: string
+  readonly series?: { readonly count: number }
+  readonly regarding: { readonly name: string; readonly uid: string }
+}
+
+const CONFIGMAPS = '/api/v1/namespaces/default/configmaps'
+const WIDGETS = '/apis/example.com/v1/namespaces/default/widgets'
+const FINALIZER = 'example.com/widgets'
+
+describeKubernetes('kubernetesWriter', (server) => {
+  const own = useKubernetes(server)
+
+  function configOf(user: 'admin' | 'alice' = 'admin'): KubeConfig {
+    const kubeConfig = new KubeConfig()
+    kubeConfig.loadFromOptions(own.kubernetes.kubeConfig({ user }))
+    return kubeConfig
+  }
+
+  const writerOf = (fieldManager = 'operator', user: 'admin' | 'alice' = 'admin') =>
+    kubernetesWriter({ kubeConfig: configOf(user), fieldManager })
+  const configMap = (name: string, data: Record<string, string>) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'default' },
+    data,
+  })
+  const widget = (name: string, n: number) => ({
+    apiVersion: 'example.com/v1',
+    kind: 'Widget',
+    metadata: { name, namespace: 'default' },
+    spec: { n },
+  })
+  let isServed = false
+  async function serveWidgets(): Promise<void> {
+    if (!isServed) await createWidgets(own.kubernetes, { status: {} })
+    isServed = true
+  }
+  const read = async (name: string): Promise<Widget> =>
+    (await own.kubernetes.admin.read(`${WIDGETS}/${name}`)) as unknown as Widget
+  const isGone = (name: string): Promise<boolean> =>
+    read(name).then(
+      () => false,
+      () => true,
+    )
+
+  function reconcile(functions: FinalizerOptions<Widget>, name: string): Informer<Widget> {
+    const kubeConfig = configOf()
+    const widgets = createInformer({
+      source: kubernetesSource<Widget>({
+        kubeConfig,
+        apiVersion: 'example.com/v1',
+        kind: 'Widget',
+        namespace: 'default',
+        fieldSelector: `metadata.name=${name}`,
+      }),
+    })
+    widgets.on('error', () => {})
+    widgets.reconcile(writerOf().finalizer(FINALIZER, functions), { retry: { minMs: 20, maxMs: 40 } })
+    widgets.start()
+    onTestFinished(() => widgets.stop())
+    return widgets
+  }
+
+  test('apply creates an object, changes it, and removes what it does not have any more', async () => {
+    const writer = writerOf()
+    const created = await writer.apply(configMap('applied', { a: '1', b: '2' }))
+    expect(created.metadata.uid).toMatch(/-/)
+    const changed = await writer.apply(configMap('applied', { a: '3' }))
+    expect(changed.data).toEqual({ a: '3' })
+    const again = await writer.apply(configMap('applied', { a: '3' }))
+    expect(again.metadata.resourceVersion).toBe(changed.metadata.resourceVersion)
+  })
+
+  test('a conflict has the managers and their fields, and force takes them', async () => {
+    await writerOf('first').apply(configMap('contested', { a: '1', b: '1' }))
+    const conflict = writerOf('second').apply(configMap('contested', { a: '2', b: '1' }))
+    await expect(conflict).rejects.toBeInstanceOf(ApplyConflictError)
+    await expect(conflict).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      conflicts: [{ manager: 'first', field: '.data.a' }],
+      message: 'apply of ConfigMap contested: "first" owns .data.a with another value; force: true takes the fields',
+    })
+    const forced = await writerOf('second').apply(configMap('contested', { a: '2' }), { force: true })
+    expect(forced.data['a']).toBe('2')
+  })
+
+  test('an apply for another object under the name is refused', async () => {
+    const writer = writerOf()
+    const { metadata } = await writer.apply(configMap('precise', { a: '1' }))
+    const other = { ...configMap('precise', { a: '2' }), metadata: { name: 'precise', namespace: 'default', uid: 'x' } }
+    await expect(writer.apply(other)).rejects.toMatchObject({ code: 'PROTOCOL' })
+    const late = {
+      ...configMap('precise', { a: '2' }),
+      metadata: { name: 'precise', namespace: 'default', resourceVersion: '1' },
+    }
+    await expect(writer.apply(late)).rejects.toMatchObject({ name: 'SourceError', code: 'UNAVAILABLE' })
+    const found = await own.kubernetes.admin.read(`${CONFIGMAPS}/precise`)
+    expect(found.metadata.resourceVersion).toBe(metadata.resourceVersion)
+  })
+
+  test('a missing right names the rule, an unknown kind its neighbour, an invalid object the field', async () => {
+    await expect(writerOf('operator', 'alice').apply(configMap('forbidden', {}))).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringContaining(
+        'resources: ["configmaps"], verbs: ["create", "patch"]; kubectl create role configmaps-editor',
+      ),
+    })
+    await expect(writerOf().apply({ ...configMap('x', {}), kind: 'ConfigMaps' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('did you mean ConfigMap?'),
+    })
+    await expect(writerOf().apply(configMap('Not_A_Name', {}))).rejects.toMatchObject({ code: 'PROTOCOL' })
+  })
+
+  test('an aborted signal ends the wait for the server', async () => {
+    const abort = new AbortController()
+    const applied = writerOf().apply(configMap('aborted', {}), { signal: abort.signal })
+    abort.abort(new Error('enough'))
+    await expect(applied).rejects.toThrow('enough')
+  })
+
+  test('applyStatus writes the status, and sends nothing if the object has it already', async () => {
+    await serveWidgets()
+    const writer = writerOf()
+    await writer.apply(widget('status', 1))
+    const before = await read('status')
+    const written = await writer.applyStatus(before, { ready: 1, note: 'up' })
+    expect(written.status).toEqual({ ready: 1, note: 'up' })
+    expect(await read('status')).toMatchObject({ status: { ready: 1, note: 'up' }, spec: { n: 1 } })
+    expect(await writer.applyStatus(written, { note: 'up', ready: 1 })).toBe(written)
+    // An older mirror sends a request, which changes nothing.
+    const repeated = await writer.applyStatus(before, { ready: 1, note: 'up' })
+    expect(repeated.metadata.resourceVersion).toBe(written.metadata.resourceVersion)
+    expect((await writer.applyStatus(written, { ready: 2 })).status).toEqual({ ready: 2 })
+  })
+
+  test('applyStatus creates no object', async () => {
+    await serveWidgets()
+    const { apiVersion, kind, metadata } = { ...widget('missing', 1) }
+    const status = writerOf().applyStatus({ apiVersion, kind, metadata }, { ready: 1 })
+    await expect(status).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('a finalizer is added before the first run, and a deleted object stays until its cleanup succeeds', async () => {
+    await serveWidgets()
+    const seen: unknown[] = []
+    const cleanup = vi.fn(async () => {})
+    cleanup.mockRejectedValueOnce(new Error('not yet'))
+    const run = async (_key: string, { object }: { readonly object: Widget }): Promise<void> => {
+      seen.push((await read(object.metadata.name)).metadata.finalizers)
+    }
+    reconcile({ reconcile: run, cleanup }, 'kept')
+    await writerOf('user').apply({
+      ...widget('kept', 1),
+      metadata: { name: 'kept', namespace: 'default', finalizers: ['example.com/other'] },
+    })
+    await waitUntil('the first run', () => seen.length > 0)
+    expect(seen[0]).toEqual(['example.com/other', FINALIZER])
+    expect(cleanup).not.toHaveBeenCalled()
+    await own.kubernetes.admin.delete(`${WIDGETS}/kept`)
+    await waitUntil('the cleanup', async () => (await read('kept')).metadata.finalizers?.length === 1)
+    expect(cleanup).toHaveBeenCalledTimes(2)
+    expect((await read('kept')).metadata.finalizers).toEqual(['example.com/other'])
+    const patch = { metadata: { finalizers: null } }
+    await own.kubernetes.admin.patch(`${WIDGETS}/kept`, patch)
+    await waitUntil('the deletion', () => isGone('kept'))
+  })
+
+  test('a finalizer is added and removed although the mirror is behind other clients', async () => {
+    await serveWidgets()
+    const writer = writerOf()
+    const { admin } = own.kubernetes
+    await writer.apply(widget('raced', 1))
+    const context = (object: Widget) => ({
+      object,
+      deleted: undefined,
+      gone: undefined,
+      reason: 'changed' as const,
+      attempt: 1,
+      signal: new AbortController().signal,
+      fence: undefined,
+      requeueAfter: () => {},
+    })
+    const cleanup = vi.fn(async () => {})
+    const run = writer.finalizer<Widget>(FINALIZER, { reconcile: async () => {}, cleanup })
+    const old = await read('raced')
+    // Another client is first: the mirrored version and the mirrored list are old.
+    await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: ['example.com/a', 'example.com/b'] } })
+    await run('default/raced', context(old))
+    const finalized = await read('raced')
+    expect(finalized.metadata.finalizers).toEqual(['example.com/a', 'example.com/b', FINALIZER])
+    await run('default/raced', context(old)) // It has the finalizer by now.
+    expect((await read('raced')).metadata.resourceVersion).toBe(finalized.metadata.resourceVersion)
+    await admin.delete(`${WIDGETS}/raced`)
+    const deleted = await read('raced')
+    await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: ['example.com/b', FINALIZER] } })
+    await run('default/raced', context(deleted))
+    expect((await read('raced')).metadata.finalizers).toEqual(['example.com/b'])
+    await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: null } })
+    await waitUntil('the deletion', () => isGone('raced'))
+    await run('default/raced', context(deleted)) // The object is gone.
+    await writer.apply({
+      ...widget('raced', 2),
+      metadata: { name: 'raced', namespace: 'default', finalizers: [FINALIZER] },
+    })
+    await run('default/raced', context(deleted)) // Another object has the name.
+    expect((await read('raced')).metadata.finalizers).toEqual([FINALIZER])
+    await run('default/raced', context(old))
+    expect(cleanup).toHaveBeenCalledTimes(3)
+  })
+
+  test('an event is created, and its repetitions become a series', async () => {
+    const writer = writerOf()
+    const object = await writer.apply(configMap('eventful', {}))
+    const errors: unknown[] = []
+    const recorder = writer.eventRecorder({
+      controller: 'example.com/operator',
+      instance: 'one',
+      onError: (error) => errors.push(error),
+    })
+    for (const note of ['first', 'second', 'third']) recorder.event(object, { type: 'Warning', reason: 'TooBig', note })
+    recorder.event(object, { reason: 'Created', action: 'CreatePod', related: object, note: 'x'.repeat(2_000) })
+    await recorder.flush()
+    expect(errors).toEqual([])
+    const { items } = await own.kubernetes.admin.list('/apis/events.k8s.io/v1/namespaces/default/events')
+    const events = (items as unknown as EventObject[]).filter(({ regarding }) => regarding?.name === 'eventful')
+    expect(events.map(({ reason, note, series }) => [reason, note.slice(0, 6), series?.count]).sort()).toEqual([
+      ['Created', 'xxxxxx', undefined],
+      ['TooBig', 'first', 3],
+    ])
+    expect(events.map(({ regarding }) => regarding.uid)).toEqual([object.metadata.uid, object.metadata.uid])
+    expect(events.find(({ reason }) => reason === 'Created')?.note).toHaveLength(1_024)
+  })
+
+  test('an event that cannot be written is counted, and one that expired is created again', async () => {
+    const object = await writerOf().apply(configMap('expiring', {}))
+    const onError = vi.fn()
+    const forbidden = writerOf('operator', 'alice').eventRecorder({ controller: 'example.com/operator', onError })
+    forbidden.event(object, { reason: 'Forbidden' })
+    forbidden.event({}, { reason: 'Nothing' })
+    await forbidden.flush()
+    expect(forbidden.dropped).toBe(2)
+    expect(onError.mock.calls.map(([{ code }]) => code).sort()).toEqual(['PROTOCOL', 'UNAUTHORIZED'])
+
+    const recorder = writerOf().eventRecorder({ controller: 'example.com/operator' })
+    recorder.event(object, { reason: 'Expires' })
+    await recorder.flush()
+    const events = '/apis/events.k8s.io/v1/namespaces/default/events'
+    const find = async () => (await own.kubernetes.admin.list(events)).items.find(({ reason }) => reason === 'Expires')
+    await own.kubernetes.admin.delete(`${events}/${(await find())?.metadata.name}`)
+    recorder.event(object, { reason: 'Expires' })
+    await recorder.flush()
+    expect(await find()).toMatchObject({ series: { count: 2 } })
+    expect(recorder.dropped).toBe(0)
+  })
+})
