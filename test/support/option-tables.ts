@@ -77,6 +77,22 @@ const TABLES: readonly Table[] = [
       ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
     ],
   },
+  {
+    heading: '`kubernetesWriter`',
+    of: [['adapters/kubernetes/write/kubernetes-writer.d.ts', 'KubernetesWriterOptions']],
+  },
+  {
+    heading: '`apply` of `kubernetesWriter`',
+    of: [['adapters/kubernetes/write/kubernetes-writer.d.ts', 'KubernetesApplyOptions']],
+  },
+  {
+    heading: '`finalizer` of `kubernetesWriter`',
+    of: [['adapters/kubernetes/write/finalizer-types.d.ts', 'FinalizerOptions']],
+  },
+  {
+    heading: '`eventRecorder` of `kubernetesWriter`',
+    of: [['adapters/kubernetes/write/event-types.d.ts', 'EventRecorderOptions']],
+  },
   { heading: '`ownedBy`', of: [['adapters/kubernetes/owned-by.d.ts', 'OwnedByOptions']] },
   { heading: '`serveInspector`', of: [['inspector/serve-inspector.d.ts', 'InspectorOptions']] },
   { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },

@@ -2,22 +2,9 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
 import { elementsOf, propertiesOf } from '../../shared/properties.js'
 import { apiStatusIn } from '../http/api-error.js'
+import type { FinalizerOptions, ObjectContext } from './finalizer-types.js'
 import type { ObjectApi } from './object-api.js'
 import type { KubernetesReference } from './object-types.js'
-
-/** The context of a run that has an object. */
-export type ObjectContext<T> = ReconcileContext<T> & { readonly object: T }
-
-/** The functions of `finalizer`. */
-export interface FinalizerOptions<T> {
-  /** Called for an object that is not being deleted and has the finalizer. */
-  readonly reconcile: (key: string, context: ObjectContext<T>) => Promise<void>
-  /**
-   * Called for an object that is being deleted and has the finalizer. If it rejects, the finalizer stays, and the run is
-   * retried. It may be called again after a success, so it must be idempotent.
-   */
-  readonly cleanup: (key: string, context: ObjectContext<T>) => Promise<void>
-}
 
 /** Most requests for one change of the finalizers, if other clients change the object at the same time. */
 const MAX_ATTEMPTS = 5

@@ -14,8 +14,10 @@ import {
 import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
 import { isConfigProvider } from '../kubernetes-options.js'
 import { withConflicts } from './apply-conflict.js'
-import { type EventRecorder, type EventRecorderOptions, SeriesRecorder } from './event-recorder.js'
-import { Finalizer, type FinalizerOptions } from './finalizer.js'
+import { SeriesRecorder } from './event-recorder.js'
+import type { EventRecorder, EventRecorderOptions } from './event-types.js'
+import { Finalizer } from './finalizer.js'
+import type { FinalizerOptions } from './finalizer-types.js'
 import { ObjectApi } from './object-api.js'
 import { type KubernetesReference, type KubernetesWritten, namesOf } from './object-types.js'
 

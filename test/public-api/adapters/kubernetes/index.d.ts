@@ -9,3 +9,8 @@ export { type Owned, type OwnedByOptions, ownedBy } from './owned-by.js';
 export type { KubernetesObject } from './types/kubernetes-object.js';
 export type { KubernetesSource } from './types/kubernetes-source-type.js';
 export type { Wire } from './types/wire.js';
+export { ApplyConflictError, type FieldConflict } from './write/apply-conflict.js';
+export type { EventRecorder, EventRecorderOptions, KubernetesEvent } from './write/event-types.js';
+export type { FinalizerOptions, ObjectContext } from './write/finalizer-types.js';
+export { type KubernetesApplyOptions, type KubernetesWriter, type KubernetesWriterOptions, kubernetesWriter, } from './write/kubernetes-writer.js';
+export type { KubernetesReference, KubernetesWritten } from './write/object-types.js';

@@ -1,0 +1,24 @@
+import { SourceError } from '../../../src/contract/errors.js';
+/** A field that another manager owns. */
+export interface FieldConflict {
+    /** The name of the other field manager: `kubectl-client-side-apply`. */
+    readonly manager: string;
+    /** The path of the field: `.spec.replicas`. */
+    readonly field: string;
+}
+/**
+ * `apply` was refused, because other field managers own some of the fields with other values. Its code is `UNAVAILABLE`:
+ * a retry succeeds when they have given the fields up. `force: true` takes the fields.
+ */
+export declare class ApplyConflictError extends SourceError {
+    /** `ApplyConflictError`. */
+    readonly name: string;
+    /** The fields, with their managers. */
+    readonly conflicts: readonly FieldConflict[];
+    constructor(message: string, options: {
+        readonly conflicts: readonly FieldConflict[];
+        readonly cause?: unknown;
+    });
+}
+/** Returns the error of a conflict of field managers; of any other failure the error itself. */
+export declare function withConflicts(error: unknown, what: string): unknown;

@@ -1,0 +1,111 @@
+import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js';
+import { type KubeConfigProvider } from '../http/credentials.js';
+import type { EventRecorder, EventRecorderOptions } from './event-types.js';
+import type { FinalizerOptions } from './finalizer-types.js';
+import { type KubernetesReference, type KubernetesWritten } from './object-types.js';
+/** The options of `kubernetesWriter`. */
+export interface KubernetesWriterOptions {
+    /**
+     * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
+     * server rejects the credentials.
+     */
+    readonly kubeConfig: KubeConfigProvider;
+    /** The name under which the server remembers which fields were applied: `site-operator`. At most 128 characters. */
+    readonly fieldManager: string;
+    /** A request without an answer for this number of milliseconds fails. Default 15 000. */
+    readonly stallMs?: number;
+}
+/** The options of `apply`. */
+export interface KubernetesApplyOptions {
+    /** Takes fields that other managers own. Default: false, a conflict is an `ApplyConflictError`. */
+    readonly force?: boolean;
+    /** Ends the wait for the server, and rejects with the signal's reason. The server may have executed the request. */
+    readonly signal?: AbortSignal;
+}
+/**
+ * Writes objects of Kubernetes, as controllers need it. All promises reject with a `SourceError`: `UNAUTHORIZED` names the
+ * missing RBAC rule, `NOT_FOUND` an unknown kind or object, `PROTOCOL` an object that the server refuses as invalid,
+ * and `UNAVAILABLE` everything that a retry may repair.
+ */
+export interface KubernetesWriter {
+    /**
+     * Creates or changes an object by server-side apply: the server sets the fields of `object`, and removes those that this
+     * field manager applied before and that are missing now. Returns the object of the server. An apply without a
+     * difference does not change the version. A `uid` or `resourceVersion` in the metadata is a condition: if the object has
+     * another one, the server refuses the write. Needs the rights `create` and `patch`.
+     *
+     * @throws ApplyConflictError if other managers own fields with other values; it has their names.
+     * @throws TypeError if the object has no apiVersion, kind or name, or lacks the namespace of its kind.
+     */
+    apply<T extends KubernetesReference>(object: T, options?: KubernetesApplyOptions): Promise<T & KubernetesWritten>;
+    /**
+     * Makes `status` the status of an object, by server-side apply to its subresource `status`. Fields of other managers are
+     * taken, and kept if `status` lacks them. If the object has this status already, nothing is sent. Returns the object
+     * of the server, or `object` if nothing was sent. The server finds the object by its name: one that was recreated has
+     * this status until its own run. Needs the right `patch` on the subresource.
+     *
+     * @throws TypeError if the object has no apiVersion, kind or name, or lacks the namespace of its kind.
+     */
+    applyStatus<T extends KubernetesReference & {
+        readonly status?: unknown;
+    }>(object: T, status: NonNullable<T['status']>, options?: {
+        readonly signal?: AbortSignal;
+    }): Promise<T>;
+    /**
+     * Returns a function for `informer.reconcile`, which keeps a finalizer on the objects. The server then keeps a deleted
+     * object until `cleanup` has succeeded.
+     *
+     * - An object without the finalizer receives it first. `reconcile` is called in the next run, for that change.
+     * - An object that is being deleted: `cleanup` is called, and then this finalizer is removed, and no other one.
+     * - A key without an object, and an object that is being deleted without this finalizer: no function is called.
+     *
+     * A write that fails because another client has changed the object is repeated with the current one, at most 5 times.
+     * A run rejects with the error of the function, or of the write. Needs the rights `get` and `patch`.
+     *
+     * @throws TypeError if `name` is not a domain with a path.
+     * @throws OptionError for a missing function.
+     */
+    finalizer<T extends KubernetesReference>(name: string, functions: FinalizerOptions<T>): (key: string, context: ReconcileContext<T>) => Promise<void>;
+    /**
+     * Returns a recorder of events (`events.k8s.io/v1`). Events are best effort: they are not retried, and at most 100 wait
+     * to be written. Needs the rights `create` and `patch` on events.
+     *
+     * @throws OptionError for a missing or wrong option.
+     */
+    eventRecorder(options: EventRecorderOptions): EventRecorder;
+}
+/**
+ * Returns the write helpers of a controller: server-side apply, status, finalizers and events. They share their
+ * connections, and keep no process alive.
+ *
+ * @throws OptionError for an option that is missing, unknown or wrong.
+ *
+ * @example
+ * ```ts
+ * import { createInformer } from 'listwatch'
+ * import { kubernetesSource, kubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * interface Site {
+ *   apiVersion: string
+ *   kind: string
+ *   metadata: { name: string; namespace: string; uid: string; generation: number }
+ *   spec: { page: string }
+ *   status?: { observedGeneration: number }
+ * }
+ *
+ * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator' })
+ * const sites = createInformer({ source: kubernetesSource<Site>({ kubeConfig, apiVersion: 'example.com/v1', kind: 'Site' }) })
+ * sites.reconcile(
+ *   writer.finalizer<Site>('example.com/page', {
+ *     reconcile: async (_key, { object: site, signal }) => {
+ *       const { name, namespace, generation } = site.metadata
+ *       const metadata = { name: `${name}-page`, namespace }
+ *       await writer.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { page: site.spec.page } }, { signal })
+ *       await writer.applyStatus(site, { observedGeneration: generation }, { signal })
+ *     },
+ *     cleanup: async (key) => console.log(`unpublish ${key}`),
+ *   }),
+ * )
+ * ```
+ */
+export declare function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWriter;
