@@ -246,10 +246,13 @@ describeKubernetes('kubernetesWriter', (server) => {
     expect(errors).toEqual([])
     const { items } = await own.kubernetes.admin.list('/apis/events.k8s.io/v1/namespaces/default/events')
     const events = (items as unknown as EventObject[]).filter(({ regarding }) => regarding?.name === 'eventful')
-    expect(events.map(({ reason, note, series }) => [reason, note.slice(0, 6), series?.count]).sort()).toEqual([
-      ['Created', 'xxxxxx', undefined],
-      ['TooBig', 'first', 3],
-    ])
+    const counts = new Map(events.map(({ reason, note, series }) => [`${reason} ${note.slice(0, 6)}`, series?.count]))
+    expect(counts).toEqual(
+      new Map([
+        ['Created xxxxxx', undefined],
+        ['TooBig first', 3],
+      ]),
+    )
     expect(events.map(({ regarding }) => regarding.uid)).toEqual([object.metadata.uid, object.metadata.uid])
     expect(events.find(({ reason }) => reason === 'Created')?.note).toHaveLength(1_024)
   })
@@ -262,7 +265,8 @@ describeKubernetes('kubernetesWriter', (server) => {
     forbidden.event({}, { reason: 'Nothing' })
     await forbidden.flush()
     expect(forbidden.dropped).toBe(2)
-    expect(onError.mock.calls.map(([{ code }]) => code).sort()).toEqual(['PROTOCOL', 'UNAUTHORIZED'])
+    const codes = new Set(onError.mock.calls.map(([{ code }]) => code))
+    expect(codes).toEqual(new Set(['PROTOCOL', 'UNAUTHORIZED']))
 
     const recorder = writerOf().eventRecorder({ controller: 'example.com/operator' })
     recorder.event(object, { reason: 'Expires' })

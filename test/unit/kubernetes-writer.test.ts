@@ -27,8 +27,8 @@ function recorder(send: (request: Sent) => Promise<unknown> = async () => ({})) 
     clock,
     onError,
     send: async (request) => {
-      sent.push(request as Sent)
-      return await send(request as Sent)
+      sent.push(request)
+      return await send(request)
     },
   })
   const counts = (): unknown[] => sent.map(({ verb, body }) => [verb, body?.series?.count ?? 1])
