@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import {
   type Declarations,
   type Declared,
@@ -55,7 +54,7 @@ export function apiPages(declarations: Declarations): ReadonlyMap<string, string
 function pagesOf(declarations: Declarations): Page[] {
   const pages: Page[] = []
   for (const { specifier, path } of entryPoints()) {
-    const file = `${basename(specifier)}.md`
+    const file = `${specifier.replace(/^listwatch\//, '').replaceAll('/', '-')}.md`
     const known = new Map(pages.flatMap(({ symbols }) => symbols.map((each) => [each.name, each])))
     const names = exportsOf(path, declarations)
     const anchors = new Map<string, number>()

@@ -102,6 +102,10 @@ const TABLES: readonly Table[] = [
     of: [['testing/test-controller.d.ts', 'TestControllerOptions']],
     note: 'The options of `reconcile` are allowed, too.',
   },
+  {
+    heading: '`fakeKubernetes`',
+    of: [['testing/kubernetes/fake-kubernetes-types.d.ts', 'FakeKubernetesOptions']],
+  },
   { heading: '`create` of a conformance harness', of: [['testing/conformance/harness.d.ts', 'ConformanceOptions']] },
 ]
 

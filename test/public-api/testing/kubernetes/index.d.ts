@@ -1,0 +1,4 @@
+export { fakeKubernetes } from './fake-kubernetes.js';
+export type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js';
+export type { FakeObject, FakeObjectDraft, FakeReference } from './fake-object.js';
+export type { FakeResource } from './fake-resources.js';

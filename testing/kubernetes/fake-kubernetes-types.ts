@@ -1,0 +1,67 @@
+import type { KubeConfigLike } from '../../adapters/kubernetes/index.js'
+import type { FakeObject, FakeObjectDraft, FakeReference } from './fake-object.js'
+import type { FakeResource } from './fake-resources.js'
+
+/** The options of `fakeKubernetes`. */
+export interface FakeKubernetesOptions {
+  /**
+   * The resources to serve, such as custom ones. Added to ConfigMaps, Namespaces, Pods, Secrets and Services of `v1`,
+   * Deployments of `apps/v1`, and Events of `events.k8s.io/v1`.
+   */
+  readonly resources?: readonly FakeResource[]
+}
+
+/** A request that the server has received. */
+export interface FakeRequest {
+  /** The method: `GET`. */
+  readonly method: string
+  /** The path without the query: `/api/v1/pods`. */
+  readonly path: string
+  /** The query: `limit=500`. */
+  readonly query: string
+}
+
+/** A failure that the server answers with. */
+export interface FakeFailure {
+  /** The HTTP status: 503. */
+  readonly code: number
+  /** The reason of the status: `TooManyRequests`. Default: empty. */
+  readonly reason?: string
+  /** The message of the status. Default: empty. */
+  readonly message?: string
+  /** The header `Retry-After`, in seconds. Default: none. */
+  readonly retryAfterSeconds?: number
+}
+
+/** A scripted API server. Its writes are those of another client, and take effect at once. */
+export interface FakeKubernetes extends AsyncDisposable {
+  /** For `kubernetesSource` and `kubernetesWriter`. */
+  readonly kubeConfig: KubeConfigLike
+  /** For `loadFromOptions` of a `KubeConfig` of @kubernetes/client-node. */
+  readonly kubeConfigOptions: {
+    readonly clusters: { name: string; server: string; skipTLSVerify: boolean }[]
+    readonly users: { name: string; token: string }[]
+    readonly contexts: { name: string; cluster: string; user: string }[]
+    readonly currentContext: string
+  }
+  /** All requests, in their order. */
+  readonly requests: readonly FakeRequest[]
+  /** The number of open watches. */
+  readonly watches: number
+  /** Creates or replaces an object as the field manager `test`, and returns it. The status is written too. */
+  put(draft: FakeObjectDraft): FakeObject
+  /** Returns the object; undefined if there is none. */
+  get(reference: FakeReference): FakeObject | undefined
+  /** Returns all objects of a kind, sorted by namespace and name. */
+  list(apiVersion: string, kind: string): readonly FakeObject[]
+  /** Deletes an object, or marks it as deleted if it has finalizers. */
+  delete(reference: FakeReference): void
+  /** Sends a bookmark with the current version to all watches. */
+  bookmark(): void
+  /** Closes all connections. */
+  disconnect(): void
+  /** Closes all connections and forgets the history: a watch from an earlier version is answered with 410. */
+  compact(): void
+  /** Answers the next request for which `isMeant` returns true with a failure. Call it again for further ones. */
+  failNext(isMeant: (request: FakeRequest) => boolean, failure: FakeFailure): void
+}

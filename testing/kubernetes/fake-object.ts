@@ -1,0 +1,53 @@
+/** An object of the fake server. */
+export interface FakeObject {
+  /** The group and the version: `apps/v1`, or `v1` for the core group. */
+  readonly apiVersion: string
+  /** The kind: `Pod`. */
+  readonly kind: string
+  /** The fields that every object has. */
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly uid: string
+    readonly resourceVersion: string
+    readonly generation: number
+    readonly creationTimestamp: string
+    readonly deletionTimestamp?: string
+    readonly finalizers?: readonly string[]
+    readonly [field: string]: unknown
+  }
+  readonly [field: string]: unknown
+}
+
+/** The names of an object. */
+export interface FakeReference {
+  /** The group and the version: `apps/v1`, or `v1` for the core group. */
+  readonly apiVersion: string
+  /** The kind: `Pod`. */
+  readonly kind: string
+  /** The name, and the namespace unless the kind has none. */
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+}
+
+/** An object to write. The server adds the `uid`, the versions and the times. */
+export interface FakeObjectDraft extends FakeReference {
+  readonly [field: string]: unknown
+}
+
+/** A JSON object. */
+export type Json = Readonly<Record<string, unknown>>
+
+export function jsonOf(value: unknown): Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object(value) : {}
+}
+
+export function isSameJson(a: unknown, b: unknown): boolean {
+  return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b))
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([name, each]) => [name, sorted(each)]))
+}

@@ -1,0 +1,64 @@
+import { notFound } from './fake-status.js'
+
+/** A resource that the fake server serves. */
+export interface FakeResource {
+  /** The group and the version: `apps/v1`, or `v1` for the core group. */
+  readonly apiVersion: string
+  /** The kind: `Site`. */
+  readonly kind: string
+  /** The name in paths: `sites`. */
+  readonly plural: string
+  /** Whether objects have a namespace. Default: true. */
+  readonly isNamespaced?: boolean
+}
+
+export const BUILT_IN: readonly FakeResource[] = [
+  { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' },
+  { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', isNamespaced: false },
+  { apiVersion: 'v1', kind: 'Pod', plural: 'pods' },
+  { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' },
+  { apiVersion: 'v1', kind: 'Service', plural: 'services' },
+  { apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments' },
+  { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' },
+]
+
+const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
+
+/** The part of a path that names an API: `/api/v1` and `/apis/apps/v1`. */
+const API = /^\/(?:api\/(v1)|apis\/([^/]+\/[^/]+))(?:\/(.*))?$/
+
+/** The target of a request. */
+export interface Target {
+  readonly resource: FakeResource
+  readonly namespace: string | undefined
+  /** Undefined for a collection. */
+  readonly name: string | undefined
+  readonly subresource: string | undefined
+}
+
+/** The response of discovery, or the target of the request. */
+export function targetOf(path: string, resources: readonly FakeResource[]): Target | { readonly discovery: object } {
+  const [, core, group, rest] = API.exec(path) ?? []
+  const apiVersion = core ?? group
+  const served = resources.filter((each) => each.apiVersion === apiVersion)
+  if (served.length === 0) throw notFound(`the path ${path}`)
+  if (rest === undefined || rest === '') return { discovery: discoveryOf(apiVersion, served) }
+  const parts = rest.split('/').map(decodeURIComponent)
+  // `namespaces/a` is an object, and `namespaces/a/pods` a collection in it.
+  const isScoped = parts[0] === 'namespaces' && parts.length > 2
+  const [plural, name, subresource] = isScoped ? parts.slice(2) : parts
+  const resource = served.find((each) => each.plural === plural)
+  if (resource === undefined) throw notFound(`the resource ${plural}`)
+  return { resource, namespace: isScoped ? parts[1] : undefined, name, subresource }
+}
+
+function discoveryOf(groupVersion: string | undefined, served: readonly FakeResource[]): object {
+  const resources = served.map(({ kind, plural, isNamespaced = true }) => ({
+    name: plural,
+    singularName: kind.toLowerCase(),
+    namespaced: isNamespaced,
+    kind,
+    verbs: VERBS,
+  }))
+  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources }
+}
