@@ -253,4 +253,53 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'with a watch cache .*an eviction leaves a record',
     server: 'kubernetes 1.36',
   },
+  {
+    // Two controllers have a finalizer each on one object, and another client removes the first one.
+    name: 'a finalizer is removed by its place in the mirrored list alone',
+    breaks: 'A controller removes its own finalizer, and no other one.',
+    file: at('write/finalizer'),
+    edits: [["      { op: 'test', path, value: this.#name },\n", '']],
+    test: 'kubernetes/writer.test.ts',
+    named: 'although the mirror is behind other clients',
+  },
+  {
+    name: 'a finalizer is added to whatever list the object has by now',
+    breaks: 'A finalizer that another client adds at the same time is kept.',
+    file: at('write/finalizer'),
+    edits: [
+      ['      ? [test, { op', '      ? [{ op'],
+      ['      : [test, { op', '      : [{ op'],
+    ],
+    test: 'kubernetes/writer.test.ts',
+    named: 'although the mirror is behind other clients',
+  },
+  {
+    name: 'the functions run before the finalizer is added',
+    breaks: 'An object has the finalizer before the first run.',
+    file: at('write/finalizer'),
+    edits: [
+      [
+        'else await this.#change(object, (current) => this.#addition(current), signal)',
+        'else {\n        await reconcile(key, context)\n        await this.#change(object, (current) => this.#addition(current), signal)\n      }',
+      ],
+    ],
+    test: 'kubernetes/writer.test.ts',
+    named: 'a finalizer is added before the first run',
+  },
+  {
+    name: 'a finalizer is removed although the cleanup failed',
+    breaks: 'A deleted object stays until its cleanup succeeds.',
+    file: at('write/finalizer'),
+    edits: [['        await cleanup(key, context)\n', '        await cleanup(key, context).catch(() => {})\n']],
+    test: 'kubernetes/writer.test.ts',
+    named: 'a deleted object stays until its cleanup succeeds',
+  },
+  {
+    name: 'a repetition of an event that has expired is lost',
+    breaks: 'An event that expired is created again.',
+    file: at('write/event-recorder'),
+    edits: [['        if (isExpired) {', '        if (isExpired && series.count === 0) {']],
+    test: 'kubernetes/writer.test.ts',
+    named: 'one that expired is created again',
+  },
 ]

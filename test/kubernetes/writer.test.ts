@@ -213,9 +213,10 @@ describeKubernetes('kubernetesWriter', (server) => {
     expect(finalized.metadata.finalizers).toEqual(['example.com/a', 'example.com/b', FINALIZER])
     await run('default/raced', context(old)) // It has the finalizer by now.
     expect((await read('raced')).metadata.resourceVersion).toBe(finalized.metadata.resourceVersion)
+    await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: ['example.com/a', FINALIZER, 'example.com/b'] } })
     await admin.delete(`${WIDGETS}/raced`)
     const deleted = await read('raced')
-    await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: ['example.com/b', FINALIZER] } })
+    await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: [FINALIZER, 'example.com/b'] } })
     await run('default/raced', context(deleted))
     expect((await read('raced')).metadata.finalizers).toEqual(['example.com/b'])
     await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: null } })
