@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { SCHEMA_VERSION } from '../../adapters/postgres/internal.js'
+import { LEASES_SQL, SCHEMA_VERSION } from '../../adapters/postgres/internal.js'
 import { formatDuration } from '../args/duration.js'
 import { withCommands } from '../output/error-hints.js'
 import type { PostgresFlags } from '../sources/open-postgres.js'
@@ -140,6 +140,24 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
       return {
         problem: `the schema listwatch is of version ${String(version)}, and this program needs ${SCHEMA_VERSION}`,
         remedy: command(INSTALL),
+      }
+    },
+  },
+  {
+    name: 'leases',
+    severity: 'error',
+    // Only a database in which they were installed needs them.
+    async find({ first, command }) {
+      const { tables, functions } = await first(`WITH own AS (SELECT oid FROM pg_namespace WHERE nspname = 'listwatch')
+        SELECT (SELECT count(*)::int FROM pg_class c JOIN own ON own.oid = c.relnamespace WHERE c.relname IN ('lease_groups', 'leases')) AS tables,
+               ARRAY (SELECT p.prosrc FROM pg_proc p JOIN own ON own.oid = p.pronamespace WHERE p.proname IN ('renew_lease', 'leave_group')) AS functions`)
+      const bodies = Array.isArray(functions) ? functions.map(String) : []
+      if (tables === 0 && bodies.length === 0) return undefined
+      const isCurrent = bodies.every((body) => LEASES_SQL.includes(body))
+      if (tables === 2 && bodies.length === 2 && isCurrent) return undefined
+      return {
+        problem: `the tables and functions of leases are ${isCurrent ? 'incomplete' : 'of another version than this program'}`,
+        remedy: command('run: listwatch pg install-leases <url>'),
       }
     },
   },

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { installLeases } from '../../adapters/postgres/index.js'
 import { startPostgres } from '../../tools/postgres/postgres-server.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
 import { Database, useServer } from '../postgres/support.js'
@@ -72,6 +73,26 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     expect(await namesOf(argsOf(db))).toEqual([])
     await db.sql(sql)
     expect(await namesOf(argsOf(db))).toContain(name)
+  })
+
+  test('leases: if they were installed, and are incomplete or of another version', async () => {
+    const db = await orders()
+    const isFound = async (problem: string): Promise<void> => {
+      const found = (await findings(argsOf(db))).get('leases')
+      expect(found?.problem).toBe(`the tables and functions of leases are ${problem}`)
+      const [, command = ''] = /run: listwatch (.*)$/.exec(found?.remedy ?? '') ?? []
+      expect((await resultOf(listwatch(command.split(' ')))).code).toBe(0)
+      expect(await namesOf(argsOf(db))).toEqual([])
+    }
+    await installLeases(await db.connect())
+    expect(await namesOf(argsOf(db))).toEqual([])
+    await db.sql('DROP FUNCTION listwatch.leave_group')
+    await isFound('incomplete')
+    await db.sql('DROP TABLE listwatch.leases')
+    await isFound('incomplete')
+    await db.sql(`CREATE OR REPLACE FUNCTION listwatch.leave_group(of_group text, of_member text) RETURNS void
+      LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$ BEGIN END $$`)
+    await isFound('of another version than this program')
   })
 
   test('rights: a role that was not granted them', async () => {

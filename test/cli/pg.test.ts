@@ -1,9 +1,11 @@
+import { Pool } from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { postgresLeases } from '../../adapters/postgres/index.js'
 import { type Database, expectMirrorEqualsTable, mirror, useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
-import { listwatch, type Result, resultOf, urlOf } from './support.js'
+import { listwatch, type Result, refusalOf, resultOf, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -122,6 +124,64 @@ describeServer('postgres 18', 'pg', (postgres) => {
         `SELECT listwatch.uninstall('orders')`,
       ]
       for (const sql of forbidden) await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' })
+    })
+  })
+
+  describe('install-leases', () => {
+    const record = { member: 'abcdefghijkl', renewal: 0, members: [], holds: [] }
+
+    /** Renews a lease once. Returns how many records the group has. */
+    async function renew(db: Database, user = 'postgres'): Promise<number> {
+      const pool = new Pool({ ...db.config(), user })
+      const session = postgresLeases({ pool, group: 'orders' }).open()
+      try {
+        return (await session.renew(record, [], AbortSignal.timeout(5_000))).records.length
+      } finally {
+        await session.close()
+        await pool.end()
+      }
+    }
+
+    test('makes leases possible, and a second installation keeps them', async () => {
+      const db = await at.database()
+      await expect(renew(db)).rejects.toThrow('run: listwatch pg install-leases <url>')
+      expect(await said('install-leases', urlOf(db))).toBe('installed the tables and functions of leases\n')
+      expect(await renew(db)).toBe(1)
+      await said('install-leases', urlOf(db))
+      expect(await db.value('SELECT count(*) FROM listwatch.leases')).toBe('1')
+    })
+
+    test('--grant lets a role renew, and no more', async () => {
+      const db = await at.database()
+      const user = await role('worker')
+      await said('install-leases', urlOf(db))
+      await expect(renew(db, user)).rejects.toThrow('run: listwatch pg install-leases <url> --grant <role>')
+      await said('install-leases', urlOf(db), '--grant', user)
+      expect(await renew(db, user)).toBe(1)
+      const client = await db.connect({ user })
+      for (const sql of ['SELECT * FROM listwatch.leases', 'DELETE FROM listwatch.lease_groups'])
+        await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' })
+    })
+
+    test('--print prints what it would do, which runs as it stands and does the same', async () => {
+      const [db, other] = [await at.database(), await at.database()]
+      const user = await role('printed')
+      await db.sql(await said('install-leases', '--grant', user, '--print'))
+      await said('install-leases', urlOf(other), '--grant', user)
+      expect(await inventory(db)).toEqual(await inventory(other))
+      expect(await renew(db, user)).toBe(1)
+    })
+
+    test('without a URL: exit code 2', async () => {
+      expect(await refusalOf(listwatch(['pg', 'install-leases']))).toContain('give the URL of the database, or --print')
+    })
+
+    test('uninstall --all removes them too', async () => {
+      const db = await at.database()
+      const before = await inventory(db)
+      await said('install-leases', urlOf(db))
+      await said('uninstall', urlOf(db), '--all')
+      expect(await inventory(db)).toEqual(before)
     })
   })
 
