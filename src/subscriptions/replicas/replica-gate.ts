@@ -53,6 +53,8 @@ export class ReplicaGate {
   /** The ownerships since `takeGained`, without the present one. */
   #past: Ownership[] = []
   readonly #reportedAt = new Map<string, number>()
+  #isLeaving = false
+  /** Its record was removed, or could not be. */
   #hasLeft = false
 
   constructor(leases: Leases, host: ReplicaGateHost) {
@@ -140,7 +142,7 @@ export class ReplicaGate {
 
   /** Performs what the membership decides. Called after every event. */
   #pump(): void {
-    if (this.#hasLeft) return
+    if (this.#isLeaving) return
     const { isLost, isAbandoned, send, leave, wakeAt } = this.#membership.step(this.#instant)
     if (isLost) this.#lost('it was not renewed in time')
     if (isAbandoned || isLost) {
@@ -206,7 +208,7 @@ export class ReplicaGate {
   }
 
   async #leave(member: string | undefined): Promise<void> {
-    this.#hasLeft = true
+    this.#isLeaving = true
     this.#timer?.stop.abort(ABORTED)
     this.#request?.abort(ABORTED)
     this.#end.abort(ABORTED)
@@ -217,6 +219,7 @@ export class ReplicaGate {
       await session.close().catch((error: unknown) => this.#report(error))
     }
     await settleWithin(this.#leases.leaseMs, over(), this.#host.clock)
+    this.#hasLeft = true
     this.#host.left()
   }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../../adapters/memory/index.js'
 import type { SourceError } from '../../../src/contract/errors.js'
-import { LeaseLostError } from '../../../src/contract/leases.js'
+import { LeaseLostError, type LeaseSession, type Leases } from '../../../src/contract/leases.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Controller, ReconcileContext, ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
@@ -26,6 +26,21 @@ class SleepingClock extends VirtualClock {
   wallNow(): number {
     return this.now() + this.sleptMs
   }
+}
+
+/** The same leases, whose records are removed after a delay. */
+function leavingLate(leases: Leases, delay: () => Promise<void>): Leases {
+  const { name, mode, leaseMs, renewMs } = leases
+  const open = (): LeaseSession => {
+    const session = leases.open()
+    const leave = async (member: string): Promise<void> => {
+      await delay()
+      await session.leave(member)
+    }
+    const renew: LeaseSession['renew'] = (...request) => session.renew(...request)
+    return { renew, leave, close: () => session.close() }
+  }
+  return { name, mode, leaseMs, renewMs, open }
 }
 
 class Group {
@@ -182,6 +197,26 @@ describe('a controller on several replicas', () => {
     expect(group.keysOf(1).sort()).toEqual(released.sort())
     expect(group.leases.records).toHaveLength(1)
   })
+
+  test.each([{}, { drainMs: 5_000 }])(
+    'a stop with %o ends after the record was removed, so that a program may exit',
+    async (options) => {
+      group = new Group()
+      const { clock, leases } = group
+      group.add({ replicas: leavingLate(leases, () => clock.sleep(100)) })
+      await group.clock.advance(JOIN_MS)
+      let isStopped = false
+      const stopped = group.informers[0]?.stop(options).then(() => {
+        isStopped = true
+      })
+      await group.clock.advance(99)
+      expect(isStopped).toBe(false)
+      await group.clock.advance(2)
+      expect(isStopped).toBe(true)
+      expect(leases.records).toEqual([])
+      await stopped
+    },
+  )
 
   test('a replica that drains runs what it owns, and then leaves', async () => {
     group = new Group()
