@@ -10,16 +10,12 @@ import { waitUntil } from '../servers/wait-until.js'
 import { binary } from '../support/build.js'
 import { root } from '../support/sources.js'
 import { flawsOf, type Note } from './judge.js'
-import { type Backend, createTable, type FencedTable } from './tables.js'
+import type { Backend, LeasesOfProcess } from './leases.js'
+import { createTable, type FencedTable } from './tables.js'
 
 /** What a replica gets as its argument. */
-export interface ReplicaOptions {
+export interface ReplicaOptions extends LeasesOfProcess {
   readonly name: string
-  readonly backend: Backend
-  readonly leaseMs: number
-  /** The port of its lease store, behind a proxy of its own. */
-  readonly leasesPort: number
-  readonly kubeConfig: KubeConfigOptions | undefined
   /** The port of the fenced table, which no fault reaches. */
   readonly tablePort: number
   /** The file that gets its notes. */
@@ -40,7 +36,7 @@ const LEASE_MS = 1_000
 const REPLICAS = 3
 const KEYS = 30
 /** Time between two changes. */
-const CHANGE_MS = 10
+const CHANGE_MS = 5
 /** The longest time from the end of a drain to the end of the process. */
 const EXIT_MS = 20_000
 

@@ -1,21 +1,15 @@
 // A replica in a process of its own: node replica.ts <its options as JSON>. Messages tell it the objects.
 import { openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { KubeConfig } from '@kubernetes/client-node'
-import { Redis } from 'ioredis'
-import { createInformer, type Leases, type ReconcileContext } from 'listwatch'
-import { etcdLeases } from 'listwatch/etcd'
-import { kubernetesLeases } from 'listwatch/kubernetes'
+import { createInformer, type ReconcileContext } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
-import { postgresLeases } from 'listwatch/postgres'
-import { redisLeases } from 'listwatch/redis'
-import { Client, Pool } from 'pg'
 import type { ReplicaOptions } from './campaign.ts'
 import type { Note } from './judge.ts'
+import { openLeases } from './leases.ts'
 import { openTable } from './tables.ts'
 
 const STEP_MS = 15
-const STEPS = 8
+const STEPS = 16
 const CONCURRENCY = 4
 const DRAIN_MS = 2_000
 
@@ -33,25 +27,6 @@ function now(): number {
 /** Written at once: what it did before a kill is known. */
 function note(what: Omit<Note, 'replica'>): void {
   writeSync(log, `${JSON.stringify({ ...what, replica: name } satisfies Note)}\n`)
-}
-
-function leases(): Leases {
-  const { leaseMs, leasesPort } = options
-  const common = { group: 'orders', leaseMs }
-  if (backend === 'postgres') {
-    const config = { host: '127.0.0.1', port: leasesPort, user: 'postgres', database: 'postgres' }
-    const pool = new Pool({ ...config, connectionTimeoutMillis: leaseMs })
-    pool.on('error', () => {})
-    return postgresLeases({ ...common, pool, listen: () => new Client(config) })
-  }
-  if (backend === 'redis') {
-    const client = new Redis({ host: '127.0.0.1', port: leasesPort, lazyConnect: true })
-    return redisLeases({ ...common, client })
-  }
-  if (backend === 'etcd') return etcdLeases({ ...common, endpoints: `http://127.0.0.1:${leasesPort}` })
-  const kubeConfig = new KubeConfig()
-  if (options.kubeConfig !== undefined) kubeConfig.loadFromOptions(options.kubeConfig)
-  return kubernetesLeases({ ...common, kubeConfig, namespace: 'default' })
 }
 
 /** Every second run does not look at its signal before it writes, as a write that is on its way when a lease ends. */
@@ -83,7 +58,7 @@ const informer = createInformer({ source })
 informer.on('error', (error) => {
   if (error.code !== 'HANDLER') console.log(`${name} ${error.code}: ${error.message}`)
 })
-informer.reconcile(run, { replicas: leases(), concurrency: CONCURRENCY, retry: { minMs: 20, maxMs: 200 } })
+informer.reconcile(run, { replicas: openLeases(options), concurrency: CONCURRENCY, retry: { minMs: 20, maxMs: 200 } })
 process.on('message', (changes: Readonly<Record<string, number>>) => {
   for (const [key, value] of Object.entries(changes)) source.put(key, value)
 })

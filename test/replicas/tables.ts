@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Etcd3 } from 'etcd3'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
-
-/** The backends that have a lease store. */
-export type Backend = 'postgres' | 'redis' | 'etcd' | 'kubernetes'
+import type { Backend } from './leases.js'
 
 /** A write that reached a table. */
 export interface Write {
