@@ -52,6 +52,16 @@ describeKubernetes('kubernetesWriter', (server) => {
     metadata: { name, namespace: 'default' },
     spec: { n },
   })
+  const contextOf = (object: Widget) => ({
+    object,
+    deleted: undefined,
+    gone: undefined,
+    reason: 'changed' as const,
+    attempt: 1,
+    signal: new AbortController().signal,
+    fence: undefined,
+    requeueAfter: () => {},
+  })
   let isServed = false
   async function serveWidgets(): Promise<void> {
     if (!isServed) await createWidgets(own.kubernetes, { status: {} })
@@ -193,42 +203,32 @@ describeKubernetes('kubernetesWriter', (server) => {
     const writer = writerOf()
     const { admin } = own.kubernetes
     await writer.apply(widget('raced', 1))
-    const context = (object: Widget) => ({
-      object,
-      deleted: undefined,
-      gone: undefined,
-      reason: 'changed' as const,
-      attempt: 1,
-      signal: new AbortController().signal,
-      fence: undefined,
-      requeueAfter: () => {},
-    })
     const cleanup = vi.fn(async () => {})
     const run = writer.finalizer<Widget>(FINALIZER, { reconcile: async () => {}, cleanup })
     const old = await read('raced')
     // Another client is first: the mirrored version and the mirrored list are old.
     await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: ['example.com/a', 'example.com/b'] } })
-    await run('default/raced', context(old))
+    await run('default/raced', contextOf(old))
     const finalized = await read('raced')
     expect(finalized.metadata.finalizers).toEqual(['example.com/a', 'example.com/b', FINALIZER])
-    await run('default/raced', context(old)) // It has the finalizer by now.
+    await run('default/raced', contextOf(old)) // It has the finalizer by now.
     expect((await read('raced')).metadata.resourceVersion).toBe(finalized.metadata.resourceVersion)
     await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: ['example.com/a', FINALIZER, 'example.com/b'] } })
     await admin.delete(`${WIDGETS}/raced`)
     const deleted = await read('raced')
     await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: [FINALIZER, 'example.com/b'] } })
-    await run('default/raced', context(deleted))
+    await run('default/raced', contextOf(deleted))
     expect((await read('raced')).metadata.finalizers).toEqual(['example.com/b'])
     await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: null } })
     await waitUntil('the deletion', () => isGone('raced'))
-    await run('default/raced', context(deleted)) // The object is gone.
+    await run('default/raced', contextOf(deleted)) // The object is gone.
     await writer.apply({
       ...widget('raced', 2),
       metadata: { name: 'raced', namespace: 'default', finalizers: [FINALIZER] },
     })
-    await run('default/raced', context(deleted)) // Another object has the name.
+    await run('default/raced', contextOf(deleted)) // Another object has the name.
     expect((await read('raced')).metadata.finalizers).toEqual([FINALIZER])
-    await run('default/raced', context(old))
+    await run('default/raced', contextOf(old))
     expect(cleanup).toHaveBeenCalledTimes(3)
   })
 
@@ -279,5 +279,42 @@ describeKubernetes('kubernetesWriter', (server) => {
     await recorder.flush()
     expect(await find()).toMatchObject({ series: { count: 2 } })
     expect(recorder.dropped).toBe(0)
+  })
+
+  test('the rights that docs/kubernetes.md names are enough', async () => {
+    await serveWidgets()
+    await writerOf().apply(widget('governed', 1))
+    const writer = writerOf('operator', 'alice')
+    const run = writer.finalizer<Widget>(FINALIZER, { reconcile: async () => {}, cleanup: async () => {} })
+    const object = await read('governed')
+    // The mirrored version is old, so that the object is read too.
+    const old = { ...object, metadata: { ...object.metadata, resourceVersion: '1' } }
+    const recorder = writer.eventRecorder({ controller: 'example.com/operator' })
+    const record = async (): Promise<void> => {
+      const { dropped } = recorder
+      recorder.event(object, { reason: 'Governed' })
+      recorder.event(object, { reason: 'Governed' })
+      await recorder.flush()
+      if (recorder.dropped > dropped) throw new Error('dropped')
+    }
+    const calls: readonly (readonly [what: string, verbs: string[], work: () => Promise<unknown>])[] = [
+      ['widgets', ['get', 'patch'], () => run('default/governed', contextOf(old))],
+      ['widgets/status', ['patch'], () => writer.applyStatus(object, { ready: 1 })],
+      ['configmaps', ['create', 'patch'], () => writer.apply(configMap(`governed-${Math.random()}`, {}))],
+      ['events', ['create', 'patch'], record],
+    ]
+    const { kubernetes } = own
+    for (const [resource, verbs, work] of calls) {
+      const name = `alice-${resource.replace('/', '-')}`
+      await expect(work(), resource).rejects.toThrow()
+      await kubernetes.grant('alice', name, verbs, [resource])
+      const isAllowed = () =>
+        work().then(
+          () => true,
+          () => false,
+        )
+      await expect.poll(isAllowed, { timeout: 20_000, message: resource }).toBe(true)
+    }
+    expect((await read('governed')).metadata.finalizers).toEqual([FINALIZER])
   })
 })
