@@ -29,8 +29,8 @@ import { ReplicatedKeys } from './replicas/replicated-keys.js'
 import { RunCall } from './run-call.js'
 import { RunGate } from './run-gate.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
-import type { Scope, Subscription } from './subscription-types.js'
-import { followed } from './watched-informer.js'
+import type { Scope } from './subscription-types.js'
+import { WatchedInformer, type Watching } from './watched-informer.js'
 
 /** A run that has not settled for this many milliseconds is reported once. */
 const SLOW_RUN_MS = 60_000
@@ -57,8 +57,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   /** Each batch counts the keys of which it has the earliest change that is not reconciled. */
   readonly #inFlight: InFlightBatches<T>
   readonly #gate: RunGate
-  /** The subscriptions of other informers. */
-  readonly #watches: Subscription[] = []
+  readonly #watches: Watching[] = []
   #isDequeuing = false
   /** Marks the keys of dequeued changes. Undefined when all are marked. */
   #marking: Steps | undefined
@@ -163,7 +162,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       if (typeof key !== 'string') throw new TypeError(`watches: a key must be a string, got ${typeof key}`)
       if (!this.#queue.isDraining) this.#enqueueFor('watches', key)
     }
-    this.#watches.push(followed(watch, this.feed.name, enqueue))
+    this.#watches.push(new WatchedInformer(watch, this.feed.name, enqueue))
   }
 
   #enqueueFor(reason: RunReason, key: string): void {
@@ -188,7 +187,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   #leave(): void {
-    for (const watch of this.#watches.splice(0)) void watch.close()
+    for (const watch of this.#watches.splice(0)) watch.close()
   }
 
   protected cancel(reason: SourceError): void {
@@ -291,7 +290,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
       this.#enqueueFor('gained', key)
     }
     const { host, scope } = this.feed
-    return new ReplicatedKeys(leases, { host, scope, random: this.#random, gained, left: () => this.#continue() })
+    const left = (): void => this.#continue()
+    const [failing, watches, random] = [this.#failing, this.#watches, this.#random]
+    return new ReplicatedKeys(leases, { host, scope, failing, watches, random, gained, left })
   }
 
   /** A key that was ready belongs to another replica now. */
@@ -301,7 +302,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#failing.delete(key)
     const deletion = this.#deleted.get(key)
     this.#deleted.delete(key)
-    if (deletion !== undefined) this.#replicas?.skipped(deletion)
+    this.#replicas?.dropped(key, deletion)
   }
 
   /** A skipped change is not a reason for a run. But later runs read the store with it, so its deletion is recorded. */

@@ -2,26 +2,46 @@ import type { Deleted, Updated } from '../queue/change.js'
 import type { Watch } from './controller-types.js'
 import type { Subscription } from './subscription-types.js'
 
-/** Calls `enqueue` for the keys that belong to each changed object, and to its state before. */
-export function followed<U>(
-  { informer, keys }: Watch<U>,
-  name: string | undefined,
-  enqueue: (key: string) => void,
-): Subscription {
-  const enqueueFor = (object: U, key: string): void => {
-    for (const each of keys(object, key)) enqueue(each)
+/** An informer in `watches`, of objects of any type. */
+export type Watching = Pick<WatchedInformer<never>, 'close' | 'keysOfObjects'>
+
+/** An informer whose changes run keys of a controller. Calls `enqueue` for the keys of each changed object, and of its state before. */
+export class WatchedInformer<U> {
+  readonly #watch: Watch<U>
+  readonly #subscription: Subscription
+
+  constructor(watch: Watch<U>, name: string | undefined, enqueue: (key: string) => void) {
+    this.#watch = watch
+    const enqueueFor = (object: U, key: string): void => {
+      for (const each of watch.keys(object, key)) enqueue(each)
+    }
+    const changed = ({ key, object, previous }: Updated<U> | Deleted<U>): void => {
+      try {
+        if (previous !== object) enqueueFor(previous, key)
+      } finally {
+        enqueueFor(object, key)
+      }
+    }
+    const handlers = {
+      add: ({ key, object }: { readonly key: string; readonly object: U }) => enqueueFor(object, key),
+      update: changed,
+      delete: changed,
+    }
+    this.#subscription = watch.informer.subscribe(handlers, name === undefined ? {} : { name })
   }
-  const changed = ({ key, object, previous }: Updated<U> | Deleted<U>): void => {
-    try {
-      if (previous !== object) enqueueFor(previous, key)
-    } finally {
-      enqueueFor(object, key)
+
+  /** Returns the keys that belong to each current object. */
+  *keysOfObjects(): Generator<Iterable<string>> {
+    for (const [key, object] of this.#watch.informer.entries()) {
+      try {
+        yield [...this.#watch.keys(object, key)]
+      } catch {
+        // It was reported when the object changed.
+      }
     }
   }
-  const handlers = {
-    add: ({ key, object }: { readonly key: string; readonly object: U }) => enqueueFor(object, key),
-    update: changed,
-    delete: changed,
+
+  close(): void {
+    void this.#subscription.close()
   }
-  return informer.subscribe(handlers, name === undefined ? {} : { name })
 }

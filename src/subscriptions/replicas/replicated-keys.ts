@@ -4,18 +4,22 @@ import type { Random } from '../../contract/random.js'
 import type { Change, Deleted } from '../../queue/change.js'
 import { performSlice, type Steps } from '../../util/steps.js'
 import type { ReplicaStatus } from '../controller-types.js'
+import type { FailingKeys } from '../failing-keys.js'
 import type { FeedHost } from '../feed.js'
 import type { ScopeFilter } from '../scope-filter.js'
-import { ForeignDeletions } from './foreign-deletions.js'
+import type { Watching } from '../watched-informer.js'
+import { ForeignKeys } from './foreign-keys.js'
 import { type OwnedRun, ReplicaGate } from './replica-gate.js'
 
-/** For how many leases a deletion is remembered. Within this time another replica notices the loss of its owner. */
-const DELETION_LEASES = 2
+/** For how many leases a key without an object is remembered. Within this time another replica notices the loss of its owner. */
+const FOREIGN_LEASES = 2
 
 export interface ReplicatedKeysHost<T> {
   readonly host: FeedHost<T>
   readonly scope: ScopeFilter<T>
+  readonly failing: FailingKeys
   readonly random: Random
+  readonly watches: readonly Watching[]
   /** Runs a key that was gained. `deletion`: it was deleted a short time ago. */
   gained(key: string, deletion: Deleted<T> | undefined): void
   /** The replica has left its group. */
@@ -26,7 +30,7 @@ export interface ReplicatedKeysHost<T> {
 export class ReplicatedKeys<T> {
   readonly #host: ReplicatedKeysHost<T>
   readonly #gate: ReplicaGate
-  readonly #deletions: ForeignDeletions<T>
+  readonly #foreign: ForeignKeys<T>
   /** Conditions for gained keys: one for each change of the ownership since the search for keys began. */
   #wasGained: ((key: string) => boolean)[] = []
   #search: Steps | undefined
@@ -36,7 +40,7 @@ export class ReplicatedKeys<T> {
     this.#host = host
     const { clock } = host.host
     const report = (error: SourceError): void => host.host.report(error)
-    this.#deletions = new ForeignDeletions(clock, leases.leaseMs * DELETION_LEASES)
+    this.#foreign = new ForeignKeys(clock, leases.leaseMs * FOREIGN_LEASES)
     const gained = (): void => this.#gained()
     this.#gate = new ReplicaGate(leases, { clock, random: host.random, report, gained, left: () => host.left() })
   }
@@ -72,14 +76,16 @@ export class ReplicatedKeys<T> {
   /** Whether another replica runs the key of a change. */
   skips(change: Change<T>): boolean {
     if (this.mayRun(change.key)) return false
-    this.skipped(change)
+    if (change.type === 'delete') this.#foreign.add(change.key, change)
+    else this.#foreign.take(change.key)
     return true
   }
 
-  /** A change of a key that another replica runs. */
-  skipped(change: Change<T>): void {
-    if (change.type === 'delete') this.#deletions.add(change)
-    else this.#deletions.take(change.key)
+  /** A key that was ready belongs to another replica now. */
+  dropped(key: string, deletion: Deleted<T> | undefined): void {
+    const { host, scope } = this.#host
+    const isFound = scope.has(key) && host.indexer.has(key)
+    if (deletion !== undefined || !isFound) this.#foreign.add(key, deletion)
   }
 
   leave(reason: SourceError): void {
@@ -105,17 +111,32 @@ export class ReplicatedKeys<T> {
   *#steps(): Steps {
     const conditions = [...this.#wasGained]
     const isGained = (key: string): boolean => this.mayRun(key) && conditions.some((condition) => condition(key))
-    const entries = this.#host.scope.entries()
+    const { failing, scope, watches } = this.#host
+    for (const key of failing.all.keys()) {
+      if (!this.mayRun(key)) failing.delete(key)
+      yield
+    }
+    const entries = scope.entries()
     for (let next = entries.next(); next.done !== true; next = entries.next()) {
       const { key } = next.value
       if (isGained(key)) this.#host.gained(key, undefined)
       yield
     }
-    for (const key of this.#deletions.keys()) {
-      const deletion = isGained(key) ? this.#deletions.take(key) : undefined
-      if (deletion !== undefined) this.#host.gained(key, deletion)
+    for (const key of this.#foreign.keys()) {
+      const known = isGained(key) ? this.#foreign.take(key) : undefined
+      if (known !== undefined) this.#host.gained(key, known.deletion)
       yield
     }
+    const related = new Set<string>()
+    for (const watch of watches)
+      for (const keys of watch.keysOfObjects()) {
+        const found = [...keys].filter((key) => !related.has(key) && isGained(key))
+        for (const key of found) {
+          related.add(key)
+          this.#host.gained(key, undefined)
+        }
+        yield
+      }
     this.#wasGained = []
   }
 }

@@ -6,6 +6,26 @@ const file = 'subscriptions/replicas/membership.ts'
 /** Replicas that share the keys of a controller. */
 export const mutantsOfReplicas: readonly Mutant[] = [
   {
+    name: 'a gained key of watches is not run',
+    breaks: 'a gained key without an object runs if watches returns it (L9)',
+    file: 'subscriptions/replicas/replicated-keys.ts',
+    edits: [['for (const keys of watch.keysOfObjects()) {', 'for (const keys of []) {']],
+    onlyBy: {
+      test: 'unit/replicas/replicated-controller.test.ts',
+      named: 'a key of watches that has no object is run by the next owner',
+    },
+  },
+  {
+    name: 'a key without an object that belongs to another replica is forgotten',
+    breaks: 'a gained key without an object runs if it was enqueued a short time ago (L9)',
+    file: 'subscriptions/replicas/replicated-keys.ts',
+    edits: [['if (deletion !== undefined || !isFound)', 'if (deletion !== undefined)']],
+    onlyBy: {
+      test: 'unit/replicas/replicated-controller.test.ts',
+      named: 'a key that was enqueued on another replica is run by the next owner',
+    },
+  },
+  {
     name: 'a member runs what another member claims',
     breaks: 'a key runs only if no other record claims it (exclusive)',
     kind,

@@ -39,6 +39,7 @@ const marks = [
   'a controller gave up a key',
   'a controller was paused',
   'a controller ran a key because of a watched informer',
+  'a replica left its group',
   'a first list found nothing',
   'a batch contained two changes of a key',
   'the audit found a difference',

@@ -101,7 +101,9 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     // The merge of deletes after a loss of access is not modelled.
     this.#checksQueues = !settings.isBreach && decisions.chance('queues', 0.85) && !settings.clears
     this.#errors = new ErrorChecker(this)
-    this.informer.on('error', (error) => this.#errors.reported(error))
+    this.informer.on('error', (error) => {
+      if (this.related?.expects(error) !== true) this.#errors.reported(error)
+    })
     this.informer.on('status', (status, previous) => {
       scenario.note('is', status.state)
       if (previous.state === 'listing' || previous.state === 'relisting') {

@@ -1,6 +1,7 @@
+import { type LeaseFault, type MemoryLeases, memoryLeases } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
-import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
+import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller-types.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import type { SleepCounter } from '../system/sim-clock.js'
@@ -9,6 +10,11 @@ import type { OpenCalls } from './open-calls.js'
 
 /** When the informer of `after` is synced, in milliseconds. */
 const SYNCED_AFTER_MS = [0, 0, 100, 3_000] as const
+
+/** The duration of a lease, in milliseconds. */
+const LEASE_MS = 1_000
+
+const LEASE_FAULTS: readonly LeaseFault[] = ['lost request', 'lost reply', 'late request', 'late reply']
 
 /** The informer of a controller of related keys. */
 export interface RelatedKeysHost {
@@ -21,28 +27,29 @@ export interface RelatedKeysHost {
 
 /**
  * A controller that is only run by `watches`: it keeps the objects of each tenant. It also waits for another informer, which
- * may fail first.
+ * may fail first. Sometimes it has several replicas.
  */
 export class RelatedKeys {
   readonly name = 'the controller of tenants'
   readonly #host: RelatedKeysHost
   readonly #clock: SleepCounter
+  readonly #leases: MemoryLeases | undefined
+  readonly #replicas: Controller[] = []
   /** The contents of the objects of each tenant in its last run. */
   readonly #seen = new Map<string, string>()
-  readonly #running = new Set<string>()
+  /** The signals of the runs in progress. */
+  readonly #running = new Map<string, AbortSignal>()
   #isOtherSynced = false
 
   constructor(host: RelatedKeysHost, clock: SleepCounter) {
     this.#host = host
     this.#clock = clock
-    const { informer } = host
-    informer.reconcile((key, context) => this.#reconcile(key, context), {
-      name: this.name,
-      filter: () => false,
-      concurrency: 2,
-      after: [{ synced: ({ signal } = {}) => this.#otherSynced(signal) }],
-      watches: [{ informer, keys: ({ tenant }) => [tenant] }],
-    })
+    const { decisions } = host.scenario
+    // A schedule with a broken source lasts hours, and renewals would be most of its steps.
+    const isShared = !host.scenario.settings.isBreach && decisions.chance('related replicas', 0.5)
+    if (isShared) this.#leases = memoryLeases({ group: 'tenants', leaseMs: LEASE_MS, clock })
+    for (let count = isShared ? 1 + decisions.below('related replicas', 3) : 1; count > 0; count--) this.#add()
+    if (isShared) this.#disturb()
   }
 
   get isClosed(): boolean {
@@ -56,12 +63,51 @@ export class RelatedKeys {
     return [...tenants].every((tenant) => (this.#seen.get(tenant) ?? '') === (objects.get(tenant) ?? ''))
   }
 
+  /** Whether an error tells of a fault of the lease store. */
+  expects({ code, message }: SourceError): boolean {
+    const isOfLeases = this.#leases !== undefined && message.includes(this.#leases.name)
+    return isOfLeases && (code === 'LEASE_LOST' || code === 'UNAVAILABLE')
+  }
+
+  #add(): void {
+    const { informer } = this.#host
+    const controller = informer.reconcile((key, context) => this.#reconcile(key, context), {
+      name: this.name,
+      filter: () => false,
+      concurrency: 2,
+      after: [{ synced: ({ signal } = {}) => this.#otherSynced(signal) }],
+      watches: [{ informer, keys: ({ tenant }) => [tenant] }],
+      ...(this.#leases !== undefined && { replicas: this.#leases }),
+    })
+    this.#replicas.push(controller)
+  }
+
+  /** From time to time a replica joins or leaves, or the lease store has faults. */
+  #disturb(): void {
+    const { clock, decisions, mark, note } = this.#host.scenario
+    clock.in(decisions.below('related fault', 4 * LEASE_MS), () => {
+      this.#leases?.deliver()
+      if (this.isClosed || decisions.isQuiet) return
+      const fault = decisions.pick('related fault', ['leaves', 'joins', ...LEASE_FAULTS] as const)
+      note(this.name, fault)
+      if (fault === 'joins') this.#add()
+      else if (fault !== 'leaves') this.#leases?.disturb(fault, 1 + decisions.below('related faults', 3))
+      else if (this.#replicas.length > 1) {
+        mark('a replica left its group')
+        void this.#replicas.shift()?.close({ drain: decisions.chance('replica drains', 0.5) })
+      }
+      this.#disturb()
+    })
+  }
+
   #objects(): ReadonlyMap<string, string> {
-    const objects = new Map<string, string>()
-    for (const [key, { tenant, n }] of this.#host.informer.entries())
-      objects.set(tenant, `${objects.get(tenant) ?? ''} ${key}:${n}`)
-    for (const [tenant, text] of objects) objects.set(tenant, text.split(' ').sort().join(' '))
-    return objects
+    const objects = new Map<string, string[]>()
+    for (const [key, { tenant, n }] of this.#host.informer.entries()) {
+      const known = objects.get(tenant)
+      if (known === undefined) objects.set(tenant, [`${key}:${n}`])
+      else known.push(`${key}:${n}`)
+    }
+    return new Map(Array.from(objects, ([tenant, list]) => [tenant, list.sort().join(' ')]))
   }
 
   async #otherSynced(signal?: AbortSignal): Promise<void> {
@@ -72,22 +118,23 @@ export class RelatedKeys {
     this.#isOtherSynced = true
   }
 
-  async #reconcile(tenant: string, { reason, object }: ReconcileContext<Item>): Promise<void> {
+  async #reconcile(tenant: string, { reason, object, signal }: ReconcileContext<Item>): Promise<void> {
     const { informer, isStopping, scenario, work } = this.#host
     const { clock, decisions, mark, note, settings, violate } = scenario
     note(this.name, tenant, reason)
     if (!this.#isOtherSynced) violate('controllers', `${this.name} runs before the informer of "after" is synced`)
     if (!informer.status.isSynced) violate('controllers', `${this.name} runs before the watched informer is synced`)
-    if (reason !== 'watches' || object !== undefined) violate('controllers', `${this.name} runs with reason ${reason}`)
-    if (this.#running.has(tenant)) violate('I4', `${this.name} runs "${tenant}" twice at once`)
+    const isDue = reason === 'watches' || (reason === 'gained' && this.#leases !== undefined)
+    if (!isDue || object !== undefined) violate('controllers', `${this.name} runs with reason ${reason}`)
+    if (this.#running.get(tenant)?.aborted === false) violate('I4', `${this.name} runs "${tenant}" twice at once`)
     if (isStopping) return
     mark('a controller ran a key because of a watched informer')
-    this.#running.add(tenant)
+    this.#running.set(tenant, signal)
     const end = work.begins(this, tenant, clock.elapsed)
     const seen = this.#objects().get(tenant) ?? ''
     if (settings.mix.strikes('handler-slow')) await clock.sleep(decisions.below('slow related run', 400))
-    this.#seen.set(tenant, seen)
-    this.#running.delete(tenant)
+    if (!signal.aborted) this.#seen.set(tenant, seen)
+    if (this.#running.get(tenant) === signal) this.#running.delete(tenant)
     end()
   }
 }

@@ -294,6 +294,69 @@ describe('a controller on several replicas', () => {
     await stopped
   })
 
+  test('a key of watches that has no object is run by the next owner, also if its last object is deleted', async () => {
+    group = new Group()
+    const keys = (value: unknown): string[] => [`total-${Number(value) % 20}`]
+    for (let replica = 0; replica < 2; replica++) {
+      const watched = createInformer({ source: group.source, clock: group.clock, random: new SeededRandom(9) })
+      group.informers.push(watched.start())
+      group.add({ filter: () => false, watches: [{ informer: watched, keys }] })
+    }
+    await group.clock.advance(15_000)
+    group.taken()
+    for (let value = 1; value <= 20; value++) group.source.put(`key-${value}`, value)
+    await group.clock.advance(1_000)
+    const released = new Set(group.keysOf(0))
+    expect(released.size).toBeGreaterThan(2)
+    expect(group.keysOf(1).filter((key) => released.has(key))).toEqual([])
+    const [deleted = ''] = released
+    group.work = ({ context: { signal } }) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+    for (const [key, value] of group.informers[0]?.entries() ?? [])
+      if (keys(value)[0] === deleted) group.source.delete(key)
+    await group.clock.advance(1_000)
+    group.taken()
+    group.work = async () => {}
+    const closed = group.controllers[0]?.close()
+    await group.clock.advance(5_000)
+    await closed
+    expect(new Set(group.keysOf(1))).toEqual(released)
+    expect(new Set(group.runs.map(({ context }) => context.reason))).toEqual(new Set(['gained']))
+  })
+
+  test('a key that was enqueued on another replica is run by the next owner', async () => {
+    group = new Group()
+    group.add()
+    group.add()
+    await group.clock.advance(15_000)
+    const owner = new Owners('share', group.controllers[0]?.replicas?.members ?? [])
+    const member = group.controllers[0]?.replicas?.member ?? ''
+    const key = Array.from({ length: 50 }, (_, nth) => `other-${nth}`).find((each) => owner.owns(member, hashOf(each)))
+    group.taken()
+    group.controllers[1]?.enqueue(key ?? '')
+    await group.clock.advance(100)
+    expect(group.taken()).toEqual([])
+    const closed = group.controllers[0]?.close()
+    await group.clock.advance(5_000)
+    await closed
+    expect(group.taken()).toContain(`1:${key}`)
+  })
+
+  test('failing has only keys that this replica may run', async () => {
+    group = new Group()
+    group.add({ retry: { maxAttempts: 1 } })
+    group.work = async () => Promise.reject(new Error('not now'))
+    await group.clock.advance(15_000)
+    expect(group.controllers[0]?.failing.size).toBe(KEYS.length)
+    group.work = async () => {}
+    group.add()
+    await group.clock.advance(15_000)
+    const moved = group.keysOf(1)
+    expect(moved.length).toBeGreaterThan(5)
+    const left = [...(group.controllers[0]?.failing.keys() ?? [])]
+    expect(left.sort()).toEqual(KEYS.filter((key) => !moved.includes(key)).sort())
+  })
+
   test('in mode leader one replica runs all keys, and the next one takes over', async () => {
     group = new Group('leader')
     group.add()

@@ -70,7 +70,7 @@ export interface Syncable {
 export interface Watch<U> {
     /** The other informer. */
     readonly informer: Syncable & {
-        get(key: string): U | undefined;
+        entries(): Iterable<readonly [string, U]>;
         subscribe(handlers: Handlers<U>, options?: {
             readonly name?: string;
         }): Subscription;
