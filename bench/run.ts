@@ -1,6 +1,7 @@
 // npm run bench [-- name …] [--json] [--report]
 import { writeFileSync } from 'node:fs'
 import { audit } from './audit.ts'
+import { controllers } from './controllers.ts'
 import { etcd } from './etcd.ts'
 import type { Benchmark, Figure } from './figures.ts'
 import { indexLookup } from './index-lookup.ts'
@@ -20,6 +21,7 @@ const benchmarks: readonly Benchmark[] = [
   stalls,
   telemetry,
   audit,
+  controllers,
   indexLookup,
   indexes,
   postgresList,
