@@ -69,6 +69,8 @@ export class BackendShard implements WorkloadTarget {
 
   inGap = (): void => this.workload.inGap()
 
+  comeAndGo = (key: string): void => this.workload.comeAndGo(key)
+
   writeRepeatedly = (key: string): void => this.workload.writeRepeatedly(key)
 
   addBriefly = (withinMs: number): void => this.workload.addBriefly(withinMs)

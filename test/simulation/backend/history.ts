@@ -107,6 +107,10 @@ export class History {
     return this.#commits[this.#base] as Commit
   }
 
+  has(version: Version): boolean {
+    return this.#indexes.has(version)
+  }
+
   at(version: Version): Commit {
     return this.#commits[this.indexOf(version)] as Commit
   }

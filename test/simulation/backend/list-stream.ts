@@ -3,7 +3,7 @@ import type { ListContext, ListEvent, ListPage } from '../../../src/contract/sou
 import type { Version } from '../../../src/contract/version.js'
 import type { ListResult } from '../checkers/audit-result-checker.js'
 import { Channel } from './channel.js'
-import type { Commit, Item } from './history.js'
+import type { Commit, Item, Stored } from './history.js'
 import { KEYLESS, type SimulatedSource } from './simulated-source.js'
 
 /**
@@ -105,7 +105,11 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     const events: ListEvent<Item>[] = []
     for (const key of keys) {
       const stored = state.get(key)
-      if (stored !== undefined) events.push(this.#source.eventOf(stored))
+      if (stored !== undefined) events.push(...this.#eventsOf(stored))
+    }
+    if (this.pages === 0 && this.#mayLeaveOut && scenario.settings.mix.strikes('keyless-in-list')) {
+      events.push(KEYLESS)
+      this.#source.observer.emittedUseless()
     }
     // The reflector would delete nothing by such a list.
     if (this.isAudit && events.length > 0 && scenario.settings.mix.strikes('keyless-in-audit')) {
@@ -124,9 +128,27 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     this.reportedVersion = last.version
     this.#emitPage(last)
     if (this.isAudit && !this.signal.aborted) this.#source.auditWatch?.read(shown, this.#isWhole)
+    if (!this.isAudit) this.#source.hasListed = true
     scenario.note('the list ends', shown.version)
     this.end()
     this.#source.closed(this)
+  }
+
+  /** Of a key twice in a list the later event counts. */
+  #eventsOf(stored: Stored): readonly ListEvent<Item>[] {
+    const event = this.#source.eventOf(stored)
+    if (!this.#source.scenario.settings.mix.strikes('earlier-in-list')) return [event]
+    const earlier = this.#source.earlierEvent(stored, this.#begun)
+    return earlier === undefined ? [event] : [earlier, event]
+  }
+
+  /** Whether a mirror of this list would delete nothing, so that an object without a key has no effect. */
+  get #mayLeaveOut(): boolean {
+    if (this.isAudit || this.#isMoving || this.signal.aborted) return false
+    if (!this.#source.hasListed) return true
+    if (this.floor === undefined) return false
+    const { state } = this.#source.scenario.history.at(this.floor)
+    return [...state.keys()].every((key) => this.#begun.state.has(key))
   }
 
   #emitPage(page: ListPage<Item>): void {

@@ -33,6 +33,9 @@ const MALFORMED: readonly unknown[] = [
   { type: 'invalid', key: {}, error: 'no key' },
 ]
 
+/** How many commits ago an earlier state of an object may be. */
+const EARLIER = 20
+
 /** The message of a fatal error. */
 export const REFUSAL = 'not for you'
 
@@ -83,11 +86,15 @@ export class SimulatedSource implements ListerWatcher<Item> {
   #last: AbortSignal | undefined
   /** The number of lists. */
   lists = 0
+  /** Whether a list was complete. */
+  hasListed = false
   /** The next watch event is `VERSION_EXPIRED`. */
   isExpired = false
   auditWatch: AuditObserver | undefined
   /** The last list that was opened, except those of audits. */
   lastList: ListResult | undefined
+  /** The number of `head` requests. */
+  heads = 0
   /** The number of failed `head` requests. */
   headFailures = 0
   /** The code of the last fatal refusal; undefined after the next open. */
@@ -142,17 +149,22 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   async head({ signal }: SourceContext): Promise<Version> {
     const { clock, history, settings } = this.scenario
+    this.heads++
     this.requests.add(signal)
     signal.addEventListener('abort', () => this.requests.delete(signal), { once: true })
     if (settings.mix.strikes('head-hangs')) await new Promise(() => {})
-    await clock.sleep(this.latency())
+    // The response is on its way while the source changes.
+    const latencyMs = this.latency()
+    await clock.sleep(latencyMs / 2)
+    const { version } = history.head
+    await clock.sleep(latencyMs / 2)
     this.requests.delete(signal)
     signal.throwIfAborted()
     if (settings.mix.strikes('forget-head')) {
       this.headFailures++
       throw this.transient('watch')
     }
-    return history.head.version
+    return version
   }
 
   /** There are new commits: open watches send them. */
@@ -227,16 +239,17 @@ export class SimulatedSource implements ListerWatcher<Item> {
   eventOf(stored: Stored): ListEvent<Item> {
     const { key, item, uid, revision, isInvalid } = stored
     const version = revision === undefined ? {} : { version: revision }
-    const { body, copies, hasUids, hasSchema } = this.scenario.settings
+    const { hasUids, hasSchema } = this.scenario.settings
     if (isInvalid && hasSchema)
       return { type: 'put', key, object: refusable(item), ...(hasUids && { uid }), ...version }
     if (isInvalid) return { type: 'invalid', key, error: new Error('it does not decode'), ...version }
-    const event = {
-      type: 'put',
-      key,
-      object: copies ? withBody(changed(item, { tags: [...item.tags] }), body, true) : item,
-    } as const
-    return { ...event, ...(hasUids && { uid }), ...version }
+    return { type: 'put', key, object: this.#sent(item), ...(hasUids && { uid }), ...version }
+  }
+
+  /** The object of an event. */
+  #sent(item: Item): Item {
+    const { body, copies } = this.scenario.settings
+    return copies ? withBody(changed(item, { tags: [...item.tags] }), body, true) : item
   }
 
   /** Events that cannot be used: an object without a key, or an event of an unknown type. */
@@ -250,12 +263,36 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   /** The events of one transaction. */
-  eventsOf({ mutations, state }: Commit): readonly WatchEvent<Item>[] {
-    const { isPolled } = this.scenario.settings
-    if (!isPolled) return mutations.map((mutation) => this.#eventOf(mutation))
-    const stored = [...state.values()].map((each) => this.eventOf(each))
+  eventsOf(commit: Commit): readonly WatchEvent<Item>[] {
+    return this.scenario.settings.isPolled ? this.#whole(commit) : this.#changesOf(commit)
+  }
+
+  /** The whole state of a polled source; sometimes the state before, and then the changes. `hidden` has no key. */
+  polledEventsOf(commit: Commit, before: Commit, hidden: string | undefined): readonly WatchEvent<Item>[] {
+    if (!this.scenario.settings.pollsWithChanges) return this.#whole(commit, hidden)
+    return [...this.#whole(before, hidden), ...this.#changesOf(commit)]
+  }
+
+  #changesOf({ mutations }: Commit): readonly WatchEvent<Item>[] {
+    return mutations.map((mutation) => this.#eventOf(mutation))
+  }
+
+  #whole({ state }: Commit, hidden?: string): readonly WatchEvent<Item>[] {
+    const stored: ListEvent<Item>[] = []
+    for (const each of state.values()) stored.push(each.key === hidden ? KEYLESS : this.eventOf(each))
     const entries = stored.filter((event) => event.type === 'put')
-    return [...stored.filter((event) => event.type === 'invalid'), { type: 'replace', entries }]
+    const invalid = stored.filter((event) => event.type === 'invalid')
+    return [...invalid, { type: 'replace', entries }]
+  }
+
+  /** An earlier state of an object, which the same list contains again; undefined if there was none. */
+  earlierEvent({ key, item }: Stored, { sequence }: Commit): ListEvent<Item> | undefined {
+    const { history } = this.scenario
+    for (let at = sequence - 1; at >= sequence - EARLIER; at--) {
+      const earlier = history.inEpoch(at)?.state.get(key)
+      if (earlier !== undefined && earlier.item.n !== item.n) return this.eventOf(earlier)
+    }
+    return undefined
   }
 
   #auditBegins(): void {
@@ -297,6 +334,6 @@ export class SimulatedSource implements ListerWatcher<Item> {
   #eventOf({ key, stored, was }: Mutation): ListEvent<Item> {
     if (stored !== undefined) return this.eventOf(stored)
     const last = this.scenario.settings.sendsLastState && was !== undefined && !was.isInvalid ? was.item : undefined
-    return { type: 'delete', key, ...(last !== undefined && { object: last }) }
+    return { type: 'delete', key, ...(last !== undefined && { object: this.#sent(last) }) }
   }
 }

@@ -139,7 +139,8 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #emitDue(strikes: Strikes): void {
     if (!this.#hasEmitted && strikes('repeat-older')) this.#repeat(this.#start, 'repeat-older')
     if (this.#hasEmitted && strikes('repeat')) this.#repeat(this.#cursor, 'repeat')
-    if (strikes('repeat-batch')) this.#repeatBatch(strikes)
+    const pollsAgain = this.#source.scenario.settings.isPolled && strikes('poll-again')
+    if (pollsAgain || strikes('repeat-batch')) this.#repeatBatch(strikes)
     if (!this.isLeft && strikes('doubt')) this.#sendAuditRequest()
     this.#isProgressRequested = false
     this.#hasEmitted = true
@@ -165,6 +166,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #emitCommits(strikes: Strikes): void {
     const { history, settings, decisions } = this.#source.scenario
     const commits: Commit[] = []
+    const before = history.inEpoch(this.#cursor)
     const count = strikes('merge-transactions') ? 2 + decisions.below('merge', 3) : 1
     for (let at = this.#cursor + 1; commits.length < count; at++) {
       const commit = history.inEpoch(at)
@@ -175,9 +177,8 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     if (first === undefined || last === undefined) return
     this.#cursor = last.sequence
     if (settings.isBreach && this.#breaches(first, commits, strikes)) return
-    // A polled source sends its current state, once.
-    const delivered = settings.isPolled ? [last] : commits
-    const all = delivered.flatMap((commit) => this.#source.eventsOf(commit))
+    const polled = settings.isPolled && before !== undefined
+    const all = polled ? this.#polled(before, last, strikes) : commits.flatMap((each) => this.#source.eventsOf(each))
     const events = strikes('fold-transactions') ? lastOfEachKey(all) : all
     this.#delivered = { events: [...events], version: last.version }
     const absent = settings.isPolled ? undefined : settings.keys.find((key) => !last.state.has(key))
@@ -186,6 +187,17 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     events.push(...this.#source.uselessEvents(strikes))
     this.#emit(events, last.version)
     if (settings.isBreach) this.#releaseHeld()
+  }
+
+  /** A polled source sends its current state, once. Sometimes an unchanged object does not decode, not even its key. */
+  #polled(before: Commit, last: Commit, strikes: Strikes): WatchEvent<Item>[] {
+    const old = [...before.state.values()]
+    // The mirror would delete nothing by such a batch.
+    const mayHide = old.every(({ key }) => last.state.has(key))
+    const unchanged = old.find((stored) => !stored.isInvalid && last.state.get(stored.key) === stored)
+    const hidden = mayHide && unchanged !== undefined && strikes('keyless-in-poll') ? unchanged.key : undefined
+    if (hidden !== undefined) this.#source.observer.emittedUseless()
+    return [...this.#source.polledEventsOf(last, before, hidden)]
   }
 
   /** Breaches of the contract. True if nothing else is sent of these transactions now. */

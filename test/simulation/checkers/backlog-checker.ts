@@ -10,7 +10,7 @@ export interface BacklogSeen {
 }
 
 /** Times are sums of fractions of milliseconds. */
-const SLACK_MS = 0.001
+export const SLACK_MS = 0.001
 
 /**
  * The defect of a reported backlog. Each key with a certain pending change counts. `oldestMs` is at least the age of

@@ -97,7 +97,7 @@ export class EntryChecker {
 }
 
 /** The path at which a plain object or an array is not frozen. */
-function unfrozenIn(value: unknown, path = 'the object'): string | undefined {
+export function unfrozenIn(value: unknown, path = 'the object'): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const prototype: unknown = Object.getPrototypeOf(value)
   if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return undefined

@@ -4,7 +4,7 @@ import type { ChangeBatch, SubscribeOptions, Subscription } from '../../../src/s
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
-import { backlogViolation } from './backlog-checker.js'
+import { backlogViolation, SLACK_MS } from './backlog-checker.js'
 import { type Commits, isOfOneCommit, isOfOneVersion } from './handler-commits.js'
 import { checkTakenBatch, isLike, isNothing, type Overflow, type Waiting } from './taken-batch-checker.js'
 import { VersionFloorChecker } from './version-floor-checker.js'
@@ -24,6 +24,8 @@ export class QueueChecker {
   readonly #options: SubscribeOptions<Item, IndexesOf>
   readonly #capacity: number
   readonly #concurrency: number
+  /** Whether it reads batches. */
+  readonly #isReader: boolean
   readonly #wantsLatest: boolean
   readonly #shadow: Subscription
   /** The input of this step; its order relative to the output is unknown. */
@@ -54,6 +56,10 @@ export class QueueChecker {
   readonly #known = new Set<string>()
   /** Whether it receives resyncs, of its own period or requested ones. */
   #hasResynced: boolean
+  /** The time of the oldest pending change, and how much was handled then. */
+  #oldest: { readonly since: number | undefined; readonly handled: number } = { since: undefined, handled: 0 }
+  /** The number of calls, batches and ends of calls. */
+  #handled = 0
   /** The number of running calls. */
   #busy = 0
   #isOver = false
@@ -63,14 +69,15 @@ export class QueueChecker {
     informer: Informer<Item, IndexesOf>,
     commits: Commits,
     options: SubscribeOptions<Item, IndexesOf>,
-    concurrency: number,
+    concurrency: number | undefined,
   ) {
     const { name = '', key, where, filter, delivery, capacity = Infinity } = options
     this.#scenario = scenario
     this.#name = name
     this.#commits = commits
     this.#options = options
-    this.#concurrency = concurrency
+    this.#concurrency = concurrency ?? 1
+    this.#isReader = concurrency === undefined
     this.#capacity = capacity
     this.#wantsLatest = delivery === 'latest'
     this.#mayMerge = this.#wantsLatest
@@ -94,12 +101,14 @@ export class QueueChecker {
   delivered(change: Change<Item>): void {
     if (change.origin === 'resync') this.#hasResynced = true
     this.#last = change
+    this.#handled++
     if (!this.#isOver) this.#delivered.push(change)
   }
 
   /** A reader has taken a batch. */
   took(batch: ChangeBatch<Item>): void {
     this.#isRead = true
+    this.#handled++
     if (!this.#isOver) this.#taken.push(batch)
   }
 
@@ -111,6 +120,7 @@ export class QueueChecker {
 
   done(key?: string): void {
     this.#busy--
+    this.#handled++
     if (key !== undefined) this.#running.delete(key)
   }
 
@@ -139,6 +149,7 @@ export class QueueChecker {
     const isIdle = this.#waiting.length === 0 && !this.#mayMerge
     this.#leave()
     this.#checkVersion(subscription)
+    this.#checkLevel(subscription)
     if (this.#scenario.settings.driftMs === 0) this.#checkBacklog(subscription)
     this.#checkBehindHandlers(subscription)
     if (isIdle) return
@@ -182,8 +193,11 @@ export class QueueChecker {
     }
     for (const batch of this.#taken) this.#checkTaken(batch)
     // The other changes of this step may have left the queue with it.
-    if (this.#delivered.length > 0) {
-      for (const waiting of this.#waiting) waiting.mayBeInHand = true
+    const last = this.#delivered.at(-1)
+    if (last !== undefined) {
+      const isPart = ({ change }: Waiting): boolean =>
+        this.#mayMerge || this.#concurrency > 1 || isOfOneCommit(change, last, this.#commits)
+      for (const waiting of this.#waiting) waiting.mayBeInHand ||= isPart(waiting)
       this.#overflow = undefined
     }
     this.#delivered = []
@@ -202,8 +216,15 @@ export class QueueChecker {
       this.#scenario.violate('I7', `${this.#name}is at ${version}, and has handled everything up to ${floor.version}`)
   }
 
+  /** Once nothing is pending and no handler is running, it is at the version of the store. */
+  #checkLevel(subscription: Subscription): void {
+    if (this.#isReader || this.#busy > 0 || subscription.backlog.keys > 0 || !this.#commits.isLate(subscription)) return
+    this.#scenario.violate('I7', `${this.#name} has handled everything, and is at ${subscription.version}`)
+  }
+
   #checkBacklog({ backlog }: Subscription): void {
     const { clock, violate } = this.#scenario
+    this.#checkAge(backlog)
     if (backlog.keys === 0) {
       // A merge to nothing passes its age on to the next merged change.
       this.#idleAt = this.#mayMerge ? undefined : clock.elapsed
@@ -217,6 +238,18 @@ export class QueueChecker {
       isRead: this.#isRead,
     })
     if (flaw !== undefined) violate('backlog', `${this.#name} ${flaw}`)
+  }
+
+  /** Until something is handled, the oldest change stays the oldest one, merged or not. */
+  #checkAge({ keys, oldestMs }: Subscription['backlog']): void {
+    const since = keys === 0 ? undefined : this.#scenario.clock.elapsed - oldestMs
+    const { since: before, handled } = this.#oldest
+    // Behind a running handler, merged changes may come to nothing, and then a later one is the oldest.
+    const mayVanish = this.#mayMerge && this.#concurrency > 1
+    if (mayVanish) this.#handled++
+    if (since !== undefined && before !== undefined && handled === this.#handled && since > before + SLACK_MS)
+      this.#scenario.violate('backlog', `the oldest change of ${this.#name} waited since ${before}, now since ${since}`)
+    this.#oldest = { since, handled: this.#handled }
   }
 
   #checkDelivered(change: Change<Item>): void {

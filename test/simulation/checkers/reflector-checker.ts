@@ -19,8 +19,10 @@ const STABLE_MS = 1_000
 /** The first reconnect after a break opens within this, at most once in the other. */
 const FIRST_RECONNECT_MS = 200
 const FIRST_RECONNECT_EVERY_MS = 10_000
+/** The least time between a list and the list for events that were left out. */
+const INCOMPLETE_MS = 5 * 60_000
 /** The longest time until the source is listed again for left-out events; opens may be far apart then. */
-const BEFORE_LONG_MS = 5 * 60_000 + 2 * CEILING_MS
+const BEFORE_LONG_MS = INCOMPLETE_MS + 2 * CEILING_MS
 /** The allowed delay of an open, or of the end of a silent stream, in milliseconds. */
 /** The longest time for which an immediate reconnect, or a longer spacing, has an effect. */
 const UNSURE_MS = 120_000
@@ -64,6 +66,7 @@ export class ReflectorChecker implements SourceObserver {
   /** The number of batches of the watch. */
   #batches = 0
   #emittedAt = 0
+  #sinkEndedAt = 0
   #stream: Stream | undefined
   #isListed = false
   #cause: Cause | undefined
@@ -71,6 +74,11 @@ export class ReflectorChecker implements SourceObserver {
   #skippedAt = -1
   /** The time until which the source may be listed again for an unusable event, and the time by which it must be. */
   #mayListUntil = -1
+  /** The earliest time of that list. */
+  #mayListFrom = -Infinity
+  /** The times of the last list: of its open, and of its end. */
+  #listOpenedAt = -Infinity
+  #listedAt = -Infinity
   #mustListBy: number | undefined
   /** The number of lists of the reflector. */
   lists = 0
@@ -129,6 +137,7 @@ export class ReflectorChecker implements SourceObserver {
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
     if (!follows) this.#reopened(what, now)
     if (what === 'list') {
+      this.#listOpenedAt = now
       this.lists++
       this.#mayList = false
       this.#relistsWhenListed = false
@@ -171,7 +180,23 @@ export class ReflectorChecker implements SourceObserver {
   }
 
   emittedUseless(): void {
+    const now = this.#scenario.clock.elapsed
+    this.#mayListUntil = now + BEFORE_LONG_MS
+    const from = (this.#stream?.kind === 'list' ? now : this.#listedAt) + INCOMPLETE_MS
+    // A list that is due already may still have to wait.
+    if (this.#mayListFrom > now) this.#mayListFrom = Math.min(this.#mayListFrom, from)
+    else if (this.#listOpenedAt > this.#mayListFrom) this.#mayListFrom = from
+  }
+
+  /** It may be listed again at once: another source has released a key. */
+  released(): void {
     this.#mayListUntil = this.#scenario.clock.elapsed + BEFORE_LONG_MS
+    this.#mayListFrom = -Infinity
+  }
+
+  /** The sink has taken what the source sent: until now the source was not silent. */
+  sinkEnded(): void {
+    this.#sinkEndedAt = this.#scenario.clock.elapsed
   }
 
   /** The informer reported that an event was left out. */
@@ -194,6 +219,7 @@ export class ReflectorChecker implements SourceObserver {
   /** The reflector has committed a list. */
   listed(): void {
     this.#isListed = true
+    this.#listedAt = this.#scenario.clock.elapsed
     this.#mustList = false
     this.#resumeChecker.listed()
     if (this.#relistsWhenListed) this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
@@ -223,6 +249,7 @@ export class ReflectorChecker implements SourceObserver {
     if (error.code === 'STALE_LIST') mark('a list was refused as stale')
     if (error.message.includes('no page for')) mark('a list timed out')
     if (error.message.includes('no data for')) mark('a silent watch timed out')
+    if (/no (page|data) for/.test(error.message)) this.#checkSilence()
     if (this.#stream?.kind === 'list' && !this.#isListed) this.#mayList = true
     this.#because({ at: clock.elapsed, error })
     this.#wasFatal ||= isFatal
@@ -273,11 +300,26 @@ export class ReflectorChecker implements SourceObserver {
     if (stream === undefined || this.#cause !== undefined || this.#isListed) return
     // It was aborted, for a reason that is not reported.
     if (stream.signal.aborted) return
-    const { clock, settings, violate } = this.#scenario
-    const limit = stream.kind === 'list' ? LIST_STALL_MS : 2 * settings.heartbeatMs + 5_000
-    if (clock.elapsed <= this.#emittedAt + limit + SLACK_MS || !this.#isExact || this.#skippedAt > this.#emittedAt)
+    const { clock, violate } = this.#scenario
+    if (
+      clock.elapsed <= this.#emittedAt + this.#silenceMs() + SLACK_MS ||
+      !this.#isExact ||
+      this.#skippedAt > this.#emittedAt
+    )
       return
     violate('opens', `the ${stream.kind} has been silent for ${clock.elapsed - this.#emittedAt} ms and is still open`)
+  }
+
+  /** The silent time of a stream: from its last batch or page, or from the end of the sink's work with it. */
+  #silenceMs(): number {
+    return this.#stream?.kind === 'list' ? LIST_STALL_MS : 2 * this.#scenario.settings.heartbeatMs + 5_000
+  }
+
+  #checkSilence(): void {
+    const { clock, settings, violate } = this.#scenario
+    const silentMs = clock.elapsed - Math.max(this.#emittedAt, this.#sinkEndedAt)
+    if (silentMs < this.#silenceMs() - SLACK_MS - CLOCK_READS * settings.driftMs)
+      violate('opens', `the ${this.#stream?.kind} was silent for ${silentMs} ms, and was ended`)
   }
 
   #because(cause: Cause): void {
@@ -321,7 +363,8 @@ export class ReflectorChecker implements SourceObserver {
 
   #reopened(what: 'list' | 'watch', now: number): void {
     const { violate, mark } = this.#scenario
-    if (what === 'list' && !this.#mayList && now > this.#mayListUntil)
+    const slowMs = SLACK_MS + CLOCK_READS * this.#scenario.settings.driftMs
+    if (what === 'list' && !this.#mayList && (now > this.#mayListUntil || now < this.#mayListFrom - slowMs))
       violate('opens', 'it lists again, and the history is still there')
     const isUnannounced = this.#cause === undefined && now <= this.#mayListUntil
     if (isUnannounced && this.#liveAt !== undefined) this.#outlived(now - this.#liveAt)

@@ -15,6 +15,8 @@ export class UnmergedFollower {
   readonly #times = new Map<string, number>()
   readonly #deleted = new Map<string, Item>()
   readonly #present = new Set<string>()
+  /** The newest content of each key, and its epoch. */
+  readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
 
   constructor(scenario: SourceScenario, informer: Informer<Item, IndexesOf>) {
     this.#scenario = scenario
@@ -48,8 +50,20 @@ export class UnmergedFollower {
     return this.#deleted.has(key) && !this.#present.has(key)
   }
 
+  /** A repeated batch changes nothing, so that no content is added twice by watches of one history. */
+  #order({ type, key, object: { n }, version, origin }: Change<Item>): void {
+    const { history, settings, violate } = this.#scenario
+    if (type === 'delete' || version === undefined || settings.isBreach) return
+    const { epoch } = history.at(version)
+    const newest = this.#newest.get(key)
+    this.#newest.set(key, { n, epoch })
+    if (origin !== 'watch' || type === 'update' || newest?.epoch !== epoch) return
+    if (newest.n >= n && history.isWrittenOnce(n)) violate('I3', `n${n} of ${nameOf(key)} was added again`)
+  }
+
   #receive(change: Change<Item>): void {
     const { key, version, origin } = change
+    this.#order(change)
     if (change.type === 'delete') this.#present.delete(key)
     else this.#present.add(key)
     if (change.type === 'delete') {

@@ -186,7 +186,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     if (this.#isStopped) return
     const { overlap } = this.members
     // With shared keys, a source is listed again when another one deletes a key.
-    if (overlap) for (const member of this.members.current) member.emittedUseless()
+    if (overlap) for (const { reflectorChecker } of this.members.current) reflectorChecker?.released()
     for (const member of this.members) member.checkStep()
     if (!this.#isStopping) this.relistSlots?.checkStep()
     this.#bystander?.checkStep()
@@ -229,6 +229,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     const flaw = members.flaw((key) => informer.get(key), 'the store has')
     if (flaw !== undefined) return `the store is (${flaw})`
     if (this.isIncomplete && this.isPatient) return 'what was left out is'
+    if (this.isRouting) return 'the routing of the last commit is'
     const lost = members.current.find(({ name }) => this.stateOf(name) !== 'live')
     if (lost !== undefined) return `${lost.name} is`
     const { unfinished } = this.waiters.pending
@@ -305,7 +306,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   ): void {
     const { scenario, informer, members } = this
     const commits = commitsOfSet(scenario, members)
-    if (this.#checksQueues) follower.queue = new QueueChecker(scenario, informer, commits, options, concurrency ?? 1)
+    if (this.#checksQueues) follower.queue = new QueueChecker(scenario, informer, commits, options, concurrency)
   }
 
   protected checkBatch(follower: SetFollower, batch: ChangeBatch<Item>): void {
@@ -354,7 +355,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     const { scenario, informer, members } = this
     if (members.overlap) return
     for (const member of members) {
-      if (member.settings.isBreach) continue
+      if (member.settings.isBreach || this.removing.includes(member.name)) continue
       for (const key of member.settings.keys)
         if (informer.invalid.has(key) !== (member.objects.get(key)?.isInvalid === true))
           scenario.violate('I1', `the informer is wrong about whether ${nameOf(key)} of ${member.name} decodes`)

@@ -124,6 +124,8 @@ export class SetWorld extends Schedule {
 
   quiet(): void {
     for (const { shard } of this.#members) shard.decisions.isQuiet = true
+    if (!this.decisions.chance('gives up in the end', 0.5)) return
+    for (const { shard } of this.#members) if (shard.decisions.chance('gives up', 0.5)) shard.workload.deleteInvalid()
   }
 
   lastWrite(): void {

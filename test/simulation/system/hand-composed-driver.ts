@@ -172,6 +172,7 @@ export class HandComposedDriver implements SingleSourceSystem {
       if (wait === undefined) return fn()
       return wait.then(() => {
         if (!this.isStopping) fn()
+        this.reflectorChecker.sinkEnded()
       })
     }
     return {

@@ -335,6 +335,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.scenario.writeRepeatedly(key)
   }
 
+  override goneAt(key: string): void {
+    this.scenario.comeAndGo(key)
+  }
+
   skipped(): void {
     for (const { running } of this.followers)
       for (const key of running.keys()) running.set(key, this.scenario.clock.elapsed)
@@ -370,7 +374,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   ): void {
     const { scenario, informer } = this
     const commits = commitsOf(scenario.history, informer)
-    if (this.#checksQueues) follower.queue = new QueueChecker(scenario, informer, commits, options, concurrency ?? 1)
+    if (this.#checksQueues) follower.queue = new QueueChecker(scenario, informer, commits, options, concurrency)
   }
 
   protected checkBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {

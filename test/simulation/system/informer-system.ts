@@ -102,6 +102,8 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
 
   stuckAt(_key: string): void {}
 
+  goneAt(_key: string): void {}
+
   /** The error that is thrown while the store writes this object; the step is undone. */
   protected defectAt(_item: Item): Error | undefined {
     return undefined

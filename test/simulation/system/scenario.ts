@@ -84,6 +84,8 @@ export interface SourceScenario extends Scenario {
   inGap(): void
   /** A handler is stuck at a key: writers may write it again and again. */
   writeRepeatedly(key: string): void
+  /** A run for a deleted key is slow: writers may add the key and delete it again. */
+  comeAndGo(key: string): void
   /** An absent key is added within this many milliseconds, and deleted soon after. */
   addBriefly(withinMs: number): void
 }

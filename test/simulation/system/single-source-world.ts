@@ -33,6 +33,8 @@ export class SingleSourceWorld extends Schedule implements SourceScenario {
 
   addBriefly = (withinMs: number): void => this.#workload.addBriefly(withinMs)
 
+  comeAndGo = (key: string): void => this.#workload.comeAndGo(key)
+
   writeRepeatedly = (key: string): void => this.#workload.writeRepeatedly(key)
 
   inGap = (): void => this.#workload.inGap()

@@ -30,6 +30,8 @@ export interface ReconcilerHost {
   untilHealed(ms: number): Promise<void>
   /** A run takes long: writers may write its key. */
   stuckAt(key: string): void
+  /** A run for a deleted key takes long: writers may add the key and delete it again meanwhile. */
+  goneAt(key: string): void
   planted(): Error
   /** A library error that must be reported once. */
   mustReport(error: SourceError): void
@@ -328,6 +330,10 @@ export class Reconciler {
     try {
       if (this.#drainsInRunOf === key && !decisions.isQuiet) await this.#drainInRun(key)
       if (mix.strikes('handler-slow')) await clock.sleep(decisions.below('slow', 400))
+      if (deleted !== undefined && mix.strikes('back-in-run')) {
+        this.#driver.goneAt(key)
+        await clock.sleep(decisions.below('back in a run', 1_000))
+      }
       if (mix.strikes('handler-stuck')) await this.#driver.untilHealed(300 + decisions.below('stuck', 30_000))
       if (mix.strikes('handler-throws') || this.#failsAgain(key)) {
         if (run.isOver) throw new Error('the result of this run is ignored')

@@ -44,6 +44,8 @@ export interface Settings {
   readonly copies: boolean
   /** Whether the source sends its whole state instead of changes. */
   readonly isPolled: boolean
+  /** Whether a polled source sends the state before, and then the changes. */
+  readonly pollsWithChanges: boolean
   /** Whether the source ignores an aborted signal. */
   readonly ignoresAbort: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
@@ -96,17 +98,19 @@ export function settingsFor(decisions: RandomDecisions, isInformer = false): Set
   // A source without version order guarantees the order itself.
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isPolled)
-    mix.exclude(
-      'repeat',
-      'repeat-batch',
-      'delete-again',
-      'merge-transactions',
-      'fold-transactions',
-      'keyless-event',
-      'malformed-event',
-    )
+    mix.exclude('repeat', 'delete-again', 'merge-transactions', 'fold-transactions', 'keyless-event', 'malformed-event')
   if (driver === 'informer') mix.exclude('sink-slow', 'sink-fails', 'sink-fails-late')
-  else mix.exclude('unknown-event', 'keyless-event', 'malformed-event', 'doubt', 'step-throws', 'warns')
+  else
+    mix.exclude(
+      'unknown-event',
+      'keyless-event',
+      'keyless-in-list',
+      'keyless-in-poll',
+      'malformed-event',
+      'doubt',
+      'step-throws',
+      'warns',
+    )
   const brokenRepairs = one('broken repairs', [0, 0, 1, 2])
   const flips = isAuditAlone && is('flips', 0.4) && decisions.take('flips#1')
   return {
@@ -125,6 +129,7 @@ export function settingsFor(decisions: RandomDecisions, isInformer = false): Set
     sendsLastState: is('last state', 0.5),
     copies: is('copies', 0.5) || flips,
     isPolled,
+    pollsWithChanges: is('polls with changes', 0.5),
     ignoresAbort: is('deaf', 0.3),
     onInvalid: one('on invalid', ['omit', 'keep-previous']),
     freezes: is('freeze', 0.2) && !flips,

@@ -1,3 +1,4 @@
+import type { Version } from '../../../src/contract/version.js'
 import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
 import type { Wait } from '../../../src/util/deadline.js'
 import type { Item } from '../backend/history.js'
@@ -24,8 +25,8 @@ export class Waiters {
 
   /** Read-your-writes: waits for the current version of the source, by the store or by a subscription. */
   forHead(): void {
-    const { history, decisions, settings, violate } = this.#scenario
-    const { informer, followers } = this.#driver
+    const { history, decisions, settings } = this.#scenario
+    const { followers } = this.#driver
     if (!settings.hasOrder) return
     // Another client may have written the mark some time ago.
     const mark = history.before(decisions.chance('an older mark', 0.4) ? decisions.below('how old', 8) : 0).version
@@ -33,22 +34,43 @@ export class Waiters {
     const { subscription } = follower ?? {}
     if (follower?.neverSettles || follower?.isClosed || follower?.isEnding) return
     const limits = this.#limits('waitFor')
-    if (follower === undefined || subscription === undefined) {
-      const hasForked = forkedSince(history, mark)
-      this.pending.wait(informer.waitFor(mark, limits), {
-        what: 'waitFor',
-        notifiesSource: 'surely',
-        mark,
-        limits,
-        isDue: () => this.#isShown(mark),
-        mayFail: (code) => this.#isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
-        ended: () => {
-          if (!this.#includes(informer.version, mark)) violate('waits', `waitFor ${mark} ended at ${informer.version}`)
-        },
-      })
-      return
-    }
-    this.#ofHead(follower, subscription, limits)
+    if (follower === undefined || subscription === undefined) this.#forMark(mark, limits)
+    else this.#ofHead(follower, subscription, limits)
+  }
+
+  /** Waits for the marks of several clients, in this order. */
+  forMarks(marks: readonly Version[]): void {
+    if (this.#scenario.settings.hasOrder) for (const mark of marks) this.#forMark(mark, this.#limits('waitFor'))
+  }
+
+  #forMark(mark: Version, limits: Wait): void {
+    const { history, violate } = this.#scenario
+    const { informer, source } = this.#driver
+    const hasForked = forkedSince(history, mark)
+    const { version } = informer
+    const needsHead = version !== undefined && this.#isOfOtherEpoch(version, mark)
+    const { heads } = source
+    this.pending.wait(informer.waitFor(mark, limits), {
+      what: 'waitFor',
+      notifiesSource: 'surely',
+      mark,
+      limits,
+      isDue: () => this.#isShown(mark),
+      // The epoch of the source decides, as its head shows it after the call.
+      isForgotten: () =>
+        needsHead && source.heads === heads && source.requests.size === 0 && informer.version === version,
+      mayFail: (code) => this.#isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
+      ended: () => {
+        if (!this.#includes(informer.version, mark)) violate('waits', `waitFor ${mark} ended at ${informer.version}`)
+      },
+    })
+  }
+
+  /** Whether the source cannot compare a mark with the version of the store, whose history is not over. */
+  #isOfOtherEpoch(version: Version, mark: Version): boolean {
+    const { history, settings } = this.#scenario
+    const [at, wanted] = [history.at(version).epoch, history.at(mark).epoch]
+    return version !== this.#forkedAt && (settings.comparesEpochs ? at > wanted : at !== wanted)
   }
 
   /** Waits for the initial objects of a subscription or a controller, or for the current version of the source. */

@@ -1,3 +1,4 @@
+import type { Version } from '../../../src/contract/version.js'
 import type { Item, Mutation, State, Stored } from '../backend/history.js'
 import { InformerDriver } from '../system/informer-driver.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
@@ -227,6 +228,24 @@ export class Workload {
     if (settings.mix.strikes('vanish-meanwhile')) this.#vanish(decisions.pick('vanish', settings.keys), 'vanish')
   }
 
+  comeAndGo(key: string): void {
+    const { clock, decisions, history, settings } = this.#world
+    if (decisions.isQuiet || !settings.keys.includes(key)) return
+    const comesIn = decisions.next('comes back') * 50
+    clock.in(comesIn, () => {
+      if (!history.head.state.has(key)) this.#commit('comes', [this.#put(key, 'comes back')])
+    })
+    clock.in(comesIn + decisions.next('comes back') * 400, () => {
+      if (history.head.state.has(key)) this.#commit('goes', [this.#delete(key)])
+    })
+  }
+
+  /** Deletes all objects that do not decode. */
+  deleteInvalid(): void {
+    for (const { key, isInvalid } of this.#world.history.head.state.values())
+      if (isInvalid) this.#commit('give up', [this.#delete(key)])
+  }
+
   addBriefly(withinMs: number): void {
     const { clock, decisions, history, settings } = this.#world
     const key = settings.keys.find((each) => !history.head.state.has(each))
@@ -371,6 +390,7 @@ export class Workload {
     const { sequence } = history.head
     const back = decisions.below(label, 6)
     const from = history.inEpoch(sequence - back) ?? history.first
+    const before = history.head.version
     const lost = Array.from(
       { length: sequence - from.sequence },
       (_, nth) => history.inEpoch(from.sequence + nth + 1) ?? from,
@@ -390,7 +410,17 @@ export class Workload {
     if ([...driver.source.streams].some(({ kind }) => kind === 'list'))
       mark('the collection was restored while a list was on its way')
     driver.source.wake()
+    this.#waitAcrossFork(before)
     this.#waitInFork(label)
+  }
+
+  /** Before a reader has learned of a restore, clients wait for their writes before it and after it. */
+  #waitAcrossFork(before: Version): void {
+    const { decisions, driver, history } = this.#world
+    const isFirst = decisions.chance('waits across a fork', 0.5)
+    if (!(driver instanceof InformerDriver) || driver.isStopping || decisions.chance('waits across a fork', 0.5)) return
+    const after = history.head.version
+    driver.waiters.forMarks(isFirst ? [after, before] : [before, after])
   }
 
   /** Handlers of the earlier history may have waits for marks of the new one. */
