@@ -6,6 +6,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // relist() over two sources, of which one backs off, the other is listed again, then the failing one is removed
     // before its next list begins, and nothing is committed afterwards.
     name: 'the removal of a source does not look again at open waits',
+    kind: 'set',
     breaks:
       'relist() resolves when the whole source has been read again; it does not wait for a source that was removed.',
     file: 'informer/informer.ts',
@@ -85,6 +86,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // A key goes from its first source to the one that claimed it, is deleted there or given up, and then meets
     // the same conflict again.
     name: 'the claims to a released key are kept',
+    kind: 'set',
     breaks:
       'A key that two sources have is reported each time that this becomes so; a source is relisted only for a key it may get.',
     file: 'store/key-ownership.ts',
@@ -121,6 +123,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // A source is added to the set of a running informer, and a status listener creates another informer of the
     // set, or removes that source, while it is being added.
     name: 'a source set notifies its followers of a source before it holds it',
+    kind: 'set',
     breaks: 'Whatever comes and goes, also inside a listener, every informer of a set has the same sources.',
     file: 'informer/source-set.ts',
     edits: [
@@ -133,6 +136,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
   {
     // synced() of a group is called with a signal that aborted before the call, while a member has no list yet.
     name: 'synced of a group ignores a signal that has aborted already',
+    kind: 'group',
     breaks: 'A wait rejects with the reason of its signal when that has aborted.',
     file: 'informer/informer-group.ts',
     edits: [['    if (signal?.aborted) abort()\n', '']],
@@ -153,6 +157,7 @@ export const foreignMutantsOfInformer: readonly Mutant[] = [
     // A subscribe over a set is refused because of a wrong option, and afterwards a source is added to the set or
     // removed from it.
     name: 'a turn that throws is never given back',
+    kind: 'set',
     breaks: 'A source that is added to a set is mirrored, and one that is removed takes its objects with it.',
     file: 'util/run-to-completion.ts',
     edits: [

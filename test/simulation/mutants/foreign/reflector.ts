@@ -67,6 +67,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     // In a group with maxRelists, one relist takes longer than five minutes and then ends while others run and
     // wait.
     name: 'a relist that outlasted its turn of five minutes frees a second place at its end',
+    kind: 'group',
     breaks: 'At most maxRelists members of a group read their sources again at a time.',
     file: 'informer/relist-limiter.ts',
     edits: [['          if (turn.signal.aborted) return\n', '']],

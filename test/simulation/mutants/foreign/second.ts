@@ -162,6 +162,7 @@ export const secondForeignMutants: readonly Mutant[] = [
   {
     // Two sources of a set have the same key, and the one that came second is audited.
     name: 'the audit counts a key that belongs to another source as a difference',
+    kind: 'set',
     breaks: 'The audit finds nothing if nothing is wrong: here it reports and relists each period.',
     file: 'informer/audit.ts',
     edits: [
@@ -282,6 +283,7 @@ export const secondForeignMutants: readonly Mutant[] = [
   {
     // A group is stopped with drainMs while changes wait behind a slow handler of one of its members.
     name: 'the stop of a group does not pass drainMs on to its members',
+    kind: 'group',
     breaks: '`stop({ drainMs })` lets subscriptions and controllers handle what waits, for at most that time.',
     file: 'informer/informer-group.ts',
     edits: [['async (member) => member.stop(options)', 'async (member) => member.stop()']],
@@ -290,6 +292,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // In a source set a key is invalid that has no valid object in the store, and then its source sends it as valid,
     // or deletes it.
     name: "a source's own invalid key without a stored object counts as another source's",
+    kind: 'set',
     breaks: 'A later good event clears an invalid object, also over several sources.',
     file: 'store/key-ownership.ts',
     edits: [['this.#invalid.has(key) && !owner.invalid.has(key)', 'this.#invalid.has(key)']],

@@ -35,6 +35,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // Over several sources the first has a key only as an invalid object, the second has the same key, then the
     // first deletes it.
     name: 'a source that drops an invalid key does not release it to the next source',
+    kind: 'set',
     breaks: 'A key that two sources have stays with the first only until that one releases it.',
     file: 'store/transaction.ts',
     edits: [
