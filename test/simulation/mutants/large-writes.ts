@@ -36,6 +36,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
   },
   {
     name: 'a small write does not wait for a large one',
+    kind: 'set',
     breaks: 'writes are performed in the order of the calls',
     file: 'store/store-writer.ts',
     edits: [['if (this.#queue.isBusy || size > this.#slices.largeWrite)', 'if (size > this.#slices.largeWrite)']],
