@@ -186,15 +186,21 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     this.#leave()
   }
 
+  /** It runs no key any more, so another replica may run its keys. */
+  override closed(): void {
+    this.#leave()
+    super.closed()
+  }
+
   #leave(): void {
     for (const watch of this.#watches.splice(0)) watch.close()
+    if (this.feed.closed !== undefined) this.#replicas?.leave(this.feed.closed)
   }
 
   protected cancel(reason: SourceError): void {
     this.#leave()
     this.#queue.close()
     this.#stop.abort(reason)
-    this.#replicas?.leave(reason)
   }
 
   protected override ended(): void {
@@ -325,9 +331,8 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     const item = this.#pending.of(key)
     const object = this.feed.scope.has(key) ? indexer.get(key) : undefined
     const deletion = object === undefined ? this.#deleted.get(key) : undefined
-    const deleted = deletion?.object
     const gone = object === undefined ? this.#whyGone(key, deletion) : undefined
-    const { reason = 'requeued' } = item
+    const { attempt, reason = 'requeued' } = item
     item.reason = undefined
     let requeueMs: number | undefined
     const requeueAfter = (delayMs: number): void => {
@@ -336,12 +341,11 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     }
     const call = new RunCall(key, { clock, timeoutMs: this.#timeoutMs, stop: this.#stop.signal, owner: this.#replicas })
     const { signal, fence } = call
-    if (item.attempt > 1) this.feed.counts.retried++
-    const observed = observedRun(this.feed, { key, attempt: item.attempt, cause: item.since?.position })
+    if (attempt > 1) this.feed.counts.retried++
+    const observed = observedRun(this.feed, { key, attempt, cause: item.since?.position })
     try {
-      const { attempt } = item
       const run = (): Promise<void> =>
-        this.#fn(key, { object, deleted, gone, reason, attempt, signal, fence, requeueAfter })
+        this.#fn(key, { object, deleted: deletion?.object, gone, reason, attempt, signal, fence, requeueAfter })
       // The monitor has ended before waits for this key end.
       await this.#slow.monitor(key, call.perform(observed === undefined ? run : () => observed.call(run)))
       observed?.ended('success')

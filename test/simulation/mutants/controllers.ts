@@ -129,7 +129,7 @@ export const mutantsOfControllers: readonly Mutant[] = [
     name: 'deleted is not passed',
     breaks: 'a run for a deleted key receives its last state',
     file: 'subscriptions/controller.ts',
-    edits: [['const deleted = deletion?.object', 'const deleted = undefined as T | undefined']],
+    edits: [['deleted: deletion?.object,', 'deleted: undefined,']],
   },
   {
     name: 'deleted is passed once',

@@ -1,10 +1,11 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../../adapters/memory/index.js'
 import type { SourceError } from '../../../src/contract/errors.js'
 import { LeaseLostError, type LeaseSession, type Leases } from '../../../src/contract/leases.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Controller, ReconcileContext, ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
+import { Feed } from '../../../src/subscriptions/feed.js'
 import { hashOf, Owners } from '../../../src/subscriptions/replicas/owners.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
@@ -340,6 +341,21 @@ describe('a controller on several replicas', () => {
     await group.clock.advance(5_000)
     await closed
     expect(group.taken()).toContain(`1:${key}`)
+  })
+
+  test('a replica whose controller is closed by an error leaves its group', async () => {
+    group = new Group()
+    group.add()
+    await group.clock.advance(15_000)
+    const startReplay = vi.spyOn(Feed.prototype, 'startReplay').mockImplementation(function (this: Feed<unknown>) {
+      this.fail(new Error('a defect'))
+    })
+    group.add()
+    await group.clock.advance(0)
+    startReplay.mockRestore()
+    await group.clock.advance(15_000)
+    expect(group.leases.records.map(({ member }) => member)).toEqual([group.controllers[0]?.replicas?.member])
+    expect(new Set(group.keysOf(0))).toEqual(new Set(KEYS))
   })
 
   test('failing has only keys that this replica may run', async () => {

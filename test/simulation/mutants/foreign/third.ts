@@ -210,7 +210,7 @@ export const thirdForeignMutants: readonly Mutant[] = [
     edits: [['while (feed.hasQueued || feed.isBehind) await', 'while (feed.hasQueued) await']],
   },
   {
-    name: 'the replay of a subscription with a key does not check the first index of where',
+    name: 'the replay of a subscription with a key does not check the first index of the option `where`',
     breaks: 'it delivers an object that is out of scope (docstring of Scope, I5)',
     file: 'subscriptions/scope-filter.ts',
     edits: [
@@ -221,8 +221,8 @@ export const thirdForeignMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'closing a subscription with a key and where ends the routing to all that have its index value',
-    breaks: 'other subscriptions with the same value in where lose all later changes (I2, I5)',
+    name: 'closing a subscription with a key and `where` ends the routing to all that have its index value',
+    breaks: 'other subscriptions with the same value in `where` lose all later changes (I2, I5)',
     file: 'subscriptions/change-router.ts',
     edits: [['if (index === undefined || feed.scope.key !== undefined) return', 'if (index === undefined) return']],
   },
