@@ -35,6 +35,7 @@ export class ReplicatedKeys<T> {
   #wasGained: ((key: string) => boolean)[] = []
   #search: Steps | undefined
   #isReady = false
+  readonly #leaving = new AbortController()
 
   constructor(leases: Leases, host: ReplicatedKeysHost<T>) {
     this.#host = host
@@ -90,6 +91,7 @@ export class ReplicatedKeys<T> {
 
   leave(reason: SourceError): void {
     this.#search = undefined
+    this.#leaving.abort(reason)
     this.#gate.leave(reason)
   }
 
@@ -104,7 +106,8 @@ export class ReplicatedKeys<T> {
   async #perform(): Promise<void> {
     const { clock, slices } = this.#host.host
     await Promise.resolve()
-    while (this.#search !== undefined && !performSlice(this.#search, clock, slices)) await clock.sleep(0)
+    while (this.#search !== undefined && !performSlice(this.#search, clock, slices))
+      await clock.sleep(0, this.#leaving.signal).catch(() => {}) // It was aborted.
     this.#search = undefined
   }
 

@@ -144,6 +144,8 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
 
   /** Whether a mirror of this list would delete nothing, so that an object without a key has no effect. */
   get #mayLeaveOut(): boolean {
+    // With a source that breaks its promises, the store may have other keys than the history.
+    if (this.#source.scenario.settings.isBreach) return false
     if (this.isAudit || this.#isMoving || this.signal.aborted) return false
     if (!this.#source.hasListed) return true
     if (this.floor === undefined) return false

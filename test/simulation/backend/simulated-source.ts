@@ -286,8 +286,9 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   /** An earlier state of an object, which the same list contains again; undefined if there was none. */
-  earlierEvent({ key, item }: Stored, { sequence }: Commit): ListEvent<Item> | undefined {
+  earlierEvent({ key, item }: Stored, { sequence, epoch }: Commit): ListEvent<Item> | undefined {
     const { history } = this.scenario
+    if (history.head.epoch !== epoch) return undefined
     for (let at = sequence - 1; at >= sequence - EARLIER; at--) {
       const earlier = history.inEpoch(at)?.state.get(key)
       if (earlier !== undefined && earlier.item.n !== item.n) return this.eventOf(earlier)

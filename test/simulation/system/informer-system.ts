@@ -164,7 +164,9 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     this.informer.start({ signal: this.abort.signal })
     for (let count = decisions.below('followers', 2); count > 0; count--) this.follow()
     if (decisions.chance('controllers', 0.4)) this.reconcile()
-    if (decisions.chance('related keys', 0.12)) this.related = new RelatedKeys(this, this.clock)
+    // A field that changes by itself is not reported.
+    const mayBeRelated = decisions.chance('related keys', 0.12) && !this.scenario.settings.flips
+    if (mayBeRelated) this.related = new RelatedKeys(this, this.clock)
   }
 
   follow(): void {

@@ -45,8 +45,9 @@ export class RelatedKeys {
     this.#host = host
     this.#clock = clock
     const { decisions } = host.scenario
-    // A schedule with a broken source lasts hours, and renewals would be most of its steps.
-    const isShared = !host.scenario.settings.isBreach && decisions.chance('related replicas', 0.5)
+    // A schedule with a broken source lasts hours, and renewals would be most of its steps. Replicas read the clock often.
+    const { isBreach, driftMs } = host.scenario.settings
+    const isShared = !isBreach && driftMs === 0 && decisions.chance('related replicas', 0.5)
     if (isShared) this.#leases = memoryLeases({ group: 'tenants', leaseMs: LEASE_MS, clock })
     for (let count = isShared ? 1 + decisions.below('related replicas', 3) : 1; count > 0; count--) this.#add()
     if (isShared) this.#disturb()
@@ -66,7 +67,7 @@ export class RelatedKeys {
   /** Whether an error tells of a fault of the lease store. */
   expects({ code, message }: SourceError): boolean {
     const isOfLeases = this.#leases !== undefined && message.includes(this.#leases.name)
-    return isOfLeases && (code === 'LEASE_LOST' || code === 'UNAVAILABLE')
+    return isOfLeases && ['LEASE_LOST', 'UNAVAILABLE', 'HANDLER'].includes(code)
   }
 
   #add(): void {
@@ -124,7 +125,8 @@ export class RelatedKeys {
     note(this.name, tenant, reason)
     if (!this.#isOtherSynced) violate('controllers', `${this.name} runs before the informer of "after" is synced`)
     if (!informer.status.isSynced) violate('controllers', `${this.name} runs before the watched informer is synced`)
-    const isDue = reason === 'watches' || (reason === 'gained' && this.#leases !== undefined)
+    const isOfReplicas = reason === 'gained' || reason === 'retry'
+    const isDue = reason === 'watches' || (isOfReplicas && this.#leases !== undefined)
     if (!isDue || object !== undefined) violate('controllers', `${this.name} runs with reason ${reason}`)
     if (this.#running.get(tenant)?.aborted === false) violate('I4', `${this.name} runs "${tenant}" twice at once`)
     if (isStopping) return
@@ -132,9 +134,13 @@ export class RelatedKeys {
     this.#running.set(tenant, signal)
     const end = work.begins(this, tenant, clock.elapsed)
     const seen = this.#objects().get(tenant) ?? ''
-    if (settings.mix.strikes('handler-slow')) await clock.sleep(decisions.below('slow related run', 400))
-    if (!signal.aborted) this.#seen.set(tenant, seen)
-    if (this.#running.get(tenant) === signal) this.#running.delete(tenant)
-    end()
+    try {
+      if (settings.mix.strikes('handler-slow')) await clock.sleep(decisions.below('slow related run', 400))
+      signal.throwIfAborted()
+      this.#seen.set(tenant, seen)
+    } finally {
+      if (this.#running.get(tenant) === signal) this.#running.delete(tenant)
+      end()
+    }
   }
 }
