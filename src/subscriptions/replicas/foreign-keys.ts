@@ -1,4 +1,3 @@
-import type { Clock } from '../../contract/clock.js'
 import type { Deleted } from '../../queue/change.js'
 
 /** A key without an object that another replica runs. */
@@ -9,22 +8,23 @@ interface ForeignKey<T> {
 }
 
 /**
- * The keys without an object that another replica ran, for a limited time. Only these cannot be found in the store by a
- * replica that gains them.
+ * The keys without an object that this replica may not run, for a limited time. Only these cannot be found in the store by a
+ * replica that gains them. Without a lease no time passes: perhaps no replica may run them.
  */
 export class ForeignKeys<T> {
-  readonly #clock: Clock
+  readonly #leasedMs: () => number
   readonly #keptMs: number
   /** Invariant: in the order of their times. */
   readonly #keys = new Map<string, ForeignKey<T>>()
 
-  constructor(clock: Clock, keptMs: number) {
-    this.#clock = clock
+  /** `leasedMs` returns for how long this replica has had a lease so far. */
+  constructor(leasedMs: () => number, keptMs: number) {
+    this.#leasedMs = leasedMs
     this.#keptMs = keptMs
   }
 
   add(key: string, deletion: Deleted<T> | undefined): void {
-    const now = this.#clock.now()
+    const now = this.#leasedMs()
     for (const [old, { until }] of this.#keys) {
       if (until > now) break
       this.#keys.delete(old)
@@ -38,7 +38,7 @@ export class ForeignKeys<T> {
   take(key: string): ForeignKey<T> | undefined {
     const known = this.#keys.get(key)
     this.#keys.delete(key)
-    return known !== undefined && known.until > this.#clock.now() ? known : undefined
+    return known !== undefined && known.until > this.#leasedMs() ? known : undefined
   }
 
   keys(): Iterable<string> {

@@ -50,6 +50,9 @@ export class ReplicaGate {
   #request: AbortController | undefined
   #timer: { readonly wakeAt: number; readonly stop: AbortController } | undefined
   #last: Ownership = Ownership.none
+  /** When it got its lease, and for how long it had earlier ones. */
+  #leasedAt = 0
+  #leasedMs = 0
   /** The ownerships since `takeGained`, without the present one. */
   #past: Ownership[] = []
   readonly #reportedAt = new Map<string, number>()
@@ -73,6 +76,11 @@ export class ReplicaGate {
 
   get hasLeft(): boolean {
     return this.#hasLeft
+  }
+
+  /** For how long it has had a lease so far, in milliseconds. */
+  get leasedMs(): number {
+    return this.#leasedMs + (this.#last === Ownership.none ? 0 : this.#host.clock.now() - this.#leasedAt)
   }
 
   get status(): ReplicaStatus {
@@ -201,6 +209,8 @@ export class ReplicaGate {
   #compare(): void {
     const { ownership } = this.#membership
     if (ownership === this.#last) return
+    this.#leasedMs = this.leasedMs
+    this.#leasedAt = this.#host.clock.now()
     if (this.#past.length < MAX_PAST) this.#past.push(this.#last)
     else this.#past = [Ownership.none]
     this.#last = ownership

@@ -41,7 +41,7 @@ export class ReplicatedKeys<T> {
     this.#host = host
     const { clock } = host.host
     const report = (error: SourceError): void => host.host.report(error)
-    this.#foreign = new ForeignKeys(clock, leases.leaseMs * FOREIGN_LEASES)
+    this.#foreign = new ForeignKeys(() => this.#gate.leasedMs, leases.leaseMs * FOREIGN_LEASES)
     const gained = (): void => this.#gained()
     this.#gate = new ReplicaGate(leases, { clock, random: host.random, report, gained, left: () => host.left() })
   }

@@ -57,10 +57,13 @@ export class RelatedKeys {
     return this.#host.isStopping
   }
 
-  /** Whether each tenant was run with the current objects. */
+  /**
+   * Whether each tenant was run with the current objects. A replica that joins does not know a tenant whose objects were
+   * deleted before.
+   */
   get isQuiet(): boolean {
     const objects = this.#objects()
-    const tenants = new Set([...objects.keys(), ...this.#seen.keys()])
+    const tenants = new Set([...objects.keys(), ...(this.#leases === undefined ? this.#seen.keys() : [])])
     return [...tenants].every((tenant) => (this.#seen.get(tenant) ?? '') === (objects.get(tenant) ?? ''))
   }
 

@@ -56,9 +56,13 @@ export class Waiters {
       mark,
       limits,
       isDue: () => this.#isShown(mark),
-      // The epoch of the source decides, as its head shows it after the call.
+      // The epoch of the source decides, as its head shows it after the call. A source that has failed is not read.
       isForgotten: () =>
-        needsHead && source.heads === heads && source.requests.size === 0 && informer.version === version,
+        needsHead &&
+        informer.status.state !== 'failed' &&
+        source.heads === heads &&
+        source.requests.size === 0 &&
+        informer.version === version,
       mayFail: (code) => this.#isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
       ended: () => {
         if (!this.#includes(informer.version, mark)) violate('waits', `waitFor ${mark} ended at ${informer.version}`)

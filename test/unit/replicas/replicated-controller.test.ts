@@ -343,6 +343,20 @@ describe('a controller on several replicas', () => {
     expect(group.taken()).toContain(`1:${key}`)
   })
 
+  test('a deletion while the lease store is away is run when it is back', async () => {
+    group = new Group()
+    group.add()
+    await group.clock.advance(15_000)
+    group.leases.setAvailable(false)
+    await group.clock.advance(10_000)
+    group.source.delete('key-3')
+    await group.clock.advance(60_000)
+    group.taken()
+    group.leases.setAvailable(true)
+    await group.clock.advance(15_000)
+    expect(group.runs.find(({ key }) => key === 'key-3')?.context).toMatchObject({ object: undefined, deleted: 1 })
+  })
+
   test('a replica whose controller is closed by an error leaves its group', async () => {
     group = new Group()
     group.add()
