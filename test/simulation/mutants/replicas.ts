@@ -6,6 +6,16 @@ const file = 'subscriptions/replicas/membership.ts'
 /** Replicas that share the keys of a controller. */
 export const mutantsOfReplicas: readonly Mutant[] = [
   {
+    name: 'a deletion is forgotten while no replica has a lease',
+    breaks: 'time without a lease does not count (L9)',
+    file: 'subscriptions/replicas/replicated-keys.ts',
+    edits: [['() => this.#gate.leasedMs', '() => clock.now()']],
+    onlyBy: {
+      test: 'unit/replicas/replicated-controller.test.ts',
+      named: 'a deletion while the lease store is away is run when it is back',
+    },
+  },
+  {
     name: 'a gained key of watches is not run',
     breaks: 'a gained key without an object runs if watches returns it (L9)',
     file: 'subscriptions/replicas/replicated-keys.ts',
