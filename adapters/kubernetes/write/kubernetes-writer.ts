@@ -149,11 +149,15 @@ export function kubernetesWriter(options: KubernetesWriterOptions): KubernetesWr
     stallMs: isPositive,
   })
   const { kubeConfig, fieldManager, stallMs = DEFAULT_STALL_MS } = options ?? {}
-  for (const option of ['kubeConfig', 'fieldManager'] as const)
-    if (options?.[option] === undefined)
-      throw new OptionError(`kubernetesWriter: option "${option}" is missing`, { option })
+  requireOptions('kubernetesWriter', { kubeConfig, fieldManager })
   const credentials = new Credentials(kubeConfig, 'kubernetesWriter')
   return new ApiWriter(new ObjectApi(credentials, { stallMs }), fieldManager)
+}
+
+/** Throws an OptionError that names the first option without a value. */
+function requireOptions(call: string, values: Readonly<Record<string, unknown>>): void {
+  for (const [option, value] of Object.entries(values))
+    if (value === undefined) throw new OptionError(`${call}: option "${option}" is missing`, { option })
 }
 
 class ApiWriter implements KubernetesWriter {
@@ -197,18 +201,16 @@ class ApiWriter implements KubernetesWriter {
     if (isQualifiedName(name) !== undefined)
       throw new TypeError('finalizer: the name must be a domain with a path: example.com/page')
     checkOptions('finalizer', functions, { reconcile: isFunction, cleanup: isFunction })
-    for (const option of ['reconcile', 'cleanup'] as const)
-      if (functions?.[option] === undefined)
-        throw new OptionError(`finalizer: option "${option}" is missing`, { option })
+    const { reconcile, cleanup } = functions ?? {}
+    requireOptions('finalizer', { reconcile, cleanup })
     return new Finalizer(this.#api, { name, fieldManager: this.#fieldManager }).wrap(functions)
   }
 
   eventRecorder(options: EventRecorderOptions): EventRecorder {
     const checks = { controller: isQualifiedName, instance: isShortName, onError: isFunction }
     checkOptions('eventRecorder', options, checks)
-    if (options?.controller === undefined)
-      throw new OptionError('eventRecorder: option "controller" is missing', { option: 'controller' })
-    const { instance = hostname() || 'unknown' } = options
+    const { controller, instance = hostname() || 'unknown' } = options ?? {}
+    requireOptions('eventRecorder', { controller })
     const send = this.#api.send.bind(this.#api)
     return new SeriesRecorder({ ...options, instance, clock: systemClock, send })
   }
