@@ -1,21 +1,9 @@
+import type { KubernetesObject } from '../../adapters/kubernetes/index.js'
+
 /** An object of the fake server. */
-export interface FakeObject {
-  /** The group and the version: `apps/v1`, or `v1` for the core group. */
-  readonly apiVersion: string
-  /** The kind: `Pod`. */
-  readonly kind: string
-  /** The fields that every object has. */
-  readonly metadata: {
-    readonly name: string
-    readonly namespace?: string
-    readonly uid: string
-    readonly resourceVersion: string
-    readonly generation: number
-    readonly creationTimestamp: string
-    readonly deletionTimestamp?: string
-    readonly finalizers?: readonly string[]
-    readonly [field: string]: unknown
-  }
+export interface FakeObject extends KubernetesObject {
+  /** The fields that every object has, and those that a client wrote. */
+  readonly metadata: KubernetesObject['metadata'] & { readonly generation: number; readonly [field: string]: unknown }
   readonly [field: string]: unknown
 }
 
