@@ -104,7 +104,7 @@ export class ReplicaCampaign implements AsyncDisposable {
   #started = 0
   /** How often each fault happened. */
   readonly happened: Record<string, number> = {}
-  /** What was wrong, beside what the notes show. */
+  /** The violations that the notes do not show. */
   readonly flaws: string[] = []
 
   private constructor(options: CampaignOptions, table: FencedTable) {
@@ -180,7 +180,7 @@ export class ReplicaCampaign implements AsyncDisposable {
     return performance.now() - began
   }
 
-  /** Returns what is wrong, and how many writes were refused. */
+  /** Returns the violations, and the number of refused writes. */
   async judge(): Promise<{ readonly flaws: readonly string[]; readonly refused: number; readonly runs: number }> {
     const writes = await this.#table.writes()
     const flaws = [...this.flaws, ...flawsOf(this.notes)]

@@ -21,7 +21,7 @@ interface Run {
   until: number
 }
 
-/** Returns what is wrong with the runs of several replicas: runs of a key at the same time, and fences that do not grow. */
+/** Returns the violations in the runs of several replicas: runs of a key at the same time, and fences that do not grow. */
 export function flawsOf(notes: readonly Note[]): string[] {
   const flaws: string[] = []
   const runs = new Map<string, Run>()

@@ -28,7 +28,7 @@ describe('testController', () => {
     expect(it.errors.map(({ code }) => code)).toEqual(['HANDLER'])
   })
 
-  test('handles what was written before the watch was open, and during a fault', async () => {
+  test('runs keys of objects that were written before the watch began, or during a fault', async () => {
     await using it = testController<number>({ reconcile: async () => {} })
     it.source.put('a', 1)
     await it.untilIdle()
