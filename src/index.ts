@@ -63,6 +63,17 @@ export {
   type Leases,
   type LeaseView,
 } from './contract/leases.js'
+export type {
+  MirrorCache,
+  MirrorCacheContext,
+  MirrorHeader,
+  MirrorToSave,
+  SavedEntry,
+  SavedFiltered,
+  SavedInvalid,
+  SavedMirror,
+  SavedRecord,
+} from './contract/mirror-cache.js'
 export { type Random, systemRandom } from './contract/random.js'
 export type {
   Delete,

@@ -9,7 +9,7 @@ import type { Version } from './version.js'
 export interface MirrorCache {
   /** For logs and errors: "file:/var/cache/pods.cache". */
   readonly name: string
-  /** Whether readers see the saved objects before the source has confirmed that its history goes on from them. */
+  /** Whether readers see the saved objects before the source has confirmed that it can resume from their version. */
   readonly serveStale: boolean
   /** A save begins at the earliest after this time since the last one, in milliseconds. */
   readonly saveEveryMs: number

@@ -1,0 +1,98 @@
+import type { Clock } from './clock.js';
+import type { Entry } from './source.js';
+import type { Version } from './version.js';
+/**
+ * A store for the content of a mirror, which outlives the process. An informer with a cache resumes its watch at the saved version
+ * after a restart, instead of listing. `fileCache` of `listwatch/file-cache` implements it.
+ */
+export interface MirrorCache {
+    /** For logs and errors: "file:/var/cache/pods.cache". */
+    readonly name: string;
+    /** Whether readers see the saved objects before the source has confirmed that it can resume from their version. */
+    readonly serveStale: boolean;
+    /** A save begins at the earliest after this time since the last one, in milliseconds. */
+    readonly saveEveryMs: number;
+    /** A save begins if at least this share of the objects has changed since the last one: 0.1 is 10 %. */
+    readonly saveAfterShare: number;
+    /** A save begins after this time in milliseconds, if the version has changed since the last one. */
+    readonly maxAgeMs: number;
+    /**
+     * Opens the content that was saved last. Returns undefined if there is none, or if its fingerprint or its format is another one;
+     * then `warn` is called once with the reason, except if nothing was saved yet. It does not throw for damaged content.
+     */
+    open(context: MirrorCacheContext): Promise<SavedMirror | undefined>;
+    /**
+     * Saves a mirror atomically. After a crash at any moment, `open` returns this content or the content before it.
+     *
+     * @throws SourceError UNAVAILABLE if the content cannot be written, for example because the disk is full.
+     */
+    save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void>;
+}
+/** The context of every call to a cache. */
+export interface MirrorCacheContext {
+    /** Aborts when the call is no longer wanted. */
+    readonly signal: AbortSignal;
+    /** The clock of the informer. */
+    readonly clock: Clock;
+    /** Names the source, its selection, and the functions that change its objects. Content of another fingerprint is not used. */
+    readonly fingerprint: string;
+    /** Whether the source says that its objects are secrets. A cache refuses them, unless the user allows them. */
+    readonly isSensitive: boolean;
+    /** Reports why a cache was not used. */
+    warn(message: string): void;
+}
+/** The content of a mirror at one version. */
+export interface MirrorHeader {
+    /** The version of the mirror. A watch can resume from it. */
+    readonly version: Version;
+    /** The result of the source's `resumeState`, for the watch that resumes. */
+    readonly resumeState?: string | undefined;
+    /** When the mirror was last proven equal to its source, in milliseconds since the Unix epoch. */
+    readonly provenAt?: number | undefined;
+    /** The number of records. */
+    readonly size: number;
+}
+/** Content to save. It does not change while it is read. */
+export interface MirrorToSave extends MirrorHeader {
+    /** Returns the records. The cache pauses between them, so that it does not block the event loop. */
+    records(): Iterable<SavedRecord>;
+}
+/** Saved content. Its header has been checked; its records are checked when they are read. */
+export interface SavedMirror extends MirrorHeader {
+    /** When it was saved, in milliseconds since the Unix epoch. */
+    readonly savedAt: number;
+    /**
+     * Yields all records in pages. Throws if they are damaged or incomplete; then no record of this content may be used.
+     * The pages may be read again.
+     */
+    pages(): AsyncIterable<readonly SavedRecord[]>;
+    /** Releases the content. */
+    close(): Promise<void>;
+}
+/** One key of a saved mirror. */
+export type SavedRecord = SavedEntry | SavedFiltered | SavedInvalid;
+/** A stored object, after the schema and `transform` of the informer. */
+export interface SavedEntry extends Entry<unknown> {
+    /** Identifies the kind of record. */
+    readonly type: 'entry';
+}
+/** A key whose object `transform` filtered out. */
+export interface SavedFiltered {
+    /** Identifies the kind of record. */
+    readonly type: 'filtered';
+    /** The key of the object. */
+    readonly key: string;
+    /** The version of the object, if the source has one. */
+    readonly version?: Version | undefined;
+}
+/** A key whose object could not be decoded. Its last good object, if there is one, is another record. */
+export interface SavedInvalid {
+    /** Identifies the kind of record. */
+    readonly type: 'invalid';
+    /** The key of the object. */
+    readonly key: string;
+    /** The version of the object, if the source has one. */
+    readonly version?: Version | undefined;
+    /** The reason, in words. */
+    readonly reason: string;
+}
