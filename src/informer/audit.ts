@@ -6,7 +6,9 @@ import type { Version } from '../contract/version.js'
 import { Attempt } from '../reflector/attempt.js'
 import { readPages } from '../reflector/read-pages.js'
 import type { Reflector } from '../reflector/reflector.js'
+import type { KeyMarks } from '../store/key-marks.js'
 import type { Partition } from '../store/partition.js'
+import type { Ordinal } from '../store/store-index.js'
 import type { WriteRecord } from '../store/store-writer.js'
 import type { Wait } from '../util/deadline.js'
 import { SLICE_MS } from '../util/time-slice.js'
@@ -27,6 +29,8 @@ const PROOF_REST_MS = 1_000
 const PROOF_REST_FACTOR = 10
 /** A difference that persists in this number of comparisons without writes is not a change that is still to arrive. */
 const PROOF_ROUNDS = 3
+/** How many items are compared between two reads of the clock. */
+const SLICE_ITEMS = 16
 
 export interface AuditHost<S, T> {
   readonly source: ListerWatcher<S>
@@ -204,21 +208,25 @@ export class Audit<S, T> {
   async #snapshot(attempt: Attempt): Promise<Snapshot<S>> {
     const { source, part } = this.#host
     const before = part.version
-    const listed = new Set<string>()
+    const listed = part.noKeys()
     /** The items that differed when they arrived. The store may have been behind, or ahead. */
     const doubtful = new Map<string, Item<S>>()
     /** Whether every item had a key. Otherwise absent keys cannot be detected. */
     let isWhole = true
+    /** The ordinal of the next key, if the source still has the order of the last list. */
+    let next = 0
     const version = await this.#read(attempt, (item) => {
       const key = keyOf(item)
       if (key === undefined) {
         isWhole = false
         return
       }
-      doubtful.delete(key)
-      if (item.type === 'delete') listed.delete(key)
-      else listed.add(key)
-      if (this.#differs(item)) doubtful.set(key, item)
+      if (doubtful.size > 0) doubtful.delete(key)
+      const ordinal = part.ordinalOf(key, next)
+      if (ordinal !== undefined) next = ordinal + 1
+      if (item.type === 'delete') listed.delete(key, ordinal)
+      else listed.add(key, ordinal)
+      if (this.#differsAt(key, ordinal, item)) doubtful.set(key, item)
     })
     if (before !== undefined && source.hasReached?.(version, before) !== true)
       throw new SourceError('the snapshot of the source is older than the store', { code: 'STALE_LIST' })
@@ -238,9 +246,9 @@ export class Audit<S, T> {
     }
     attempt.throwIfAborted()
     if (listed === undefined) return drift
-    for (const key of this.#host.part.keys()) {
+    for (const key of this.#host.part.keysOutside(listed)) {
       if (written.isReplaced) return drift
-      if (!written.keys.has(key) && !listed.has(key)) drift.push(key)
+      if (!written.keys.has(key)) drift.push(key)
       await attempt.yieldIfDue(SLICE_MS)
     }
     attempt.throwIfAborted()
@@ -248,14 +256,18 @@ export class Audit<S, T> {
   }
 
   #differs(item: Item<S>): boolean {
-    const { part } = this.#host
     const { key } = item
-    if (key === undefined || item.type === 'delete' || part.isOwnedByOther(key)) return false
+    return key !== undefined && this.#differsAt(key, this.#host.part.ordinalOf(key), item)
+  }
+
+  #differsAt(key: string, ordinal: Ordinal | undefined, item: Item<S>): boolean {
+    const { part } = this.#host
+    if (item.type === 'delete' || part.isOwnedByOther(key, ordinal)) return false
     if (item.type === 'invalid') return !part.isInvalid(key)
     if (item.type === 'put') return !part.isUpToDate(item)
     const passedOver = part.unstored(key)
     if (passedOver !== undefined) return passedOver.version !== undefined && passedOver.version !== item.version
-    const current = part.entryOf(key)
+    const current = part.entryAt(ordinal)
     return current === undefined || (current.version !== undefined && current.version !== item.version)
   }
 
@@ -280,8 +292,10 @@ export class Audit<S, T> {
         spend()
       },
       take: async (page) => {
-        for (const item of itemsOf(page)) {
-          take(item)
+        const items = itemsOf(page)
+        for (let at = 0; at < items.length; ) {
+          const end = Math.min(at + SLICE_ITEMS, items.length)
+          while (at < end) take(items[at++] as Item<S>)
           await attempt.yieldIfDue(SLICE_MS)
         }
       },
@@ -304,7 +318,7 @@ interface Snapshot<S> {
   /** The items that differed from the store when they arrived. */
   readonly doubtful: ReadonlyMap<string, Item<S>>
   /** All keys; undefined if an item had no key. */
-  readonly listed: ReadonlySet<string> | undefined
+  readonly listed: KeyMarks | undefined
 }
 
 type Page<S> = VersionPage | { readonly events: readonly ListEvent<S>[]; readonly version?: Version }

@@ -6,6 +6,7 @@ import { finish, type Steps, single } from '../util/steps.js'
 import { assertCapacity } from './capacity.js'
 import type { CommitOrigin } from './commit.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
+import { KeyMarks } from './key-marks.js'
 import { InitialList, Relist } from './list-writer.js'
 import type { Ordinal } from './store-index.js'
 import type { OnCommit, StoreWriter, WriteRecord } from './store-writer.js'
@@ -37,26 +38,39 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.ownership.owns(this, ordinal)
   }
 
-  entryOf(key: string): Entry<T> | undefined {
+  /** Returns the ordinal that a key has in the store, whichever source owns it. A right `guess` needs no hash of the key. */
+  ordinalOf(key: string, guess?: Ordinal): Ordinal | undefined {
     const { store } = this.#writer
-    const ordinal = store.ordinalOf(key)
-    return ordinal !== undefined && this.owns(ordinal) ? store.entryAt(ordinal) : undefined
+    return guess !== undefined && store.entryAt(guess)?.key === key ? guess : store.ordinalOf(key)
   }
 
-  /** Returns the keys of its stored and of its invalid objects. */
-  *keys(): Generator<string> {
+  entryOf(key: string): Entry<T> | undefined {
+    return this.entryAt(this.ordinalOf(key))
+  }
+
+  entryAt(ordinal: Ordinal | undefined): Entry<T> | undefined {
+    return ordinal !== undefined && this.owns(ordinal) ? this.#writer.store.entryAt(ordinal) : undefined
+  }
+
+  /** Returns an empty set for keys of this store. */
+  noKeys(): KeyMarks {
+    return new KeyMarks(this.#writer.store.ordinalLimit)
+  }
+
+  /** Returns the keys of its stored and of its invalid objects that are not in `marks`. */
+  *keysOutside(marks: KeyMarks): Generator<string> {
     const { store } = this.#writer
     for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
-      const entry = store.entryAt(ordinal)
-      if (entry !== undefined && this.owns(ordinal)) yield entry.key
+      if (marks.hasOrdinal(ordinal)) continue
+      const entry = this.entryAt(ordinal)
+      if (entry !== undefined) yield entry.key
     }
-    for (const key of this.invalid.keys()) if (store.ordinalOf(key) === undefined) yield key
+    for (const key of this.invalid.keys()) if (store.ordinalOf(key) === undefined && !marks.hasOther(key)) yield key
   }
 
-  /** Whether another source of the set owns a key. */
-  isOwnedByOther(key: string): boolean {
-    const { store, ownership } = this.#writer
-    return ownership.isOwnedByOther(this, key, store.ordinalOf(key))
+  /** Whether another source of the set owns a key that has this ordinal. */
+  isOwnedByOther(key: string, ordinal: Ordinal | undefined): boolean {
+    return this.#writer.ownership.isOwnedByOther(this, key, ordinal)
   }
 
   isInvalid(key: string): boolean {
@@ -65,8 +79,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** Returns the version of an object that is invalid or filtered out; undefined for all other keys. */
   unstored(key: string): { readonly version: Version | undefined } | undefined {
-    if (this.invalid.has(key)) return { version: this.invalid.get(key) }
-    return this.filtered.has(key) ? { version: this.filtered.get(key) } : undefined
+    if (this.invalid.size > 0 && this.invalid.has(key)) return { version: this.invalid.get(key) }
+    return this.filtered.size > 0 && this.filtered.has(key) ? { version: this.filtered.get(key) } : undefined
   }
 
   /** Whether the store would not change if this object arrived. */

@@ -320,6 +320,35 @@ describe('an audit', () => {
     expect([errors, informer.status.relists]).toEqual([[], 0])
   })
 
+  test('of contents finds an object that the list names and deletes', async () => {
+    const twice = [put('a', { n: 1 }), put('b', { n: 2 })]
+    const source = scripted<Item>({
+      heartbeatMs: 10 * PERIOD_MS,
+      hasReached: numbered,
+      onList: (list, nth) => list.answer(nth === 1 ? twice : [...twice, { type: 'delete', key: 'a' }], '5'),
+    })
+    const { clock, informer, errors } = await synced(source, { audit: {} })
+    await clock.advance(PERIOD_MS)
+    expect(errors.map(({ key }) => key)).toEqual(['a'])
+    await clock.advance(1_000)
+    expect([...informer.keys()]).toEqual(['b'])
+  })
+
+  test('finds nothing if the source lists in another order, and each missing key in any order', async () => {
+    const source = new LossyVersioned(three)
+    const { clock, informer, errors } = await synced(source)
+    const list = source.memory.list.bind(source.memory)
+    source.memory.list = async function* (context) {
+      for await (const page of list(context)) yield { ...page, events: page.events.toReversed() }
+    }
+    await clock.advance(2 * PERIOD_MS)
+    expect([errors, informer.status.relists]).toEqual([[], 0])
+    source.lost.add('b')
+    source.memory.delete('b')
+    await clock.advance(PERIOD_MS)
+    expect(errors.map(({ key }) => key)).toEqual(['b'])
+  })
+
   test('runs every half to whole period, and not while the watch is broken', async () => {
     const { clock, source } = await synced(new LossyVersioned(three), { audit: { periodMs: 1_000 } })
     await clock.advance(60_000)
@@ -398,9 +427,10 @@ describe('an audit', () => {
   test('does not report an invalid object that still exists', async () => {
     const { clock, source, errors } = await synced(new LossyVersioned(three))
     source.memory.corrupt('b', new Error('no JSON'))
+    source.memory.corrupt('never valid', new Error('no JSON'))
     await clock.advance(3 * PERIOD_MS)
     expect(source.reads).toBeGreaterThan(1)
-    expect(errors.map(({ code }) => code)).toEqual(['DECODE'])
+    expect(errors.map(({ code }) => code)).toEqual(['DECODE', 'DECODE'])
   })
 
   test('does not run on a request of the source if audits are off', async () => {

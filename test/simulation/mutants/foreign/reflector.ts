@@ -108,7 +108,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     name: 'an audit takes the earlier of two events of a key in a list for a difference',
     breaks: 'Of a key twice in a list the later event counts, and an audit finds nothing if nothing is wrong.',
     file: 'informer/audit.ts',
-    edits: [['      doubtful.delete(key)\n', '']],
+    edits: [['      if (doubtful.size > 0) doubtful.delete(key)\n', '']],
   },
   {
     // The store is nearly full, and a relist changes more objects than there is room left, while the number of

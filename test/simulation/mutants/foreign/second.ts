@@ -167,8 +167,8 @@ export const secondForeignMutants: readonly Mutant[] = [
     file: 'informer/audit.ts',
     edits: [
       [
-        "if (key === undefined || item.type === 'delete' || part.isOwnedByOther(key)) return false",
-        "if (key === undefined || item.type === 'delete') return false",
+        "if (item.type === 'delete' || part.isOwnedByOther(key, ordinal)) return false",
+        "if (item.type === 'delete') return false",
       ],
     ],
   },
