@@ -65,6 +65,25 @@ describe('the option retry', () => {
   })
 })
 
+test('a change during the retry of a run during which the key changed too counts when it is reconciled', async () => {
+  const mirror = numbers(['a', 1])
+  const runs = new Runs()
+  const controller = reconcile(mirror, runs.fn)
+  await mirror.clock.advance(0)
+  mirror.put('a', 2, '6')
+  await mirror.clock.advance(0)
+  runs.fail()
+  await mirror.clock.advance(1_000)
+  mirror.put('a', 3, '7')
+  await mirror.clock.advance(0)
+  runs.succeed()
+  await mirror.clock.advance(0)
+  expect([runs.begun, controller.version]).toEqual([['a=1', 'a=2', 'a=3'], '6'])
+  runs.succeed()
+  await mirror.clock.advance(0)
+  expect(controller.version).toBe('7')
+})
+
 describe('a TerminalError', () => {
   test('is not retried: the key runs again when it changes or is enqueued', async () => {
     const mirror = numbers(['a', 1])

@@ -598,6 +598,14 @@ describe('law 8 and I12: the queue is bounded', () => {
     expect(queue.push([removal('a', '1')], '2')).toBe(true)
   })
 
+  test('resyncs do not count, neither when they are queued nor when they are taken', () => {
+    const queue = new ChangeQueue<string>({ capacity: 1 })
+    const resync = { ...update('a', '1', '1'), origin: 'resync' } as const
+    expect(queue.push([resync, resync, resync], undefined)).toBe(true)
+    queue.take()
+    expect([queue.push([add('b', '1')], '1'), queue.push([add('c', '1')], '2')]).toEqual([true, false])
+  })
+
   test('changes that were popped do not count', async () => {
     const { fifo, apply } = composed({ capacity: 2 })
     apply('1', put('a', '1'), put('b', '1'))
