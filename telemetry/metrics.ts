@@ -22,6 +22,8 @@ type Add = (labels: Labels, value: number) => void
 
 const STATES: readonly State[] = [
   'idle',
+  'restoring',
+  'stale',
   'listing',
   'connecting',
   'live',

@@ -59,9 +59,11 @@ export function coloured(state: State): string {
     case 'backing-off':
     case 'connecting':
     case 'relisting':
+    case 'stale':
       return colors.yellow(state)
     case 'idle':
     case 'listing':
+    case 'restoring':
     case 'stopped':
       return colors.dim(state)
   }

@@ -1,5 +1,6 @@
 import type { Clock } from './clock.js'
 import type { Entry } from './source.js'
+import type { Proof } from './status.js'
 import type { Version } from './version.js'
 
 /**
@@ -50,8 +51,8 @@ export interface MirrorHeader {
   readonly version: Version
   /** The result of the source's `resumeState`, for the watch that resumes. */
   readonly resumeState?: string | undefined
-  /** When the mirror was last proven equal to its source, in milliseconds since the Unix epoch. */
-  readonly provenAt?: number | undefined
+  /** The last proof that the mirror was equal to its source. A warm start restores it. */
+  readonly proof?: Proof | undefined
   /** The number of records. */
   readonly size: number
 }

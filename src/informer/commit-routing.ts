@@ -36,7 +36,7 @@ export class CommitRouting<S, T> {
   committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
     const { feedHost, router } = this.#parts
     const isList = commit.origin === 'initial' || commit.origin === 'relist'
-    runner.committed(isList, commit)
+    runner.committed(commit)
     const { isBusy } = feedHost.indexer.writer
     const hasOpened = this.openIfListed()
     if (isBusy) return this.#routeInSteps(runner, commit, hasOpened)
@@ -76,12 +76,28 @@ export class CommitRouting<S, T> {
     this.#parts.waits.recheck()
   }
 
-  /** Opens the latch once the first list of each source is in the store. Returns whether it opened now. */
+  /** The source has confirmed saved content that readers see: its waits can be resolved. */
+  confirmed(runner: SourceRunner<S, T>): void {
+    this.openIfListed()
+    this.#checkWaits(runner)
+    for (const feed of this.#parts.router.feeds) feed.routed()
+  }
+
+  /**
+   * Opens the latch once the first list of each source is in the store, and starts the replays once readers see objects.
+   * Returns whether the replays started now.
+   */
   openIfListed(): boolean {
     const { sources, synced, feedHost, router } = this.#parts
     if (!sources.isStarted || synced.isOpen) return false
-    if (!sources.areListed) return false
-    synced.open()
+    if (!sources.areFilled) return false
+    if (sources.areListed) synced.open()
+    if (feedHost.isFilled) {
+      // Controllers run from now on.
+      for (const feed of router.feeds) feed.reader.wake()
+      return false
+    }
+    feedHost.isFilled = true
     // A filter may subscribe: such a feed has begun already.
     feedHost.indexer.writer.reentrancy.run(() => {
       for (const feed of [...router.feeds]) feed.startReplay()

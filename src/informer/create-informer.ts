@@ -1,11 +1,28 @@
 import { OptionError } from '../contract/errors.js'
 import { assertSource } from '../reflector/source-checks.js'
-import { checkOptions, isBoolean, isFunction, isName, isObject, isOneOf, isPositive } from '../util/validate-options.js'
+import { membersOf } from '../util/type-guards.js'
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isName,
+  isObject,
+  isOneOf,
+  isPositive,
+  type OptionCheck,
+} from '../util/validate-options.js'
 import { SourceInformer } from './informer.js'
 import { assertAuditable } from './informer-sources.js'
 import type { Informer, InformerOptions } from './informer-types.js'
 import { isDynamic } from './source-set.js'
 import { flawInSchema } from './standard-schema.js'
+
+const isCache: OptionCheck = (value) => {
+  const { name, open, save, saveEveryMs, saveAfterShare, maxAgeMs } = membersOf(value)
+  const isComplete = typeof name === 'string' && typeof open === 'function' && typeof save === 'function'
+  const hasTimes = [saveEveryMs, saveAfterShare, maxAgeMs].every((each) => isPositive(each) === undefined)
+  return isComplete && hasTimes ? undefined : 'must be a cache, such as the result of fileCache'
+}
 
 /**
  * Creates an informer, which mirrors a source into an indexed store. It opens no connection before `start`.
@@ -42,6 +59,7 @@ export function createInformer<S, I extends object, P = S, T = P>(
     freeze: isBoolean,
     slices: isObject,
     audit: (value) => (value === false ? undefined : isObject(value) && 'must be false or an object'),
+    cache: isCache,
     clock: isObject,
     random: isObject,
     logger: isObject,
@@ -49,6 +67,8 @@ export function createInformer<S, I extends object, P = S, T = P>(
   if (options.audit) checkOptions('createInformer: audit', options.audit, { periodMs: isPositive })
   const { source, audit } = options
   if (isDynamic(source)) {
+    if (options.cache !== undefined)
+      throw new OptionError('createInformer: option "cache" needs one source, not a source set', { option: 'cache' })
     for (const each of source.sources.values()) assertAuditable(each, audit)
   } else {
     assertSource(source, 'createInformer')

@@ -33,6 +33,8 @@ export class InformerFeedHost<S, T> implements FeedHost<T> {
   readonly slices: Slices
   readonly scans: SerialQueue = new SerialQueue()
   readonly isOfSet: boolean
+  /** Whether readers see objects: the first list, or saved content. */
+  isFilled = false
   routed: RoutedCommit = { commit: 0, position: NO_POSITION }
   readonly #parts: Parts<S, T>
 

@@ -90,6 +90,11 @@ export class InformerSources<S, T> {
     return Array.from(this.#runners.values()).every(({ isListed, isCleared }) => isListed && !isCleared)
   }
 
+  /** Whether readers see objects of each source, which may be saved content that its source has not confirmed. */
+  get areFilled(): boolean {
+    return this.areListed || this.#only?.isStale === true
+  }
+
   /** Returns the runner of a source; of the only one without `name`. Throws a TypeError that names `call`. */
   find(call: string, name: string | undefined): SourceRunner<S, T> {
     if (name === undefined && this.#only !== undefined) return this.#only
@@ -125,6 +130,11 @@ export class InformerSources<S, T> {
     this.#unfollow()
     const all = [...this.#runners.values(), ...this.#removing.values()]
     return Promise.all(all.map((runner) => runner.end(reason)))
+  }
+
+  /** Saves the content a last time, if there is a cache. */
+  async saved(): Promise<void> {
+    await this.#only?.warmStart?.end()
   }
 
   #runnerFor(name: string, source: ListerWatcher<S>): SourceRunner<S, T> {

@@ -106,6 +106,8 @@ const RANKS: readonly Status['state'][] = [
   'idle',
   'relisting',
   'connecting',
+  'restoring',
+  'stale',
   'listing',
   'backing-off',
   'failed',

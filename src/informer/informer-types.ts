@@ -1,5 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import type { SourceError } from '../contract/errors.js'
+import type { MirrorCache } from '../contract/mirror-cache.js'
 import type { Random } from '../contract/random.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Logger, Status } from '../contract/status.js'
@@ -264,6 +265,12 @@ export interface InformerOptions<S, I extends object, P = S, T = P> {
   readonly onAccessLost?: 'keep' | 'clear'
   /** Whether stored plain objects and arrays are frozen deeply. Default: true unless NODE_ENV is `production`. */
   readonly freeze?: boolean
+  /**
+   * Saves the mirror, and starts from the saved content: the watch resumes at its version, and nothing is listed. By default
+   * readers see it only once the source has confirmed that its history continues from there. Only for a single source. See
+   * docs/warm-start.md. Default: no cache.
+   */
+  readonly cache?: MirrorCache
   /** @internal The sizes of large writes and of their slices. */
   readonly slices?: Slices
   /**

@@ -24,6 +24,7 @@ import { DEFAULT_SLICES } from '../util/steps.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import { CommitRouting } from './commit-routing.js'
 import { InformerFeedHost } from './feed-host.js'
+import { cacheOf } from './fingerprint.js'
 import { InformerEvents } from './informer-events.js'
 import { InformerSources } from './informer-sources.js'
 import { InformerStatus } from './informer-status.js'
@@ -37,7 +38,7 @@ import { Observation } from './observation.js'
 import { informers } from './registry.js'
 import type { RelistLimiter } from './relist-limiter.js'
 import type { SourceRunner } from './source-runner.js'
-import type { DynamicSourceSet } from './source-set.js'
+import { DynamicSourceSet } from './source-set.js'
 
 /** The subscriptions by the method that creates them. */
 const KINDS = { subscribe: 'subscription', changes: 'stream', reconcile: 'controller' } as const
@@ -88,10 +89,12 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       events,
       indexer,
       stopped,
+      cache: source instanceof DynamicSourceSet ? undefined : cacheOf(options, source),
       onAccessLost: options.onAccessLost ?? 'keep',
       acquireRelistSlot: (signal) => this.#limiter?.acquire(signal, clock),
       committed: (runner, commit) => this.#routing.committed(runner, commit),
       writing: (runner) => this.#observation.writing(runner),
+      confirmed: (runner) => this.#routing.confirmed(runner),
       stateChanged: (runner, previous) => this.#stateChanged(runner, previous),
       waitFor: (runner, version, wait) => this.#waits.forRunner(runner, version, wait),
       sourceRemoved: () => {
@@ -269,11 +272,12 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     this.#synced.rejectAll(error)
     this.#waits.recheck()
     // Before the first list nothing was delivered, and no list arrives any more.
-    if (drainMs !== undefined && this.#synced.isOpen) await this.#drain(drainMs)
+    if (drainMs !== undefined && this.#feedHost.isFilled) await this.#drain(drainMs)
     const closing = Array.from(this.#subscriptions.values(), (subscription) => subscription.close())
     const idle = [this.#indexer.writer.idle(), this.#feedHost.scans.idle()]
     await settleWithin(STOP_GRACE_MS, Promise.all([ended, ...idle, ...closing]), this.#clock)
     await Promise.all(closing)
+    await this.#sources.saved()
     // A source that did not end in time may still fail or warn.
     this.#events.close()
   }

@@ -67,6 +67,7 @@ export function inspect<T>({ name, clock, indexer, status, ...parts }: Parts<T>)
 
 function sourcePicture(name: string, status: Status, now: number): SourcePicture {
   const { state, reason, version, staleMs, lagMs, attempt, retryInMs, relists, reconnects, lastError, proof } = status
+  const { savedAt } = status
   return {
     name: text(name),
     state,
@@ -80,6 +81,7 @@ function sourcePicture(name: string, status: Status, now: number): SourcePicture
     reconnects,
     lastError: lastError === undefined ? null : text(lastError.message),
     proof: proof === undefined ? null : proofPicture(proof, now),
+    savedAt: savedAt === undefined ? null : time(savedAt),
   }
 }
 

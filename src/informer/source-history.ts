@@ -14,10 +14,16 @@ export class SourceHistory {
   /** Counts the histories: one for the first list, and one for each list after `EPOCH_CHANGED` or lost access. */
   #number = 0
   #isCurrent = false
+  #isListed = false
 
   /** The number of the last list that is in the store; 0 before the first one. */
   get lists(): number {
     return this.#listed
+  }
+
+  /** Whether a list was committed, or saved content that the source has confirmed. */
+  get isListed(): boolean {
+    return this.#isListed
   }
 
   /** Whether the objects were deleted because access was lost, until the next list. */
@@ -35,9 +41,10 @@ export class SourceHistory {
     return this.#isCurrent ? this.#number : undefined
   }
 
-  /** A list was committed; `lists` is its number. */
+  /** A list was committed; `lists` is its number. Or the source has confirmed saved content. */
   listed(lists: number): void {
     this.#listed = lists
+    this.#isListed = true
     this.#isCleared = false
     this.#lostAt = undefined
     if (!this.#isCurrent) this.#number++

@@ -35,6 +35,14 @@ export class SourceProof {
     this.#proven = { version, at, by: 'list' }
   }
 
+  /** Saved content is in the store. Its proof keeps its age. */
+  restored(proof: Proof | undefined): void {
+    if (proof === undefined) return
+    const { foundDrift, ...proven } = proof
+    this.#proven = proven
+    this.#foundDrift = foundDrift
+  }
+
   audited({ version, at, differences, isComplete }: Comparison): void {
     if (differences > 0) {
       this.#foundDrift = differences

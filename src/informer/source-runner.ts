@@ -2,7 +2,7 @@ import type { Clock } from '../contract/clock.js'
 import { ABORTED, type SourceError, toSourceError } from '../contract/errors.js'
 import type { Random } from '../contract/random.js'
 import type { ListerWatcher } from '../contract/source.js'
-import type { Status } from '../contract/status.js'
+import type { Proof, Status } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import { Reflector } from '../reflector/reflector.js'
 import type { ReflectorHooks } from '../reflector/reflector-hooks.js'
@@ -14,6 +14,7 @@ import type { Wait } from '../util/deadline.js'
 import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 import type { InformerEvents } from './informer-events.js'
+import { type CachedMirror, type CacheOption, SourceCache } from './source-cache.js'
 import { SourceCounts } from './source-counts.js'
 import { SourceHistory } from './source-history.js'
 import { SourceProof } from './source-proof.js'
@@ -27,14 +28,18 @@ export interface RunnerHost<S, T> {
   readonly onAccessLost: 'keep' | 'clear'
   /** Resolves when a relist may begin, with a function that releases the slot. Undefined if it may begin at once. */
   acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined
+  /** The cache of the informer, if it has one. */
+  readonly cache: CacheOption | undefined
   /** A list or a batch is about to be written to the store. */
   writing(runner: SourceRunner<S, T>): void
   stateChanged(runner: SourceRunner<S, T>, previous: ReflectorState): void
+  /** The source has confirmed saved content that readers see. */
+  confirmed(runner: SourceRunner<S, T>): void
   waitFor(runner: SourceRunner<S, T>, version: Version, wait: Wait): Promise<void>
 }
 
 /** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
-export class SourceRunner<S, T> implements ReflectorHooks {
+export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   /** The name of the source in its set. */
   readonly name: string
   readonly source: ListerWatcher<S>
@@ -45,6 +50,8 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   /** The period of audits in milliseconds; false: only if the source requests a proof. */
   readonly #auditMs: number | false
   readonly #epochs: EpochCheck | undefined
+  /** Reads and saves the content; undefined without a cache. */
+  readonly warmStart: SourceCache<T> | undefined
   readonly counts: SourceCounts = new SourceCounts()
   readonly #history = new SourceHistory()
   readonly #proof = new SourceProof()
@@ -74,12 +81,14 @@ export class SourceRunner<S, T> implements ReflectorHooks {
       (at, mark) => source.hasReached?.(at, mark) === true,
       this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),
     )
+    this.warmStart = host.cache === undefined ? undefined : new SourceCache<T>(host.cache, this, host)
     // The indexer converts source objects to stored objects, with `schema` and `transform`.
     const sink = part as unknown as Partition<S>
     this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, this)
   }
 
   onStateChange({ name, reason }: ReflectorState, previous: ReflectorState): void {
+    if (name === 'live') this.#confirmed()
     if (name === 'relisting') this.counts.relisting(reason, this.reflector.lastError?.code)
     this.#host.stateChanged(this, previous)
   }
@@ -134,7 +143,24 @@ export class SourceRunner<S, T> implements ReflectorHooks {
   }
 
   get isListed(): boolean {
-    return this.#history.lists > 0
+    return this.#history.isListed
+  }
+
+  /** Whether readers see saved content that the source has not confirmed. */
+  get isStale(): boolean {
+    return !this.isListed && this.warmStart?.restored !== undefined
+  }
+
+  get isLive(): boolean {
+    return this.reflector.state.name === 'live'
+  }
+
+  get resumeState(): string | undefined {
+    return this.reflector.resumeState
+  }
+
+  get proof(): Proof | undefined {
+    return this.#proof.current
   }
 
   /** The number of the last list that is in the store; the reflector counts its lists. */
@@ -217,7 +243,11 @@ export class SourceRunner<S, T> implements ReflectorHooks {
 
   /** Deletes the objects after lost access. A resumed watch would not return them, so the source is listed next. */
   #clear(error: SourceError): void {
-    if (!this.isListed || this.isCleared) return
+    if (this.isCleared) return
+    if (!this.isListed && !this.isStale) {
+      if (this.warmStart !== undefined) this.reflector.relist(error.message)
+      return
+    }
     this.#history.cleared(this.reached)
     this.reflector.relist(error.message)
     const failed = (thrown: unknown): void => {
@@ -246,9 +276,24 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     return this.#history.onEpochChange(listener)
   }
 
+  /** The watch is live: it has confirmed the content. */
+  #confirmed(): void {
+    if (this.isStale) {
+      this.#history.listed(this.reflector.lists)
+      this.#host.confirmed(this)
+    }
+    this.warmStart?.schedule()
+  }
+
   /** Called after a list or a batch of the source was committed. */
-  committed(isList: boolean, { version, committedAt }: Pick<Commit<T>, 'version' | 'committedAt'>): void {
-    if (isList) {
+  committed({ origin, changes, version, committedAt }: Commit<T>): void {
+    const isList = origin === 'initial' || origin === 'relist'
+    const restored = this.warmStart?.committed(changes.length, origin === 'initial')
+    if (restored !== undefined) {
+      this.#proof.restored(restored.proof)
+      // Content that is written before the source has confirmed it is stale.
+      if (this.warmStart?.servesStale === false) this.#history.listed(this.reflector.lists)
+    } else if (isList) {
       const { lists, listBeganAt } = this.reflector
       this.#history.listed(lists)
       // A removed source has no version.
@@ -262,8 +307,10 @@ export class SourceRunner<S, T> implements ReflectorHooks {
     const { lastContactAt, lastError } = this.reflector
     // The list may be in the store before the reflector has changed its state.
     const isIn = state === this.reflector.state && state.name === 'listing' && this.isListed
+    const isNow = state === this.reflector.state && state.name !== 'stopped'
+    const isStale = isNow ? this.isStale : 'saved' in state && state.saved === 'shown'
     return {
-      state: isIn ? 'connecting' : state.name,
+      state: isStale ? 'stale' : isIn ? 'connecting' : state.name,
       isSynced: this.isListed,
       version: this.version,
       reason: isIn ? 'the list is in' : state.reason,
@@ -274,6 +321,7 @@ export class SourceRunner<S, T> implements ReflectorHooks {
       proof: this.#proof.current,
       attempt: state.attempt,
       retryInMs: 'retryAt' in state ? Math.max(0, state.retryAt - now) : undefined,
+      ...(isStale ? { savedAt: this.warmStart?.restored?.savedAt } : {}),
       relists: state.relists,
       reconnects: state.reconnects,
     }

@@ -1,9 +1,12 @@
 import type { SourceError } from '../contract/errors.js'
+import type { SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from './reflector-state-types.js'
 
 /** The callbacks of a reflector to its informer. */
 export interface ReflectorHooks {
+  /** The cache; without it the mirror starts with a list. */
+  readonly warmStart?: WarmStart | undefined
   onStateChange?(state: ReflectorState, previous: ReflectorState): void
   /** A list or a watch failed. Called before `onError`, whose message says what happens next. */
   onFailure?(error: SourceError): void
@@ -25,4 +28,22 @@ export interface ReflectorHooks {
    * if the relist may begin at once.
    */
   acquireRelistSlot?(signal: AbortSignal): Promise<() => void> | undefined
+}
+
+/** The cache of a mirror, as its reflector uses it. */
+export interface WarmStart {
+  /** Whether readers see the saved content before the source has confirmed it. */
+  readonly servesStale: boolean
+  /** Opens the content that was saved last. */
+  open(signal: AbortSignal): Promise<SavedMirror | undefined>
+  /** Begins to write the content to the store. */
+  restore(saved: SavedMirror): RestoreTransaction
+  warn(message: string): void
+}
+
+/** Saved content that is being written to the store. It is not visible before `commit`. */
+export interface RestoreTransaction {
+  page(records: readonly SavedRecord[]): void | Promise<void>
+  commit(): void | Promise<void>
+  abandon(): void
 }

@@ -1,5 +1,4 @@
 import type { SourceError } from '../contract/errors.js'
-import type { State } from '../contract/status.js'
 import type { Backoff } from './backoff.js'
 
 /** The numbers of opens after the first list. */
@@ -14,6 +13,11 @@ export interface Memory extends Counts {
   readonly spacing: Backoff
   /** When the last reconnect without a delay was due. */
   readonly immediateAt: number | undefined
+  /**
+   * Saved content that the source has not confirmed. `hidden`: the next watch resumes from it, and no reader sees it.
+   * `shown`: it is in the store.
+   */
+  readonly saved: 'hidden' | 'shown' | undefined
 }
 
 /** A list that is being read, or that is read next. */
@@ -36,6 +40,12 @@ export interface NextList extends ListPlan {
 export interface Listing extends Memory, ListPlan {
   readonly openedAt: number
   /** Another list was requested while this one was running. */
+  readonly isListWanted: boolean
+  readonly attempt: number
+}
+
+interface Restoring extends Memory {
+  readonly openedAt: number
   readonly isListWanted: boolean
   readonly attempt: number
 }
@@ -69,6 +79,7 @@ interface NotRunning extends Counts {
 /** The data of each state, besides its name and its reason. */
 interface StateData {
   idle: NotRunning
+  restoring: Restoring
   listing: Listing
   relisting: Listing
   connecting: Connecting
@@ -78,8 +89,10 @@ interface StateData {
   stopped: NotRunning
 }
 
+export type StateName = keyof StateData
+
 /** A state with its data. A state has only the data that later steps need. */
-export type ReflectorState<Name extends State = State> = {
+export type ReflectorState<Name extends StateName = StateName> = {
   [N in Name]: StateData[N] & { readonly name: N; readonly reason: string }
 }[Name]
 
@@ -89,9 +102,13 @@ export type WaitingState = ReflectorState<'backing-off' | 'failed'>
 
 /** The data of each input, besides its type. */
 interface InputData {
-  start: unknown
-  /** The whole list was committed. */
+  start: { readonly hasCache?: boolean }
+  /** The whole list, or the saved content, was committed. */
   listed: unknown
+  /** There is saved content, whose version the watch can resume from. */
+  restorable: unknown
+  /** There is no saved content, or it is damaged. */
+  unrestorable: { readonly reason: string }
   /** The watch yielded a batch. */
   batch: unknown
   /** The watch ended without an error. */
@@ -122,6 +139,7 @@ export type Input<Type extends InputType = InputType> = {
 /** What the loop does next. `continue`: what it was doing. */
 export type Effect =
   | { readonly type: 'continue' }
+  | { readonly type: 'restore' }
   | { readonly type: 'list'; readonly isFirst: boolean; readonly ignoreVersions: boolean }
   | { readonly type: 'watch' }
   | { readonly type: 'wait'; readonly until: number }

@@ -1,5 +1,4 @@
 import type { SourceError } from '../contract/errors.js'
-import type { State } from '../contract/status.js'
 import { backoff, delayOf, grown, reset } from './backoff.js'
 import type {
   Counts,
@@ -11,6 +10,7 @@ import type {
   Memory,
   NextList,
   ReflectorState,
+  StateName,
   Step,
   WaitingState,
   WatchingState,
@@ -33,6 +33,7 @@ const BEHIND_AFTER = 5
 const initialMemory: Memory = {
   spacing: backoff(INITIAL_SPACING_MS, MAX_SPACING_MS),
   immediateAt: undefined,
+  saved: undefined,
   relists: 0,
   reconnects: 0,
 }
@@ -48,16 +49,18 @@ export const initialState: ReflectorState = {
 }
 
 /** One state with every input; the type has no room for a missing cell. */
-type Row<Name extends State> = {
+type Row<Name extends StateName> = {
   readonly [Type in InputType]: (state: ReflectorState<Name>, input: Input<Type>) => Step
 }
-type Table = { readonly [Name in State]: Row<Name> }
+type Table = { readonly [Name in StateName]: Row<Name> }
 
 const keep = (state: ReflectorState): Step => ({ state, effect: { type: 'continue' } })
 
 /** A state in which a list is on its way. */
 const whileListing = {
   start: keep,
+  restorable: keep,
+  unrestorable: keep,
   listed: afterList,
   batch: keep,
   ended: keep,
@@ -71,7 +74,9 @@ const whileListing = {
 /** A state in which a watch is open. */
 const whileWatching = {
   start: keep,
-  listed: keep,
+  restorable: keep,
+  unrestorable: listInstead,
+  listed: show,
   batch: afterBatch,
   ended: afterEnd,
   failed: afterFailure,
@@ -84,7 +89,9 @@ const whileWatching = {
 /** A state in which the next attempt is waited for. */
 const whileWaiting = {
   start: keep,
-  listed: keep,
+  restorable: keep,
+  unrestorable: keep,
+  listed: showWhileWaiting,
   batch: keep,
   ended: keep,
   failed: keep,
@@ -94,16 +101,29 @@ const whileWaiting = {
   stop,
 } as const
 
+/** A state in which nothing runs. */
+const atRest = {
+  start: keep,
+  restorable: keep,
+  unrestorable: keep,
+  listed: keep,
+  batch: keep,
+  ended: keep,
+  failed: keep,
+  delayElapsed: keep,
+  relist: keep,
+  admitted: keep,
+  stop: keep,
+} as const
+
 export const table: Table = {
-  idle: {
-    start: openFirst,
-    listed: keep,
-    batch: keep,
-    ended: keep,
-    failed: keep,
-    delayElapsed: keep,
-    relist: keep,
-    admitted: keep,
+  idle: { ...atRest, start: openFirst, stop },
+  restoring: {
+    ...atRest,
+    restorable: resume,
+    unrestorable: listInstead,
+    listed: resumeShown,
+    relist: wantList,
     stop,
   },
   listing: whileListing,
@@ -112,24 +132,14 @@ export const table: Table = {
   live: whileWatching,
   'backing-off': whileWaiting,
   failed: whileWaiting,
-  stopped: {
-    start: keep,
-    listed: keep,
-    batch: keep,
-    ended: keep,
-    failed: keep,
-    delayElapsed: keep,
-    relist: keep,
-    admitted: keep,
-    stop: keep,
-  },
+  stopped: atRest,
 }
 
 /**
  * The policy of a reflector, as one pure function: `step(state, input) → { state, effect }`. The loop in reflector.ts
  * performs the effects and knows no policy. SPEC.md has the table.
  */
-export function step<Name extends State, Type extends InputType>(
+export function step<Name extends StateName, Type extends InputType>(
   state: ReflectorState<Name>,
   input: Input<Type>,
 ): Step {
@@ -137,8 +147,54 @@ export function step<Name extends State, Type extends InputType>(
   return row[input.type](state, input)
 }
 
-function openFirst({ reason }: ReflectorState<'idle'>, { at }: Input): Step {
-  return openList(FIRST_LIST, { ...initialMemory, openedAt: at, attempt: 1 }, reason)
+function openFirst({ reason }: ReflectorState<'idle'>, { at, hasCache }: Input<'start'>): Step {
+  const opened: Opened = { ...initialMemory, openedAt: at, attempt: 1 }
+  if (hasCache !== true) return openList(FIRST_LIST, opened, reason)
+  return {
+    state: { ...opened, name: 'restoring', isListWanted: false, reason: 'reading the saved content' },
+    effect: { type: 'restore' },
+  }
+}
+
+/** Resumes the watch from saved content. It counts as reopened: nothing shows yet that the source is well. */
+function resume(state: ReflectorState<'restoring'>, input: Input): Step {
+  if (state.isListWanted) return listInstead(state, input)
+  const { openedAt, attempt } = state
+  const reason = 'resuming the watch from the saved content'
+  return {
+    state: { ...memoryOf(state), saved: 'hidden', name: 'connecting', openedAt, attempt, isReopened: true, reason },
+    effect: { type: 'watch' },
+  }
+}
+
+/** The same if readers see the saved content already. */
+function resumeShown(state: ReflectorState<'restoring'>, input: Input): Step {
+  const shown: ReflectorState<'restoring'> = { ...state, saved: 'shown' }
+  if (state.isListWanted) return waitToOpen(shown, { next: RELIST, reason: 'a list was requested' }, input)
+  const resumed = resume(state, input)
+  return { ...resumed, state: { ...resumed.state, saved: 'shown' } as ReflectorState }
+}
+
+/** The saved content is missing, damaged or not wanted: the first list follows at once. */
+function listInstead(state: ReflectorState<'restoring'> | WatchingState, { at }: Input): Step {
+  if (state.name !== 'restoring' && state.saved !== 'hidden') return keep(state)
+  return openList(FIRST_LIST, { ...memoryOf(state), openedAt: at, attempt: 1 }, state.reason)
+}
+
+function wantList(state: ReflectorState<'restoring'>): Step {
+  return keep({ ...state, isListWanted: true })
+}
+
+/** Saved content that the source has confirmed is in the store now. */
+function show(state: WatchingState): Step {
+  return keep(state.saved === 'hidden' ? { ...state, saved: undefined } : state)
+}
+
+/** The same, if the watch was ended meanwhile. A list that is next is not the first one any more. */
+function showWhileWaiting(state: WaitingState): Step {
+  if (state.saved !== 'hidden') return keep(state)
+  const next = state.next.type === 'list' ? { ...state.next, isFirst: false } : state.next
+  return keep({ ...state, next, saved: undefined })
 }
 
 /** Opens what is next, now. */
@@ -163,7 +219,8 @@ type Opened = Memory & Pick<Listing, 'openedAt' | 'attempt'>
 
 function openList({ isFirst, ignoreVersions, staleLists }: NextList, opened: Opened, reason: string): Step {
   const effect: Effect = { type: 'list', isFirst, ignoreVersions }
-  const listing: Listing = { ...opened, ignoreVersions, staleLists, isListWanted: false }
+  const saved = isFirst ? undefined : opened.saved
+  const listing: Listing = { ...opened, saved, ignoreVersions, staleLists, isListWanted: false }
   if (isFirst) return { state: { ...listing, name: 'listing', reason: 'reading the first list' }, effect }
   return { state: { ...listing, name: 'relisting', reason, relists: opened.relists + 1 }, effect }
 }
@@ -176,19 +233,31 @@ function begin(state: ListingState, { at }: Input): Step {
 /** A watch that follows a list is part of the same open. */
 function afterList(state: ListingState, input: Input): Step {
   if (state.isListWanted) {
-    return waitToOpen({ ...state, attempt: 0 }, { next: RELIST, reason: 'another list was requested' }, input)
+    return waitToOpen(
+      { ...state, saved: undefined, attempt: 0 },
+      { next: RELIST, reason: 'another list was requested' },
+      input,
+    )
   }
   const { openedAt } = state
   const reason = 'the list is in; the watch was opened'
   return {
-    state: { ...memoryOf(state), name: 'connecting', openedAt, isReopened: false, attempt: 0, reason },
+    state: {
+      ...memoryOf(state),
+      saved: undefined,
+      name: 'connecting',
+      openedAt,
+      isReopened: false,
+      attempt: 0,
+      reason,
+    },
     effect: { type: 'watch' },
   }
 }
 
 function afterBatch(state: WatchingState, { at }: Input): Step {
   if (state.name === 'live') return keep(state)
-  return keep({ ...state, name: 'live', liveAt: at, attempt: 0, reason: 'following the watch' })
+  return keep({ ...state, saved: undefined, name: 'live', liveAt: at, attempt: 0, reason: 'following the watch' })
 }
 
 function afterEnd(state: WatchingState, input: Input): Step {
@@ -231,31 +300,38 @@ function relistNow(state: WatchingState, input: Input<'relist'>): Step {
 }
 
 function relistNext(state: WaitingState, { reason }: Input<'relist'>): Step {
-  return keep({ ...state, next: state.next.type === 'list' ? state.next : RELIST, reason })
+  return keep({ ...state, next: state.next.type === 'list' ? state.next : nextListOf(state), reason })
 }
 
 function stop({ relists, reconnects }: Counts, { reason }: Input<'stop'>): Step {
   return { state: { name: 'stopped', reason, attempt: 0, relists, reconnects }, effect: { type: 'end' } }
 }
 
+type OpenState = ListingState | WatchingState | ReflectorState<'restoring'>
+
 /** The data of a state that every later open needs. */
-function memoryOf({ spacing, immediateAt, relists, reconnects }: Memory): Memory {
-  return { spacing, immediateAt, relists, reconnects }
+function memoryOf({ spacing, immediateAt, saved, relists, reconnects }: Memory): Memory {
+  return { spacing, immediateAt, saved, relists, reconnects }
 }
 
-function isWatching(state: ListingState | WatchingState): state is WatchingState {
+/** A list instead of a resume. If no reader has seen the saved content, it is the first list. */
+function nextListOf({ saved }: Memory): NextList {
+  return saved === 'hidden' ? FIRST_LIST : RELIST
+}
+
+function isWatching(state: OpenState): state is WatchingState {
   return state.name === 'connecting' || state.name === 'live'
 }
 
 /** The list that is opened next, if a list is. A list that failed is repeated. */
 function nextList(state: ListingState | WatchingState): NextList {
-  if (isWatching(state)) return RELIST
+  if (isWatching(state)) return nextListOf(state)
   const { name, ignoreVersions, staleLists } = state
   return { type: 'list', isFirst: name === 'listing', ignoreVersions, staleLists }
 }
 
 /** A watch that was live for 1 s shows that the source is well: the next break starts from the shortest spacing. */
-function resetIfStable(state: ListingState | WatchingState, at: number): Memory {
+function resetIfStable(state: OpenState, at: number): Memory {
   const isStable = state.name === 'live' && at - state.liveAt >= STABLE_MS
   return { ...memoryOf(state), spacing: isStable ? reset(state.spacing) : state.spacing }
 }
@@ -294,12 +370,7 @@ function reconnectNow(state: ListingState | WatchingState, plan: Plan, input: In
  * The one rule for opening again: the latest of the previous open + a draw from [d/2, d); after an error, the error +
  * a draw from [0.4, 0.8) s, so that no herd meets a server that restarts; and the error + the source's `retryAfterMs`.
  */
-function waitToOpen(
-  state: ListingState | WatchingState,
-  plan: Plan,
-  input: Input,
-  name: 'backing-off' | 'failed' = 'backing-off',
-): Step {
+function waitToOpen(state: OpenState, plan: Plan, input: Input, name: 'backing-off' | 'failed' = 'backing-off'): Step {
   const { at, chance } = input
   const memory = resetIfStable(state, heardAt(input))
   const spaced = isAnswered(state, input) ? at : state.openedAt + delayOf(memory.spacing, chance[0])
@@ -317,7 +388,7 @@ function waitToOpen(
  * Whether the server answered a reopened watch that its version cannot be resumed. The server is well, and the list
  * that this answer requires completes the same open.
  */
-function isAnswered(state: ListingState | WatchingState, input: Input): boolean {
+function isAnswered(state: OpenState, input: Input): boolean {
   return isWatching(state) && state.isReopened && input.type === 'failed' && isExpiry(input.error)
 }
 

@@ -1,11 +1,9 @@
 import { type Clock, systemClock } from '../contract/clock.js'
-import { ABORTED, OptionError, SourceError, toSourceError } from '../contract/errors.js'
+import { ABORTED, SourceError, toSourceError } from '../contract/errors.js'
 import { type Random, systemRandom } from '../contract/random.js'
 import {
   DEFAULT_HEARTBEAT_MS,
-  type ListEvent,
   type ListerWatcher,
-  type ListTransaction,
   PAGE_SIZE,
   type Sink,
   type SourceContext,
@@ -17,18 +15,18 @@ import { SLICE_MS } from '../util/time-slice.js'
 import { checkOptions, isObject, isSignal } from '../util/validate-options.js'
 import { Attempt } from './attempt.js'
 import { EventValidator } from './event-validation.js'
+import { failureReport } from './failure-report.js'
 import { IncompleteListRepair } from './incomplete-list-repair.js'
 import { readPages } from './read-pages.js'
 import type { ReflectorHooks } from './reflector-hooks.js'
 import { initialState, step } from './reflector-state.js'
 import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
-import { SinkCalls } from './sink-calls.js'
+import { inSlot } from './relist-slot.js'
+import { SinkCalls, SLICE_EVENTS } from './sink-calls.js'
 import { assertSource, close, iterated } from './source-checks.js'
+import { Restoration } from './warm-start.js'
 
-/** The number of events that are applied between two reads of the clock. */
-const SLICE_EVENTS = 256
-
-type Outcome = UntimedInput<'listed' | 'ended' | 'failed' | 'delayElapsed'>
+type Outcome = UntimedInput<'restorable' | 'unrestorable' | 'listed' | 'ended' | 'failed' | 'delayElapsed'>
 
 /**
  * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its last
@@ -42,6 +40,7 @@ export class Reflector<T> {
   readonly #hooks: ReflectorHooks
   readonly #validator: EventValidator
   readonly #repair: IncompleteListRepair
+  readonly #restoration: Restoration<T>
   readonly #progressListeners = new Set<() => void>()
   /** Identifies this mirror in every call of the source. */
   readonly #mirror = Object.freeze({})
@@ -80,6 +79,7 @@ export class Reflector<T> {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
     this.#hooks = hooks
+    this.#restoration = new Restoration(hooks.warmStart, this.#sink)
     this.#validator = new EventValidator(source.name, this.#clock, {
       report: (error) => hooks.onError?.(this.#located(error, 'decode')),
       relistSoon: (reason) => {
@@ -103,12 +103,15 @@ export class Reflector<T> {
     const stop = (): void => this.#tell({ type: 'stop', reason: 'stopped' })
     signal.addEventListener('abort', stop, { once: true })
     try {
-      this.#tell(signal.aborted ? { type: 'stop', reason: 'stopped' } : { type: 'start' })
+      this.#tell(
+        signal.aborted ? { type: 'stop', reason: 'stopped' } : { type: 'start', hasCache: this.#restoration.hasCache },
+      )
       for (let effect = this.#takeEffect(); effect.type !== 'end'; effect = this.#takeEffect()) {
         await this.#perform(effect)
       }
     } finally {
       this.#ended.abort(ABORTED)
+      this.#restoration.end()
       signal.removeEventListener('abort', stop)
     }
   }
@@ -130,7 +133,12 @@ export class Reflector<T> {
 
   /** @internal Resolves when the source has closed its last list or watch; never if the source is stalled. */
   get closing(): Promise<void> {
-    return this.#closing
+    return Promise.all([this.#closing, this.#restoration.closing]).then(() => {})
+  }
+
+  /** @internal What a later process needs, besides the version, to resume. */
+  get resumeState(): string | undefined {
+    return this.#source.resumeState?.(this.#mirror)
   }
 
   /** @internal How many lists have begun. */
@@ -217,14 +225,17 @@ export class Reflector<T> {
 
   #outcome(effect: Effect, attempt: Attempt): Promise<Outcome> {
     switch (effect.type) {
+      case 'restore':
+        return this.#restoration.open(attempt, (version) => {
+          this.#version = version
+        })
       case 'list':
         return this.#listAdmitted(attempt, effect)
       case 'watch':
         return this.#watch(attempt)
       case 'wait':
         return this.#wait(attempt, effect.until)
-      case 'continue':
-      case 'end':
+      default:
         throw new Error(`${effect.type} is nothing to perform`)
     }
   }
@@ -238,21 +249,10 @@ export class Reflector<T> {
   async #listAdmitted(attempt: Attempt, effect: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
     const admission = effect.isFirst ? undefined : this.#hooks.acquireRelistSlot?.(attempt.signal)
     if (admission === undefined) return this.#list(attempt, effect)
-    const release = await attempt.race(admission).catch((reason: unknown) => {
-      // The slot may be granted just as the wait is cancelled: release it.
-      admission.then(
-        (unwanted) => unwanted(),
-        () => {},
-      )
-      throw reason
-    })
-    try {
-      attempt.throwIfAborted()
+    return inSlot(attempt, admission, () => {
       this.#tell({ type: 'admitted' })
-      return await this.#list(attempt, effect)
-    } finally {
-      release()
-    }
+      return this.#list(attempt, effect)
+    })
   }
 
   async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
@@ -269,7 +269,8 @@ export class Reflector<T> {
         call: 'list',
         open: () => this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, floor, alive: contact }),
         contact,
-        take: ({ events }) => this.#takePage(this.#validator.valid(events), replacement, attempt),
+        take: ({ events }) =>
+          this.#sink.inSlices(attempt, this.#validator.valid(events), (slice) => replacement.page(slice)),
         ended: (closing) => {
           this.#closing = closing
         },
@@ -279,6 +280,7 @@ export class Reflector<T> {
       this.#hooks.onWrite?.()
       const accepted = (): void => {
         this.#version = version
+        this.#restoration.end()
         this.#repair.listed()
       }
       const refused = (): void => replacement.abandon()
@@ -289,46 +291,47 @@ export class Reflector<T> {
     }
   }
 
-  async #takePage(events: readonly ListEvent<T>[], replacement: ListTransaction<T>, attempt: Attempt): Promise<void> {
-    for (let at = 0; at < events.length; at += SLICE_EVENTS) {
-      const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
-      await this.#sink.accepted(attempt, () => replacement.page(slice), ignore)
-      await attempt.yieldIfDue(SLICE_MS)
-    }
-  }
-
   /** Rejects a list that is older than the version which readers have already seen. */
   #assertFloor(listed: Version, ignoreVersions: boolean): void {
     const shown = this.#version
     if (shown === undefined || ignoreVersions || this.#source.hasReached === undefined) return
     if (this.#source.hasReached(listed, shown)) return
-    const message = 'the list is older than what was already shown'
-    throw new SourceError(message, { code: 'STALE_LIST' })
+    throw new SourceError('the list is older than what was already shown', { code: 'STALE_LIST' })
   }
 
   async #watch(attempt: Attempt): Promise<Outcome> {
-    const after = this.#version
+    const after = this.#shown
     assertVersion(after, 'the version to watch from')
     const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
     const silent = `no data for ${Math.round(idleMs / 1_000)} s`
     void attempt.watchdog(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const onProgressRequest = (listener: () => void): void => {
       this.#progressListeners.add(listener)
-      if (this.#hooks.hasWaiters?.() === true) listener()
+      if (this.#restoration.isPending || this.#hooks.hasWaiters?.() === true) listener()
     }
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
       const requestAudit = (reason: string): void => this.#hooks.onAuditRequest?.(reason)
-      const hasWaiters = (): boolean => this.#hooks.hasWaiters?.() ?? true
+      const resume = { after, resumeState: this.#restoration.resumeState }
+      const hasWaiters = (): boolean => this.#restoration.isPending || (this.#hooks.hasWaiters?.() ?? true)
       const requestProof = (): void => this.#hooks.onProofRequest?.()
-      const context = { ...this.#context(attempt), after, onProgressRequest, hasWaiters, requestAudit, requestProof }
+      const context = {
+        ...this.#context(attempt),
+        ...resume,
+        onProgressRequest,
+        hasWaiters,
+        requestAudit,
+        requestProof,
+      }
       batches = iterated('watch', this.#source.watch(context))
       for (;;) {
         const batch = await attempt.race(batches.next())
         attempt.throwIfAborted()
         if (batch.done) return { type: 'ended' }
         this.#contact(attempt)
-        await this.#takeBatch(batch.value, attempt)
+        const refused = await this.#takeBatch(batch.value, attempt)
+        if (refused !== undefined) return refused
+        this.#restoration.end()
         if (this.#state.name !== 'live') this.#tell({ type: 'batch' })
         await attempt.yieldIfDue(SLICE_MS)
       }
@@ -338,11 +341,19 @@ export class Reflector<T> {
     }
   }
 
-  async #takeBatch(batch: WatchBatch<T>, attempt: Attempt): Promise<void> {
+  /** The first batch after a warm start confirms the saved content. Returns the outcome if that cannot be used. */
+  async #takeBatch(batch: WatchBatch<T>, attempt: Attempt): Promise<Outcome | undefined> {
     assertVersion(batch.version, 'the version of a batch')
-    if (this.#isIncluded(batch.version)) {
+    const isIncluded = this.#isIncluded(batch.version)
+    if (isIncluded) this.#restoration.assertReached(batch.version, this.#source)
+    const refused = await this.#restoration.fill(attempt, (version) => {
+      this.#version = version
+      this.#tell({ type: 'listed' })
+    })
+    if (refused !== undefined) return refused
+    if (isIncluded) {
       this.#hooks.onDuplicate?.(batch.version)
-      return
+      return undefined
     }
     const valid = this.#validator.valid(batch.events)
     // An equal version: the batch was repeated, or the source does not count single changes. Only the final events matter.
@@ -354,11 +365,16 @@ export class Reflector<T> {
     }
     this.#hooks.onWrite?.()
     await this.#sink.accepted(attempt, () => this.#sink.apply(taken), accepted)
+    return undefined
+  }
+
+  get #shown(): Version | undefined {
+    return this.#version ?? this.#restoration.version
   }
 
   /** Whether the sink includes a later version. A batch of an equal version may be new. */
   #isIncluded(version: Version): boolean {
-    const shown = this.#version
+    const shown = this.#shown
     if (shown === undefined || shown === version) return false
     return this.#source.hasReached?.(shown, version) === true
   }
@@ -377,18 +393,8 @@ export class Reflector<T> {
     return toSourceError(thrown, { phase, source: this.#source.name })
   }
 
-  /** Reports an error. The message says what failed, of which source, and what happens next. */
   #report(error: SourceError): void {
-    const state = this.#state
-    const inSeconds = ('retryAt' in state ? (state.retryAt - this.#clock.now()) / 1_000 : 0).toFixed(1)
-    const isWatchNext = 'next' in state && state.next.type === 'watch'
-    const mistake = error.cause instanceof OptionError ? 'a mistake in the program; ' : ''
-    const then = `${mistake}${isWatchNext ? 'reconnecting' : 'listing again'}`
-    const message = `${error.phase} of ${error.source} failed: ${error.message}; ${then} in ${inSeconds} s`
-    const { code, phase, source, key, retryAfterMs } = error
-    this.#lastError = new SourceError(message, { code, cause: error.cause ?? error, retryAfterMs, key, phase, source })
+    this.#lastError = failureReport(error, this.#state, this.#clock.now())
     this.#hooks.onError?.(this.#lastError)
   }
 }
-
-function ignore(): void {}

@@ -1,7 +1,11 @@
 import { ABORTED, SourceError, toSourceError } from '../contract/errors.js'
 import type { ListTransaction, Sink, WatchBatch } from '../contract/source.js'
+import { SLICE_MS } from '../util/time-slice.js'
 import type { Attempt } from './attempt.js'
 import type { ReflectorHooks } from './reflector-hooks.js'
+
+/** The number of events that are applied between two reads of the clock. */
+export const SLICE_EVENTS = 256
 
 /** The calls of a sink, which may continue after the attempt that made them. */
 export class SinkCalls<T> {
@@ -23,6 +27,19 @@ export class SinkCalls<T> {
 
   replace(options: { readonly ignoreVersions: boolean }): ListTransaction<T> {
     return this.#sink.replace(options)
+  }
+
+  /** Passes the events of a page to the sink, and lets the event loop turn in between. */
+  async inSlices<E>(
+    attempt: Attempt,
+    events: readonly E[],
+    page: (slice: readonly E[]) => void | Promise<void>,
+  ): Promise<void> {
+    for (let at = 0; at < events.length; at += SLICE_EVENTS) {
+      const slice = events.length <= SLICE_EVENTS ? events : events.slice(at, at + SLICE_EVENTS)
+      await this.accepted(attempt, () => page(slice), ignore)
+      await attempt.yieldIfDue(SLICE_MS)
+    }
   }
 
   /**

@@ -5,11 +5,11 @@ import { checkOptions, isFunction, isPositive } from '../util/validate-options.j
 
 /** Throws a TypeError that names `call` if the value is not a source. */
 export function assertSource(source: unknown, call: string): asserts source is ListerWatcher<unknown> {
-  const { name, list, watch, heartbeatMs, hasReached, isLaterEpoch, head, versions } = membersOf(source)
+  const { name, list, watch, heartbeatMs, hasReached, isLaterEpoch, head, versions, resumeState } = membersOf(source)
   if (typeof name !== 'string') throw new TypeError(`${call}: the source must have a name`)
   checkOptions(
     `${call}: the source "${name}"`,
-    { list, watch, hasReached, isLaterEpoch, head, versions },
+    { list, watch, hasReached, isLaterEpoch, head, versions, resumeState },
     {
       list: isFunction,
       watch: isFunction,
@@ -17,6 +17,7 @@ export function assertSource(source: unknown, call: string): asserts source is L
       isLaterEpoch: isFunction,
       head: isFunction,
       versions: isFunction,
+      resumeState: isFunction,
     },
   )
   if (list === undefined || watch === undefined) {

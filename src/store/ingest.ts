@@ -1,5 +1,6 @@
 import { messageOf, SourceError } from '../contract/errors.js'
-import type { Entry } from '../contract/source.js'
+import type { SavedEntry } from '../contract/mirror-cache.js'
+import type { Entry, Put } from '../contract/source.js'
 import { redact } from '../util/redact.js'
 import { deepFreeze } from './deep-freeze.js'
 
@@ -63,6 +64,13 @@ export class Ingest<T> {
       return this.invalid(arrived.key, error, partition) // A getter of the object, or a proxy, threw.
     }
     return object === arrived.object ? (arrived as Entry<T>) : { ...arrived, object }
+  }
+
+  /** Returns a saved entry as it was before it was saved. */
+  restored(saved: SavedEntry): Entry<T> {
+    const entry: Put<unknown> = { ...saved, type: 'put' }
+    if (this.#options.freeze) deepFreeze(entry.object)
+    return entry as Put<unknown> & Entry<T>
   }
 
   /** Returns the error that `informer.invalid` contains for an object of this partition. */

@@ -1,4 +1,5 @@
 import { SourceError } from '../contract/errors.js'
+import type { SavedRecord } from '../contract/mirror-cache.js'
 import type { Entry, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { Steps } from '../util/steps.js'
@@ -37,6 +38,14 @@ export class InitialList<T> implements ListWriter<T> {
   *pageInSteps(events: readonly ListEvent<T>[]): Steps {
     for (const event of events) {
       this.#transaction.apply(event)
+      yield
+    }
+  }
+
+  /** Adds records of a saved mirror. */
+  *restoreInSteps(records: readonly SavedRecord[]): Steps {
+    for (const record of records) {
+      this.#transaction.restore(record)
       yield
     }
   }

@@ -1,4 +1,5 @@
-import { SourceError } from '../contract/errors.js'
+import { messageOf, SourceError } from '../contract/errors.js'
+import type { SavedInvalid, SavedRecord } from '../contract/mirror-cache.js'
 import type { Entry, ListEvent, ListTransaction, Sink, WatchBatch, WatchEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../queue/change.js'
@@ -8,6 +9,7 @@ import type { CommitOrigin } from './commit.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import { KeyMarks } from './key-marks.js'
 import { InitialList, Relist } from './list-writer.js'
+import { PinnedPartition } from './pinned-partition.js'
 import type { Ordinal } from './store-index.js'
 import type { OnCommit, StoreWriter, WriteRecord } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
@@ -163,6 +165,40 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
         if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
       },
     }
+  }
+
+  /** Fills the empty store with a saved mirror. Its objects are not converted, and become visible with `commit`. */
+  restore(version: Version): {
+    page(records: readonly SavedRecord[]): void | Promise<void>
+    commit(): void | Promise<void>
+    abandon(): void
+  } {
+    const writer = this.#writer
+    const list = new InitialList(writer, this)
+    return {
+      page: (records) => writer.write('restore', 0, () => list.restoreInSteps(records)),
+      commit: () => writer.write('commit', list.size, () => list.commit(version)),
+      abandon: () => {
+        if (!writer.isAbandoned) writer.write('abandon', 0, () => single(() => list.abandon()))?.catch(() => {})
+      },
+    }
+  }
+
+  /** Whether a write was in progress when the store was stopped. */
+  get isAbandoned(): boolean {
+    return this.#writer.isAbandoned
+  }
+
+  /** Returns the content now. It does not change while it is read. No write may be in progress. */
+  pin(): PinnedPartition<T> {
+    return new PinnedPartition(this.#writer.store.pin(), this.filtered.pin(), this.#invalidRecords())
+  }
+
+  #invalidRecords(): readonly SavedInvalid[] {
+    return Array.from(this.invalid, ([key, version]) => {
+      const error = this.#writer.invalid.get(key)
+      return { type: 'invalid', key, version, reason: messageOf(error?.cause ?? error) }
+    })
   }
 
   /** Removes all objects of this source, and its claims: the source was removed from its set. */

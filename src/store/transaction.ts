@@ -1,4 +1,5 @@
 import { SourceError } from '../contract/errors.js'
+import type { SavedRecord } from '../contract/mirror-cache.js'
 import type { Delete, Entry, Invalid, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import type { Change, Deleted } from '../queue/change.js'
@@ -159,6 +160,16 @@ export class StoreTransaction<T> {
         this.#reject(event)
         break
     }
+  }
+
+  /** Adds a record of a saved mirror as it is: its object has passed `prepare` before it was saved. */
+  restore(record: SavedRecord): void {
+    const { key, version } = record
+    if (typeof key !== 'string') throw new SourceError('a saved record has no key', { code: 'PROTOCOL' })
+    const { ingest, store } = this.#writer
+    if (record.type === 'entry') this.write(ingest.restored(record), store.ordinalOf(key))
+    else if (record.type === 'filtered') this.filter(key, version)
+    else this.markInvalid(key, ingest.invalid(key, record.reason, this.#partition.name), version)
   }
 
   put(arrived: Entry<unknown>): void {

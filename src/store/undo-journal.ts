@@ -46,9 +46,18 @@ export class UndoJournal<P, B> {
 
 const ABSENT: unique symbol = Symbol('absent')
 
+/** The entries of a Map as they were when it was pinned. */
+export interface PinnedMap<K, V> extends Iterable<readonly [K, V]> {
+  readonly size: number
+  /** From now on the Map does not keep its overwritten entries for this. */
+  close(): void
+}
+
 /** A Map whose writes in a transaction can be undone. */
 export class UndoableMap<K, V> extends Map<K, V> implements Undoable {
   readonly #journal = new UndoJournal<K, V | typeof ABSENT>()
+  /** The overwritten entries of each pin. Most maps are never pinned. */
+  #pins: Set<Map<K, V | typeof ABSENT>> | undefined
 
   begin(): void {
     this.#journal.begin()
@@ -80,7 +89,33 @@ export class UndoableMap<K, V> extends Map<K, V> implements Undoable {
     super.clear()
   }
 
+  /** Returns the entries now. It costs time only for the entries that are overwritten until it is closed. */
+  pin(): PinnedMap<K, V> {
+    const before = new Map<K, V | typeof ABSENT>()
+    const { size } = this
+    this.#pins ??= new Set()
+    this.#pins.add(before)
+    return {
+      size,
+      close: () => void this.#pins?.delete(before),
+      [Symbol.iterator]: () => this.#entriesBefore(before),
+    }
+  }
+
+  *#entriesBefore(before: ReadonlyMap<K, V | typeof ABSENT>): Generator<readonly [K, V]> {
+    /** An entry that is overwritten after it was yielded must not be yielded again. */
+    const yielded = new Set<K>()
+    for (const entry of this) {
+      if (before.has(entry[0])) continue
+      yielded.add(entry[0])
+      yield entry
+    }
+    for (const [key, value] of before) if (value !== ABSENT && !yielded.has(key)) yield [key, value]
+  }
+
   #record(key: K): void {
+    for (const before of this.#pins ?? [])
+      if (!before.has(key)) before.set(key, this.has(key) ? (this.get(key) as V) : ABSENT)
     if (this.#journal.isOpen) this.#journal.record(key, this.has(key) ? (this.get(key) as V) : ABSENT)
   }
 }

@@ -36,6 +36,8 @@ export interface FeedHost<T> extends FeedVersions {
   readonly routed: RoutedCommit
   /** Whether the store has the first list of each source. */
   readonly isSynced: () => boolean
+  /** Whether readers see objects: the first list, or saved content. */
+  readonly isFilled: boolean
   report(error: SourceError): void
   attach(feed: Feed<T>): void
   detach(feed: Feed<T>): void
@@ -86,7 +88,7 @@ export class Feed<T> implements AwaitedFeed {
     this.#onOverflow = options.onOverflow ?? 'coalesce'
     this.#waits = new FeedWaits(this, host)
     host.attach(this)
-    if (host.isSynced()) this.startReplay()
+    if (host.isFilled) this.startReplay()
     const { resyncMs } = options
     if (resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void => this.#enqueue(changes, this.#storePosition.version)

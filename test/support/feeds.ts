@@ -47,6 +47,7 @@ export class Mirror<T, I extends object = object> {
       get position() {
         return positionNow()
       },
+      isFilled: true,
       get routed() {
         return routedNow()
       },

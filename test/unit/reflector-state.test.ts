@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
-import type { State } from '../../src/contract/status.js'
 import { initialState, step, table } from '../../src/reflector/reflector-state.js'
-import type { InputType, ReflectorState, Step, UntimedInput } from '../../src/reflector/reflector-state-types.js'
+import type {
+  InputType,
+  ReflectorState,
+  StateName,
+  Step,
+  UntimedInput,
+} from '../../src/reflector/reflector-state-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 
 type Chance = readonly [number, number]
@@ -53,12 +58,14 @@ class Machine {
 }
 
 /** Returns a machine in the given state, at time 0. */
-function enter(name: State): Machine {
+function enter(name: StateName): Machine {
   const machine = new Machine()
   const live = (): Machine => machine.tell(0, { type: 'start' }).tell(0, { type: 'listed' }).tell(0, { type: 'batch' })
   switch (name) {
     case 'idle':
       return machine
+    case 'restoring':
+      return machine.tell(0, { type: 'start', hasCache: true })
     case 'listing':
       return machine.tell(0, { type: 'start' })
     case 'connecting':
@@ -78,6 +85,8 @@ function enter(name: State): Machine {
 
 const inputs: { readonly [Type in InputType]: UntimedInput } = {
   start: { type: 'start' },
+  restorable: { type: 'restorable' },
+  unrestorable: { type: 'unrestorable', reason: 'damaged' },
   listed: { type: 'listed' },
   batch: { type: 'batch' },
   ended: { type: 'ended' },
@@ -88,7 +97,7 @@ const inputs: { readonly [Type in InputType]: UntimedInput } = {
   stop: { type: 'stop', reason: 'enough' },
 }
 
-function isStateful(name: string): name is State {
+function isStateful(name: string): name is StateName {
   return name in table
 }
 

@@ -62,6 +62,11 @@ export interface WatchContext extends SourceContext {
      * If the store does not differ, it is at the version that was read. The source must be able to watch from that version.
      */
     requestProof?(): void;
+    /**
+     * The result of `resumeState` when the mirror was saved. Only the first watches after a warm start have it, until one of
+     * them has yielded a batch. The source throws `VERSION_EXPIRED` or `EPOCH_CHANGED` if a resume would be wrong.
+     */
+    readonly resumeState?: string | undefined;
 }
 /**
  * The interface of a source, which an adapter implements.
@@ -102,6 +107,17 @@ export interface ListerWatcher<T> {
      * `EPOCH_CHANGED`. Without this method, `hasReached` must throw for marks of all other epochs.
      */
     isLaterEpoch?(at: Version, mark: Version): boolean;
+    /**
+     * Names all options that change which objects the source returns, or their content. A mirror that was saved with another
+     * selection is not used.
+     */
+    readonly selection?: string;
+    /** Whether the objects are secrets. A cache does not save them, unless the user allows it. */
+    readonly isSensitive?: boolean;
+    /**
+     * Returns what a later process needs, besides the version, to resume a watch safely. `mirror` is that of the contexts.
+     */
+    resumeState?(mirror: object): string | undefined;
 }
 /** One stored object. */
 export interface Entry<T> {

@@ -15,6 +15,9 @@ export interface Logger {
  * The state of a mirror:
  *
  * - `idle`: not started.
+ * - `restoring`: opens the content of its cache.
+ * - `stale`: readers see saved content that the source has not confirmed yet (\`serveStale\` of the cache). \`reason\`,
+ *   \`lastError\`, \`attempt\` and \`retryInMs\` say what the mirror does meanwhile.
  * - `listing`: reads the first list.
  * - `relisting`: reads a later list; the store stays readable.
  * - `connecting`: the watch was opened and has yielded nothing yet.
@@ -23,7 +26,7 @@ export interface Logger {
  * - `failed`: the source rejects the request; retried with growing delays, at most 30 s.
  * - `stopped`: ended permanently.
  */
-export type State = 'idle' | 'listing' | 'connecting' | 'live' | 'backing-off' | 'relisting' | 'failed' | 'stopped';
+export type State = 'idle' | 'restoring' | 'stale' | 'listing' | 'connecting' | 'live' | 'backing-off' | 'relisting' | 'failed' | 'stopped';
 /** When the store was last proven equal to its source. Invalid objects, and objects that `transform` omits, do not count. */
 export interface Proof {
     /** The version of the source at which both were equal. */
@@ -42,7 +45,7 @@ export interface Proof {
 export interface Status {
     /** The state of the mirror. */
     readonly state: State;
-    /** Whether the first list is in the store. */
+    /** Whether the first list is in the store, or saved content that the source has confirmed. */
     readonly isSynced: boolean;
     /** The version of the store. Undefined before the first list, and for a source set. */
     readonly version: Version | undefined;
@@ -65,6 +68,8 @@ export interface Status {
      * first list. For a set: the oldest proof of a source, and the sum of `foundDrift`; undefined if a source has no proof.
      */
     readonly proof: Proof | undefined;
+    /** When the content was saved that readers see, in milliseconds since the Unix epoch. Only in the state `stale`. */
+    readonly savedAt?: number | undefined;
     /** The number of lists after the first one. */
     readonly relists: number;
     /** The number of watches that were opened again after a break. */

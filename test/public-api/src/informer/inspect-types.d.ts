@@ -45,6 +45,8 @@ export interface SourcePicture {
     readonly lastError: string | null;
     /** The last proof that the store is equal to the source. */
     readonly proof: ProofPicture | null;
+    /** When the content was saved that readers see, as an ISO time. Null unless the state is `stale`. */
+    readonly savedAt: string | null;
 }
 /** `status.proof`, with its age. */
 export interface ProofPicture {

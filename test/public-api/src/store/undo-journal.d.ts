@@ -17,6 +17,12 @@ export declare class UndoJournal<P, B> {
     /** Ends the transaction, and calls `restore` for each write, the last one first. Returns whether there was any. */
     rollback(restore: (place: P, before: B) => void): boolean;
 }
+/** The entries of a Map as they were when it was pinned. */
+export interface PinnedMap<K, V> extends Iterable<readonly [K, V]> {
+    readonly size: number;
+    /** From now on the Map does not keep its overwritten entries for this. */
+    close(): void;
+}
 /** A Map whose writes in a transaction can be undone. */
 export declare class UndoableMap<K, V> extends Map<K, V> implements Undoable {
     #private;
@@ -26,4 +32,6 @@ export declare class UndoableMap<K, V> extends Map<K, V> implements Undoable {
     set(key: K, value: V): this;
     delete(key: K): boolean;
     clear(): void;
+    /** Returns the entries now. It costs time only for the entries that are overwritten until it is closed. */
+    pin(): PinnedMap<K, V>;
 }

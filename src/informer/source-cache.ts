@@ -1,0 +1,204 @@
+import type { Clock } from '../contract/clock.js'
+import { ABORTED, SourceError, toSourceError } from '../contract/errors.js'
+import type { MirrorCache, MirrorCacheContext, SavedMirror } from '../contract/mirror-cache.js'
+import type { ListerWatcher } from '../contract/source.js'
+import type { Proof } from '../contract/status.js'
+import type { Version } from '../contract/version.js'
+import type { RestoreTransaction, WarmStart } from '../reflector/reflector-hooks.js'
+import type { Partition } from '../store/partition.js'
+import { settleWithin } from '../util/deadline.js'
+import type { InformerEvents } from './informer-events.js'
+import { nextSaveAt } from './save-policy.js'
+
+/** `stop` waits at most this time for the last save, in milliseconds. */
+const LAST_SAVE_MS = 10_000
+
+/** A cache, with the fingerprint of what it saves. */
+export interface CacheOption {
+  readonly cache: MirrorCache
+  readonly fingerprint: string
+}
+
+/** The mirror that a cache restores and saves. */
+export interface CachedMirror<T> {
+  readonly source: ListerWatcher<unknown>
+  readonly part: Partition<T>
+  /** The version of the store, if the source has confirmed it and its history has not ended. */
+  readonly reached: Version | undefined
+  /** Whether the watch is live. */
+  readonly isLive: boolean
+  readonly proof: Proof | undefined
+  readonly resumeState: string | undefined
+}
+
+/** Restores the content of one source at the start, and saves it in the background and at the end. */
+export class SourceCache<T> implements WarmStart {
+  readonly #cache: MirrorCache
+  readonly #fingerprint: string
+  readonly #mirror: CachedMirror<T>
+  readonly #clock: Clock
+  readonly #events: InformerEvents
+  readonly #saves = new AbortController()
+  /** The content that is being written to the store. */
+  #restoring: SavedMirror | undefined
+  #restored: SavedMirror | undefined
+  /** The version and the time of the last save. */
+  #saved: { readonly version: Version; readonly at: number } | undefined
+  #changes = 0
+  #saving: Promise<void> | undefined
+  /** The wait for the next save. */
+  #timer: { readonly at: number; readonly cancel: AbortController } | undefined
+  /** The code of the last failure, until a save succeeds. */
+  #failure: string | undefined
+  #hasEnded = false
+
+  constructor(
+    { cache, fingerprint }: CacheOption,
+    mirror: CachedMirror<T>,
+    { clock, events }: { readonly clock: Clock; readonly events: InformerEvents },
+  ) {
+    this.#cache = cache
+    this.#fingerprint = fingerprint
+    this.#mirror = mirror
+    this.#clock = clock
+    this.#events = events
+  }
+
+  get servesStale(): boolean {
+    return this.#cache.serveStale
+  }
+
+  /** The content that was written to the store. */
+  get restored(): SavedMirror | undefined {
+    return this.#restored
+  }
+
+  async open(signal: AbortSignal): Promise<SavedMirror | undefined> {
+    const saved = await this.#cache.open(this.#context(signal))
+    // A save is due as if this process had made the last one.
+    if (saved !== undefined) this.#saved = { version: saved.version, at: Math.min(saved.savedAt, this.#clock.now()) }
+    return saved
+  }
+
+  restore(saved: SavedMirror): RestoreTransaction {
+    const { page, commit, abandon } = this.#mirror.part.restore(saved.version)
+    this.#restoring = saved
+    return {
+      page,
+      commit,
+      abandon: () => {
+        this.#restoring = undefined
+        abandon()
+      },
+    }
+  }
+
+  warn(message: string): void {
+    this.#events.warning(`${this.#mirror.source.name}: ${this.#cache.name}: ${message}`)
+  }
+
+  /** A commit was made. Returns the saved content if it was the commit of that. */
+  committed(changes: number, isFirst: boolean): SavedMirror | undefined {
+    const restored = this.#restoring
+    if (restored !== undefined) {
+      this.#restoring = undefined
+      this.#restored = restored
+      return restored
+    }
+    // The first list has no changes.
+    this.#changes += isFirst ? this.#mirror.part.size : changes
+    this.schedule()
+    return undefined
+  }
+
+  /** Waits for the time of the next save, if one is due. Called after each commit, and when the watch is live. */
+  schedule(): void {
+    if (this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return
+    const at = nextSaveAt(this.#cache, {
+      savedAt: this.#saved?.at,
+      hasMoved: this.#hasMoved,
+      changes: this.#changes,
+      size: this.#mirror.part.size,
+    })
+    if (at === undefined || (this.#timer !== undefined && this.#timer.at <= at)) return
+    this.#timer?.cancel.abort(ABORTED)
+    const cancel = new AbortController()
+    this.#timer = { at, cancel }
+    const due = (): void => {
+      this.#timer = undefined
+      if (this.#saving === undefined && !this.#hasEnded) void this.#save()
+    }
+    this.#clock.sleep(Math.max(0, at - this.#clock.now()), cancel.signal).then(due, () => {})
+  }
+
+  get #hasMoved(): boolean {
+    const { reached } = this.#mirror
+    return reached !== undefined && reached !== this.#saved?.version
+  }
+
+  /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */
+  async end(): Promise<void> {
+    this.#hasEnded = true
+    this.#timer?.cancel.abort(ABORTED)
+    const last = async (): Promise<void> => {
+      await this.#saving
+      if (!this.#saves.signal.aborted) await this.#save()
+    }
+    await settleWithin(LAST_SAVE_MS, last(), this.#clock)
+    this.#saves.abort(ABORTED)
+  }
+
+  #save(): Promise<void> {
+    const saving = this.#saveNow().finally(() => {
+      this.#saving = undefined
+      this.schedule()
+    })
+    this.#saving = saving
+    return saving
+  }
+
+  async #saveNow(): Promise<void> {
+    const { part } = this.#mirror
+    await part.idle()
+    const { reached: version, proof, resumeState } = this.#mirror
+    // A write that was ended by `stop` has left keys that are filtered out in the middle of it.
+    if (version === undefined || !this.#hasMoved || part.isAbandoned) return
+    const pinned = part.pin()
+    const before = this.#saved
+    this.#changes = 0
+    this.#saved = { version, at: this.#clock.now() }
+    try {
+      const { size } = pinned
+      const mirror = { version, proof, resumeState, size, records: () => pinned.records() }
+      await this.#cache.save(mirror, this.#context(this.#saves.signal))
+      this.#failure = undefined
+    } catch (thrown) {
+      this.#saved = { version: before?.version ?? '', at: this.#saved.at }
+      this.#changes = Infinity
+      this.#report(thrown)
+    } finally {
+      pinned.close()
+    }
+  }
+
+  #report(thrown: unknown): void {
+    if (this.#saves.signal.aborted) return
+    const { source } = this.#mirror
+    const { code, message } = toSourceError(thrown, { phase: 'apply', source: source.name })
+    if (this.#failure === code) return
+    this.#failure = code
+    const then = this.#hasEnded ? 'the next start uses the content before it' : 'it is tried again later'
+    const text = `${source.name} could not be saved to ${this.#cache.name}: ${message}; ${then}`
+    this.#events.report(new SourceError(text, { code, phase: 'apply', source: source.name, cause: thrown }))
+  }
+
+  #context(signal: AbortSignal): MirrorCacheContext {
+    return {
+      signal,
+      clock: this.#clock,
+      fingerprint: this.#fingerprint,
+      isSensitive: this.#mirror.source.isSensitive === true,
+      warn: (message) => this.warn(message),
+    }
+  }
+}

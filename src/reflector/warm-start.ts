@@ -1,0 +1,147 @@
+import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
+import type { SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
+import { LIST_STALL_MS, type ListerWatcher } from '../contract/source.js'
+import type { Version } from '../contract/version.js'
+import type { Attempt } from './attempt.js'
+import type { RestoreTransaction, WarmStart } from './reflector-hooks.js'
+import type { UntimedInput } from './reflector-state-types.js'
+import type { SinkCalls } from './sink-calls.js'
+import { close } from './source-checks.js'
+
+type Opened = UntimedInput<'restorable' | 'unrestorable' | 'listed'>
+
+/** The saved content that a reflector resumes from, until the source has confirmed it or a list replaces it. */
+export class Restoration<T> {
+  readonly #warmStart: WarmStart | undefined
+  readonly #sink: SinkCalls<T>
+  #saved: SavedMirror | undefined
+  #isShown = false
+  #closing = Promise.resolve()
+
+  constructor(warmStart: WarmStart | undefined, sink: SinkCalls<T>) {
+    this.#warmStart = warmStart
+    this.#sink = sink
+  }
+
+  get hasCache(): boolean {
+    return this.#warmStart !== undefined
+  }
+
+  /** Whether the source has not confirmed the content yet. */
+  get isPending(): boolean {
+    return this.#saved !== undefined
+  }
+
+  get version(): Version | undefined {
+    return this.#saved?.version
+  }
+
+  get resumeState(): string | undefined {
+    return this.#saved?.resumeState
+  }
+
+  /** Resolves when the content was released. */
+  get closing(): Promise<void> {
+    return this.#closing
+  }
+
+  /** Opens the content. If readers see it before it is confirmed, it is written to the store, and `accepted` is called. */
+  async open(attempt: Attempt, accepted: (version: Version) => void): Promise<Opened> {
+    const silent = new SourceError(`no answer for ${LIST_STALL_MS / 1_000} s`, { code: 'UNAVAILABLE' })
+    void attempt.watchdog(LIST_STALL_MS, () => silent)
+    try {
+      const opening = this.#warmStart?.open(attempt.signal)
+      if (opening === undefined) return { type: 'unrestorable', reason: 'there is no cache' }
+      const saved = await attempt.race(opening).catch((error: unknown) => {
+        // It may be opened although it is no longer wanted.
+        opening.then((unwanted) => this.#release(unwanted)).catch(ignore)
+        throw error
+      })
+      if (saved === undefined) return { type: 'unrestorable', reason: 'there is no saved content' }
+      this.#saved = saved
+      attempt.throwIfAborted()
+    } catch (thrown) {
+      return this.#unusable(thrown)
+    }
+    if (this.#warmStart?.servesStale !== true) return { type: 'restorable' }
+    return (await this.fill(attempt, accepted)) ?? { type: 'listed' }
+  }
+
+  /** Writes the content to the store, unless that was done. Returns why that is not possible. */
+  async fill(
+    attempt: Attempt,
+    accepted: (version: Version) => void,
+  ): Promise<UntimedInput<'unrestorable'> | undefined> {
+    const [saved, warmStart] = [this.#saved, this.#warmStart]
+    if (saved === undefined || warmStart === undefined || this.#isShown) return undefined
+    let hasCommitBegun = false
+    let transaction: RestoreTransaction | undefined
+    let pages: AsyncIterator<readonly SavedRecord[]> | undefined
+    try {
+      transaction = warmStart.restore(saved)
+      const { commit, abandon } = transaction
+      pages = saved.pages()[Symbol.asyncIterator]()
+      await this.#read(attempt, pages, transaction, saved.size)
+      hasCommitBegun = true
+      const shown = (): void => {
+        this.#isShown = true
+        accepted(saved.version)
+      }
+      await this.#sink.accepted(attempt, commit, shown, abandon)
+      return undefined
+    } catch (thrown) {
+      if (!hasCommitBegun) transaction?.abandon()
+      return this.#unusable(thrown)
+    } finally {
+      if (pages !== undefined) this.#closing = close(pages)
+    }
+  }
+
+  async #read(
+    attempt: Attempt,
+    pages: AsyncIterator<readonly SavedRecord[]>,
+    { page }: RestoreTransaction,
+    size: number,
+  ): Promise<void> {
+    let count = 0
+    for (;;) {
+      // The source is not silent while the cache is read.
+      const { done, value } = await attempt.pauseWatchdog(pages.next())
+      attempt.throwIfAborted()
+      if (done) break
+      await this.#sink.inSlices(attempt, value, page)
+      count += value.length
+    }
+    if (count !== size) throw new Error(`it has ${count} records instead of ${size}`)
+  }
+
+  /** A batch that is older than the content does not confirm it. */
+  assertReached(version: Version, source: Pick<ListerWatcher<T>, 'hasReached'>): void {
+    const saved = this.#saved?.version
+    if (saved === undefined || source.hasReached?.(version, saved) === true) return
+    throw new SourceError('the watch is behind the saved content', { code: 'VERSION_EXPIRED' })
+  }
+
+  /** The source has confirmed the content, or a list replaces it. */
+  end(): void {
+    const saved = this.#saved
+    this.#saved = undefined
+    if (saved !== undefined) this.#release(saved)
+  }
+
+  #release(saved: SavedMirror | undefined): void {
+    const closing = Promise.resolve(saved?.close()).catch(ignore)
+    this.#closing = Promise.all([this.#closing, closing]).then(ignore)
+  }
+
+  /** An abort is thrown. Any other error means that the content cannot be used. */
+  #unusable(thrown: unknown): UntimedInput<'unrestorable'> {
+    if (thrown === ABORTED) throw thrown
+    this.end()
+    const reason = `the saved content cannot be used: ${messageOf(thrown)}`
+    this.#warmStart?.warn(`${reason}; the source is listed instead`)
+    return { type: 'unrestorable', reason }
+  }
+}
+
+function ignore(): void {}
