@@ -123,7 +123,7 @@ export const table: Table = {
     restorable: resume,
     unrestorable: listInstead,
     listed: resumeShown,
-    relist: wantList,
+    relist: wantAnotherList,
     stop,
   },
   listing: whileListing,
@@ -179,10 +179,6 @@ function resumeShown(state: ReflectorState<'restoring'>, input: Input): Step {
 function listInstead(state: ReflectorState<'restoring'> | WatchingState, { at }: Input): Step {
   if (state.name !== 'restoring' && state.saved !== 'hidden') return keep(state)
   return openList(FIRST_LIST, { ...memoryOf(state), openedAt: at, attempt: 1 }, state.reason)
-}
-
-function wantList(state: ReflectorState<'restoring'>): Step {
-  return keep({ ...state, isListWanted: true })
 }
 
 /** Saved content that the source has confirmed is in the store now. */
@@ -291,7 +287,7 @@ function afterFailure(state: ListingState | WatchingState, input: Input<'failed'
   }
 }
 
-function wantAnotherList(state: ListingState): Step {
+function wantAnotherList(state: ListingState | ReflectorState<'restoring'>): Step {
   return keep({ ...state, isListWanted: true })
 }
 

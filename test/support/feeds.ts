@@ -39,6 +39,7 @@ export class Mirror<T, I extends object = object> {
     )
     const historyNow = (): number => this.#history
     const positionNow = (): StorePosition => ({ version: this.indexer.writer.position, history: this.#history })
+    const isFilledNow = (): boolean => this.#isFilled
     const routedNow = (): RoutedCommit => this.#routed
     this.host = {
       get history() {
@@ -47,7 +48,9 @@ export class Mirror<T, I extends object = object> {
       get position() {
         return positionNow()
       },
-      isFilled: true,
+      get isFilled() {
+        return isFilledNow()
+      },
       get routed() {
         return routedNow()
       },

@@ -72,10 +72,18 @@ describe('metricsText', () => {
     let text = metricsText([informer])
     expect(valuesOf(text, 'listwatch_state')).toEqual(
       new Map(
-        ['idle', 'listing', 'connecting', 'live', 'backing-off', 'relisting', 'failed', 'stopped'].map((state) => [
-          `scripted ${state}`,
-          Number(state === 'connecting'),
-        ]),
+        [
+          'idle',
+          'restoring',
+          'stale',
+          'listing',
+          'connecting',
+          'live',
+          'backing-off',
+          'relisting',
+          'failed',
+          'stopped',
+        ].map((state) => [`scripted ${state}`, Number(state === 'connecting')]),
       ),
     )
     expect(valuesOf(text, 'listwatch_contact_age_seconds')).toEqual(new Map([['scripted', 2.5]]))

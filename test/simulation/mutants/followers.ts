@@ -36,8 +36,8 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        '    if (host.isSynced()) this.startReplay()\n',
-        '    if (host.isSynced()) this.#replayedCommit = host.indexer.writer.commits\n',
+        '    if (host.isFilled) this.startReplay()\n',
+        '    if (host.isFilled) this.#replayedCommit = host.indexer.writer.commits\n',
       ],
     ],
   },
@@ -192,7 +192,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'a stop drops what waits',
     breaks: 'waiting changes are handled before a stop, within drainMs (I5)',
     file: 'informer/informer.ts',
-    edits: [['    if (drainMs !== undefined && this.#synced.isOpen) await this.#drain(drainMs)\n', '']],
+    edits: [['    if (drainMs !== undefined && this.#feedHost.isFilled) await this.#drain(drainMs)\n', '']],
   },
   {
     name: 'a stop waits without a limit for waiting changes',

@@ -116,11 +116,11 @@ export const mutantsOfGroups: readonly Mutant[] = [
     name: 'a list that fails keeps its turn',
     breaks: 'no member waits for its turn without need',
     kind,
-    file: 'reflector/reflector.ts',
+    file: 'reflector/relist-slot.ts',
     edits: [
       [
-        '      return await this.#list(attempt, effect)\n    } finally {\n      release()\n    }',
-        '      const outcome = await this.#list(attempt, effect)\n      release()\n      return outcome\n    } finally {\n    }',
+        '    return await begin()\n  } finally {\n    release()\n  }',
+        '    const outcome = await begin()\n    release()\n    return outcome\n  } finally {\n  }',
       ],
     ],
   },

@@ -28,12 +28,12 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector-state.ts',
     edits: [
       [
-        "state: { ...memoryOf(state), name: 'connecting', openedAt,",
-        "state: { ...memoryOf(state), ignoreVersions: state.ignoreVersions, name: 'connecting', openedAt,",
+        "state: { ...memoryOf(state), saved: undefined, name: 'connecting', openedAt,",
+        "state: { ...memoryOf(state), saved: undefined, ignoreVersions: state.ignoreVersions, name: 'connecting', openedAt,",
       ],
       [
-        'if (isWatching(state)) return RELIST',
-        'if (isWatching(state)) return { ...RELIST, ignoreVersions: Object(state).ignoreVersions === true }',
+        'if (isWatching(state)) return nextListOf(state)',
+        'if (isWatching(state)) return { ...nextListOf(state), ignoreVersions: Object(state).ignoreVersions === true }',
       ],
     ],
   },

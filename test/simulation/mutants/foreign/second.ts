@@ -150,12 +150,12 @@ export const secondForeignMutants: readonly Mutant[] = [
     file: 'reflector/reflector-state.ts',
     edits: [
       [
-        'function memoryOf({ spacing, immediateAt, relists, reconnects }: Memory): Memory {\n  return {',
-        'function memoryOf({ spacing, immediateAt, relists, reconnects, ...rest }: Memory): Memory {\n  return { ignoreVersions: Object(rest).ignoreVersions === true,',
+        'function memoryOf({ spacing, immediateAt, saved, relists, reconnects }: Memory): Memory {\n  return {',
+        'function memoryOf({ spacing, immediateAt, saved, relists, reconnects, ...rest }: Memory): Memory {\n  return { ignoreVersions: Object(rest).ignoreVersions === true,',
       ],
       [
-        'if (isWatching(state)) return RELIST',
-        'if (isWatching(state)) return { ...RELIST, ignoreVersions: Object(state).ignoreVersions === true }',
+        'if (isWatching(state)) return nextListOf(state)',
+        'if (isWatching(state)) return { ...nextListOf(state), ignoreVersions: Object(state).ignoreVersions === true }',
       ],
     ],
   },

@@ -23,7 +23,7 @@ export const thirdForeignMutants: readonly Mutant[] = [
     file: 'reflector/reflector-state.ts',
     edits: [
       [
-        "return keep({ ...state, next: state.next.type === 'list' ? state.next : RELIST, reason })",
+        "return keep({ ...state, next: state.next.type === 'list' ? state.next : nextListOf(state), reason })",
         'return keep({ ...state, next: RELIST, reason })',
       ],
     ],
