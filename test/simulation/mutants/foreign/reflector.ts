@@ -28,8 +28,8 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     file: 'reflector/reflector-state.ts',
     edits: [
       [
-        "state: { ...memoryOf(state), saved: undefined, name: 'connecting', openedAt,",
-        "state: { ...memoryOf(state), saved: undefined, ignoreVersions: state.ignoreVersions, name: 'connecting', openedAt,",
+        "...memoryOf(state),\n      saved: undefined,\n      name: 'connecting',\n      openedAt,",
+        "...memoryOf(state),\n      ignoreVersions: state.ignoreVersions,\n      saved: undefined,\n      name: 'connecting',\n      openedAt,",
       ],
       [
         'if (isWatching(state)) return nextListOf(state)',
