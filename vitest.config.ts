@@ -12,6 +12,14 @@ export default defineConfig({
     projects: [
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 5_000 } },
       { test: { name: 'property', include: ['test/property/**/*.test.ts'], testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'file-cache',
+          include: ['test/file-cache/*.test.ts'],
+          exclude: ['test/file-cache/{postgres,etcd,redis,kubernetes}.test.ts'],
+          testTimeout: 120_000,
+        },
+      },
       { test: { name: 'package', include: ['test/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 } },
       { test: { name: 'simulation', include: ['test/simulation/**/*.test.ts'], testTimeout: 600_000 } },
       {

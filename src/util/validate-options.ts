@@ -37,6 +37,7 @@ const holdsSecrets: ReadonlySet<string> = new Set([
   'auth',
   'client',
   'credentials',
+  'encryptionKey',
   'kubeConfig',
   'password',
   'privateKey',

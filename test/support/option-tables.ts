@@ -9,6 +9,7 @@ interface Table {
 
 const TABLES: readonly Table[] = [
   { heading: '`createInformer`', of: [['src/informer/informer-types.d.ts', 'InformerOptions']] },
+  { heading: '`fileCache`', of: [['adapters/file-cache/file-cache.d.ts', 'FileCacheOptions']] },
   {
     heading: '`subscribe` and `changes`',
     of: [

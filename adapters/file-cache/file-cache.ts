@@ -1,0 +1,151 @@
+import { resolve } from 'node:path'
+import { OptionError } from '../../src/contract/errors.js'
+import type { MirrorCache, MirrorCacheContext, MirrorToSave, SavedMirror } from '../../src/contract/mirror-cache.js'
+import {
+  checkOptions,
+  isBoolean,
+  isName,
+  isPositive,
+  isString,
+  type OptionCheck,
+} from '../../src/util/validate-options.js'
+import { KEY_BYTES } from './block-cipher.js'
+import { UnusableFile } from './block-format.js'
+import { type Files, isSystemError, openForReading, realFiles, reasonOf, replaceFile } from './files.js'
+import { type OpenedFile, readHeader, savedMirror } from './mirror-reader.js'
+import { writeMirror } from './mirror-writer.js'
+
+/** The options of `fileCache`. */
+export interface FileCacheOptions {
+  /** The file. Its folder must exist. Each informer needs a file of its own. */
+  readonly path: string
+  /**
+   * Change it when `schema`, `transform` or a decoder returns other objects than before: a file of another `cacheVersion` is not
+   * used. Default: ''.
+   */
+  readonly cacheVersion?: string
+  /** Whether readers see the saved objects before the source has confirmed them. Default: false. */
+  readonly serveStale?: boolean
+  /** A save begins at the earliest after this time since the last one, in milliseconds. Default: 60 000. */
+  readonly saveEveryMs?: number
+  /** A save begins if at least this share of the objects has changed since the last one. Default: 0.1, which is 10 %. */
+  readonly saveAfterShare?: number
+  /** A save begins after this time in milliseconds, if the version has changed since the last one. Default: 600 000. */
+  readonly maxAgeMs?: number
+  /** A key of 32 bytes. The file is encrypted with AES-256-GCM. Default: it is not encrypted. */
+  readonly encryptionKey?: Uint8Array
+  /** Allows objects of a source of secrets, such as `Secret`s of Kubernetes. Default: false. */
+  readonly secrets?: boolean
+}
+
+const isKey: OptionCheck = (value) =>
+  value instanceof Uint8Array && value.length === KEY_BYTES ? undefined : `must be a Uint8Array of ${KEY_BYTES} bytes`
+
+const checks: Readonly<Record<keyof FileCacheOptions, OptionCheck>> = {
+  path: isName,
+  cacheVersion: isString,
+  serveStale: isBoolean,
+  saveEveryMs: isPositive,
+  saveAfterShare: isPositive,
+  maxAgeMs: isPositive,
+  encryptionKey: isKey,
+  secrets: isBoolean,
+}
+
+/**
+ * Returns a cache that keeps the content of one informer in a file. After a restart, the informer resumes its watch at the saved
+ * version, instead of listing. A file that is missing, damaged, or of another source costs one list.
+ *
+ * @throws OptionError if an option is missing or wrong.
+ *
+ * @example
+ * ```ts
+ * import { fileCache } from 'listwatch/file-cache'
+ *
+ * const cache = fileCache({ path: '/var/cache/shop/orders.cache' })
+ * ```
+ */
+export function fileCache(options: FileCacheOptions): MirrorCache {
+  return fileCacheOn(realFiles, options)
+}
+
+/** `fileCache` with other operations on files, for tests. */
+export function fileCacheOn(files: Files, options: FileCacheOptions): MirrorCache {
+  checkOptions('fileCache', options, checks)
+  if (options?.path === undefined) throw new OptionError('fileCache: option "path" is required', { option: 'path' })
+  return new FileCache(files, options)
+}
+
+class FileCache implements MirrorCache {
+  readonly name: string
+  readonly serveStale: boolean
+  readonly saveEveryMs: number
+  readonly saveAfterShare: number
+  readonly maxAgeMs: number
+  readonly #files: Files
+  readonly #path: string
+  readonly #cacheVersion: string
+  readonly #encryptionKey: Uint8Array | undefined
+  readonly #allowsSecrets: boolean
+
+  constructor(files: Files, options: FileCacheOptions) {
+    this.#files = files
+    this.#path = resolve(options.path)
+    this.#cacheVersion = options.cacheVersion ?? ''
+    this.#encryptionKey = options.encryptionKey?.slice()
+    this.#allowsSecrets = options.secrets ?? false
+    this.name = `file:${this.#path}`
+    this.serveStale = options.serveStale ?? false
+    this.saveEveryMs = options.saveEveryMs ?? 60_000
+    this.saveAfterShare = options.saveAfterShare ?? 0.1
+    this.maxAgeMs = options.maxAgeMs ?? 600_000
+  }
+
+  async open(context: MirrorCacheContext): Promise<SavedMirror | undefined> {
+    this.#assertAllowed(context)
+    try {
+      const file = await this.#openFile(context)
+      return file && savedMirror(file, this.#path, context.clock)
+    } catch (error) {
+      context.warn(`file cache ${this.#path} is not used: ${reasonOf(error, this.#path)}`)
+      return undefined
+    }
+  }
+
+  async save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void> {
+    this.#assertAllowed(context)
+    const { clock, signal, fingerprint } = context
+    const savedAt = clock.wallNow?.() ?? clock.now()
+    const identity = { fingerprint, cacheVersion: this.#cacheVersion, savedAt }
+    const writer = { path: this.#path, clock, signal, encryptionKey: this.#encryptionKey }
+    await replaceFile(this.#path, this.#files, (file) => writeMirror(file, mirror, identity, writer))
+  }
+
+  /** Returns undefined if nothing was saved yet. Throws if the file cannot be used. */
+  async #openFile({ fingerprint }: MirrorCacheContext): Promise<OpenedFile | undefined> {
+    const handle = await openForReading(this.#path, this.#files).catch((error: unknown) => {
+      if (isSystemError(error) && error.code === 'ENOENT') return undefined
+      throw error
+    })
+    if (handle === undefined) return undefined
+    try {
+      const file = await readHeader(handle, this.#encryptionKey)
+      if (file.header.cacheVersion !== this.#cacheVersion) throw new UnusableFile('its cacheVersion is another one')
+      if (file.header.fingerprint !== fingerprint) {
+        throw new UnusableFile('it was saved from another source, or with other options')
+      }
+      return file
+    } catch (error) {
+      await handle.close().catch(() => {})
+      throw error
+    }
+  }
+
+  #assertAllowed({ isSensitive }: MirrorCacheContext): void {
+    if (!isSensitive || this.#allowsSecrets) return
+    throw new OptionError(
+      `fileCache: the source has secrets, and ${this.#path} would contain them; allow it with secrets: true`,
+      { option: 'secrets' },
+    )
+  }
+}

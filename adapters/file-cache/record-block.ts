@@ -1,0 +1,82 @@
+import { messageOf, SourceError } from '../../src/contract/errors.js'
+import type { SavedRecord } from '../../src/contract/mirror-cache.js'
+import { decodeValue, encodeValue, survivesJson, UnsavableValue } from './value-encoding.js'
+
+/** The type of a record in the file. */
+const ENTRY = 0
+/** An entry whose object has values that JSON loses. */
+const TAGGED_ENTRY = 1
+const FILTERED = 2
+const INVALID = 3
+
+/**
+ * Returns a record as a JSON text.
+ *
+ * @throws SourceError PROTOCOL with the key, if its object cannot be saved.
+ */
+export function encodeRecord(record: SavedRecord, path: string): string {
+  try {
+    return JSON.stringify(fieldsOf(record))
+  } catch (error) {
+    const flaw = error instanceof UnsavableValue ? error.message : `the object cannot be encoded: ${messageOf(error)}`
+    throw new SourceError(`file cache ${path} cannot save the object ${JSON.stringify(record.key)}: ${flaw}`, {
+      code: 'PROTOCOL',
+      key: record.key,
+      cause: error,
+    })
+  }
+}
+
+function fieldsOf(record: SavedRecord): readonly unknown[] {
+  const { type, key, version } = record
+  switch (type) {
+    case 'entry': {
+      const { object, uid } = record
+      const fields = survivesJson(object) ? [ENTRY, key, object] : [TAGGED_ENTRY, key, encodeValue(object)]
+      // JSON writes undefined as null.
+      if (version !== undefined || uid !== undefined) fields.push(version, uid)
+      return fields
+    }
+    case 'filtered':
+      return [FILTERED, key, version]
+    case 'invalid':
+      return [INVALID, key, version, record.reason]
+  }
+}
+
+/** Returns the records of a block. Throws if the text is not one of `encodeRecord`. */
+export function decodeRecords(text: string): SavedRecord[] {
+  const records: unknown = JSON.parse(text)
+  if (!Array.isArray(records)) throw new SyntaxError('a block is not an array')
+  return records.map(decodeRecord)
+}
+
+function decodeRecord(fields: unknown): SavedRecord {
+  if (!Array.isArray(fields)) throw new SyntaxError('a record is not an array')
+  const [type, key, third, fourth, fifth]: readonly unknown[] = fields
+  if (typeof key !== 'string') throw new SyntaxError('a record has no key')
+  switch (type) {
+    case ENTRY:
+      return entry(key, third, fourth, fifth)
+    case TAGGED_ENTRY:
+      return entry(key, decodeValue(third), fourth, fifth)
+    case FILTERED:
+      return { type: 'filtered', key, version: textOf(third) }
+    case INVALID:
+      return { type: 'invalid', key, version: textOf(third), reason: String(fourth) }
+    default:
+      throw new SyntaxError('a record has an unknown type')
+  }
+}
+
+function entry(key: string, object: unknown, version: unknown, uid: unknown): SavedRecord {
+  if (typeof version !== 'string') {
+    return typeof uid === 'string' ? { type: 'entry', key, object, uid } : { type: 'entry', key, object }
+  }
+  if (typeof uid !== 'string') return { type: 'entry', key, object, version }
+  return { type: 'entry', key, object, version, uid }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

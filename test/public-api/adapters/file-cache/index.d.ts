@@ -1,0 +1,1 @@
+export { type FileCacheOptions, fileCache } from './file-cache.js';
