@@ -98,9 +98,9 @@ async function moves(backend: Backend): Promise<readonly Figure[]> {
 async function move(options: LeasesOfProcess, signal: NodeJS.Signals): Promise<readonly number[]> {
   using owner = new Replica(options)
   using heir = new Replica(options)
-  const idle = async (isSo: (ofOwner: State, ofHeir: State) => boolean): Promise<boolean> => {
+  const idle = async (condition: (ofOwner: State, ofHeir: State) => boolean): Promise<boolean> => {
     const [ofOwner, ofHeir] = [await owner.state(), await heir.state()]
-    return ofOwner.waiting + ofHeir.waiting === 0 && isSo(ofOwner, ofHeir)
+    return ofOwner.waiting + ofHeir.waiting === 0 && condition(ofOwner, ofHeir)
   }
   await until('both to own keys', () => idle((a, b) => a.share > 0.3 && b.share > 0.3 && a.share + b.share > 0.99))
   owner.tell('change')
@@ -159,9 +159,9 @@ class Replica implements Disposable {
   }
 }
 
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + DEADLINE_MS; !(await isSo()); await sleep(POLL_MS))
-    if (performance.now() > end) throw new Error(`waited in vain for ${what}`)
+async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + DEADLINE_MS; !(await condition()); await sleep(POLL_MS))
+    if (performance.now() > end) throw new Error(`after ${DEADLINE_MS / 1_000} s still waiting for ${what}`)
 }
 
 /** Of sorted values. */
