@@ -21,12 +21,15 @@ export class LeaseTable {
     return [...this.#records.values()].map(({ record }) => record)
   }
 
-  /** Performs a renewal. `isChanged`: more than the renewal differs, so other members are notified. */
+  /**
+   * Performs a renewal. `isChanged`: more than the renewal differs, so other members are notified. `hasReleased`: the member
+   * claims no key.
+   */
   renew(
     record: LeaseRecord,
     evict: readonly Eviction[],
     now: number,
-  ): { readonly view: LeaseView; readonly isChanged: boolean } {
+  ): { readonly view: LeaseView; readonly isChanged: boolean; readonly hasReleased: boolean } {
     const { member, renewal } = record
     const last = this.#records.get(member)?.record
     if (last === undefined ? renewal !== 0 : last.renewal >= renewal) {
@@ -41,7 +44,7 @@ export class LeaseTable {
     next.set(member, { record, writtenAt: now })
     this.#write(next)
     const isChanged = gone.length > 0 || last === undefined || encodeBody(last) !== encodeBody(record)
-    return { view: this.#view(now), isChanged }
+    return { view: this.#view(now), isChanged, hasReleased: record.members.length === 0 }
   }
 
   leave(member: string): boolean {

@@ -68,7 +68,7 @@ class Memory implements MemoryLeases {
   readonly renewMs: number
   readonly #clock: Clock
   readonly #table = new LeaseTable()
-  readonly #watching = new Map<LeaseSession, () => void>()
+  readonly #watching = new Map<LeaseSession, (released?: string) => void>()
   #faults: LeaseFault[] = []
   #late: (() => void)[] = []
   #isAvailable = true
@@ -116,7 +116,7 @@ class Memory implements MemoryLeases {
       renew: (record, evict, signal) => this.#renew(session, record, evict, signal),
       leave: async (member) => {
         if (!this.#isAvailable) throw this.#unavailable()
-        if (this.#table.leave(member)) this.#notify(session)
+        if (this.#table.leave(member)) this.#notify(session, member)
       },
       watch: (changed, signal) => {
         this.#watching.set(session, changed)
@@ -139,8 +139,8 @@ class Memory implements MemoryLeases {
       if (!this.#isAvailable) return reject(this.#unavailable())
       const perform = (answer: (view: LeaseView) => void): void => {
         try {
-          const { view, isChanged } = this.#table.renew(record, evict, this.#clock.now())
-          if (isChanged) this.#notify(session)
+          const { view, isChanged, hasReleased } = this.#table.renew(record, evict, this.#clock.now())
+          if (isChanged) this.#notify(session, hasReleased ? record.member : undefined)
           answer(view)
         } catch (error) {
           reject(error)
@@ -154,8 +154,9 @@ class Memory implements MemoryLeases {
     })
   }
 
-  #notify(writer: LeaseSession): void {
-    for (const [session, changed] of this.#watching) if (session !== writer) void Promise.resolve().then(changed)
+  #notify(writer: LeaseSession, released: string | undefined): void {
+    for (const [session, changed] of this.#watching)
+      if (session !== writer) void Promise.resolve().then(() => changed(released))
   }
 
   #unavailable(): SourceError {

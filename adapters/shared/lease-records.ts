@@ -17,6 +17,11 @@ export function encodeBody({ members, holds }: LeaseRecord): string {
   return JSON.stringify({ members, holds })
 }
 
+/** Whether the member of a stored record claims no key. */
+export function hasReleased(body: string): boolean {
+  return body.startsWith('{"members":[],')
+}
+
 /**
  * Reads a stored record. Throws `PROTOCOL` if it is not readable: what its member claims is unknown.
  */

@@ -3,10 +3,16 @@ import { etcdLeases } from '../../adapters/etcd/index.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { expectReleasedMembers } from '../support/released-members.js'
 
 const record = (renewal: number) => ({ member: 'member000001', renewal, members: [], holds: [] })
 
 describeEtcd('leases in etcd', (server) => {
+  test('a watch names a member that claims no key any more', async () => {
+    await using etcd = await EtcdServer.start({ server })
+    await expectReleasedMembers(etcdLeases({ endpoints: etcd.endpoint, group: 'released', leaseMs: 5_000 }))
+  })
+
   test('a restored backup is another epoch, and the member has lost its lease', async () => {
     await using etcd = await EtcdServer.start({ server })
     const session = etcdLeases({ endpoints: etcd.endpoint, group: 'g', leaseMs: 3_000 }).open()

@@ -2,6 +2,7 @@ import { KubeConfig } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { kubernetesLeases } from '../../adapters/kubernetes/index.js'
 import { describeKubernetes } from '../servers/index.js'
+import { expectReleasedMembers } from '../support/released-members.js'
 import { useKubernetes } from './support.js'
 
 const JOIN = { member: 'member000001', renewal: 0, members: [], holds: [] }
@@ -10,11 +11,17 @@ const { signal } = new AbortController()
 describeKubernetes('leases in Kubernetes', (server) => {
   const own = useKubernetes(server)
 
-  function sessionOf(group: string, user: 'admin' | 'alice' = 'admin') {
+  function leasesOf(group: string, user: 'admin' | 'alice' = 'admin') {
     const kubeConfig = new KubeConfig()
     kubeConfig.loadFromOptions(own.kubernetes.kubeConfig({ user }))
-    return kubernetesLeases({ kubeConfig, namespace: 'default', group }).open()
+    return kubernetesLeases({ kubeConfig, namespace: 'default', group })
   }
+
+  function sessionOf(group: string, user: 'admin' | 'alice' = 'admin') {
+    return leasesOf(group, user).open()
+  }
+
+  test('a watch names a member that claims no key any more', () => expectReleasedMembers(leasesOf('released')))
 
   test('a missing right is UNAUTHORIZED, and the error names all verbs', async () => {
     const session = sessionOf('rights', 'alice')

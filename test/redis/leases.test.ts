@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { redisLeases } from '../../adapters/redis/index.js'
 import { describeRedis } from '../servers/index.js'
+import { expectReleasedMembers } from '../support/released-members.js'
 import { textOf } from '../support/sources.js'
 import { userClient } from './drivers.js'
 import { useRedis } from './support.js'
@@ -19,6 +20,11 @@ describeRedis('leases in Redis', (server) => {
     const client = userClient('ioredis 6', own.redis.port, { username: user, password: 'word' })
     return redisLeases({ client, group: 'orders', leaseMs: 3_000 }).open()
   }
+
+  test('a watch names a member that claims no key any more', () =>
+    expectReleasedMembers(
+      redisLeases({ client: userClient('ioredis 6', own.redis.port), group: 'released', leaseMs: 5_000 }),
+    ))
 
   test('a user with the rights of the guide renews and leaves', async () => {
     const session = await sessionOf('worker', rights)

@@ -233,8 +233,12 @@ const hints = (['changes what it claims', 'changes what it holds', 'joins', 'lea
         const [a, b, c] = [await context.joined(), await context.joined(), await context.member()]
         const signal = new AbortController()
         let calls = 0
+        const released: (string | undefined)[] = []
         try {
-          a.session.watch?.(() => calls++, signal.signal)
+          a.session.watch?.((each) => {
+            calls++
+            released.push(each)
+          }, signal.signal)
           // A listener is not called for changes before the watch was open, so the member changes until a call arrives.
           let renewal = 1
           const isOpen = async (): Promise<boolean> => {
@@ -251,6 +255,8 @@ const hints = (['changes what it claims', 'changes what it holds', 'joins', 'lea
           else if (what === 'leaves') await b.session.leave(b.name)
           else await (await context.joined()).renew(1, { evict: [{ member: b.name, renewal: renewal - 1 }] })
           await eventually(context.timeoutMs, 'the listener is called', () => calls > before)
+          if (what === 'changes what it claims')
+            check(!released.slice(before).includes(b.name), 'the listener is told that it released its keys')
         } finally {
           signal.abort()
         }

@@ -6,6 +6,7 @@ import type { LeaseSettings } from '../../shared/lease-options.js'
 import {
   ChangeDetector,
   encodeBody,
+  hasReleased,
   LeaseViews,
   leaseLost,
   RewindDetector,
@@ -93,7 +94,7 @@ export class EtcdLeaseSession implements LeaseSession {
     await this.#connection.run(this.#connection.signal, (session) => session.txn({ compare: [], success, failure: [] }))
   }
 
-  watch(changed: () => void, signal: AbortSignal): void {
+  watch(changed: (released?: string) => void, signal: AbortSignal): void {
     void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
   }
 
@@ -151,7 +152,7 @@ export class EtcdLeaseSession implements LeaseSession {
   }
 
   /** Watches over a connection of its own, until it is lost. */
-  async #listen(changed: () => void, signal: AbortSignal): Promise<void> {
+  async #listen(changed: (released?: string) => void, signal: AbortSignal): Promise<void> {
     const session = await this.#open(signal)
     try {
       const { start: key, end } = this.#range
@@ -170,7 +171,7 @@ export class EtcdLeaseSession implements LeaseSession {
     }
   }
 
-  async #read(inbox: WatchInbox, changed: () => void): Promise<never> {
+  async #read(inbox: WatchInbox, changed: (released?: string) => void): Promise<never> {
     let isSilent = false
     for (;;) {
       const message = await inbox.next(this.#settings.leaseMs)
@@ -181,17 +182,18 @@ export class EtcdLeaseSession implements LeaseSession {
       } else if (message !== 'progress-request') {
         if (message.isCanceled) throw unavailable(`the watch was cancelled: ${message.cancelReason}`)
         isSilent = false
-        if (message.events.filter((event) => this.#isChange(event)).length > 0) changed()
+        for (const event of message.events) this.#observe(event, changed)
       }
     }
   }
 
-  /** Whether another member changed its record in more than its renewal. */
-  #isChange({ isDelete, kv }: EtcdEvent): boolean {
+  /** Calls `changed` if another member changed its record in more than its renewal. */
+  #observe({ isDelete, kv }: EtcdEvent, changed: (released?: string) => void): void {
     const member = this.#memberOf(kv.key)
+    const { body } = this.#stored(kv)
     if (isDelete) this.#changes.removed(member)
-    const isChanged = isDelete || this.#changes.written(member, this.#stored(kv).body)
-    return isChanged && member !== this.#member
+    const isChanged = isDelete || this.#changes.written(member, body)
+    if (isChanged && member !== this.#member) changed(isDelete || hasReleased(body) ? member : undefined)
   }
 }
 

@@ -5,7 +5,7 @@ import { parseJson } from '../../shared/json-depth.js'
 import { LeaseConnection } from '../../shared/lease-connection.js'
 import { keepListening } from '../../shared/lease-hints.js'
 import type { LeaseSettings } from '../../shared/lease-options.js'
-import { ChangeDetector, LeaseViews, leaseLost, RewindDetector } from '../../shared/lease-records.js'
+import { ChangeDetector, hasReleased, LeaseViews, leaseLost, RewindDetector } from '../../shared/lease-records.js'
 import { propertiesOf } from '../../shared/properties.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { apiStatusIn } from '../http/api-error.js'
@@ -73,7 +73,7 @@ export class KubernetesLeaseSession implements LeaseSession {
     })
   }
 
-  watch(changed: () => void, signal: AbortSignal): void {
+  watch(changed: (released?: string) => void, signal: AbortSignal): void {
     void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
   }
 
@@ -133,7 +133,7 @@ export class KubernetesLeaseSession implements LeaseSession {
   }
 
   /** Watches over a connection of its own, until it is lost. */
-  async #listen(changed: () => void, signal: AbortSignal): Promise<void> {
+  async #listen(changed: (released?: string) => void, signal: AbortSignal): Promise<void> {
     const api = this.#open(signal)
     try {
       const body = await api.open(this.#requests.watch())
@@ -141,23 +141,26 @@ export class KubernetesLeaseSession implements LeaseSession {
       for (;;) {
         const lines = await stream.take(MAX_SILENCE_MS)
         if (lines === undefined || lines === IDLE) return
-        const changes = lines.filter(({ bytes, isWhole }) => !isWhole || this.#isChange(parseJson(bytes.toString())))
-        if (changes.length > 0) changed()
+        for (const { bytes, isWhole } of lines) {
+          if (isWhole) this.#observe(parseJson(bytes.toString()), changed)
+          else changed()
+        }
       }
     } finally {
       api.close()
     }
   }
 
-  /** Whether another member changed its record in more than its renewal. */
-  #isChange(event: unknown): boolean {
+  /** Calls `changed` if another member changed its record in more than its renewal. */
+  #observe(event: unknown, changed: (released?: string) => void): void {
     const { type, object } = propertiesOf(event)
-    if (type === 'BOOKMARK') return false
+    if (type === 'BOOKMARK') return
     if (type === 'ERROR') throw unavailable('the server ended the watch')
     const { member, body } = leaseObjectOf(object)
-    if (type === 'DELETED') this.#changes.removed(member)
-    const isChanged = type === 'DELETED' || this.#changes.written(member, body)
-    return isChanged && member !== this.#member
+    const isDelete = type === 'DELETED'
+    if (isDelete) this.#changes.removed(member)
+    const isChanged = isDelete || this.#changes.written(member, body)
+    if (isChanged && member !== this.#member) changed(isDelete || hasReleased(body) ? member : undefined)
   }
 }
 

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
  * KEYS: a hash. Its field `fence` has the last fence. Every other field is a member: the renewal, the time of the write in
  * microseconds, and the body, with spaces between them. ARGV: the channel, the member, the renewal, the body; then the
  * member and the renewal of each eviction. It returns the fence, the epoch and the time, and then each member with its text;
- * or `lost` and the renewal in the store.
+ * or `lost` and the renewal in the store. A message in the channel is the member, after a dash if it claims no key any more.
  *
  * The ids of a replication change whenever a server is started or promoted.
  */
@@ -41,7 +41,8 @@ local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local fence = math.max(now, tonumber(redis.call('HGET', leases, 'fence') or '0') + 1)
 local nowText, fenceText = string.format('%.0f', now), string.format('%.0f', fence)
 redis.call('HSET', leases, 'fence', fenceText, me, ARGV[3] .. ' ' .. nowText .. ' ' .. ARGV[4])
-if changed then redis.pcall('PUBLISH', channel, me) end
+local hasReleased = string.find(ARGV[4], '{"members":[],', 1, true) == 1
+if changed then redis.pcall('PUBLISH', channel, (hasReleased and '-' or '') .. me) end
 
 local reply = { fenceText, run .. ':' .. history, nowText }
 local all = redis.call('HGETALL', leases)
@@ -56,7 +57,7 @@ return reply
 
 /** Removes the record of a member. KEYS: the hash. ARGV: the channel and the member. */
 export const LEAVE_SCRIPT = `
-if redis.call('HDEL', KEYS[1], ARGV[2]) > 0 then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end
+if redis.call('HDEL', KEYS[1], ARGV[2]) > 0 then redis.pcall('PUBLISH', ARGV[1], '-' .. ARGV[2]) end
 return 0
 `
 

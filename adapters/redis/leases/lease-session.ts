@@ -67,7 +67,7 @@ export class RedisLeaseSession implements LeaseSession {
     await this.#request(this.#connection.signal, (session) => this.#run(session, LEAVE_SCRIPT, [this.#key, member]))
   }
 
-  watch(changed: () => void, signal: AbortSignal): void {
+  watch(changed: (released?: string) => void, signal: AbortSignal): void {
     void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
   }
 
@@ -123,12 +123,13 @@ export class RedisLeaseSession implements LeaseSession {
   }
 
   /** Listens over a connection of its own, until it is lost. */
-  async #listen(changed: () => void, signal: AbortSignal): Promise<void> {
+  async #listen(changed: (released?: string) => void, signal: AbortSignal): Promise<void> {
     const { requestMs, leaseMs } = this.#settings
     const session = await this.#route.open({ signal, clock: systemClock, timeoutMs: requestMs })
     try {
       session.onMessage((message) => {
-        if (textOf(message) !== this.#member && !signal.aborted) changed()
+        const [, dash, member] = /^(-?)(.*)$/s.exec(textOf(message)) ?? []
+        if (member !== this.#member && !signal.aborted) changed(dash === '-' ? member : undefined)
       })
       await session.command(['subscribe', this.#key])
       for (;;) {

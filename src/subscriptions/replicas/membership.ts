@@ -15,6 +15,8 @@ export interface Instant {
 export interface LeaseRequest {
   readonly record: LeaseRecord
   readonly evict: readonly Eviction[]
+  /** Members that claim no key any more, as hints said before. The view shows whether that is so. */
+  readonly released: readonly string[]
   /** The time before it was sent. */
   readonly sent: Instant
 }
@@ -85,6 +87,8 @@ export class Membership {
   /** Whether it claims keys. A new member first waits until no lease of a lost epoch can be valid. */
   #isClaiming = false
   #isHinted = false
+  /** Members that claim no key any more, as hints say. */
+  readonly #released = new Set<string>()
   #retry: Backoff
   #retryAt = -Infinity
   /** The number of runs of each key that runs. A run that timed out may still run beside its retry. */
@@ -151,19 +155,25 @@ export class Membership {
     this.#running.set(key, (this.#running.get(key) ?? 0) + 1)
   }
 
-  /** The run of the key has settled. */
-  end(key: string): void {
+  /** The run of the key has settled. Returns whether `step` has to be called. */
+  end(key: string): boolean {
     const left = (this.#running.get(key) ?? 0) - 1
-    if (left > 0) this.#running.set(key, left)
-    else {
-      this.#running.delete(key)
-      this.#strays.delete(key)
+    if (left > 0) {
+      this.#running.set(key, left)
+      return false
     }
+    this.#running.delete(key)
+    const wasStray = this.#strays.delete(key)
+    return wasStray || this.#phase !== 'member' || this.#published?.record.holds.includes(key) === true
   }
 
-  /** The store says that another member changed. */
-  hinted(): void {
+  /**
+   * The store says that another member changed. `released`: a member that claims no key any more. If that is wrong, its
+   * record still prevents runs of its keys.
+   */
+  hinted(released?: string): void {
     this.#isHinted = true
+    if (released !== undefined) this.#released.add(released)
   }
 
   /** It claims no key from now on, and leaves when its runs have settled. */
@@ -177,7 +187,7 @@ export class Membership {
   replied(request: LeaseRequest, view: LeaseView, at: Instant): boolean {
     if (request !== this.#pending) return false
     if (this.#hasEnded(at)) return this.#lost()
-    const { record, sent } = request
+    const { record, released, sent } = request
     const flaw = this.#flawIn(view, record)
     if (flaw !== undefined) {
       this.failed(request, at)
@@ -192,6 +202,7 @@ export class Membership {
     this.#fence = view.fence
     if (this.#epoch?.name !== view.epoch) this.#epoch = { name: view.epoch, firstSeen: at.now }
     this.#observe(view, at.now)
+    for (const member of released) this.#released.delete(member)
     this.#ownership = this.#ownershipAfter(request)
     return false
   }
@@ -238,7 +249,7 @@ export class Membership {
     this.#ownership = this.#ownership.within(claim)
     const record = { member: this.#member, renewal, members, holds }
     const evict = expired.map(({ member, renewal: last }) => ({ member, renewal: last }))
-    const request = { record, evict, sent }
+    const request = { record, evict, released: [...this.#released], sent }
     this.#published = { record, sentAt: sent.now }
     this.#pending = request
     this.#isHinted = false
@@ -249,7 +260,8 @@ export class Membership {
     this.#isClaiming ||= this.#isReady && this.#leased !== undefined && now >= this.#settledAt
     if (this.#phase !== 'member' || !this.#isClaiming) return []
     const live = this.#others.filter(
-      ({ member, members }) => members.length > 0 && !this.#former.has(member) && this.#expiresAt(member) > now,
+      ({ member, members }) =>
+        members.length > 0 && !this.#former.has(member) && !this.#released.has(member) && this.#expiresAt(member) > now,
     )
     return [this.#member, ...live.map(({ member }) => member)].sort()
   }
@@ -308,6 +320,7 @@ export class Membership {
     this.#leased = undefined
     this.#ownership = Ownership.none
     this.#others = []
+    this.#released.clear()
     this.#isClaiming = false
     if (this.#phase === 'leaving') this.#phase = 'left'
     return true

@@ -23,11 +23,12 @@ export class Owners {
     if (own === -1) return false
     if (this.#mode === 'leader') return own === 0
     const score = mix(hash ^ (this.#seeds[own] ?? 0))
-    return this.#seeds.every((seed, at) => {
-      if (at === own) return true
-      const other = mix(hash ^ seed)
-      return other < score || (other === score && own < at)
-    })
+    // A loop without closures: it runs for every key when members change.
+    for (let at = 0; at < this.#seeds.length; at++) {
+      const other = mix(hash ^ (this.#seeds[at] ?? 0))
+      if (other > score || (other === score && at < own)) return false
+    }
+    return true
   }
 
   hasSameMembers(other: Owners): boolean {

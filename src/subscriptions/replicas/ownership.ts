@@ -7,11 +7,14 @@ export class Ownership {
   /** The member must own a key by each of them: those of all records that may be in the store. */
   readonly #claims: readonly Owners[]
   readonly #rivals: readonly Rival[]
+  /** The ownership of the last view. `within` only takes keys from it. */
+  readonly #origin: Ownership
 
-  private constructor(member: string, claims: readonly Owners[], rivals: readonly Rival[]) {
+  private constructor(member: string, claims: readonly Owners[], rivals: readonly Rival[], origin?: Ownership) {
     this.#member = member
     this.#claims = claims
     this.#rivals = rivals
+    this.#origin = origin ?? this
   }
 
   /** No key at all. */
@@ -32,11 +35,12 @@ export class Ownership {
   within(claim: Owners): Ownership {
     if (this.#claims.some((each) => each.hasSameMembers(claim))) return this
     if (this === Ownership.none || claim.members.length === 0) return Ownership.none
-    return new Ownership(this.#member, [...this.#claims, claim], this.#rivals)
+    return new Ownership(this.#member, [...this.#claims, claim], this.#rivals, this.#origin)
   }
 
-  includes(key: string): boolean {
-    return this.#claims.length > 0 && this.includesHash(hashOf(key)) && !this.#rivals.some((rival) => rival.holds(key))
+  /** `hash`: that of the key, if it is known. */
+  includes(key: string, hash: number = hashOf(key)): boolean {
+    return this.includesHash(hash) && !this.#rivals.some((rival) => rival.holds(key))
   }
 
   /** The same, if no other member holds a key with this hash. */
@@ -46,6 +50,11 @@ export class Ownership {
       this.#claims.every((claim) => claim.owns(this.#member, hash)) &&
       !this.#rivals.some((rival) => rival.claims(hash))
     )
+  }
+
+  /** Whether it has no key that `other` does not have, if `other` was the ownership before. */
+  onlyLosesFrom(other: Ownership): boolean {
+    return this.#origin === other.#origin
   }
 
   isSame(other: Ownership): boolean {

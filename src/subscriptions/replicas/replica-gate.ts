@@ -22,7 +22,7 @@ export interface ReplicaGateHost {
   readonly clock: Clock
   readonly random: Random
   report(error: SourceError): void
-  /** Keys may have been gained: `takeGained` returns which. */
+  /** Keys may have been gained: those that are not in all ownerships of `takePast`. */
   gained(): void
   /** The member has left. */
   left(): void
@@ -53,7 +53,7 @@ export class ReplicaGate {
   /** When it got its lease, and for how long it had earlier ones. */
   #leasedAt = 0
   #leasedMs = 0
-  /** The ownerships since `takeGained`, without the present one. */
+  /** The ownerships since `takePast`, without the present one. */
   #past: Ownership[] = []
   readonly #reportedAt = new Map<string, number>()
   #isLeaving = false
@@ -67,8 +67,8 @@ export class ReplicaGate {
     this.#membership = new Membership({ mode, leaseMs, renewMs, random: host.random })
     this.#lease = this.#newLease()
     this.#session = leases.open()
-    this.#session.watch?.(() => {
-      this.#membership.hinted()
+    this.#session.watch?.((released) => {
+      this.#membership.hinted(released)
       this.#pump()
     }, this.#end.signal)
     this.#pump()
@@ -107,17 +107,21 @@ export class ReplicaGate {
   begin(key: string): OwnedRun {
     this.#membership.begin(key)
     const end = (): void => {
-      this.#membership.end(key)
-      this.#pump()
+      if (this.#membership.end(key)) this.#pump()
     }
     return { signal: this.#lease.signal, fence: this.#membership.fence, end }
   }
 
-  /** Returns whether a key may run that could not run at some time since the last call. */
-  takeGained(): (key: string) => boolean {
-    const [past, present] = [this.#past, this.#last]
+  /** Whether the key belongs to this replica, as long as its lease is valid. */
+  owns(key: string, hash: number): boolean {
+    return this.#membership.ownership.includes(key, hash)
+  }
+
+  /** Returns the ownerships since the last call, without the present one. A key that is not in all of them was gained. */
+  takePast(): readonly Ownership[] {
+    const past = this.#past
     this.#past = []
-    return (key) => present.includes(key) && !past.every((ownership) => ownership.includes(key))
+    return past
   }
 
   /** Makes the signal of a run with a time limit look at the clock too. */
@@ -213,8 +217,9 @@ export class ReplicaGate {
     this.#leasedAt = this.#host.clock.now()
     if (this.#past.length < MAX_PAST) this.#past.push(this.#last)
     else this.#past = [Ownership.none]
+    const hasGained = ownership !== Ownership.none && !ownership.onlyLosesFrom(this.#last)
     this.#last = ownership
-    if (ownership !== Ownership.none) this.#host.gained()
+    if (hasGained) this.#host.gained()
   }
 
   async #leave(member: string | undefined): Promise<void> {

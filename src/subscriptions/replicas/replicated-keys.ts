@@ -9,6 +9,8 @@ import type { FeedHost } from '../feed.js'
 import type { ScopeFilter } from '../scope-filter.js'
 import type { Watching } from '../watched-informer.js'
 import { ForeignKeys } from './foreign-keys.js'
+import { hashOf } from './owners.js'
+import type { Ownership } from './ownership.js'
 import { type OwnedRun, ReplicaGate } from './replica-gate.js'
 
 /** For how many leases a key without an object is remembered. Within this time another replica notices the loss of its owner. */
@@ -31,8 +33,8 @@ export class ReplicatedKeys<T> {
   readonly #host: ReplicatedKeysHost<T>
   readonly #gate: ReplicaGate
   readonly #foreign: ForeignKeys<T>
-  /** Conditions for gained keys: one for each change of the ownership since the search for keys began. */
-  #wasGained: ((key: string) => boolean)[] = []
+  /** The ownerships before each change since the search for keys began. A key that is not in all of them was gained. */
+  #past: Ownership[] = []
   #search: Steps | undefined
   #isReady = false
   readonly #leaving = new AbortController()
@@ -97,7 +99,7 @@ export class ReplicatedKeys<T> {
 
   /** Looks for gained keys, in slices. A change of the ownership meanwhile begins it again. */
   #gained(): void {
-    this.#wasGained.push(this.#gate.takeGained())
+    this.#past.push(...this.#gate.takePast())
     const isSearching = this.#search !== undefined
     this.#search = this.#steps()
     if (!isSearching) void this.#perform()
@@ -112,8 +114,11 @@ export class ReplicatedKeys<T> {
   }
 
   *#steps(): Steps {
-    const conditions = [...this.#wasGained]
-    const isGained = (key: string): boolean => this.mayRun(key) && conditions.some((condition) => condition(key))
+    const past = [...this.#past]
+    const isGained = (key: string): boolean => {
+      const hash = hashOf(key)
+      return this.#gate.owns(key, hash) && !past.every((ownership) => ownership.includes(key, hash))
+    }
     const { failing, scope, watches } = this.#host
     for (const key of failing.all.keys()) {
       if (!this.mayRun(key)) failing.delete(key)
@@ -140,6 +145,6 @@ export class ReplicatedKeys<T> {
         }
         yield
       }
-    this.#wasGained = []
+    this.#past = []
   }
 }

@@ -30,6 +30,7 @@ const defects: Readonly<Record<LeasesDefect, string>> = {
   'knows no ages': 'an age grows while the record is not renewed',
   'calls no listener': 'watch calls its listener after another member joins',
   'ignores removals': 'watch calls its listener after another member leaves',
+  'names members that claim keys': 'watch calls its listener after another member changes what it claims',
   'calls listeners without a limit': 'after its signal has aborted, watch calls its listener no more',
   'ignores the signal': 'a renewal whose signal has aborted rejects, and later ones succeed',
   'leaves when it is closed': 'two sessions of one store are two members',

@@ -34,6 +34,7 @@ export type LeasesDefect =
   | 'knows no ages'
   | 'calls no listener'
   | 'ignores removals'
+  | 'names members that claim keys'
   | 'calls listeners without a limit'
   | 'ignores the signal'
   | 'leaves when it is closed'
@@ -98,10 +99,10 @@ class SimpleSession implements LeaseSession {
     if (this.#is('begins fences again') && records.size === 0) this.#group.fence = 0
   }
 
-  watch(changed: () => void, signal: AbortSignal): void {
+  watch(changed: (released?: string) => void, signal: AbortSignal): void {
     const { listeners } = this.#group
     const listener = (member: string): void => {
-      if (member !== this.#member) changed()
+      if (member !== this.#member) changed(this.#is('names members that claim keys') ? member : undefined)
     }
     listeners.add(listener)
     if (!this.#is('calls listeners without a limit')) signal.addEventListener('abort', () => listeners.delete(listener))

@@ -66,7 +66,7 @@ class ReplicaWorld implements RunListener {
     this.#mode = random.chance(0.8) ? 'share' : 'leader'
     const rate = random.chance(0.2) ? 0 : random.next() ** 2 * 0.4
     this.#faults = { rate, lateMs: this.#leaseMs * random.pick([0.3, 1, 2]) }
-    this.#store = new SimulatedStore(this.#events, random, this.#faults, (from) => this.#hint(from))
+    this.#store = new SimulatedStore(this.#events, random, this.#faults, (from, released) => this.#hint(from, released))
   }
 
   run(): ReplicaOutcome {
@@ -226,11 +226,15 @@ class ReplicaWorld implements RunListener {
     poke()
   }
 
-  #hint(from: object): void {
+  #hint(from: object, released: string | undefined): void {
     if (!this.#hasHints) return
     for (const replica of this.#replicas)
-      if (replica !== from && (this.#isQuiet || this.#random.chance(0.8)))
-        this.#events.at(this.#events.now + this.#random.next() * 50, () => replica.hint())
+      if (replica !== from && (this.#isQuiet || this.#random.chance(0.8))) {
+        // A hint may be wrong.
+        const isWrong = !this.#isQuiet && this.#random.chance(0.1)
+        const named = isWrong ? this.#random.pick(this.#replicas).member : released
+        this.#events.at(this.#events.now + this.#random.next() * 50, () => replica.hint(named))
+      }
   }
 
   /** Every key has one owner, which has run it. */

@@ -125,9 +125,9 @@ export class SimulatedReplica {
     }
   }
 
-  hint(): void {
+  hint(released?: string): void {
     this.#whenRunning(() => {
-      this.#membership.hinted()
+      this.#membership.hinted(released)
       this.pump()
     })
   }
@@ -197,8 +197,7 @@ export class SimulatedReplica {
   #settle(run: Run): void {
     if (this.runs.get(run.key) !== run) return
     this.runs.delete(run.key)
-    this.#membership.end(run.key)
-    this.pump()
+    if (this.#membership.end(run.key)) this.pump()
     this.#later(this.#random.next() ** 3 * this.settings.renewMs, () => this.begin())
   }
 

@@ -24,10 +24,15 @@ export class SimulatedStore {
   readonly #events: EventQueue
   readonly #random: SeededRandom
   readonly #faults: StoreFaults
-  /** Called with the sender after a write that other members want to know of. */
-  readonly #news: (from: object) => void
+  /** Called with the sender after a write that other members want to know of. `released`: it claims no key any more. */
+  readonly #news: (from: object, released: string | undefined) => void
 
-  constructor(events: EventQueue, random: SeededRandom, faults: StoreFaults, news: (from: object) => void) {
+  constructor(
+    events: EventQueue,
+    random: SeededRandom,
+    faults: StoreFaults,
+    news: (from: object, released: string | undefined) => void,
+  ) {
     this.#events = events
     this.#random = random
     this.#faults = faults
@@ -53,15 +58,15 @@ export class SimulatedStore {
 
   leave(from: object, member: string): void {
     this.#events.at(this.#events.now + this.#delay(this.#random.chance(this.#faults.rate)), () => {
-      if (this.isAvailable && this.table.leave(member)) this.#news(from)
+      if (this.isAvailable && this.table.leave(member)) this.#news(from, member)
     })
   }
 
   #perform(from: object, record: LeaseRequest['record'], evict: LeaseRequest['evict']): unknown {
     if (!this.isAvailable) return new SourceError('away', { code: 'UNAVAILABLE' })
     try {
-      const { view, isChanged } = this.table.renew(record, evict, this.#events.now + this.clockStepMs)
-      if (isChanged) this.#news(from)
+      const { view, isChanged, hasReleased } = this.table.renew(record, evict, this.#events.now + this.clockStepMs)
+      if (isChanged) this.#news(from, hasReleased ? record.member : undefined)
       return view
     } catch (error) {
       return error

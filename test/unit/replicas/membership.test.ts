@@ -168,6 +168,56 @@ describe('the membership of a replica', () => {
     expect(first.membership.hasLeft).toBe(true)
   })
 
+  test('with a hint of who released its keys, others claim them with the next request', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    table.leave(second.membership.member)
+    now += 100
+    first.membership.hinted(second.membership.member)
+    const request = first.request()
+    expect(request.record.members).toEqual([first.membership.member])
+    first.membership.replied(request, first.perform(request), first.at)
+    expect(first.runs()).toEqual(KEYS)
+    expect(first.step().send).toBeUndefined()
+  })
+
+  test('a hint that names a member with keys lets no other run them', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    const before = first.runs()
+    now += 100
+    first.membership.hinted(second.membership.member)
+    const request = first.request()
+    expect(request.record.members).toHaveLength(1)
+    first.membership.replied(request, first.perform(request), first.at)
+    expect(first.runs()).toEqual(before)
+    expect(first.request().record.members).toHaveLength(2)
+  })
+
+  test('a hint that arrives during a request counts after its reply', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    now += 2_000
+    const early = first.request()
+    const view = first.perform(early)
+    table.leave(second.membership.member)
+    first.membership.hinted(second.membership.member)
+    first.membership.replied(early, view, first.at)
+    const next = first.request()
+    expect(next.record.members).toEqual([first.membership.member])
+    first.membership.replied(next, first.perform(next), first.at)
+    expect(first.runs()).toEqual(KEYS)
+  })
+
+  test('the end of a run asks for a step only if it is published or awaited', () => {
+    const [first] = joined(1) as [Member]
+    first.membership.begin('key-0')
+    expect(first.membership.end('key-0')).toBe(false)
+    first.membership.begin('key-0')
+    first.membership.leave()
+    first.pump()
+    expect(recordOf(first)?.holds).toEqual(['key-0'])
+    expect(first.membership.end('key-0')).toBe(true)
+    expect(first.step().leave).toBe(first.membership.member)
+  })
+
   test('the keys of a member that crashed are gained after its lease', () => {
     const [first, second] = joined(2) as [Member, Member]
     pass(8_400, first)

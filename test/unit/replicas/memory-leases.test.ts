@@ -111,8 +111,12 @@ describe('the lease store in memory', () => {
   test('notifies other sessions of what differs in more than the renewal, and of records that are gone', async () => {
     const { leases, session } = open()
     let hints = 0
+    const released: (string | undefined)[] = []
     const stop = new AbortController()
-    leases.open().watch?.(() => hints++, stop.signal)
+    leases.open().watch?.((each) => {
+      hints++
+      released.push(each)
+    }, stop.signal)
     const hintsAfter = async (write: Promise<unknown>): Promise<number> => {
       const before = hints
       await write
@@ -123,6 +127,7 @@ describe('the lease store in memory', () => {
     expect(await hintsAfter(renewed(session, 'a', 1))).toBe(0)
     expect(await hintsAfter(renewed(session, 'a', 2, ['a']))).toBe(1)
     expect(await hintsAfter(session.leave('a'))).toBe(1)
+    expect(released).toEqual(['a', undefined, 'a'])
     expect(await hintsAfter(session.leave('a'))).toBe(0)
     stop.abort()
     expect(await hintsAfter(renewed(session, 'a', 0))).toBe(0)

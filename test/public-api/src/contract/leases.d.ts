@@ -29,9 +29,10 @@ export interface LeaseSession {
     leave(member: string): Promise<void>;
     /**
      * Calls `changed` soon after another member wrote a record that differs in more than its renewal, or after a record was
-     * removed, until `signal` aborts. It is a hint: calls may be missed, and there may be too many.
+     * removed, until `signal` aborts. It is a hint: calls may be missed, and there may be too many. `released` is the member if its
+     * record was removed or claims no key any more: others then claim its keys one request earlier. A store may leave it out.
      */
-    watch?(changed: () => void, signal: AbortSignal): void;
+    watch?(changed: (released?: string) => void, signal: AbortSignal): void;
     /** Frees what the session opened. Requests that are pending may fail. */
     close(): Promise<void>;
 }
