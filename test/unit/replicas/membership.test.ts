@@ -168,7 +168,7 @@ describe('the membership of a replica', () => {
     expect(first.membership.hasLeft).toBe(true)
   })
 
-  test('with a hint of who released its keys, others claim them with the next request', () => {
+  test('with a hint of a released member, others claim its keys with the next request', () => {
     const [first, second] = joined(2) as [Member, Member]
     table.leave(second.membership.member)
     now += 100
