@@ -24,6 +24,17 @@ const SLOW_MS = 1_000
 /** A token that expires sooner causes a warning, in milliseconds. */
 const SOON_MS = 3_600_000
 
+/** The oldest version, because of discovery in one response, and the version of the tests. */
+const [OLDEST_MINOR, TESTED_MINOR] = [30, 36]
+/** Since this version a list moves the watch cache to the state of the store. */
+const CONSISTENT_CACHE_MINOR = 31
+/** How long to wait for any write to the cluster. Each API server renews its own lease every 10 s. */
+const MOVE_SECONDS = 15
+/** How long the watches are that wait for a bookmark, in seconds. A server that is busy may miss the first. */
+const BOOKMARK_SECONDS = [3, 8]
+/** The beginning of a bookmark in a watch. */
+const BOOKMARK = '{"type":"BOOKMARK"'
+
 /** Requests all APIs of the server with their state, in one response (Kubernetes 1.30 and later). */
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
@@ -76,6 +87,24 @@ export const kubernetesChecks: readonly Check<KubernetesContext>[] = [
     },
   },
   {
+    name: 'server-version',
+    severity: 'warning',
+    async find({ session }) {
+      const version = await session.json({ verb: 'get', path: '/version' })
+      const minor = minorOf(version)
+      const tested = `this program was tested with 1.${TESTED_MINOR}`
+      if (minor < OLDEST_MINOR)
+        return {
+          problem: `the server is Kubernetes 1.${minor}, older than 1.${OLDEST_MINOR}; ${tested}`,
+          remedy: 'upgrade the cluster',
+        }
+      // As for kubectl, a difference of one minor version is supported.
+      if (minor > TESTED_MINOR + 1)
+        return { problem: `the server is Kubernetes 1.${minor}; ${tested}`, remedy: 'upgrade listwatch' }
+      return undefined
+    },
+  },
+  {
     name: 'resource',
     severity: 'error',
     find({ resource }) {
@@ -118,6 +147,20 @@ export const kubernetesChecks: readonly Check<KubernetesContext>[] = [
       return {
         problem: 'the API server streams no lists, so a list of many objects costs it and the network more',
         remedy: 'enable its feature gate WatchList (on by default since Kubernetes 1.34)',
+      }
+    },
+  },
+  {
+    name: 'bookmarks',
+    severity: 'warning',
+    async find(context) {
+      const version = await context.session.json({ verb: 'get', path: '/version' })
+      if (!(minorOf(version) >= CONSISTENT_CACHE_MINOR)) return undefined
+      for (const seconds of BOOKMARK_SECONDS) if ((await sendsBookmark(context, seconds)) !== false) return undefined
+      return {
+        problem:
+          'the API server sends no bookmarks, so each wait for a version lists keys and versions while nothing changes',
+        remedy: 'enable its watch cache: --watch-cache, --watch-cache-sizes; Events never have one',
       }
     },
   },
@@ -194,28 +237,74 @@ async function findMissingRight(context: KubernetesContext, verb: 'list' | 'watc
 }
 
 /**
+ * Whether a watch of this many seconds receives a bookmark. A server with a watch cache sends one two seconds before it
+ * ends a watch, if its cache is newer than the start of the watch. So the watch begins at a version after which the
+ * cache has moved: lists since Kubernetes 1.31 move it. Undefined if that cannot be found out.
+ */
+async function sendsBookmark(context: KubernetesContext, seconds: number): Promise<boolean | undefined> {
+  const { session, resource } = context
+  if (resource instanceof CliError) return undefined
+  // The selector keeps all objects out of the responses.
+  const send = (verb: 'list' | 'watch', query: string) =>
+    requestOf({ ...context, flags: {} }, resource, verb, `${query}&fieldSelector=metadata.name%3Dlistwatch-doctor`)
+  const version = async (): Promise<string> =>
+    String(fieldOf(await session.json(send('list', '')), 'metadata.resourceVersion'))
+  try {
+    const from = await version()
+    for (let tries = 0; (await version()) === from; tries++) {
+      if (tries === MOVE_SECONDS) return undefined
+      await session.sleep(1_000)
+    }
+    const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}`
+    const body = await session.open(send('watch', query))
+    let text = ''
+    for (;;) {
+      const data = await session.take(body)
+      if (data === undefined || typeof data === 'symbol') return false
+      text = text.slice(-BOOKMARK.length) + Buffer.concat(data).toString('latin1')
+      if (!text.includes(BOOKMARK)) continue
+      body.destroy(new Error('no more is needed'))
+      return true
+    }
+  } catch (error) {
+    if (apiStatusIn(error) === undefined) throw error
+    return undefined
+  }
+}
+
+/**
  * Sends a request for the resource, and reads the beginning of the response. Returns the error if the server rejects it; throws if it
  * does not answer.
  */
-async function request(
-  { resource, namespace, session, flags }: KubernetesContext,
-  verb: 'list' | 'watch',
-  query: string,
-): Promise<unknown> {
+async function request(context: KubernetesContext, verb: 'list' | 'watch', query: string): Promise<unknown> {
+  const { session, resource } = context
   if (resource instanceof CliError) return undefined
-  const { apiVersion, plural } = resource
-  const path = `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
-  const parameters = new URLSearchParams(query)
-  if (flags.selector !== undefined) parameters.set('labelSelector', flags.selector)
-  if (flags.fieldSelector !== undefined) parameters.set('fieldSelector', flags.fieldSelector)
   try {
-    const body = await session.open({ verb, plural, namespace, path: `${path}?${parameters}` })
+    const body = await session.open(requestOf(context, resource, verb, query))
     body.destroy(new Error('no more is needed'))
     return undefined
   } catch (error) {
     if (apiStatusIn(error) === undefined) throw error
     return error
   }
+}
+
+function requestOf(
+  { namespace, flags }: KubernetesContext,
+  { apiVersion, plural }: ResourceChoice,
+  verb: 'list' | 'watch',
+  query: string,
+) {
+  const path = `${groupPath(apiVersion)}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`
+  const parameters = new URLSearchParams(query)
+  if (flags.selector !== undefined) parameters.set('labelSelector', flags.selector)
+  if (flags.fieldSelector !== undefined) parameters.set('fieldSelector', flags.fieldSelector)
+  return { verb, plural, namespace, path: `${path}?${parameters}` }
+}
+
+/** Returns NaN if the server has no such version. Some vendors append a plus sign. */
+function minorOf(version: unknown): number {
+  return Number.parseInt(String(fieldOf(version, 'minor')), 10)
 }
 
 /** The failed parts of the server's readiness probe; undefined if it is ready, or if the user may not see that. */

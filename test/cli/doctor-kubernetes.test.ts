@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
@@ -30,6 +33,17 @@ const PODS = ['kubernetes://default/pods']
 
 describeKubernetes('doctor kubernetes://', (programs) => {
   const own = useKubernetes(programs)
+
+  // Something is always written in a cluster.
+  beforeAll(async () => {
+    const path = '/api/v1/namespaces/default/configmaps'
+    await own.kubernetes.admin.create(path, { metadata: { name: 'writes' } })
+    const timer = setInterval(() => {
+      const data = { at: String(performance.now()) }
+      own.kubernetes.admin.patch(`${path}/writes`, { data }).catch(() => {})
+    }, 500)
+    return () => clearInterval(timer)
+  })
 
   test('finds nothing on a healthy server', async () => {
     expect(await namesOf(PODS, using(own.kubernetes.kubeConfig()))).toEqual([])
@@ -68,6 +82,41 @@ describeKubernetes('doctor kubernetes://', (programs) => {
     expect(found.get('watch-right')?.remedy).toContain('--verb=list,watch --resource=pods -n default')
     await own.kubernetes.grant('alice', 'lists', ['list', 'watch'], ['pods'])
     await waitUntil('the right', async () => (await namesOf(PODS, options)).length === 0)
+  })
+
+  test('server-version: an old and a new server, and supported ones of several vendors', async () => {
+    const { port } = own.kubernetes.api
+    const ask = async (minor: string): Promise<readonly string[]> => {
+      const server = createServer((request, response) => {
+        if (request.url === '/version') return void response.end(JSON.stringify({ major: '1', minor }))
+        const { url: path = '', headers } = request
+        const from = httpsRequest({ port, path, headers, rejectUnauthorized: false }, (answer) => {
+          response.writeHead(answer.statusCode ?? 500, answer.headers)
+          answer.pipe(response)
+        })
+        from.on('error', () => response.destroy()).end()
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const options = own.kubernetes.kubeConfig()
+      const url = `http://127.0.0.1:${Object(server.address()).port}`
+      const clusters = options.clusters.map(({ name }) => ({ name, server: url, caData: '', skipTLSVerify: true }))
+      try {
+        const found = await findings(PODS, using({ ...options, clusters }))
+        return [...found]
+          .filter(([name]) => name !== 'unverified-server')
+          .map(([name, { problem, remedy }]) => `${name}: ${problem}: ${remedy}`)
+      } finally {
+        server.closeAllConnections()
+        server.close()
+      }
+    }
+    const name = 'server-version'
+    const tested = 'this program was tested with 1.36'
+    expect(await ask('29+')).toEqual([
+      `${name}: the server is Kubernetes 1.29, older than 1.30; ${tested}: upgrade the cluster`,
+    ])
+    expect(await ask('38')).toEqual([`${name}: the server is Kubernetes 1.38; ${tested}: upgrade listwatch`])
+    expect([await ask('30'), await ask('37+')]).toEqual([[], []])
   })
 
   test('latency: behind a slow line', async () => {
@@ -118,6 +167,11 @@ describeKubernetes('doctor kubernetes://', (programs) => {
   })
 
   describe('of a server of its own', () => {
+    test('bookmarks: without a watch cache', async () => {
+      await using kubernetes = await startKubernetes({ server: programs, watchCache: false })
+      expect(await namesOf(PODS, using(kubernetes.kubeConfig()))).toEqual(['bookmarks'])
+    })
+
     test('streamed-lists and readiness', async () => {
       await using kubernetes = await startKubernetes({ server: programs, watchList: false })
       const options = using(kubernetes.kubeConfig())
