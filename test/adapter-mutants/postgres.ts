@@ -302,8 +302,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'A confirmed renewal survives a crash of the server.',
     file: at('leases/leases-sql'),
     edits: [["PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);", 'NULL;']],
-    test: 'conformance/leases/faults.test.ts',
-    named: 'kill -9 of the server',
+    test: 'postgres/leases.test.ts',
+    named: 'is committed durably',
     server: 'postgres 18',
   },
   {

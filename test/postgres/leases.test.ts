@@ -131,6 +131,19 @@ describePostgres('leases in Postgres', (postgres) => {
     expect(heard).toEqual(['g member000001', 'g member000001'])
   })
 
+  test.each(['off', 'local', 'remote_write', 'remote_apply', 'on'])(
+    'a renewal is committed durably, also with synchronous_commit = %s',
+    async (setting) => {
+      const client = await (await installed()).connect()
+      await client.query('SELECT listwatch.epoch()')
+      await client.query(`SET synchronous_commit = ${setting}`)
+      await client.query(`BEGIN; SELECT listwatch.renew_lease('g', 'm', 0, '{}', '{}', '{}')`)
+      const { rows } = await client.query('SHOW synchronous_commit')
+      await client.query('COMMIT')
+      expect(rows).toEqual([{ synchronous_commit: setting === 'remote_apply' ? setting : 'on' }])
+    },
+  )
+
   test('installing a change log, or the leases again, keeps the leases', async () => {
     const db = await installed()
     await renew(sessionOf(poolOf(db)))

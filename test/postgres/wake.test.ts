@@ -1,5 +1,6 @@
 import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
+import { WAKE_BLOCK } from '../../adapters/postgres/wake-sql.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { type Database, errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'
@@ -108,6 +109,39 @@ describePostgres('waking', (postgres) => {
       await db.sql('UPDATE t SET n = 1; NOTIFY listwatch, $$end$$')
       await waitUntil('the end', () => heard.at(-1) === 'end')
       expect(heard).toEqual(['', 'end'])
+    })
+
+    test('wakes readers although the last claim, of a restored dump, is of a transaction that does not exist yet', async () => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const claim = `((extract(epoch FROM clock_timestamp()) * 1000)::int8 & 16777215) << 39
+        | 274877906944 | pg_current_xact_id()::text::int8 + 1000`
+      for (let n = 0; n < 5; n++) {
+        const heard = await notes(db)
+        await db.sql(`DO $$ BEGIN PERFORM setval('listwatch.claimed', ${claim}); UPDATE t SET n = n + 1; END $$`)
+        await db.sql('NOTIFY listwatch, $$end$$')
+        await waitUntil('the end', () => heard.at(-1) === 'end')
+        expect(heard).toEqual(['', 'end'])
+      }
+    })
+
+    test.each([
+      ['wakes readers too, if they may be asleep', 274877906944, ['', 'end']],
+      ['relies on it if readers are awake', 0, ['end']],
+    ])('whose claim comes at the same moment as another one %s', async (_what, first, expected) => {
+      const db = await at.database()
+      await db.sql(TABLE)
+      await db.install('t')
+      const late = WAKE_BLOCK.replace(/(?<=claim pg_catalog\.int8 := )[^;]+/, '0')
+      expect(late).not.toBe(WAKE_BLOCK)
+      const heard = await notes(db)
+      await db.sql(`SELECT setval('listwatch.claimed', ${first + 5})`)
+      await db.sql(`DO $$ BEGIN ${late} END $$`)
+      await db.sql('NOTIFY listwatch, $$end$$')
+      await waitUntil('the end', () => heard.at(-1) === 'end')
+      expect(heard).toEqual(expected)
+      expect(Number(await db.value('SELECT last_value FROM listwatch.claimed'))).toBe(first + 5)
     })
 
     test('wakes readers even if a savepoint rolled the first wake-up back', async () => {
