@@ -63,10 +63,8 @@ export class InitialList<T> implements ListWriter<T> {
   }
 
   abandon(): void {
-    const { store, invalid } = this.#writer
+    const { store } = this.#writer
     store.clear()
-    invalid.clear()
-    this.#partition.invalid.clear()
     this.#partition.filtered.clear()
     this.#writer.abandoned()
     store.isVisible = true

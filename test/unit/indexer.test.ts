@@ -339,6 +339,15 @@ describe('the first list', () => {
     expect([seen(indexer), indexer.invalid.size, commits]).toEqual([before, 0, []])
   })
 
+  test('a first list that is abandoned leaves no filtered key behind', () => {
+    const { indexer } = made({ remembersFiltered: true, prepare: () => undefined })
+    const replacement = indexer.replace()
+    void replacement.page([put('a', red)])
+    expect(indexer.whole.unstored('a')).toBeDefined()
+    replacement.abandon()
+    expect(indexer.whole.unstored('a')).toBeUndefined()
+  })
+
   test('the list after an abandoned first list is a first list', () => {
     const { indexer, list, commits } = made()
     const replacement = indexer.replace()

@@ -33,14 +33,6 @@ export const secondForeignMutants: readonly Mutant[] = [
     edits: [["      this.remove(key, 'unknown', undefined, gone)\n      yield", '      this.remove(key)\n      yield']],
   },
   {
-    // The first list brings an invalid object and then fails, and in its retry that object is good or gone.
-    name: 'a first list that broke off leaves its invalid keys behind',
-    breaks:
-      'A list that breaks in the middle is dropped and leaves nothing behind; informer.invalid names only what is invalid.',
-    file: 'store/list-writer.ts',
-    edits: [['    invalid.clear()\n', '']],
-  },
-  {
     // values() of an equal or multi index is called between two pages of the first list.
     name: 'values() of an equal index shows a first list before it is whole',
     breaks: 'I8: no read sees part of a list.',
