@@ -60,16 +60,17 @@ const checks: Readonly<Record<keyof FileCacheOptions, OptionCheck>> = {
  *
  * @example
  * ```ts
+ * import { createInformer } from 'listwatch'
  * import { fileCache } from 'listwatch/file-cache'
  *
- * const cache = fileCache({ path: '/var/cache/shop/orders.cache' })
+ * const orders = createInformer({ source, cache: fileCache({ path: '/var/cache/shop/orders.cache' }) })
  * ```
  */
 export function fileCache(options: FileCacheOptions): MirrorCache {
   return fileCacheOn(realFiles, options)
 }
 
-/** `fileCache` with other operations on files, for tests. */
+/** @internal `fileCache` with other operations on files, for tests. */
 export function fileCacheOn(files: Files, options: FileCacheOptions): MirrorCache {
   checkOptions('fileCache', options, checks)
   if (options?.path === undefined) throw new OptionError('fileCache: option "path" is required', { option: 'path' })

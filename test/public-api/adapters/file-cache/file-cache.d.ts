@@ -1,5 +1,4 @@
 import type { MirrorCache } from '../../src/contract/mirror-cache.js';
-import { type Files } from './files.js';
 /** The options of `fileCache`. */
 export interface FileCacheOptions {
     /** The file. Its folder must exist. Each informer needs a file of its own. */
@@ -30,11 +29,10 @@ export interface FileCacheOptions {
  *
  * @example
  * ```ts
+ * import { createInformer } from 'listwatch'
  * import { fileCache } from 'listwatch/file-cache'
  *
- * const cache = fileCache({ path: '/var/cache/shop/orders.cache' })
+ * const orders = createInformer({ source, cache: fileCache({ path: '/var/cache/shop/orders.cache' }) })
  * ```
  */
 export declare function fileCache(options: FileCacheOptions): MirrorCache;
-/** `fileCache` with other operations on files, for tests. */
-export declare function fileCacheOn(files: Files, options: FileCacheOptions): MirrorCache;
