@@ -15,6 +15,7 @@ import { type Measured, report } from './report.ts'
 import { stalls } from './stalls.ts'
 import { store } from './store.ts'
 import { telemetry } from './telemetry.ts'
+import { warmStart } from './warm-start.ts'
 
 const benchmarks: readonly Benchmark[] = [
   store,
@@ -30,6 +31,7 @@ const benchmarks: readonly Benchmark[] = [
   etcd,
   redis,
   kubernetes,
+  warmStart,
 ]
 
 const args = process.argv.slice(2)

@@ -1,0 +1,98 @@
+// Starts a mirror and reads from it: node warm-start.ts save|cache|list|postgres <rows> <path of the file, or URL>
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createInformer, type ListerWatcher, type Put } from 'listwatch'
+import { fileCache } from 'listwatch/file-cache'
+import { postgresSource } from 'listwatch/postgres'
+import pg from 'pg'
+
+interface Row {
+  readonly id: string
+  readonly tenant: string
+  readonly status: string
+  readonly created: number
+  readonly note: string
+}
+
+/** What one process measured. */
+export interface WarmStart {
+  /** From the start of the process to the first right `get` and lookup in each index. */
+  readonly readyMs: number
+  readonly longestMs: number
+  /** Of the save, for `save`. */
+  readonly saveMs: number
+  readonly saveCpuMs: number
+  readonly saveLongestMs: number
+}
+
+const [contestant = '', count = '', where = ''] = process.argv.slice(2)
+const rows = Number(count)
+
+/** A row of about 300 bytes of JSON, parsed as every driver must. */
+function row(i: number): Row {
+  return JSON.parse(
+    `{"id":"${i}","tenant":"tenant-${i % 1_000}","status":"s${i % 7}","created":${i},"note":"${'x'.repeat(220)}"}`,
+  )
+}
+
+const memory: ListerWatcher<Row> = {
+  name: 'bench',
+  hasReached: (at, mark) => Number(at) >= Number(mark),
+  async *list({ pageSize }) {
+    if (contestant === 'cache') throw new Error('the source was listed')
+    for (let at = 0; at < rows; at += pageSize) {
+      const size = Math.min(pageSize, rows - at)
+      yield {
+        events: Array.from(
+          { length: size },
+          (_, nth): Put<Row> => ({ type: 'put', key: `${at + nth}`, object: row(at + nth) }),
+        ),
+      }
+      await new Promise(setImmediate) // A real source waits for its server.
+    }
+    yield { events: [], version: '1' }
+  },
+  async *watch({ signal }) {
+    yield { events: [], version: '1' }
+    await new Promise<never>((_resolve, reject) => signal.addEventListener('abort', reject, { once: true }))
+  },
+}
+
+const delay = monitorEventLoopDelay({ resolution: 1 })
+delay.enable()
+const informer = createInformer({
+  source:
+    contestant === 'postgres'
+      ? postgresSource<Row>({ client: () => new pg.Client({ connectionString: where }), table: 'bench' })
+      : memory,
+  indexes: (ix) => ({
+    tenant: ix.equal((each) => each.tenant),
+    status: ix.equal((each) => each.status),
+    created: ix.ordered((each) => each.created),
+  }),
+  ...((contestant === 'save' || contestant === 'cache') && { cache: fileCache({ path: where }) }),
+})
+await informer.start().synced({ timeoutMs: 600_000 })
+const last = informer.get(String(rows - 1))
+const isRight =
+  last?.note.length === 220 &&
+  informer.by.tenant.count('tenant-7') === Math.ceil((rows - 7) / 1_000) &&
+  informer.by.status.count('s1') === Math.ceil((rows - 1) / 7) &&
+  informer.by.created.entriesIn().next().value?.[0] === '0'
+if (!isRight) throw new Error(`${contestant}: the reads are wrong`)
+const readyMs = performance.now()
+const longestMs = delay.max / 1e6
+delay.reset()
+const cpu = process.cpuUsage()
+const begun = performance.now()
+if (contestant === 'save') await informer.stop()
+const { user, system } = process.cpuUsage(cpu)
+const saveMs = performance.now() - begun
+const result: WarmStart = {
+  readyMs,
+  longestMs,
+  saveMs,
+  saveCpuMs: (user + system) / 1_000,
+  saveLongestMs: delay.max / 1e6,
+}
+console.log(JSON.stringify(result))
+process.exit()
