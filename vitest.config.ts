@@ -34,7 +34,7 @@ export default defineConfig({
       {
         test: {
           name: 'postgres',
-          include: ['test/{postgres,postgres-faults}/**/*.test.ts'],
+          include: ['test/{postgres,postgres-faults}/**/*.test.ts', 'test/file-cache/postgres.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
@@ -43,7 +43,7 @@ export default defineConfig({
       {
         test: {
           name: 'etcd',
-          include: ['test/etcd/**/*.test.ts'],
+          include: ['test/etcd/**/*.test.ts', 'test/file-cache/etcd.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
@@ -52,7 +52,7 @@ export default defineConfig({
       {
         test: {
           name: 'redis',
-          include: ['test/redis/**/*.test.ts'],
+          include: ['test/redis/**/*.test.ts', 'test/file-cache/redis.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
@@ -61,7 +61,7 @@ export default defineConfig({
       {
         test: {
           name: 'kubernetes',
-          include: ['test/kubernetes/**/*.test.ts'],
+          include: ['test/kubernetes/**/*.test.ts', 'test/file-cache/kubernetes.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',

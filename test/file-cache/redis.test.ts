@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { redisCollection, redisStream, redisWriter } from '../../adapters/redis/index.js'
+import { userClient } from '../redis/drivers.js'
+import { useRedis } from '../redis/support.js'
+import { describeRedis } from '../servers/index.js'
+import type { RedisServer } from '../servers/redis.js'
+import { type Life, life, resumedFrom } from './life.js'
+import { folder } from './support.js'
+
+type Values = Readonly<Record<string, number | undefined>>
+
+interface Collection {
+  /** Writes; undefined deletes. */
+  put(values: Values): Promise<void>
+  run(expected: Values): Promise<Life>
+  /** The key of the stream with its history. */
+  readonly history: string
+  /** All of its keys. */
+  readonly keys: readonly string[]
+}
+
+let names = 0
+
+function collection(redis: RedisServer): Collection {
+  const name = `warm-${++names}`
+  const path = join(folder(), 'a.cache')
+  const put = async (values: Values): Promise<void> => {
+    const writer = redisWriter<number>({ client: userClient('ioredis 6', redis.port), name })
+    const changes = Object.entries(values).map(([key, n]) =>
+      n === undefined ? { delete: key } : { put: key, object: n },
+    )
+    await writer.apply(changes)
+    await writer.close()
+  }
+  const run = (expected: Values): Promise<Life> =>
+    life({
+      source: redisCollection<number>({ client: userClient('ioredis 6', redis.port), name }),
+      cache: { path },
+      expected,
+    })
+  return { put, run, history: `{${name}}:s`, keys: ['h', 's', 'm'].map((each) => `{${name}}:${each}`) }
+}
+
+function stream(redis: RedisServer): Collection {
+  const name = `warm-${++names}`
+  const path = join(folder(), 'a.cache')
+  const put = async (values: Values): Promise<void> => {
+    for (const [key, n] of Object.entries(values))
+      await redis.client().xadd(name, '*', key, n === undefined ? '' : `${n}`)
+  }
+  const run = (expected: Values): Promise<Life> =>
+    life({
+      source: redisStream<number>({
+        client: userClient('ioredis 6', redis.port),
+        stream: name,
+        decode: (fields) => Array.from(fields, ([key, n]) => ({ key, object: n === '' ? undefined : Number(n) })),
+      }),
+      cache: { path },
+      expected,
+    })
+  return { put, run, history: name, keys: [name] }
+}
+
+describeRedis('a warm start from Redis', (server) => {
+  const own = useRedis(server)
+
+  for (const [kind, open] of [
+    ['collection', collection],
+    ['stream', stream],
+  ] as const) {
+    test(`resumes without a list, and delivers the saved objects, then the changes (${kind})`, async () => {
+      const { put, run } = open(own.redis)
+      await put({ a: 1, b: 1, c: 1 })
+      expect((await run({ a: 1, b: 1, c: 1 })).lists).toBe(1)
+      await put({ a: 2, d: 2, c: undefined })
+      expect(await run({ a: 2, b: 1, d: 2 })).toEqual(resumedFrom(['a', 'b', 'c'], ['update a', 'add d', 'delete c']))
+      // Nothing has happened since.
+      expect(await run({ a: 2, b: 1, d: 2 })).toEqual(resumedFrom(['a', 'b', 'd'], []))
+    })
+
+    test(`lists once if the collection was deleted and made again (${kind})`, async () => {
+      const { put, run, keys } = open(own.redis)
+      await put({ a: 1, b: 1, c: 1 })
+      await run({ a: 1, b: 1, c: 1 })
+      await own.redis.client().del(...keys)
+      await put({ a: 7, b: 7, d: 7 })
+      const after = await run({ a: 7, b: 7, d: 7 })
+      expect(after).toMatchObject({ lists: 1, initial: ['a', 'b', 'd'], changes: [] })
+      expect(after.errors).toHaveLength(1)
+    })
+  }
+
+  test('lists once after its history was trimmed', async () => {
+    const { put, run, history } = collection(own.redis)
+    await put({ a: 1, b: 1 })
+    await run({ a: 1, b: 1 })
+    await put({ a: 2 })
+    await put({ c: 2, b: undefined })
+    await own.redis.client().xtrim(history, 'MAXLEN', 0)
+    expect(await run({ a: 2, c: 2 })).toMatchObject({ lists: 1, changes: [], errors: ['VERSION_EXPIRED'] })
+  })
+})
