@@ -27,6 +27,7 @@ import { readList } from './list/list-reader.js'
 import { PageLimit } from './list/page-limit.js'
 import { readPages } from './list/paged-list.js'
 import { reportProgress } from './list/progress-reporter.js'
+import { EVERY_OBJECT, Shard } from './shard.js'
 import type { KubernetesSource } from './types/kubernetes-source-type.js'
 import type { FollowContext } from './watch/shared-watch.js'
 import { StuckResumeDetector } from './watch/stuck-resume-detector.js'
@@ -50,6 +51,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
   readonly name: string
   readonly heartbeatMs: number
   readonly #options: KubernetesSourceOptions
+  readonly #shard: Shard | undefined
   readonly #cluster: Cluster
   /** Its Retry-After gate stops new requests; a list or watch in progress continues. */
   readonly #client: ApiClient
@@ -69,6 +71,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
   constructor(options: KubernetesSourceOptions, credentials: Credentials) {
     const { kubeConfig, apiVersion = 'v1', kind, plural, namespace, stallMs = 15_000 } = options
     this.#options = options
+    this.#shard = options.shard && new Shard(options.shard)
     this.#cluster = Cluster.of(kubeConfig)
     this.#client = new ApiClient({
       credentials,
@@ -123,6 +126,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
         // The list ends before the floor: this server is behind, or the history was rewound.
         if (page.version !== undefined && floor !== undefined && compareVersions(page.version, floor) < 0)
           await assertListHistory(floor)
+        this.#shard?.check(page.events)
         this.#resumeGuard.recordContact(clock.now())
         version = page.version ?? version
         yield page
@@ -166,7 +170,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
       const timeoutSeconds = this.#timeoutSeconds(random.next())
       const key = this.#sharingKey(requests, this.#schemas.of(mirror))
       const resumePoint = { after, listedAt: this.#listedAt }
-      const end = yield* this.#cluster.watches.follow(key, resumePoint, this.#decoder(requests), followContext, {
+      const batches = this.#cluster.watches.follow(key, resumePoint, this.#decoder(requests), followContext, {
         clock,
         arrivals: this.#cluster.arrivals,
         connector: new WatchConnector(this.#client, requests, lease, clock),
@@ -175,6 +179,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
         probeMs: this.#options.probeMs ?? PROBE_MS,
         timeoutSeconds,
       })
+      const end = yield* this.#shard?.checked(batches) ?? batches
       this.#stuckResumes.reset()
       this.#resumeGuard.recordWatchEnd(at, end)
     } catch (error) {
@@ -246,6 +251,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
       const assertNotRewound = this.#clusterGuard.beginRead()
       for await (const { events, version } of readPages(session, requests, this.#decoder(requests), options)) {
         assertCluster(session.clusterId)
+        this.#shard?.check(events)
         const keys = events.flatMap(({ key, version: own }) =>
           key === undefined || own === undefined ? [] : { key, version: own },
         )
@@ -288,14 +294,17 @@ export class ApiSource<T> implements KubernetesSource<T> {
   async #requests(session: ApiSession): Promise<ApiRequests> {
     this.#client.retryAfter.assertOpen(session.clock.now())
     const { apiVersion = 'v1', kind, plural, namespace } = this.#options
-    const { labelSelector, fieldSelector, metadataOnly = false } = this.#options
+    const { labelSelector, metadataOnly = false } = this.#options
+    const needsSelector = this.#shard !== undefined && labelSelector === undefined
+    const { fieldSelector = needsSelector ? EVERY_OBJECT : undefined } = this.#options
     const resource = this.#resource ?? (await findResource(session, { apiVersion, kind, plural }))
     this.#resource = resource
     if (namespace !== undefined && !resource.isNamespaced) {
       const message = `${resource.plural} are in no namespace (leave out namespace: "${namespace}")`
       throw new SourceError(message, { code: 'PROTOCOL' })
     }
-    return new ApiRequests(resource, { namespace, labelSelector, fieldSelector, metadataOnly })
+    const shardSelector = this.#shard?.selector
+    return new ApiRequests(resource, { namespace, labelSelector, fieldSelector, shardSelector, metadataOnly })
   }
 
   #decoder({ resource }: ApiRequests): Decoder<T> {

@@ -7,7 +7,9 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
+import { propertiesOf } from '../shared/properties.js'
 import { isKubeConfig, type KubeConfigProvider } from './http/credentials.js'
+import type { KubernetesShard } from './shard.js'
 
 /** The options of `kubernetesSource`. */
 export interface KubernetesSourceOptions {
@@ -31,6 +33,12 @@ export interface KubernetesSourceOptions {
    * Default: all objects.
    */
   readonly fieldSelector?: string | undefined
+  /**
+   * Only the objects of one part of the collection: `{ index: 0, count: 3 }`. The parts are about equal, disjoint, and together
+   * the collection; an object stays in its part. Needs Kubernetes 1.36 or later with the feature gate `ShardedListAndWatch`; other
+   * servers are detected. Default: all objects.
+   */
+  readonly shard?: KubernetesShard | undefined
   /** Whether the server sends only `metadata` of each object. Default false. */
   readonly metadataOnly?: boolean
   /** Whether `metadata.managedFields` is removed from each object. Default true. */
@@ -86,6 +94,17 @@ const isApiVersion: OptionCheck = (value) =>
 const isWord: OptionCheck = (value) =>
   typeof value === 'string' && /^[A-Za-z][A-Za-z0-9-]*$/.test(value) ? undefined : 'must be a word: Pod, pods'
 
+const isShard: OptionCheck = (value) => {
+  const { index, count, ...others } = propertiesOf(value)
+  const isValid =
+    Number.isSafeInteger(index) &&
+    Number.isSafeInteger(count) &&
+    Number(index) >= 0 &&
+    Number(index) < Number(count) &&
+    Object.keys(others).length === 0
+  return isValid ? undefined : 'must be { index, count }: integers, index from 0 and less than count'
+}
+
 export const isConfigProvider: OptionCheck = (value) =>
   typeof value === 'function' || isKubeConfig(value)
     ? undefined
@@ -99,6 +118,7 @@ const optionChecks: Readonly<Record<keyof KubernetesSourceOptions, OptionCheck>>
   namespace: isNamespace,
   labelSelector: isName,
   fieldSelector: isName,
+  shard: isShard,
   metadataOnly: isBoolean,
   stripManagedFields: isBoolean,
   streamingLists: isBoolean,

@@ -6,6 +6,7 @@ export interface Selection {
   readonly namespace: string | undefined
   readonly labelSelector: string | undefined
   readonly fieldSelector: string | undefined
+  readonly shardSelector?: string | undefined
   readonly metadataOnly: boolean
 }
 
@@ -34,9 +35,9 @@ export class ApiRequests {
   }
 
   #question(verb: 'list' | 'watch', parameters: Parameters, accept: string | undefined): ApiRequest {
-    const { namespace, labelSelector, fieldSelector } = this.#selection
+    const { namespace, labelSelector, fieldSelector, shardSelector } = this.#selection
     const query = new URLSearchParams()
-    for (const [name, value] of Object.entries({ ...parameters, labelSelector, fieldSelector }))
+    for (const [name, value] of Object.entries({ ...parameters, labelSelector, fieldSelector, shardSelector }))
       if (value !== undefined && value !== '') query.set(name, String(value))
     const { group, plural } = this.resource
     return {

@@ -6,6 +6,7 @@ export { kubernetesSource } from './kubernetes-source.js';
 export { type KubernetesLeasesOptions, kubernetesLeases } from './leases/kubernetes-leases.js';
 export type { KubernetesNamespaces } from './namespace-set.js';
 export { type Owned, type OwnedByOptions, ownedBy } from './owned-by.js';
+export type { KubernetesShard } from './shard.js';
 export type { KubernetesObject } from './types/kubernetes-object.js';
 export type { KubernetesSource } from './types/kubernetes-source-type.js';
 export type { Wire } from './types/wire.js';

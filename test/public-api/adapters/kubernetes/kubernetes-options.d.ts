@@ -1,5 +1,6 @@
 import { type OptionCheck } from '../../src/util/validate-options.js';
 import { type KubeConfigProvider } from './http/credentials.js';
+import type { KubernetesShard } from './shard.js';
 /** The options of `kubernetesSource`. */
 export interface KubernetesSourceOptions {
     /**
@@ -22,6 +23,12 @@ export interface KubernetesSourceOptions {
      * Default: all objects.
      */
     readonly fieldSelector?: string | undefined;
+    /**
+     * Only the objects of one part of the collection: `{ index: 0, count: 3 }`. The parts are about equal, disjoint, and together
+     * the collection; an object stays in its part. Needs Kubernetes 1.36 or later with the feature gate `ShardedListAndWatch`; other
+     * servers are detected. Default: all objects.
+     */
+    readonly shard?: KubernetesShard | undefined;
     /** Whether the server sends only `metadata` of each object. Default false. */
     readonly metadataOnly?: boolean;
     /** Whether `metadata.managedFields` is removed from each object. Default true. */
