@@ -72,6 +72,7 @@ const NOT_STUCK = { after: '', attempts: 0 }
 
 class RangeSource<T> implements EtcdSource<T> {
   readonly name: string
+  readonly selection: string
   readonly heartbeatMs: number
   readonly #transport: Transport
   readonly #range: KeyRange
@@ -99,6 +100,9 @@ class RangeSource<T> implements EtcdSource<T> {
     this.#settings = { maxCatchup: options.maxCatchup ?? 20_000, requireLeader: options.requireLeader ?? true }
     // A progress request is sent after `progressMs` of silence, and its response may take as long.
     this.heartbeatMs = 2 * this.#progressMs
+    const { codec = 'json', keys = 'string' } = options
+    const { start, end } = this.#range
+    this.selection = JSON.stringify([start.toString('hex'), end.toString('hex'), String(codec), keys])
     const [from, to] = [range?.from ?? prefix, range?.to].map((key) => (key === undefined ? '' : printable(key)))
     this.name = `etcd:${from}${range === undefined ? '' : `..${to}`}`
   }

@@ -9,6 +9,7 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { propertiesOf } from '../shared/properties.js'
 import { Cluster } from './cluster.js'
 import { Decoder } from './decode/decoder.js'
 import { ClusterGuard, type WatchLease } from './history/cluster-guard.js'
@@ -49,6 +50,8 @@ const PARTIAL = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
 
 export class ApiSource<T> implements KubernetesSource<T> {
   readonly name: string
+  readonly selection: string
+  readonly isSensitive: boolean
   readonly heartbeatMs: number
   readonly #options: KubernetesSourceOptions
   readonly #shard: Shard | undefined
@@ -84,6 +87,9 @@ export class ApiSource<T> implements KubernetesSource<T> {
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS
     const [group] = apiVersion.includes('/') ? apiVersion.split('/') : []
     const resource = `${plural ?? kind}${group === undefined ? '' : `.${group}`}`
+    this.selection = selectionOf(options)
+    // Also without their data: kubectl copies that to an annotation.
+    this.isSensitive = apiVersion === 'v1' && (kind === 'Secret' || plural === 'secrets')
     this.name = `kubernetes:${namespace === undefined ? '' : `${namespace}/`}${resource}`
   }
 
@@ -147,6 +153,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
     const { after, random, clock } = context
     assertResourceVersion(after)
     const mirror = context.mirror ?? this
+    if (context.isUnconfirmed === true) this.#restore(mirror, context)
     const lease = this.#clusterGuard.lease(context.signal, after)
     const removeWatch = this.#schemas.addWatch(mirror, lease)
     let at = after
@@ -154,6 +161,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
     let failure: unknown
     const followContext: FollowContext = {
       signal: lease.signal,
+      isUnconfirmed: context.isUnconfirmed === true,
       onProgressRequest: (listener) => context.onProgressRequest(listener),
       hasWaiters: () => context.hasWaiters?.() ?? true,
       requestProof: () => context.requestProof?.(),
@@ -191,6 +199,19 @@ export class ApiSource<T> implements KubernetesSource<T> {
     }
   }
 
+  /** What the history checks of a later process compare with. */
+  resumeState(mirror: object): string {
+    const { clusterId } = this.#client.credentials
+    return JSON.stringify({ clusterId, schema: this.#schemas.of(mirror) })
+  }
+
+  /** The mirror has objects that an earlier process has read. */
+  #restore(mirror: object, { after, resumeState = '{}' }: WatchContext): void {
+    const { clusterId, schema } = propertiesOf(JSON.parse(resumeState))
+    this.#clusterGuard.restore(after, typeof clusterId === 'string' ? clusterId : undefined)
+    this.#schemas.recordList(mirror, typeof schema === 'string' ? schema : undefined)
+  }
+
   /** Finds the resource, and verifies the version that the watch resumes from. */
   async #prepareWatch(context: WatchContext, { continueOn }: WatchLease): Promise<ApiRequests> {
     const { after, clock } = context
@@ -199,12 +220,12 @@ export class ApiSource<T> implements KubernetesSource<T> {
       const requests = await this.#requests(session)
       continueOn(this.#client.credentials.clusterId)
       this.#resumeGuard.assertNotRemoved(after)
-      if (this.#resumeGuard.takeVerified(after)) return requests
+      if (this.#resumeGuard.takeVerified(after) && context.isUnconfirmed !== true) return requests
       await assertHistory(session, requests, after, continueOn)
       this.#resumeGuard.recordContact(clock.now())
       const expired = this.#schemas.mismatch(context.mirror ?? this, await schemaHash(session, requests.resource))
       if (expired !== undefined) throw expired
-      if (this.#resumeGuard.isAuditDue(clock.now()))
+      if (context.isUnconfirmed === true || this.#resumeGuard.isAuditDue(clock.now()))
         context.requestAudit?.(
           'the API server was unreachable for long enough to be restored with a history that has passed our version',
         )
@@ -323,6 +344,13 @@ export class ApiSource<T> implements KubernetesSource<T> {
     if (error instanceof SourceError && error.code === 'NOT_FOUND') this.#resource = undefined
     return error
   }
+}
+
+/** All options, except those that say how the server is asked. */
+function selectionOf(options: KubernetesSourceOptions): string {
+  const { kubeConfig: _1, streamingLists: _2, pageSize: _3, maxWatchMs: _4, ...rest } = options
+  const { heartbeatMs: _5, probeMs: _6, stallMs: _7, ...selecting } = rest
+  return JSON.stringify(Object.entries(selecting).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function clusterChangedDuringList(): SourceError {

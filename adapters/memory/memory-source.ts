@@ -100,6 +100,9 @@ interface Call {
   wake: () => void
 }
 
+/** Identifies this process. */
+const PROCESS = `${Date.now()}.${Math.random()}`
+
 /** The number of created sources. It makes the versions of each source unique. */
 let sourceCount = 0
 
@@ -220,7 +223,12 @@ class Memory<T> implements MemorySource<T> {
     }
   }
 
-  async *watch({ after, signal, clock, onProgressRequest }: WatchContext): AsyncIterable<WatchBatch<T>> {
+  resumeState(): string {
+    return PROCESS
+  }
+
+  async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+    const { after, signal, clock, onProgressRequest, isUnconfirmed, resumeState } = context
     const call = this.#open()
     const stop = (): void => call.wake()
     signal.addEventListener('abort', stop, { once: true })
@@ -237,6 +245,9 @@ class Memory<T> implements MemorySource<T> {
       }
     }
     try {
+      // The objects of another process are not here, although its versions may look the same.
+      if (isUnconfirmed === true && resumeState !== PROCESS)
+        throw new SourceError('the version is of another process', { code: 'EPOCH_CHANGED' })
       const { epoch, sequence } = this.#parse(after)
       onProgressRequest(requestProgress)
       heartbeat().catch(() => {}) // It ends with the watch.

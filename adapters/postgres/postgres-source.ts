@@ -52,6 +52,7 @@ const MARK_SQL = `SELECT CASE WHEN pg_current_xact_id_if_assigned() IS NOT NULL 
 
 class ChangeLogSource<T> implements PostgresSource<T> {
   readonly name: string
+  readonly selection: string
   readonly heartbeatMs: number
   readonly #access: TableAccess<T>
   readonly #pollIntervalMs: number
@@ -68,6 +69,8 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     this.#maxDeltaRows = maxDeltaRows
     this.#trimEveryMs = trimEveryMs === false ? Infinity : trimEveryMs
     this.name = `postgres:${table}`
+    const { columns, where, rls, maxObjectBytes } = options
+    this.selection = JSON.stringify({ columns, where, rls, maxObjectBytes })
     this.heartbeatMs = pollIntervalMs + this.#access.timeoutMs
   }
 
@@ -80,20 +83,22 @@ class ChangeLogSource<T> implements PostgresSource<T> {
   }
 
   async *watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
-    const { after, clock } = context
+    const { after, clock, isUnconfirmed } = context
     const version = parseVersion(after)
     const session = await this.#access.connect(context)
     yield* withKeepAliveBatches(this.#watch(session, version, context), {
       session,
       clock,
       everyMs: this.#access.timeoutMs / 2,
-      keepAlive: (last) => ({ events: [], version: last?.version ?? after }),
+      keepAlive: (last) =>
+        last === undefined && isUnconfirmed === true ? undefined : { events: [], version: last?.version ?? after },
     })
   }
 
   async *#watch(session: Session, from: PostgresVersion, context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const { signal, clock, onProgressRequest } = context
     let version = from
+    let isVerified = context.isUnconfirmed !== true
     try {
       const readChanges = await this.#changeReader(session)
       let fingerprint: string | undefined
@@ -114,8 +119,10 @@ class ChangeLogSource<T> implements PostgresSource<T> {
       let trimAt = clock.now() + this.#trimEveryMs
       for (;;) {
         const delta = await poll(session, () => readChanges(version, fingerprint, !isWoken))
-        if (delta === undefined) yield { events: [], version: formatVersion(version) }
-        else {
+        if (delta === undefined) {
+          if (isVerified) yield { events: [], version: formatVersion(version) }
+        } else {
+          isVerified = true
           if (delta.events.length > 0) timer.changed()
           ;({ version, fingerprint } = delta)
           yield { events: delta.events, version: formatVersion(version) }

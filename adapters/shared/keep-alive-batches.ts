@@ -11,8 +11,8 @@ export interface KeepAliveOptions<V> {
   readonly clock: Clock
   /** The distance of keep-alives during a slow step, in milliseconds. */
   readonly everyMs: number
-  /** Returns a keep-alive: a batch without events. `last` is the previous value, if there is one. */
-  keepAlive(last: V | undefined): V
+  /** Returns a keep-alive, which is a batch without events, or undefined. `last` is the previous value, if there is one. */
+  keepAlive(last: V | undefined): V | undefined
 }
 
 /**
@@ -28,7 +28,8 @@ export async function* withKeepAliveBatches<V>(
     for (;;) {
       const next = steps.next()
       while (!(await isSettledWithin(everyMs, next, clock))) {
-        if (clock.now() - session.receivedAt < everyMs) yield keepAlive(last)
+        const batch = clock.now() - session.receivedAt < everyMs ? keepAlive(last) : undefined
+        if (batch !== undefined) yield batch
       }
       const step = await next
       if (step.done === true) return

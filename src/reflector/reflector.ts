@@ -312,7 +312,7 @@ export class Reflector<T> {
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
       const requestAudit = (reason: string): void => this.#hooks.onAuditRequest?.(reason)
-      const resume = { after, resumeState: this.#restoration.resumeState }
+      const resume = { after, isUnconfirmed: this.#restoration.isPending, resumeState: this.#restoration.resumeState }
       const hasWaiters = (): boolean => this.#restoration.isPending || (this.#hooks.hasWaiters?.() ?? true)
       const requestProof = (): void => this.#hooks.onProofRequest?.()
       const context = {

@@ -128,7 +128,7 @@ describe('H2: nothing is visible before the source confirms, unless serveStale i
     const cache = new MemoryCache()
     cache.content = contentAt('7', { a: 1 }, source)
     const { informer, clock, held, fold } = await begin(mirror(source, cache))
-    expect(source.watches[0]?.context).toMatchObject({ after: '7', resumeState: 'state' })
+    expect(source.watches[0]?.context).toMatchObject({ after: '7', resumeState: 'state', isUnconfirmed: true })
     expect(source.watches[0]?.context.hasWaiters?.()).toBe(true)
     expect(source.watches[0]?.progressRequests).toBe(1)
     expect([held(), informer.status.state, informer.version]).toEqual([{}, 'connecting', undefined])

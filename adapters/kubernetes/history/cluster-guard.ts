@@ -96,6 +96,11 @@ export class ClusterGuard {
     }
   }
 
+  /** A mirror resumes from a version that an earlier process has read from this cluster. */
+  restore(version: Version, clusterId: string | undefined): void {
+    this.#recordOrigin(version, clusterId)
+  }
+
   /** Returns the lease of a watch from `after`. */
   lease(signal: AbortSignal, after: Version): WatchLease {
     const until = new AbortController()

@@ -32,6 +32,7 @@ export type WatchEnd = 'in time' | 'early'
 
 export interface FollowContext {
   readonly signal: AbortSignal
+  readonly isUnconfirmed?: boolean
   onProgressRequest(listener: () => void): void
   /** Whether a reader waits for a version. */
   hasWaiters(): boolean
@@ -137,7 +138,8 @@ export class SharedWatch {
       await unlessAborted(this.#opening, signal)
       if (this.#silentMs > MAX_SILENCE_TO_JOIN_MS) await unlessAborted(this.#replace(), signal)
       context.onProgressRequest(() => this.#requestProgress())
-      yield { events: [], version: after } // The watch is open.
+      // The watch is open. That confirms no saved content: an expiry may be the first event.
+      if (context.isUnconfirmed !== true) yield { events: [], version: after }
       for (;;) {
         if (signal.aborted) throw signal.reason
         if (this.#failure !== undefined) throw this.#failure.error

@@ -56,6 +56,7 @@ export interface RedisCollection<T> extends ListerWatcher<T> {
 
 export class CollectionSource<T> implements RedisCollection<T> {
   readonly name: string
+  readonly selection: string
   readonly heartbeatMs: number
   readonly #settings: CollectionSettings<T>
   readonly #keys: CollectionKeys
@@ -71,6 +72,7 @@ export class CollectionSource<T> implements RedisCollection<T> {
     this.heartbeatMs = settings.blockMs + settings.timeoutMs
     this.#keys = collectionKeys(keyPrefixOf(settings.client), settings.name)
     this.#codec = new EventCodec(settings.codec, settings.keys)
+    this.selection = JSON.stringify([this.#keys, String(settings.codec), settings.keys])
     this.#warnings = new Warnings(this.name)
     this.#runner = plainRunner(new ClusterRoute(settings.client, this.#keys.meta), this.#warnings, settings)
   }

@@ -54,7 +54,9 @@ export class SessionRunner<C extends Connected> {
   ): AsyncGenerator<WatchBatch<T>> {
     const connected = await this.#open(context)
     const { session } = connected
-    const keepAlive = (last?: WatchBatch<T>): WatchBatch<T> => ({ events: [], version: last?.version ?? context.after })
+    const { after, isUnconfirmed } = context
+    const keepAlive = (last?: WatchBatch<T>): WatchBatch<T> | undefined =>
+      last === undefined && isUnconfirmed === true ? undefined : { events: [], version: last?.version ?? after }
     try {
       yield* withKeepAliveBatches(run(connected), {
         session,

@@ -97,6 +97,7 @@ export function redisKeys<T = unknown>(options: RedisKeysOptions<T>): RedisKeysS
 
 class KeysSource<T> implements RedisKeysSource<T> {
   readonly name: string
+  readonly selection: string
   readonly heartbeatMs: number
   readonly #codec: EventCodec<T>
   readonly #clientPrefix: Buffer
@@ -115,6 +116,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
     this.#blockMs = blockMs
     this.heartbeatMs = blockMs + timeoutMs
     this.name = `redis:${this.#prefix}*`
+    this.selection = JSON.stringify([keyPrefixOf(client), String(codec), keys])
     this.#warnings = new Warnings(this.name)
     const [route, responseSize] = [new ClusterRoute(client, this.#prefix), new ResponseSizeLimit()]
     const open = async (session: SessionOptions): Promise<TrackedKeys> => {

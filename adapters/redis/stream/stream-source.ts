@@ -134,6 +134,7 @@ export function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisS
 
 class StreamSource<T> implements RedisStream<T> {
   readonly name: string
+  readonly selection: string
   readonly heartbeatMs: number
   readonly #options: RedisStreamOptions<T>
   readonly #key: string
@@ -151,6 +152,8 @@ class StreamSource<T> implements RedisStream<T> {
     // A read waits for `blockMs`, and its response may take as long as a timeout.
     this.heartbeatMs = this.#blockMs + this.#timeoutMs
     this.name = `redis:${this.#key}`
+    const { decode, snapshot, whenTrimmed } = options
+    this.selection = JSON.stringify([String(decode), String(snapshot), whenTrimmed])
     this.#warnings = new Warnings(this.name)
     const [blockMs, timeoutMs] = [this.#blockMs, this.#timeoutMs]
     this.#runner = plainRunner(new ClusterRoute(options.client, this.#key), this.#warnings, { blockMs, timeoutMs })
