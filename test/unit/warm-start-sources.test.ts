@@ -7,6 +7,7 @@ import { memorySource } from '../../adapters/memory/index.js'
 import { postgresSource } from '../../adapters/postgres/index.js'
 import { redisCollection, redisKeys, redisStream } from '../../adapters/redis/index.js'
 import { withKeepAliveBatches } from '../../adapters/shared/keep-alive-batches.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
@@ -23,8 +24,8 @@ function postgres(options: object): string | undefined {
   return postgresSource({ client: () => Promise.reject(new Error('unused')), table: 'public.a', ...options }).selection
 }
 
-function kubernetes(options: Partial<KubernetesSourceOptions>): ReturnType<typeof kubernetesSource> {
-  return kubernetesSource({ kubeConfig, kind: 'Pod', ...options })
+function kubernetes(options: Partial<KubernetesSourceOptions>): ListerWatcher<unknown> {
+  return kubernetesSource({ kubeConfig, kind: 'Pod', ...options, namespaces: undefined }) as ListerWatcher<unknown>
 }
 
 test.each<[string, (options: object) => string | undefined, readonly object[], readonly object[]]>([
@@ -72,18 +73,14 @@ test.each<[string, (options: object) => string | undefined, readonly object[], r
 test('Secrets of Kubernetes are sensitive, other kinds are not', () => {
   expect(kubernetes({ kind: 'Secret' }).isSensitive).toBe(true)
   expect(kubernetes({ kind: 'Secret', metadataOnly: true }).isSensitive).toBe(true)
-  expect(kubernetesSource({ kubeConfig, plural: 'secrets' }).isSensitive).toBe(true)
+  expect(kubernetes({ kind: undefined, plural: 'secrets' } as KubernetesSourceOptions).isSensitive).toBe(true)
   expect(kubernetes({ kind: 'ConfigMap' }).isSensitive).toBe(false)
   expect(kubernetes({ kind: 'Secret', apiVersion: 'example.com/v1' }).isSensitive).toBe(false)
 })
 
 test('a memory source does not resume from the content of another process', async () => {
   const source = memorySource({ entries: [['a', 1]] })
-  const after = await source.head({
-    signal: new AbortController().signal,
-    clock: new VirtualClock(),
-    random: new SeededRandom(1),
-  })
+  const after = await source.head()
   const first = (resumeState: string | undefined): Promise<unknown> => {
     const ended = new AbortController()
     const context = {
