@@ -33,6 +33,7 @@ export interface CachedMirror<T> {
 
 /** Restores the content of one source at the start, and saves it in the background and at the end. */
 export class SourceCache<T> implements WarmStart {
+  readonly servesStale: boolean
   readonly #cache: MirrorCache
   readonly #fingerprint: string
   readonly #mirror: CachedMirror<T>
@@ -57,15 +58,12 @@ export class SourceCache<T> implements WarmStart {
     mirror: CachedMirror<T>,
     { clock, events }: { readonly clock: Clock; readonly events: InformerEvents },
   ) {
+    this.servesStale = cache.serveStale
     this.#cache = cache
     this.#fingerprint = fingerprint
     this.#mirror = mirror
     this.#clock = clock
     this.#events = events
-  }
-
-  get servesStale(): boolean {
-    return this.#cache.serveStale
   }
 
   /** The content that was written to the store. */

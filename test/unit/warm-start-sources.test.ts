@@ -73,7 +73,7 @@ test.each<[string, (options: object) => string | undefined, readonly object[], r
 test('Secrets of Kubernetes are sensitive, other kinds are not', () => {
   expect(kubernetes({ kind: 'Secret' }).isSensitive).toBe(true)
   expect(kubernetes({ kind: 'Secret', metadataOnly: true }).isSensitive).toBe(true)
-  expect(kubernetes({ kind: undefined, plural: 'secrets' } as KubernetesSourceOptions).isSensitive).toBe(true)
+  expect(kubernetes({ kind: undefined, plural: 'secrets' } as never).isSensitive).toBe(true)
   expect(kubernetes({ kind: 'ConfigMap' }).isSensitive).toBe(false)
   expect(kubernetes({ kind: 'Secret', apiVersion: 'example.com/v1' }).isSensitive).toBe(false)
 })
