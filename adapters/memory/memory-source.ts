@@ -100,8 +100,8 @@ interface Call {
   wake: () => void
 }
 
-/** Identifies this process. */
-const PROCESS = `${Date.now()}.${Math.random()}`
+/** Identifies this process: the time at which it began, in fractions of a millisecond. */
+const PROCESS = String(performance.timeOrigin)
 
 /** The number of created sources. It makes the versions of each source unique. */
 let sourceCount = 0

@@ -331,7 +331,15 @@ describe('H5: saved objects are stored as they were', () => {
     await clock.advance(1_500)
     expect(informer.status.proof).toMatchObject({ by: 'audit', foundDrift: 0 })
     expect(errors.filter(({ code }) => code !== 'DECODE')).toEqual([])
+    source.put('b', 2)
+    await clock.advance(0)
     await assertCleanStop(informer, clock)
+    expect(cache.content?.records.map(({ type, key }) => `${type} ${key}`)).toEqual([
+      'entry a',
+      'entry b',
+      'filtered f',
+      'invalid i',
+    ])
   })
 })
 

@@ -63,6 +63,11 @@ export interface WatchContext extends SourceContext {
      */
     requestProof?(): void;
     /**
+     * Whether the mirror resumes from saved content that its first batch confirms. Then a source yields no batch before it has
+     * verified that its history continues from `after`, also no bookmark.
+     */
+    readonly isUnconfirmed?: boolean;
+    /**
      * The result of `resumeState` when the mirror was saved. Only the first watches after a warm start have it, until one of
      * them has yielded a batch. The source throws `VERSION_EXPIRED` or `EPOCH_CHANGED` if a resume would be wrong.
      */

@@ -29,6 +29,7 @@ export interface RedisCollection<T> extends ListerWatcher<T> {
 export declare class CollectionSource<T> implements RedisCollection<T> {
     #private;
     readonly name: string;
+    readonly selection: string;
     readonly heartbeatMs: number;
     constructor(settings: CollectionSettings<T>);
     list(context: ListContext): AsyncGenerator<ListPage<T>>;
