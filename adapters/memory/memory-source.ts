@@ -1,4 +1,5 @@
 import { SourceError } from '../../src/contract/errors.js'
+import { systemRandom } from '../../src/contract/random.js'
 import {
   DEFAULT_HEARTBEAT_MS,
   type Entry,
@@ -100,8 +101,8 @@ interface Call {
   wake: () => void
 }
 
-/** Identifies this process: the time at which it began, in fractions of a millisecond. */
-const PROCESS = String(performance.timeOrigin)
+/** Identifies this process. */
+const PROCESS = String(systemRandom.next())
 
 /** The number of created sources. It makes the versions of each source unique. */
 let sourceCount = 0
