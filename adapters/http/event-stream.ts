@@ -1,0 +1,43 @@
+/** One server-sent event. */
+export interface ServerSentEvent {
+  readonly type: string
+  readonly data: string
+}
+
+/**
+ * Splits a response body into server-sent events, as the HTML standard defines them. Comments, ids and retry times are ignored.
+ * The body is cancelled when the reader stops.
+ */
+export async function* serverSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  /** The beginning of a line that has not ended yet. */
+  let rest = ''
+  let type = ''
+  let data: string[] = []
+  try {
+    for (;;) {
+      const { value, done } = await reader.read()
+      if (done) return
+      // An event counts when it has ended, so one that the end of the body cuts off is dropped.
+      const lines = decoder.decode(value, { stream: true }).split('\n')
+      lines[0] = rest + lines[0]
+      rest = lines.pop() ?? ''
+      for (const raw of lines) {
+        const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
+        if (line === '') {
+          if (data.length > 0) yield { type: type === '' ? 'message' : type, data: data.join('\n') }
+          type = ''
+          data = []
+        } else if (line.startsWith('data:')) data.push(fieldOf(line, 5))
+        else if (line.startsWith('event:')) type = fieldOf(line, 6)
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}
+
+function fieldOf(line: string, from: number): string {
+  return line.slice(line[from] === ' ' ? from + 1 : from)
+}

@@ -1,0 +1,334 @@
+import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import {
+  DEFAULT_HEARTBEAT_MS,
+  type ListContext,
+  type ListEvent,
+  type ListerWatcher,
+  type ListPage,
+  type SourceContext,
+  type WatchBatch,
+  type WatchContext,
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import {
+  checkOptions,
+  isFunction,
+  isName,
+  isObject,
+  isPositive,
+  type OptionCheck,
+} from '../../src/util/validate-options.js'
+import { eventsIn } from './event-json.js'
+import { serverSentEvents } from './event-stream.js'
+import {
+  hasReached,
+  isLaterEpoch,
+  parseVersion,
+  resumePoint,
+  UNKNOWN_FEED,
+  type UpstreamVersions,
+} from './http-version.js'
+
+/** How many chunks of a list are requested at a time. */
+const CHUNK_REQUESTS = 4
+
+/** The headers of a request, by name. */
+export type RequestHeaders = Headers | Readonly<Record<string, string>>
+
+/** The options of `httpSource`. */
+export interface HttpSourceOptions {
+  /** The address of the mirror: the prefix under which `serveMirror` is mounted. */
+  readonly url: string | URL
+  /** The name in logs and errors. Default: `http:` with host and path. */
+  readonly name?: string
+  /** The headers of every request; a function is called for each request. Default: none. */
+  readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>)
+  /** Sends the requests. Default: the global `fetch`. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+  /** The option `heartbeatMs` of the server, in milliseconds. Default 10 000. */
+  readonly heartbeatMs?: number
+  /**
+   * Compares versions of the upstream source; its source object fits. With it, marks of its writers can be waited for, and
+   * `waitFor` and lists work across several servers of one upstream. Default: only versions of one server can be compared.
+   */
+  readonly upstream?: UpstreamVersions
+}
+
+/** The source that `httpSource` returns. */
+export interface HttpSource<T> extends ListerWatcher<T> {
+  /** Returns the version of the served mirror, which includes every write to the upstream before the call. */
+  head(context: SourceContext): Promise<Version>
+  /** Returns whether `at` includes everything up to `mark`. */
+  hasReached(at: Version, mark: Version): boolean
+  /** Returns whether `mark` certainly belongs to an epoch that began after that of `at`. */
+  isLaterEpoch(at: Version, mark: Version): boolean
+}
+
+/**
+ * Returns a source that follows an informer of another process, which `serveMirror` serves. It runs in Node and in browsers.
+ *
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * const orders = createInformer({ source: httpSource<Order>({ url: 'https://api.example/mirror/orders' }) })
+ * await orders.start().synced()
+ * ```
+ */
+export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
+  checkOptions('httpSource', options, {
+    url: isUrl,
+    name: isName,
+    headers: (value) => (typeof value === 'function' ? undefined : isObject(value)),
+    fetch: isFunction,
+    heartbeatMs: isPositive,
+    upstream: hasComparison,
+  })
+  if (options?.url === undefined) throw new OptionError('httpSource: option "url" is missing', { option: 'url' })
+  return new Http<T>(options)
+}
+
+const isUrl: OptionCheck = (value) => {
+  const url = typeof value === 'string' || value instanceof URL ? String(value) : ''
+  return URL.canParse(url) && /^https?:/.test(url) ? undefined : 'must be an address with http: or https:'
+}
+
+const hasComparison: OptionCheck = (value) =>
+  typeof Object(value).hasReached === 'function' ? undefined : 'must have the method hasReached'
+
+class Http<T> implements HttpSource<T> {
+  readonly name: string
+  readonly heartbeatMs: number
+  readonly #base: string
+  readonly #query: string
+  readonly #headers: HttpSourceOptions['headers']
+  readonly #fetch: NonNullable<HttpSourceOptions['fetch']>
+  readonly #upstream: UpstreamVersions | undefined
+
+  constructor({ url, name, headers, fetch, heartbeatMs = DEFAULT_HEARTBEAT_MS, upstream }: HttpSourceOptions) {
+    const { origin, pathname, host, search } = new URL(url)
+    const path = pathname.replace(/\/$/, '')
+    this.#base = origin + path
+    this.#query = search.slice(1)
+    this.name = name ?? `http:${host}${path}`
+    this.heartbeatMs = heartbeatMs
+    this.#headers = headers
+    this.#fetch = fetch ?? ((address, init) => globalThis.fetch(address, init))
+    this.#upstream = upstream
+  }
+
+  list({ signal }: ListContext): AsyncIterable<ListPage<T>> {
+    return withOwnSignal(signal, (own) => this.#list(own))
+  }
+
+  watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
+    return withOwnSignal(context.signal, (own) => this.#watch(context, own))
+  }
+
+  async head({ signal }: SourceContext): Promise<Version> {
+    for await (const version of withOwnSignal(signal, (own) => this.#head(own))) return version
+    throw notServed('a version')
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return hasReached(at, mark, this.#upstream)
+  }
+
+  isLaterEpoch(at: Version, mark: Version): boolean {
+    return isLaterEpoch(at, mark, this.#upstream)
+  }
+
+  async *#list(signal: AbortSignal): AsyncGenerator<ListPage<T>> {
+    const description = await this.#json('/list', signal)
+    const { version, chunks, changes } = description
+    if (typeof version !== 'string' || !Array.isArray(chunks)) throw notServed('a list')
+    const { after, until }: Readonly<Record<string, unknown>> = Object(changes)
+    const pages: Promise<readonly ListEvent<T>[]>[] = []
+    for (let at = 0; at < chunks.length; at++) {
+      for (let next = pages.length; next < Math.min(at + CHUNK_REQUESTS, chunks.length); next++) {
+        const page = this.#chunk(String(chunks[next]), signal)
+        page.catch(() => {}) // It is awaited below, or the list has failed.
+        pages.push(page)
+      }
+      yield { events: (await pages[at]) ?? [] }
+      pages[at] = Promise.resolve([])
+    }
+    const parsed = parseVersion(version)
+    if (parsed === undefined || typeof after !== 'string') throw notServed('a list')
+    if (parseVersion(after)?.sequence !== until) {
+      const address = `/watch?after=${encodeURIComponent(after)}&until=${String(until)}`
+      for await (const { events } of this.#batches(address, signal)) yield { events }
+    }
+    yield { events: [], version }
+  }
+
+  async *#watch(context: WatchContext, signal: AbortSignal): AsyncGenerator<WatchBatch<T>> {
+    const position = parseVersion(context.after)
+    if (position === undefined) throw new SourceError('the version is not one of an HTTP source', { code: 'PROTOCOL' })
+    let at = context.after
+    const batches = this.#batches(`/watch?after=${encodeURIComponent(resumePoint(position))}`, signal, at)
+    let next: ReturnType<typeof batches.next> | undefined
+    let answer: (mirror: { readonly version: Version | undefined }) => void = () => {}
+    context.onProgressRequest(() => {
+      this.#version(signal).then(
+        (version) => answer({ version }),
+        () => answer({ version: undefined }), // The reader continues to wait.
+      )
+    })
+    for (;;) {
+      next ??= batches.next()
+      const answered = new Promise<{ readonly version: Version | undefined }>((resolve) => {
+        answer = resolve
+      })
+      const first = await Promise.race([next, answered])
+      if ('version' in first) {
+        // If the watch has reached the version of the mirror, no batch will report it.
+        if (first.version !== undefined && this.hasReached(at, first.version)) yield { events: [], version: at }
+        continue
+      }
+      next = undefined
+      if (first.done === true) return
+      at = first.value.version
+      yield first.value
+    }
+  }
+
+  async *#head(signal: AbortSignal): AsyncGenerator<Version> {
+    yield await this.#version(signal)
+  }
+
+  async #version(signal: AbortSignal): Promise<Version> {
+    const { version } = await this.#json('/version?fresh', signal)
+    if (typeof version !== 'string') throw notServed('a version')
+    return version
+  }
+
+  /** Yields the batches of a watch. If the server accepts it, the first one is a bookmark at `resumed`. */
+  async *#batches(
+    address: string,
+    signal: AbortSignal,
+    resumed?: Version,
+  ): AsyncGenerator<{ events: ListEvent<T>[]; version: Version }> {
+    const response = await this.#request(address, 'text/event-stream', signal)
+    if (response.body === null) throw notServed('an event stream')
+    if (resumed !== undefined) yield { events: [], version: resumed }
+    /** The events of a batch that arrives in parts. */
+    let parts: ListEvent<T>[] = []
+    try {
+      for await (const { type, data } of serverSentEvents(response.body)) {
+        const { version, events, code, message } = parsedJson(data)
+        if (type === 'error') throw endOf(code, message)
+        if (type !== 'part' && type !== 'batch') continue
+        const batch = eventsIn(events) as ListEvent<T>[]
+        for (const event of batch) parts.push(event)
+        if (type === 'part') continue
+        if (typeof version !== 'string') throw notServed('a batch')
+        yield { events: parts, version }
+        parts = []
+      }
+    } catch (thrown) {
+      throw this.#failed(thrown, signal)
+    }
+  }
+
+  async #chunk(name: string, signal: AbortSignal): Promise<readonly ListEvent<T>[]> {
+    const response = await this.#request(`/list/${encodeURIComponent(name)}`, 'application/json', signal)
+    return eventsIn(await this.#body(response, signal)) as ListEvent<T>[]
+  }
+
+  async #json(address: string, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
+    return Object(await this.#body(await this.#request(address, 'application/json', signal), signal))
+  }
+
+  async #body(response: Response, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await response.json()
+    } catch (thrown) {
+      throw this.#failed(thrown, signal)
+    }
+  }
+
+  async #request(address: string, type: string, signal: AbortSignal): Promise<Response> {
+    signal.throwIfAborted()
+    const own = typeof this.#headers === 'function' ? await this.#headers() : this.#headers
+    const headers = new Headers(own)
+    headers.set('accept', type)
+    const query = this.#query === '' ? '' : `${address.includes('?') ? '&' : '?'}${this.#query}`
+    let response: Response
+    try {
+      response = await this.#fetch(this.#base + address + query, { headers, signal })
+    } catch (thrown) {
+      throw this.#failed(thrown, signal)
+    }
+    if (!response.ok) throw await this.#refusal(response, address)
+    const received = response.headers.get('content-type') ?? ''
+    if (received.startsWith(type)) return response
+    void response.body?.cancel().catch(() => {})
+    const message = `the response has the content type "${received}" instead of "${type}"; is serveMirror at ${this.#base}?`
+    throw new SourceError(message, { code: 'PROTOCOL' })
+  }
+
+  /** Returns the error of a response with an error status. */
+  async #refusal(response: Response, address: string): Promise<SourceError> {
+    const { error, code }: Readonly<Record<string, unknown>> = Object(await response.json().catch(() => undefined))
+    const { status } = response
+    const text = typeof error === 'string' ? `: ${error}` : ''
+    const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1_000
+    return new SourceError(`GET ${address.replace(/\?.*/, '')} was answered with status ${status}${text}`, {
+      code: this.#codeOf(status, code),
+      retryAfterMs,
+    })
+  }
+
+  #codeOf(status: number, code: unknown): SourceErrorCode {
+    if (status === 401 || status === 403) return 'UNAUTHORIZED'
+    if (status === 404) return 'NOT_FOUND'
+    // With a comparison of upstream versions, another server is known to be behind or not.
+    if (status === 410 && code === UNKNOWN_FEED)
+      return this.#upstream === undefined ? 'EPOCH_CHANGED' : 'VERSION_EXPIRED'
+    if (status === 410 && (code === 'VERSION_EXPIRED' || code === 'EPOCH_CHANGED')) return code
+    return status >= 500 || status === 408 || status === 410 || status === 425 || status === 429
+      ? 'UNAVAILABLE'
+      : 'PROTOCOL'
+  }
+
+  #failed(thrown: unknown, signal: AbortSignal): unknown {
+    if (thrown instanceof SourceError || thrown instanceof OptionError || signal.aborted) return thrown
+    const cause = thrown instanceof Error && thrown.cause !== undefined ? `: ${messageOf(thrown.cause)}` : ''
+    return new SourceError(`the request to ${this.#base} failed: ${messageOf(thrown)}${cause}`, {
+      code: 'UNAVAILABLE',
+      cause: thrown,
+    })
+  }
+}
+
+function parsedJson(text: string): Readonly<Record<string, unknown>> {
+  return Object(JSON.parse(text))
+}
+
+/** The error with which a server ended a watch. */
+function endOf(code: unknown, message: unknown): SourceError {
+  const known = code === 'VERSION_EXPIRED' || code === 'EPOCH_CHANGED' ? code : 'UNAVAILABLE'
+  return new SourceError(typeof message === 'string' ? message : 'the server ended the watch', { code: known })
+}
+
+function notServed(what: string): SourceError {
+  return new SourceError(`the response is not ${what} of serveMirror`, { code: 'PROTOCOL' })
+}
+
+/** Passes a signal that aborts with the caller's, and when the result ends: requests in progress end with it. */
+async function* withOwnSignal<V>(
+  signal: AbortSignal,
+  of: (own: AbortSignal) => AsyncGenerator<V>,
+): AsyncGenerator<V, void> {
+  const own = new AbortController()
+  const abort = (): void => own.abort(signal.reason)
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    yield* of(own.signal)
+  } finally {
+    signal.removeEventListener('abort', abort)
+    own.abort()
+  }
+}

@@ -1,0 +1,69 @@
+import { SourceError } from '../../src/contract/errors.js'
+import { MAX_VERSION_BYTES, type Version } from '../../src/contract/version.js'
+
+/** The position of a feed, and the version of the upstream source at it; empty if that is unknown. */
+export interface HttpVersion {
+  readonly feed: string
+  readonly sequence: number
+  readonly upstream: string
+}
+
+/** Compares versions of the upstream source. Its `ListerWatcher` has these methods. */
+export interface UpstreamVersions {
+  /** Returns whether `at` includes everything up to `mark`. */
+  hasReached(at: Version, mark: Version): boolean
+  /** Returns whether `mark` certainly belongs to an epoch that began after that of `at`. */
+  isLaterEpoch?(at: Version, mark: Version): boolean
+}
+
+/** The code of a response to a version of another server, of another scope, or of a scope that was dropped. */
+export const UNKNOWN_FEED = 'UNKNOWN_FEED'
+
+const pattern = /^h1\.([\w-]{22})\.(\d{1,15})\.([\x20-\x7e]*)$/
+
+/** `h1.<feed>.<sequence>.<upstream>` */
+export function formatVersion({ feed, sequence, upstream }: HttpVersion): Version {
+  const own = `h1.${feed}.${sequence}.`
+  return own.length + upstream.length > MAX_VERSION_BYTES ? own : own + upstream
+}
+
+/** Returns undefined if the text is not a version of a feed. */
+export function parseVersion(version: Version): HttpVersion | undefined {
+  const [, feed, sequence, upstream = ''] = pattern.exec(version) ?? []
+  return feed === undefined ? undefined : { feed, sequence: Number(sequence), upstream }
+}
+
+/** The part of a version that a server needs to resume a watch. Versions of an upstream can be too long for a URL. */
+export function resumePoint({ feed, sequence }: HttpVersion): Version {
+  return formatVersion({ feed, sequence, upstream: '' })
+}
+
+/**
+ * Whether a follower at `at` has everything up to `mark`: a version of its feed, or with `compare` one of another feed or a mark of
+ * the upstream source.
+ */
+export function hasReached(at: Version, mark: Version, compare: UpstreamVersions | undefined): boolean {
+  const here = parsed(at)
+  const there = parseVersion(mark)
+  if (there?.feed === here.feed) return here.sequence >= there.sequence
+  const upstream = there === undefined ? mark : there.upstream
+  if (compare !== undefined && here.upstream !== '' && upstream !== '')
+    return compare.hasReached(here.upstream, upstream)
+  if (there !== undefined) throw new SourceError('the version is of another feed', { code: 'EPOCH_CHANGED' })
+  const reason = compare === undefined ? 'the option "upstream" allows versions of the upstream source' : 'no upstream'
+  throw new SourceError(`the version is not one of an HTTP source (${reason})`, { code: 'PROTOCOL' })
+}
+
+/** Whether `mark` belongs to a later epoch of the upstream source. */
+export function isLaterEpoch(at: Version, mark: Version, compare: UpstreamVersions | undefined): boolean {
+  const here = parsed(at).upstream
+  const there = parseVersion(mark)
+  const upstream = there === undefined ? mark : there.upstream
+  return here !== '' && upstream !== '' && compare?.isLaterEpoch?.(here, upstream) === true
+}
+
+function parsed(version: Version): HttpVersion {
+  const known = parseVersion(version)
+  if (known === undefined) throw new SourceError('the version is not one of an HTTP source', { code: 'PROTOCOL' })
+  return known
+}

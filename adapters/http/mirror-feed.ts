@@ -1,0 +1,294 @@
+import type { Clock } from '../../src/contract/clock.js'
+import { SourceError, toSourceError } from '../../src/contract/errors.js'
+import type { ListEvent } from '../../src/contract/source.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import type { Change } from '../../src/queue/change.js'
+import type { StoreView } from '../../src/store/store-view.js'
+import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
+import { TimeSlice } from '../../src/util/time-slice.js'
+import { eventText } from './event-json.js'
+import { errorFrame, Follower } from './follower.js'
+import { FrameLog } from './frame-log.js'
+import { formatVersion } from './http-version.js'
+
+/** The size of a chunk of a list, in characters. */
+const CHUNK_CHARACTERS = 512 * 1024
+/** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
+const LIST_IDLE_MS = 60_000
+/** A batch with more changes is sent in parts, so that its encoding does not block the event loop. */
+const PART_CHANGES = 1_000
+/** While the encoded list waits for changes that its snapshot includes already, it looks again after this, in milliseconds. */
+const CATCH_UP_MS = 2
+
+const encoder = new TextEncoder()
+
+/** The objects that a caller may read: those with these values in these indexes. */
+export type Where = Readonly<Record<string, unknown>>
+
+/** An encoded list. With the frames after `after` it is the collection at each later sequence. */
+interface EncodedList {
+  readonly after: number
+  readonly size: number
+  readonly chunks: readonly Uint8Array[]
+}
+
+/** The response to a list request. */
+export interface ListDescription {
+  /** The version of the list. */
+  readonly version: string
+  /** The names of the chunks, in order. Each is a JSON array of events. */
+  readonly chunks: readonly string[]
+  /** The number of objects in the chunks. */
+  readonly size: number
+  /** The changes that follow the chunks: a watch after `after` that ends after `until`. */
+  readonly changes: { readonly after: string; readonly until: number }
+}
+
+export interface FeedLimits {
+  readonly historyBytes: number
+  readonly heartbeatMs: number
+  readonly watchMs: number
+}
+
+/**
+ * One scope of an informer, encoded once for all its followers: a log of frames, and a list in chunks. A feed begins with the first
+ * request for its scope.
+ */
+export class MirrorFeed<T> {
+  /** Identifies the feed in versions: a sequence means nothing in another feed. */
+  readonly id: string = randomId()
+  /** Resolves when followers can list and watch. */
+  readonly ready: Promise<void>
+  readonly #informer: Informer<T, object>
+  readonly #where: Where | undefined
+  readonly #clock: Clock
+  readonly #limits: FeedLimits
+  readonly #stream: ChangeStream<T>
+  readonly #log: FrameLog
+  /** With the time at which each began. */
+  readonly #followers = new Map<Follower, number>()
+  readonly #closing = new AbortController()
+  /** The sequence of the last frame that ends a batch. */
+  #last = 0
+  /** Whether a batch is being encoded. */
+  #isEncoding = false
+  #upstream = ''
+  #list: Promise<EncodedList> | undefined
+  #usedAt: number
+  #pushedAt: number
+  #ended: SourceError | undefined
+
+  constructor(informer: Informer<T, object>, where: Where | undefined, clock: Clock, limits: FeedLimits) {
+    this.#informer = informer
+    this.#where = where
+    this.#clock = clock
+    this.#limits = limits
+    this.#log = new FrameLog(limits.historyBytes)
+    this.#usedAt = clock.now()
+    this.#pushedAt = clock.now()
+    this.#stream = informer.changes({ ...(where && { where: where as {} }), signal: this.#closing.signal })
+    this.ready = this.#stream.synced()
+    this.ready.catch(() => {})
+    void this.#follow()
+    this.#beat().catch(() => {}) // It ends with the feed.
+  }
+
+  /** The version of the feed now. */
+  get version(): string {
+    return this.#versionAt(this.#last)
+  }
+
+  /** Why the feed has ended; undefined while it continues. */
+  get ended(): SourceError | undefined {
+    return this.#ended
+  }
+
+  /** For how long no follower has used the feed, in milliseconds. */
+  get idleMs(): number {
+    return this.#followers.size > 0 ? 0 : this.#clock.now() - this.#usedAt
+  }
+
+  /** Whether a watch can continue after this sequence. */
+  canResume(sequence: number): boolean {
+    return this.#log.canResume(sequence)
+  }
+
+  /** Returns the body of a watch. */
+  watch(after: number, until: number = Number.POSITIVE_INFINITY): ReadableStream<Uint8Array> {
+    const follower: Follower = new Follower(this.#log, after, until, () => {
+      this.#followers.delete(follower)
+      this.#usedAt = this.#clock.now()
+    })
+    this.#followers.set(follower, this.#clock.now())
+    if (this.#ended !== undefined) follower.end(endFrame(this.#ended))
+    return follower.body
+  }
+
+  /** Returns the list of now: chunks, which all followers share, and the changes after them. */
+  async describe(): Promise<ListDescription> {
+    this.#usedAt = this.#clock.now()
+    let list = await this.#encoded()
+    if (!this.#log.canResume(list.after)) {
+      this.#list = undefined
+      list = await this.#encoded()
+    }
+    return {
+      version: this.version,
+      chunks: list.chunks.map((_chunk, at) => `${this.id}.${list.after}.${at}`),
+      size: list.size,
+      changes: { after: formatVersion({ feed: this.id, sequence: list.after, upstream: '' }), until: this.#last },
+    }
+  }
+
+  /** Returns a chunk of the encoded list; undefined if that list was dropped. */
+  async chunk(after: number, at: number): Promise<Uint8Array | undefined> {
+    this.#usedAt = this.#clock.now()
+    const list = await this.#list
+    return list?.after === after ? list.chunks[at] : undefined
+  }
+
+  /** Resolves when the frames include every commit that the store shows now. */
+  async caughtUp(): Promise<void> {
+    for (;;) {
+      // After a turn of the event loop, a batch that left the queue is in the log.
+      await this.#clock.sleep(0, this.#closing.signal)
+      if (this.#stream.backlog.keys === 0 && !this.#isEncoding) return
+      await this.#clock.sleep(CATCH_UP_MS, this.#closing.signal)
+    }
+  }
+
+  /** Ends the feed and its watches. */
+  close(reason: SourceError): void {
+    if (this.#ended !== undefined) return
+    this.#ended = reason
+    this.#closing.abort()
+    const frame = endFrame(reason)
+    for (const follower of [...this.#followers.keys()]) follower.end(frame)
+  }
+
+  async #follow(): Promise<void> {
+    let isReplayed = false
+    try {
+      for await (const batch of this.#stream) {
+        this.#upstream = batch.version ?? ''
+        if (isReplayed) await this.#pushBatch(batch)
+        isReplayed = batch.isSynced
+      }
+      this.close(new SourceError('the mirror was stopped', { code: 'STOPPED' }))
+    } catch (error) {
+      this.close(toSourceError(error, { phase: 'handle', source: this.#informer.name }))
+    }
+  }
+
+  /** A feed without changes has a bookmark in each period, so that its followers know that it works. */
+  async #beat(): Promise<void> {
+    const { heartbeatMs, watchMs } = this.#limits
+    for (;;) {
+      await this.#clock.sleep(heartbeatMs / 2, this.#closing.signal)
+      const now = this.#clock.now()
+      if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding) this.#pushFrame('batch', [])
+      if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
+      for (const [follower, since] of [...this.#followers]) if (now - since >= watchMs) follower.end()
+    }
+  }
+
+  async #pushBatch({ changes }: ChangeBatch<T>): Promise<void> {
+    this.#isEncoding = true
+    const slice = new TimeSlice(this.#clock)
+    let at = 0
+    for (; changes.length - at > PART_CHANGES; at += PART_CHANGES) {
+      this.#pushFrame('part', changes.slice(at, at + PART_CHANGES))
+      await slice.turn()
+    }
+    this.#pushFrame('batch', at === 0 ? changes : changes.slice(at))
+    this.#isEncoding = false
+  }
+
+  #pushFrame(type: 'part' | 'batch', changes: readonly Change<T>[]): void {
+    const sequence = this.#log.last + 1
+    const events = changes.map((change) => this.#eventText(change)).join(',')
+    const version = JSON.stringify(this.#versionAt(sequence))
+    this.#log.push(
+      encoder.encode(`id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`),
+    )
+    if (type === 'batch') this.#last = sequence
+    this.#pushedAt = this.#clock.now()
+    for (const follower of this.#followers.keys()) follower.flush()
+  }
+
+  #eventText({ type, key, object }: Change<T>): string {
+    if (type === 'delete') return eventText({ type, key })
+    const entry = this.#informer.entry(key)
+    // A later commit may have replaced the object already. Its version and uid belong to the later object.
+    return entry?.object === object ? eventText({ type: 'put', ...entry }) : eventText({ type: 'put', key, object })
+  }
+
+  #encoded(): Promise<EncodedList> {
+    if (this.#list === undefined) {
+      const list = this.#encode()
+      this.#list = list
+      list.catch(() => {
+        if (this.#list === list) this.#list = undefined
+      })
+    }
+    return this.#list
+  }
+
+  async #encode(): Promise<EncodedList> {
+    using snapshot = this.#informer.snapshot()
+    const after = this.#last
+    const chunks: Uint8Array[] = []
+    const slice = new TimeSlice(this.#clock)
+    let texts: string[] = []
+    let characters = 0
+    let size = 0
+    const endChunk = (): void => {
+      chunks.push(encoder.encode(`[${texts.join(',')}]`))
+      texts = []
+      characters = 0
+    }
+    for (const key of keysIn(snapshot, this.#where)) {
+      const entry = snapshot.entry(key)
+      if (entry === undefined) continue
+      const text = eventText({ type: 'put', ...entry } satisfies ListEvent<T>)
+      texts.push(text)
+      size++
+      characters += text.length
+      if (characters >= CHUNK_CHARACTERS) endChunk()
+      if (slice.isOverAfterCall()) await slice.turn()
+    }
+    if (texts.length > 0) endChunk()
+    // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
+    await this.caughtUp()
+    return { after, size, chunks }
+  }
+
+  #versionAt(sequence: number): string {
+    return formatVersion({ feed: this.id, sequence, upstream: this.#upstream })
+  }
+}
+
+/** The keys of the objects that have all values of `where`. */
+function* keysIn<T>(view: StoreView<T, object>, where: Where | undefined): Generator<string> {
+  const [first, ...rest] = Object.entries(where ?? {}).filter(([, value]) => value !== undefined)
+  if (first === undefined) return yield* view.keys()
+  const others = rest.map((each) => new Set(keysWith(view, each)))
+  for (const key of keysWith(view, first)) if (others.every((keys) => keys.has(key))) yield key
+}
+
+function* keysWith<T>(view: StoreView<T, object>, [name, value]: [string, unknown]): Generator<string> {
+  const index = (view.by as Record<string, { entries(value: unknown): Iterable<[string, T]> }>)[name]
+  for (const [key] of index?.entries(value) ?? []) yield key
+}
+
+function endFrame({ code, message }: SourceError): Uint8Array {
+  return errorFrame(code, message)
+}
+
+function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .slice(0, 22)
+}

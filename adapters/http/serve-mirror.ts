@@ -1,0 +1,263 @@
+import { type Clock, systemClock } from '../../src/contract/clock.js'
+import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import { emitWarning } from '../../src/contract/node-or-browser.js'
+import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
+import type { Status } from '../../src/contract/status.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import type { IndexValue } from '../../src/store/indexes/index-types.js'
+import { checkOptions, isCount, isFunction, isObject, isPositive } from '../../src/util/validate-options.js'
+import { parseVersion, UNKNOWN_FEED } from './http-version.js'
+import { type FeedLimits, MirrorFeed, type Where } from './mirror-feed.js'
+
+/** The objects that one caller may read. */
+export interface MirrorScope<I = {}> {
+  /** Only objects that have these values in these indexes. Default: all objects. */
+  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
+}
+
+/** The options of `serveMirror`. */
+export interface ServeMirrorOptions<I = {}> {
+  /**
+   * Called for each request. Returns the objects that the caller may read, or the response that refuses the request. Default:
+   * every caller reads all objects.
+   */
+  readonly scope?: (request: Request) => MirrorScope<I> | Response | Promise<MirrorScope<I> | Response>
+  /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
+  readonly heartbeatMs?: number
+  /** After this time a watch ends and its follower resumes, so that `scope` is called again, in milliseconds. Default 600 000. */
+  readonly watchMs?: number
+  /** The size of the history of each scope, in bytes. A follower that is further behind lists again. Default 16 MiB. */
+  readonly historyBytes?: number
+  /** The maximum number of scopes at a time. A request for one more is refused with 503. Default 1 000. */
+  readonly maxScopes?: number
+  /** The clock of all delays and timeouts. Default: `systemClock`. */
+  readonly clock?: Clock
+}
+
+/** A handler for any framework that has `Request` and `Response`. */
+export interface MirrorHandler extends AsyncDisposable {
+  /**
+   * Answers `GET …/list`, `GET …/list/<chunk>`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It
+   * does not reject.
+   */
+  (request: Request): Promise<Response>
+  /** Ends all watches. Later requests are answered with 503. The informer continues. */
+  close(): Promise<void>
+}
+
+/** A scope that no follower has used for this time is dropped, in milliseconds. */
+const SCOPE_IDLE_MS = 300_000
+/** How many feeds of ended histories are remembered. Versions of others count as those of another server. */
+const MAX_ENDED_FEEDS = 10_000
+/** A request waits for the first list of the informer for at most this time, in milliseconds. */
+const SYNC_MS = 20_000
+
+/**
+ * Serves an informer to followers: other informers with `httpSource`, in Node or in browsers, and anything that reads JSON and
+ * server-sent events. A change is encoded once for all followers of a scope. A follower that does not read costs no memory: it
+ * lists again if it is too far behind.
+ *
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http'
+ * import { nodeListener, serveMirror } from 'listwatch/http'
+ *
+ * const mirror = serveMirror(orders, {
+ *   scope: (request) => {
+ *     const tenant = request.headers.get('x-tenant')
+ *     return tenant === null ? new Response('no tenant', { status: 403 }) : { where: { tenant } }
+ *   },
+ * })
+ * createServer(nodeListener(mirror)).listen(8080)
+ * ```
+ */
+export function serveMirror<T, I extends object>(
+  informer: Informer<T, I>,
+  options: ServeMirrorOptions<I> = {},
+): MirrorHandler {
+  if (typeof (informer as Partial<Informer<T, I>> | undefined)?.changes !== 'function')
+    throw new OptionError('serveMirror: the first argument must be an informer', { option: 'informer' })
+  checkOptions('serveMirror', options, {
+    scope: isFunction,
+    heartbeatMs: isPositive,
+    watchMs: isPositive,
+    historyBytes: isCount,
+    maxScopes: isCount,
+    clock: isObject,
+  })
+  const server = new MirrorServer(informer as unknown as Informer<T, object>, options as ServeMirrorOptions)
+  const close = async (): Promise<void> => server.close()
+  return Object.assign((request: Request) => server.answer(request), { close, [Symbol.asyncDispose]: close })
+}
+
+class MirrorServer<T> {
+  readonly #informer: Informer<T, object>
+  readonly #scopeOf: NonNullable<ServeMirrorOptions['scope']>
+  readonly #clock: Clock
+  readonly #limits: FeedLimits
+  readonly #maxScopes: number
+  /** By the text of the scope. */
+  readonly #feeds = new Map<string, MirrorFeed<T>>()
+  /** The ids of feeds whose history has ended. */
+  readonly #endedFeeds = new Set<string>()
+  /** The number of lists of the informer when its epoch ended; undefined if it has listed since. */
+  #endedEpochAt: number | undefined
+  #lastError: SourceError | undefined
+  #isClosed = false
+
+  constructor(informer: Informer<T, object>, options: ServeMirrorOptions) {
+    const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = 16 * 1024 * 1024, clock = systemClock } = options
+    this.#informer = informer
+    this.#scopeOf = options.scope ?? (() => ({}))
+    this.#clock = clock
+    this.#limits = { historyBytes, heartbeatMs, watchMs: options.watchMs ?? 600_000 }
+    this.#maxScopes = options.maxScopes ?? 1_000
+    this.#lastError = informer.status.lastError
+    informer.on('status', this.#onStatus)
+  }
+
+  async answer(request: Request): Promise<Response> {
+    try {
+      return await this.#answer(request)
+    } catch (thrown) {
+      if (thrown instanceof SourceError) return failure(503, thrown.code, thrown.message)
+      emitWarning(`serveMirror: a request failed: ${messageOf(thrown)}`)
+      return failure(500, 'UNAVAILABLE', 'the request failed')
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#informer.off('status', this.#onStatus)
+    this.#end(new SourceError('the server is closing', { code: 'UNAVAILABLE' }))
+  }
+
+  readonly #onStatus = ({ lastError, relists }: Status): void => {
+    if (lastError === this.#lastError) return
+    this.#lastError = lastError
+    if (lastError?.code !== 'EPOCH_CHANGED') return
+    this.#endedEpochAt = relists
+    for (const { id } of this.#feeds.values()) this.#endedFeeds.add(id)
+    for (const id of this.#endedFeeds) if (this.#endedFeeds.size > MAX_ENDED_FEEDS) this.#endedFeeds.delete(id)
+    this.#end(new SourceError('the source has another history', { code: 'EPOCH_CHANGED' }))
+  }
+
+  #end(reason: SourceError): void {
+    for (const feed of this.#feeds.values()) feed.close(reason)
+    this.#feeds.clear()
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const url = new URL(request.url)
+    const [, path, chunk] = /\/(list|watch|version)(?:\/([^/]+))?\/?$/.exec(url.pathname) ?? []
+    if (path === undefined || (chunk !== undefined && path !== 'list'))
+      return failure(404, 'NOT_FOUND', 'allowed are /list, /watch and /version')
+    if (request.method !== 'GET') {
+      const refusal = failure(405, 'PROTOCOL', 'only GET is allowed')
+      refusal.headers.set('allow', 'GET')
+      return refusal
+    }
+    if (this.#isClosed) throw new SourceError('the server is closing', { code: 'UNAVAILABLE' })
+    const scope = await this.#scopeOf(request)
+    if (scope instanceof Response) return scope
+    if (isObject(scope) !== undefined) throw new TypeError('"scope" must return an object or a Response')
+    const feed = await this.#feedOf(scope, request.signal)
+    if (path === 'watch') return this.#watch(feed, url)
+    if (path === 'version') return this.#version(feed, url, request.signal)
+    return chunk === undefined ? json(await feed.describe()) : this.#chunk(feed, chunk)
+  }
+
+  async #feedOf({ where }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
+    await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
+    this.#assertListedSinceEpoch()
+    const selected = Object.entries((where ?? {}) as Where).filter(([, value]) => value !== undefined)
+    const name = JSON.stringify(
+      selected.sort(([a], [b]) => (a < b ? -1 : 1)).map(([index, value]) => [index, textOf(value)]),
+    )
+    let feed = this.#feeds.get(name)
+    if (feed === undefined || feed.ended !== undefined) {
+      this.#dropIdle()
+      if (this.#feeds.size >= this.#maxScopes)
+        throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
+      const isWhole = selected.length === 0
+      feed = new MirrorFeed(
+        this.#informer,
+        isWhole ? undefined : Object.fromEntries(selected),
+        this.#clock,
+        this.#limits,
+      )
+      this.#feeds.set(name, feed)
+    }
+    await feed.ready
+    return feed
+  }
+
+  #dropIdle(): void {
+    for (const [name, feed] of this.#feeds) {
+      if (feed.ended === undefined && feed.idleMs < SCOPE_IDLE_MS) continue
+      feed.close(new SourceError('no follower used the scope', { code: 'UNAVAILABLE' }))
+      this.#feeds.delete(name)
+    }
+  }
+
+  /** Between the end of an epoch and the next list, the store shows a history that is over. */
+  #assertListedSinceEpoch(): void {
+    if (this.#endedEpochAt === undefined) return
+    const { relists, state } = this.#informer.status
+    const isListed = relists > this.#endedEpochAt && (state === 'connecting' || state === 'live')
+    if (!isListed) throw new SourceError('the mirror lists another history', { code: 'UNAVAILABLE' })
+    this.#endedEpochAt = undefined
+  }
+
+  #watch(feed: MirrorFeed<T>, url: URL): Response {
+    const after = parseVersion(url.searchParams.get('after') ?? '')
+    if (after === undefined)
+      return failure(400, 'PROTOCOL', 'the parameter "after" must be a version of a list or a batch')
+    if (this.#endedFeeds.has(after.feed)) return failure(410, 'EPOCH_CHANGED', 'the source has another history')
+    if (after.feed !== feed.id) return failure(410, UNKNOWN_FEED, 'the version is of another server or scope')
+    if (!feed.canResume(after.sequence))
+      return failure(410, 'VERSION_EXPIRED', 'the history after this version is not available')
+    const until = url.searchParams.get('until')
+    if (until !== null && !/^\d{1,15}$/.test(until))
+      return failure(400, 'PROTOCOL', 'the parameter "until" must be a whole number')
+    const body = feed.watch(after.sequence, until === null ? undefined : Number(until))
+    return new Response(body, {
+      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+    })
+  }
+
+  async #version(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Promise<Response> {
+    if (url.searchParams.has('fresh')) await this.#informer.fresh({ timeoutMs: SYNC_MS, signal })
+    await feed.caughtUp()
+    return json({ version: feed.version })
+  }
+
+  async #chunk(feed: MirrorFeed<T>, name: string): Promise<Response> {
+    const [, id, after, at] = /^([\w-]{22})\.(\d{1,15})\.(\d{1,9})$/.exec(name) ?? []
+    const bytes = id === feed.id ? await feed.chunk(Number(after), Number(at)) : undefined
+    if (bytes === undefined)
+      return failure(410, 'UNAVAILABLE', 'this part of a list was dropped; request the list again')
+    return new Response(bytes as Uint8Array<ArrayBuffer>, {
+      headers: { 'content-type': 'application/json', 'cache-control': 'private, max-age=31536000, immutable' },
+    })
+  }
+}
+
+function json(value: object): Response {
+  return Response.json(value, { headers: { 'cache-control': 'no-store' } })
+}
+
+function failure(status: number, code: SourceErrorCode | typeof UNKNOWN_FEED, message: string): Response {
+  const headers = { 'cache-control': 'no-store', ...(status === 503 && { 'retry-after': '1' }) }
+  return Response.json({ error: message, code }, { status, headers })
+}
+
+/** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`
+  if (value instanceof Date) return `date ${value.getTime()}`
+  if (value instanceof Uint8Array) return `bytes ${value.join('.')}`
+  return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
+}
