@@ -151,9 +151,10 @@ export class MirrorFeed<T> {
   async caughtUp(): Promise<void> {
     for (;;) {
       // After a turn of the event loop, a batch that left the queue is in the log.
-      await this.#clock.sleep(0, this.#closing.signal)
+      await this.#clock.sleep(0)
+      if (this.#ended !== undefined) throw this.#ended
       if (this.#stream.backlog.keys === 0 && !this.#isEncoding) return
-      await this.#clock.sleep(CATCH_UP_MS, this.#closing.signal)
+      await this.#clock.sleep(CATCH_UP_MS)
     }
   }
 

@@ -39,8 +39,11 @@ export function nodeListener(
     answer(handler, request, response).catch((error: unknown) => {
       if (response.destroyed) return
       emitWarning(`nodeListener: a request failed: ${messageOf(error)}`)
-      if (!response.headersSent) response.writeHead(500, {})
-      response.destroy()
+      if (response.headersSent) response.destroy()
+      else {
+        response.writeHead(500, {})
+        response.end()
+      }
     })
   }
 }
@@ -52,14 +55,10 @@ async function answer(
 ): Promise<void> {
   const closing = new AbortController()
   outgoing.once('close', () => closing.abort())
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(incoming.headers)) {
-    if (value !== undefined) headers.set(name, typeof value === 'string' ? value : value.join(', '))
-  }
-  const { method = 'GET', url = '/' } = incoming
-  const host = headers.get('host') ?? 'localhost'
-  const address = URL.canParse(url, `http://${host}`) ? new URL(url, `http://${host}`) : new URL('http://localhost/')
-  const response = await handler(new Request(address, { method, headers, signal: closing.signal }))
+  const request = requestOf(incoming, closing.signal)
+  const response = await (request === undefined
+    ? new Response('the request is not valid', { status: 400 })
+    : handler(request))
   outgoing.writeHead(response.status, Object.fromEntries(response.headers))
   if (response.body === null) {
     outgoing.end()
@@ -78,6 +77,20 @@ async function answer(
       return
     }
     if (!outgoing.write(value)) await drained(outgoing)
+  }
+}
+
+/** Returns undefined if the request has a method, a header or a path that `Request` does not allow. */
+function requestOf({ headers, method = 'GET', url = '/' }: NodeRequest, signal: AbortSignal): Request | undefined {
+  const named = Object.entries(headers).map(([name, value]): [string, string] => [
+    name,
+    [value ?? []].flat().join(', '),
+  ])
+  try {
+    const own = new Headers(named)
+    return new Request(new URL(url, `http://${own.get('host') ?? 'localhost'}`), { method, headers: own, signal })
+  } catch {
+    return undefined
   }
 }
 

@@ -123,6 +123,7 @@ class MirrorServer<T> {
       return await this.#answer(request)
     } catch (thrown) {
       if (thrown instanceof SourceError) return failure(503, thrown.code, thrown.message)
+      if (request.signal.aborted) return failure(503, 'STOPPED', 'the client closed the request')
       emitWarning(`serveMirror: a request failed: ${messageOf(thrown)}`)
       return failure(500, 'UNAVAILABLE', 'the request failed')
     }
@@ -229,7 +230,14 @@ class MirrorServer<T> {
   }
 
   async #version(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Promise<Response> {
-    if (url.searchParams.has('fresh')) await this.#informer.fresh({ timeoutMs: SYNC_MS, signal })
+    if (url.searchParams.has('fresh')) {
+      try {
+        await this.#informer.fresh({ timeoutMs: SYNC_MS, signal })
+      } catch (error) {
+        if (error instanceof TypeError) return failure(400, 'PROTOCOL', error.message)
+        throw error
+      }
+    }
     await feed.caughtUp()
     return json({ version: feed.version })
   }

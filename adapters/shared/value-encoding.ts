@@ -6,6 +6,9 @@ const MAX_DEPTH = 500
 /** Values that nest deeper are encoded, in order to find cycles. */
 const FAST_DEPTH = 64
 
+/** Node's `Buffer`; undefined in browsers, which receive a Buffer as a Uint8Array. */
+const NodeBuffer: BufferConstructor | undefined = globalThis.Buffer
+
 /** A value that cannot be saved, and its place within the object: "spec.run is a function". */
 export class UnsavableValue extends Error {
   override readonly name: string = 'UnsavableValue'
@@ -87,7 +90,7 @@ function encodeObject(value: object, path: string[]): Json {
   if (value instanceof Date && prototype === Date.prototype) {
     return ['d', Number.isNaN(value.getTime()) ? null : value.getTime()]
   }
-  if (value instanceof Uint8Array && prototype === Buffer.prototype) return ['B', base64(value)]
+  if (value instanceof Uint8Array && prototype === NodeBuffer?.prototype) return ['B', base64(value)]
   if (value instanceof Uint8Array && prototype === Uint8Array.prototype) return ['b', base64(value)]
   if (value instanceof Map && prototype === Map.prototype) {
     return ['m', ...Array.from(value, ([key, item], i): Json => [each(`key ${i}`, key), each(`value ${i}`, item)])]
@@ -124,9 +127,9 @@ export function decodeValue(encoded: unknown): unknown {
     case 'd':
       return new Date(typeof first === 'number' ? first : Number.NaN)
     case 'b':
-      return new Uint8Array(Buffer.from(String(first), 'base64'))
+      return bytesOf(String(first))
     case 'B':
-      return Buffer.from(String(first), 'base64')
+      return NodeBuffer?.from(String(first), 'base64') ?? bytesOf(String(first))
     case 'm':
       return new Map(items.map((pair): [unknown, unknown] => decodePair(pair)))
     case 's':
@@ -168,7 +171,16 @@ function decodeMembers(encoded: object, target: object): object {
 }
 
 function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+  if (NodeBuffer !== undefined)
+    return NodeBuffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+  let text = ''
+  for (const byte of bytes) text += String.fromCharCode(byte)
+  return btoa(text)
+}
+
+function bytesOf(text: string): Uint8Array {
+  if (NodeBuffer !== undefined) return new Uint8Array(NodeBuffer.from(text, 'base64'))
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 
 function unsavable(path: readonly string[], type: string): UnsavableValue {

@@ -1,15 +1,18 @@
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { nodeListener, serveMirror } from '../../adapters/http/index.js'
+import { memorySource } from '../../adapters/memory/index.js'
+import { createInformer } from '../../src/index.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import { root } from '../support/sources.js'
 import { postedBy } from './chromium.js'
 
 /** The page with the built package, as a bundler makes it for browsers. Refuses imports that no browser has. */
-async function bundledPage(): Promise<string> {
+async function bundledPage(name: string): Promise<string> {
   await using bundle = await rolldown({
-    input: join(root, 'test/browser/page.ts'),
+    input: join(root, 'test/browser', name),
     platform: 'browser',
     onLog(_level, { message }) {
       throw new Error(message)
@@ -22,9 +25,11 @@ async function bundledPage(): Promise<string> {
 }
 
 let page = ''
+let follower = ''
 beforeAll(async () => {
   await ensureBuilt()
-  page = await bundledPage()
+  page = await bundledPage('page.ts')
+  follower = await bundledPage('follower-page.ts')
 })
 
 describe('a bundle of listwatch and listwatch/memory for browsers', () => {
@@ -44,6 +49,37 @@ describe('a bundle of listwatch and listwatch/memory for browsers', () => {
         reconnects: 1,
         told: ['add 1 initial', 'add 2 initial', 'update 1 1 → 10', 'delete 2'],
         runs: expect.arrayContaining(['1', '2 deleted']),
+      })
+    })
+  })
+})
+
+describe('a bundle of listwatch and listwatch/http for browsers', () => {
+  test('imports nothing', () => {
+    expect(follower).not.toMatch(/^import |\bimport\(|\brequire\(/m)
+  })
+
+  describeServer('chromium', 'in Chromium', (chromium) => {
+    test('follows a mirror that a server of Node serves', async () => {
+      const at = new Date(5)
+      const source = memorySource({
+        entries: [['1', { tenant: 'acme', total: 1, at, bytes: new Uint8Array([1, 255]) }]],
+      })
+      const informer = createInformer({ source, freeze: false }).start()
+      await using mirror = serveMirror(informer, { heartbeatMs: 500 })
+      const serve = nodeListener(mirror)
+      const posted = await postedBy(chromium, follower, (request, response) => {
+        if (request.url !== '/write') return serve(request, response)
+        source.put('2', { tenant: 'acme', total: 2, at, bytes: new Uint8Array() })
+        response.end()
+      })
+      await informer.stop()
+      expect(JSON.parse(posted)).toEqual({
+        hasNode: false,
+        first: [1],
+        values: [5, [1, 255]],
+        later: [1, 2],
+        state: 'stopped',
       })
     })
   })

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,16 +29,24 @@ const PAGE = `<!doctype html>
 <script>addEventListener('error', ({ message }) => fetch('/seen', { method: 'POST', body: JSON.stringify({ error: message }) }))</script>
 <script type="module" src="/page.js"></script>`
 
-/** Runs a script in a new Chromium, and returns the body that the script posts to `/seen`. */
-export async function postedBy({ binDir, env }: FoundServer, script: string): Promise<string> {
+/**
+ * Runs a script in a new Chromium, and returns the body that the script posts to `/seen`. Requests for other paths than the page's are
+ * passed to `others`.
+ */
+export async function postedBy(
+  { binDir, env }: FoundServer,
+  script: string,
+  others?: RequestListener,
+): Promise<string> {
   let posted: string | undefined
   const server = createServer((request, response) => {
-    if (request.method === 'POST') {
+    if (request.url === '/seen') {
       void text(request).then((body) => {
         posted = body
         response.end()
       })
     } else if (request.url === '/page.js') response.setHeader('content-type', 'text/javascript').end(script)
+    else if (others !== undefined && request.url !== '/') others(request, response)
     else response.setHeader('content-type', 'text/html').end(PAGE)
   })
   server.listen(0, '127.0.0.1')

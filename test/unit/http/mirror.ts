@@ -4,7 +4,7 @@ import {
   type ServeMirrorOptions,
   serveMirror,
 } from '../../../adapters/http/index.js'
-import type { IndexBuilder, Informer } from '../../../src/index.js'
+import type { Equal, IndexBuilder, Informer } from '../../../src/index.js'
 import { createInformer } from '../../../src/index.js'
 import { memorySource } from '../../../testing/index.js'
 
@@ -28,11 +28,11 @@ const indexes = (ix: IndexBuilder<Account>) => ({ tenant: ix.equal(({ tenant }) 
 /** A collection in memory, an informer that mirrors it and is served, and what makes followers of it. */
 export function servedAccounts(
   entries: Iterable<readonly [string, Account]> = [],
-  options: ServeMirrorOptions<{ tenant: unknown }> = {},
+  options: ServeMirrorOptions<{ tenant: Equal<Account, string> }> = {},
 ) {
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
   const informer = createInformer({ source, indexes }).start()
-  const mirror = serveMirror(informer, { heartbeatMs: 200, ...options } as ServeMirrorOptions<typeof informer.by>)
+  const mirror = serveMirror(informer, { heartbeatMs: 200, ...options })
   const followers: Informer<Account>[] = []
   const follow = (own: Partial<HttpSourceOptions> = {}) => {
     const from = httpSource<Account>({
