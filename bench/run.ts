@@ -4,6 +4,7 @@ import { audit } from './audit.ts'
 import { controllers } from './controllers.ts'
 import { etcd } from './etcd.ts'
 import type { Benchmark, Figure } from './figures.ts'
+import { followers } from './followers.ts'
 import { indexLookup } from './index-lookup.ts'
 import { indexes } from './indexes.ts'
 import { kubernetes } from './kubernetes.ts'
@@ -23,6 +24,7 @@ const benchmarks: readonly Benchmark[] = [
   telemetry,
   audit,
   controllers,
+  followers,
   indexLookup,
   indexes,
   postgresList,

@@ -290,6 +290,8 @@ describe('time and chance come from outside', () => {
     'src/contract/random.ts': ['Math.random'],
     'src/contract/node-or-browser.ts': ['setImmediate'],
     'testing/virtual-clock.ts': ['setImmediate'],
+    // The id of a feed must not be guessed, and differ from that of each other server.
+    'adapters/http/mirror-feed.ts': ['getRandomValues'],
     // The inspector serves people, in real time.
     'inspector/informer-page.ts': ['Date.now'],
     'inspector/inspector-api.ts': ['setTimeout', 'setInterval'],

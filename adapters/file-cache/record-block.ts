@@ -1,6 +1,6 @@
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { SavedRecord } from '../../src/contract/mirror-cache.js'
-import { decodeValue, encodeValue, survivesJson, UnsavableValue } from './value-encoding.js'
+import { decodeValue, encodeValue, survivesJson, UnsavableValue } from '../shared/value-encoding.js'
 
 /** The type of a record in the file. */
 const ENTRY = 0

@@ -71,6 +71,8 @@ export interface HttpSource<T> extends ListerWatcher<T> {
  *
  * @example
  * ```ts
+ * import { httpSource } from 'listwatch/http'
+ *
  * const orders = createInformer({ source: httpSource<Order>({ url: 'https://api.example/mirror/orders' }) })
  * await orders.start().synced()
  * ```

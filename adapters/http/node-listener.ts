@@ -3,22 +3,33 @@ import { emitWarning } from '../../src/contract/node-or-browser.js'
 
 /** The part of `http.IncomingMessage` that is used. */
 export interface NodeRequest {
+  /** The method. */
   readonly method?: string | undefined
+  /** The path and the query. */
   readonly url?: string | undefined
+  /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
 }
 
 /** The part of `http.ServerResponse` that is used. */
 export interface NodeResponse {
-  readonly writableNeedDrain: boolean
+  /** Whether the connection was closed. */
   readonly destroyed: boolean
+  /** Whether `writeHead` was called. */
   readonly headersSent: boolean
+  /** Sends the status and the headers. */
   writeHead(status: number, headers: Record<string, string>): unknown
+  /** Sends the headers before the first chunk. */
   flushHeaders(): void
+  /** Sends a chunk. Returns false if the caller should wait for `drain`. */
   write(chunk: Uint8Array): boolean
+  /** Ends the response. */
   end(): unknown
+  /** Closes the connection. */
   destroy(): unknown
+  /** Adds a listener that is called once. */
   once(event: 'close' | 'drain', listener: () => void): unknown
+  /** Removes a listener. */
   off(event: 'close' | 'drain', listener: () => void): unknown
 }
 
@@ -28,6 +39,7 @@ export interface NodeResponse {
  * @example
  * ```ts
  * import { createServer } from 'node:http'
+ * import { nodeListener, serveMirror } from 'listwatch/http'
  *
  * createServer(nodeListener(serveMirror(orders))).listen(8080)
  * ```

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fileCache } from '../../adapters/file-cache/index.js'
 import { decodeRecords, encodeRecord } from '../../adapters/file-cache/record-block.js'
-import { decodeValue, encodeValue, survivesJson } from '../../adapters/file-cache/value-encoding.js'
+import { decodeValue, encodeValue, survivesJson } from '../../adapters/shared/value-encoding.js'
 import { contextOf, folder, load, mirrorOf } from './support.js'
 
 /** The value after a round trip through the text of the file. */

@@ -95,6 +95,8 @@ const TABLES: readonly Table[] = [
     of: [['adapters/kubernetes/write/event-types.d.ts', 'EventRecorderOptions']],
   },
   { heading: '`ownedBy`', of: [['adapters/kubernetes/owned-by.d.ts', 'OwnedByOptions']] },
+  { heading: '`serveMirror`', of: [['adapters/http/serve-mirror.d.ts', 'ServeMirrorOptions']] },
+  { heading: '`httpSource`', of: [['adapters/http/http-source.d.ts', 'HttpSourceOptions']] },
   { heading: '`serveInspector`', of: [['inspector/serve-inspector.d.ts', 'InspectorOptions']] },
   { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },
   { heading: '`memoryLeases`', of: [['adapters/memory/memory-leases.d.ts', 'MemoryLeasesOptions']] },
