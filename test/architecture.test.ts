@@ -39,7 +39,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/contract',
     'src/util',
   ],
-  'adapters/file-cache': ['src/contract', 'src/util'],
+  'adapters/file-cache': ['adapters/shared', 'src/contract', 'src/util'],
   'adapters/redis': ['adapters/shared', 'src/contract', 'src/util'],
   'adapters/redis/connection': ['adapters/shared', 'src/contract', 'src/util'],
   'adapters/redis/collection': ['adapters/redis/connection', 'adapters/shared', 'src/contract', 'src/util'],
