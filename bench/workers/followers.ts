@@ -32,6 +32,8 @@ informer.snapshot = () => {
 await informer.start().synced()
 const mirror = serveMirror(informer)
 const server = createServer(nodeListener(mirror))
+// A client may be too busy to reuse a connection within the default of 5 s.
+server.keepAliveTimeout = 120_000
 server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
 await once(server, 'listening')
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
