@@ -86,7 +86,7 @@ export class MirrorFeed<T> {
     this.#log = new FrameLog(limits.historyBytes)
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
-    this.#stream = informer.changes({ ...(where && { where: where as {} }), signal: this.#closing.signal })
+    this.#stream = informer.changes({ ...(where && { where }), signal: this.#closing.signal })
     this.ready = this.#stream.synced()
     this.ready.catch(() => {})
     void this.#follow()

@@ -87,7 +87,7 @@ export function serveMirror<T, I extends object>(
     maxScopes: isCount,
     clock: isObject,
   })
-  const server = new MirrorServer(informer as unknown as Informer<T, object>, options as ServeMirrorOptions)
+  const server = new MirrorServer<T>(informer, options)
   const close = async (): Promise<void> => server.close()
   return Object.assign((request: Request) => server.answer(request), { close, [Symbol.asyncDispose]: close })
 }
