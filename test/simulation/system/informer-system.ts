@@ -316,10 +316,12 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
 
   /** Followers with a resync period receive their resyncs. */
   protected checkResyncs(): void {
-    for (const { resyncs, known, subscription, running, draining, isClosed, isHolding, isStuck, neverSettles } of this
-      .followers) {
+    for (const follower of this.followers) {
+      const { resyncs, known, subscription, draining, isClosed, isHolding, isStuck, neverSettles } = follower
       if (resyncs === undefined || isClosed || neverSettles || subscription === undefined || draining) continue
-      const isBusy = isHolding || isStuck || subscription.backlog.keys > 0 || (running?.size ?? 0) > 0
+      // A handler that hangs until its time limit delays the resyncs of its follower.
+      const isRunning = follower.running.size > 0 || follower.runs?.longest !== undefined
+      const isBusy = isHolding || isStuck || isRunning || subscription.backlog.keys > 0
       resyncs.checkStep(known, isBusy)
     }
   }
