@@ -1,6 +1,6 @@
 // Starts a mirror and reads from it: node warm-start.ts save|cache|list|postgres <rows> <path of the file, or URL>
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createInformer, type ListerWatcher, type Put } from 'listwatch'
+import { createInformer, type ListerWatcher, type MirrorCache, type Put } from 'listwatch'
 import { fileCache } from 'listwatch/file-cache'
 import { postgresSource } from 'listwatch/postgres'
 import pg from 'pg'
@@ -59,6 +59,34 @@ const memory: ListerWatcher<Row> = {
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 delay.enable()
+const save = { ms: 0, cpuMs: 0, longestMs: 0 }
+const saved = Promise.withResolvers<void>()
+
+/** A file that measures its first save. The file is the only work then. */
+function measured(path: string): MirrorCache {
+  const file = fileCache({ path })
+  const { name, serveStale, saveEveryMs, saveAfterShare, maxAgeMs } = file
+  const measuredSave: MirrorCache['save'] = async (mirror, context) => {
+    delay.reset()
+    const [cpu, begun] = [process.cpuUsage(), performance.now()]
+    await file.save(mirror, context)
+    const { user, system } = process.cpuUsage(cpu)
+    save.ms = performance.now() - begun
+    save.cpuMs = (user + system) / 1_000
+    save.longestMs = delay.max / 1e6
+    saved.resolve()
+  }
+  return {
+    name,
+    serveStale,
+    saveEveryMs,
+    saveAfterShare,
+    maxAgeMs,
+    open: (context) => file.open(context),
+    save: measuredSave,
+  }
+}
+
 const informer = createInformer({
   source:
     contestant === 'postgres'
@@ -69,7 +97,7 @@ const informer = createInformer({
     status: ix.equal((each) => each.status),
     created: ix.ordered((each) => each.created),
   }),
-  ...((contestant === 'save' || contestant === 'cache') && { cache: fileCache({ path: where }) }),
+  ...((contestant === 'save' || contestant === 'cache') && { cache: measured(where) }),
 })
 await informer.start().synced({ timeoutMs: 600_000 })
 const last = informer.get(String(rows - 1))
@@ -81,18 +109,7 @@ const isRight =
 if (!isRight) throw new Error(`${contestant}: the reads are wrong`)
 const readyMs = performance.now()
 const longestMs = delay.max / 1e6
-delay.reset()
-const cpu = process.cpuUsage()
-const begun = performance.now()
-if (contestant === 'save') await informer.stop()
-const { user, system } = process.cpuUsage(cpu)
-const saveMs = performance.now() - begun
-const result: WarmStart = {
-  readyMs,
-  longestMs,
-  saveMs,
-  saveCpuMs: (user + system) / 1_000,
-  saveLongestMs: delay.max / 1e6,
-}
+if (contestant === 'save') await saved.promise
+const result: WarmStart = { readyMs, longestMs, saveMs: save.ms, saveCpuMs: save.cpuMs, saveLongestMs: save.longestMs }
 console.log(JSON.stringify(result))
 process.exit()
