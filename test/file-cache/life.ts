@@ -11,6 +11,8 @@ export interface LifeOptions<T> {
   readonly cache: FileCacheOptions
   /** What the life ends with. */
   readonly expected: Readonly<Record<string, unknown>>
+  /** Whether the mirror is audited, so that an audit may repair it. Default: false. */
+  readonly isAudited?: boolean
   /** What of an object is compared. Default: all. */
   readonly view?: (object: T) => unknown
 }
@@ -28,7 +30,8 @@ export interface Life {
 }
 
 /** Runs a mirror until it has the expected content and its watch is live, and stops it, so that it saves. */
-export async function life<T>({ source, cache, expected, view = (object) => object }: LifeOptions<T>): Promise<Life> {
+export async function life<T>(options: LifeOptions<T>): Promise<Life> {
+  const { source, cache, expected, isAudited = false, view = (object) => object } = options
   const [initial, changes, errors, warnings]: [string[], string[], string[], string[]] = [[], [], [], []]
   let lists = 0
   const counted = new Proxy(source, {
@@ -44,7 +47,12 @@ export async function life<T>({ source, cache, expected, view = (object) => obje
     },
   })
   const logger = { debug() {}, info() {}, warn: (message: string) => void warnings.push(message), error() {} }
-  const informer = createInformer<T, object, T>({ source: counted, cache: fileCache(cache), audit: false, logger })
+  const informer = createInformer<T, object, T>({
+    source: counted,
+    cache: fileCache(cache),
+    ...(isAudited ? {} : { audit: false }),
+    logger,
+  })
   informer.on('error', ({ code }) => errors.push(code))
   informer.subscribe({
     add: ({ key, origin }) => void (origin === 'initial' ? initial.push(key) : changes.push(`add ${key}`)),

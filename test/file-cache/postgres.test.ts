@@ -75,4 +75,17 @@ describePostgres('a warm start from Postgres', (postgres) => {
     await db.sql('ALTER TABLE t ADD COLUMN m int DEFAULT 4')
     expect(await run(db, { 1: 1, 2: 1, 3: 1 })).toMatchObject({ lists: 1, errors: ['VERSION_EXPIRED'] })
   })
+
+  test('lists once with another selection of rows or columns', async () => {
+    const db = await server.database()
+    await db.sql(TABLE)
+    await db.install('t')
+    const run = mirrorOf(join(folder(), 'a.cache'))
+    const all = { 1: 1, 2: 1, 3: 1 }
+    await run(db, all)
+    const unused = [expect.stringContaining('saved from another source, or with other options')]
+    expect(await run(db, { 1: 1 }, { where: 'id < 2' })).toMatchObject({ lists: 1, warnings: unused })
+    expect(await run(db, all, { columns: ['n'] })).toMatchObject({ lists: 1, warnings: unused })
+    expect(await run(db, all, { columns: ['n'] })).toMatchObject({ lists: 0, warnings: [] })
+  })
 })
