@@ -108,7 +108,7 @@ class FileCache implements MirrorCache {
       const file = await this.#openFile(context)
       return file && savedMirror(file, this.#path, context.clock)
     } catch (error) {
-      context.warn(`file cache ${this.#path} is not used: ${reasonOf(error, this.#path)}`)
+      context.warn(`the file is not used: ${reasonOf(error, this.#path)}`)
       return undefined
     }
   }

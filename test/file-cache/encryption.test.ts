@@ -31,7 +31,7 @@ test('a wrong key, a missing key and a key for a plain file are refused', async 
   await fileCache({ path, encryptionKey }).save(secret, contextOf())
   expect(await tryLoad(fileCache({ path, encryptionKey: otherKey }))).toEqual([
     undefined,
-    `file cache ${path} is not used: block 0 cannot be decrypted: encryptionKey is another one, or the file was changed`,
+    `the file is not used: block 0 cannot be decrypted: encryptionKey is another one, or the file was changed`,
   ])
   expect((await tryLoad(fileCache({ path })))[1]).toMatch(/it is encrypted, and encryptionKey is not set$/)
   await fileCache({ path }).save(secret, contextOf())

@@ -121,7 +121,7 @@ describe('a file is not used, with one warning,', () => {
     const context = contextOf()
     expect(await fileCache({ path }).open(context)).toBeUndefined()
     expect(context.warnings).toEqual(warning === undefined ? [] : [expect.stringMatching(warning)])
-    for (const each of context.warnings) expect(each).toContain(`file cache ${path} is not used: `)
+    for (const each of context.warnings) expect(each).toContain(`the file is not used: `)
   })
 
   test('if its fingerprint or its cacheVersion is another one', async () => {
@@ -130,10 +130,10 @@ describe('a file is not used, with one warning,', () => {
     const [otherSource, otherVersion, same] = [contextOf({ fingerprint: 'b' }), contextOf(), contextOf()]
     expect(await fileCache({ path, cacheVersion: '2' }).open(otherSource)).toBeUndefined()
     expect(otherSource.warnings).toEqual([
-      `file cache ${path} is not used: it was saved from another source, or with other options`,
+      `the file is not used: it was saved from another source, or with other options`,
     ])
     expect(await fileCache({ path }).open(otherVersion)).toBeUndefined()
-    expect(otherVersion.warnings).toEqual([`file cache ${path} is not used: its cacheVersion is another one`])
+    expect(otherVersion.warnings).toEqual([`the file is not used: its cacheVersion is another one`])
     expect((await load(fileCache({ path, cacheVersion: '2' }), same))?.size).toBe(3)
     expect(same.warnings).toEqual([])
   })

@@ -320,7 +320,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
       const { resyncs, known, subscription, draining, isClosed, isHolding, isStuck, neverSettles } = follower
       if (resyncs === undefined || isClosed || neverSettles || subscription === undefined || draining) continue
       // A handler that hangs until its time limit delays the resyncs of its follower.
-      const isRunning = follower.running.size > 0 || follower.runs?.longest !== undefined
+      const isRunning = (follower.running?.size ?? 0) > 0 || follower.runs?.longest !== undefined
       const isBusy = isHolding || isStuck || isRunning || subscription.backlog.keys > 0
       resyncs.checkStep(known, isBusy)
     }
