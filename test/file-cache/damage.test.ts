@@ -34,7 +34,7 @@ function steps(file: Buffer): number[] {
 async function expectUnused(bytes: Buffer, what: string): Promise<void> {
   writeFileSync(path, bytes)
   const [loaded, reason] = await tryLoad(cache)
-  expect([loaded, reason], what).toEqual([undefined, expect.stringContaining(path)])
+  expect([loaded, reason], what).toEqual([undefined, expect.stringMatching(/ (is not|cannot be) used: ./)])
 }
 
 describe.each([
