@@ -76,7 +76,7 @@ export async function life<T>(options: LifeOptions<T>): Promise<Life> {
 }
 
 function isOfCache(warning: string): boolean {
-  return warning.includes('file cache')
+  return warning.includes('the file is not used')
 }
 
 /** What a life is that resumed from this content, without a list. */
