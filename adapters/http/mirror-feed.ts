@@ -114,13 +114,17 @@ export class MirrorFeed<T> {
   }
 
   /** Returns the body of a watch. */
-  watch(after: number, until: number = Number.POSITIVE_INFINITY): ReadableStream<Uint8Array> {
+  watch(after: number, until: number, signal: AbortSignal): ReadableStream<Uint8Array> {
+    const end = (): void => follower.end()
     const follower: Follower = new Follower(this.#log, after, until, () => {
+      signal.removeEventListener('abort', end)
       this.#followers.delete(follower)
       this.#usedAt = this.#clock.now()
     })
     this.#followers.set(follower, this.#clock.now())
+    signal.addEventListener('abort', end, { once: true })
     if (this.#ended !== undefined) follower.end(endFrame(this.#ended))
+    else if (signal.aborted) follower.end()
     return follower.body
   }
 
@@ -171,8 +175,8 @@ export class MirrorFeed<T> {
     let isReplayed = false
     try {
       for await (const batch of this.#stream) {
-        this.#upstream = batch.version ?? ''
         if (isReplayed) await this.#pushBatch(batch)
+        else this.#upstream = batch.version ?? ''
         isReplayed = batch.isSynced
       }
       this.close(new SourceError('the mirror was stopped', { code: 'STOPPED' }))
@@ -193,7 +197,7 @@ export class MirrorFeed<T> {
     }
   }
 
-  async #pushBatch({ changes }: ChangeBatch<T>): Promise<void> {
+  async #pushBatch({ changes, version }: ChangeBatch<T>): Promise<void> {
     this.#isEncoding = true
     const slice = new TimeSlice(this.#clock)
     let at = 0
@@ -201,6 +205,8 @@ export class MirrorFeed<T> {
       this.#pushFrame('part', changes.slice(at, at + PART_CHANGES))
       await slice.turn()
     }
+    // Not before: a list that is requested between two parts does not include this batch.
+    this.#upstream = version ?? ''
     this.#pushFrame('batch', at === 0 ? changes : changes.slice(at))
     this.#isEncoding = false
   }

@@ -165,7 +165,7 @@ class MirrorServer<T> {
     if (scope instanceof Response) return scope
     if (isObject(scope) !== undefined) throw new TypeError('"scope" must return an object or a Response')
     const feed = await this.#feedOf(scope, request.signal)
-    if (path === 'watch') return this.#watch(feed, url)
+    if (path === 'watch') return this.#watch(feed, url, request.signal)
     if (path === 'version') return this.#version(feed, url, request.signal)
     return chunk === undefined ? json(await feed.describe()) : this.#chunk(feed, chunk)
   }
@@ -173,10 +173,12 @@ class MirrorServer<T> {
   async #feedOf({ where }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
     await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
     this.#assertListedSinceEpoch()
-    const selected = Object.entries((where ?? {}) as Where).filter(([, value]) => value !== undefined)
-    const name = JSON.stringify(
-      selected.sort(([a], [b]) => (a < b ? -1 : 1)).map(([index, value]) => [index, textOf(value)]),
-    )
+    const selected = Object.entries((where ?? {}) as Where).sort(([a], [b]) => (a < b ? -1 : 1))
+    for (const [index, value] of selected) {
+      // Without this, a caller whose value is not known would read all objects.
+      if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
+    }
+    const name = JSON.stringify(selected.map(([index, value]) => [index, identityOf(value)]))
     let feed = this.#feeds.get(name)
     if (feed === undefined || feed.ended !== undefined) {
       this.#dropIdle()
@@ -212,7 +214,7 @@ class MirrorServer<T> {
     this.#endedEpochAt = undefined
   }
 
-  #watch(feed: MirrorFeed<T>, url: URL): Response {
+  #watch(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Response {
     const after = parseVersion(url.searchParams.get('after') ?? '')
     if (after === undefined)
       return failure(400, 'PROTOCOL', 'the parameter "after" must be a version of a list or a batch')
@@ -223,7 +225,7 @@ class MirrorServer<T> {
     const until = url.searchParams.get('until')
     if (until !== null && !/^\d{1,15}$/.test(until))
       return failure(400, 'PROTOCOL', 'the parameter "until" must be a whole number')
-    const body = feed.watch(after.sequence, until === null ? undefined : Number(until))
+    const body = feed.watch(after.sequence, until === null ? Number.POSITIVE_INFINITY : Number(until), signal)
     return new Response(body, {
       headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
     })
@@ -262,10 +264,8 @@ function failure(status: number, code: SourceErrorCode | typeof UNKNOWN_FEED, me
   return Response.json({ error: message, code }, { status, headers })
 }
 
-/** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */
-function textOf(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`
-  if (value instanceof Date) return `date ${value.getTime()}`
-  if (value instanceof Uint8Array) return `bytes ${value.join('.')}`
-  return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
+/** Distinguishes values of an index that have the same text, such as `1` and `"1"`. */
+function identityOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(identityOf)
+  return [typeof value, value instanceof Date ? value.getTime() : String(value)]
 }

@@ -61,7 +61,9 @@ export class ReasonChecker {
     key: string,
     { attempt, reason }: ReconcileContext<Item>,
   ): string | undefined {
-    const { changedAt, resyncs } = this.#options
+    const { resyncs } = this.#options
+    // If each read of the clock takes time, the witness may receive a change after the controller.
+    const changedAt = this.#scenario.settings.driftMs === 0 ? this.#options.changedAt : undefined
     if (isEnqueuedNow && reason !== 'enqueued' && reason !== 'changed') return 'it was enqueued'
     switch (reason) {
       case 'initial':

@@ -14,6 +14,7 @@ const get = (path: string, init?: RequestInit): Request => new Request(`http://m
 interface ResponseBody {
   readonly version: string
   readonly chunks: readonly string[]
+  readonly size: number
   readonly error: string
 }
 
@@ -85,6 +86,32 @@ describe('the scope of a request', () => {
     expect((await served.mirror(get(`/list/${chunks[0]}`, { headers }))).status).toBe(200)
     expect((await served.mirror(get(`/list/${chunks[0]}`))).status).toBe(403)
     expect((await served.mirror(get(`/list/${chunks[0]}`, { headers: { 'x-tenant': 'birch' } }))).status).toBe(410)
+  })
+
+  test('without a value for an index is a mistake, and does not serve all objects', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    await using served = servedAccounts(accounts, { scope: () => ({ where: { tenant: undefined as never } }) })
+    expect((await served.mirror(get('/list'))).status).toBe(500)
+    expect(warned).toHaveBeenCalledWith(expect.stringContaining('no value for the index "tenant"'), expect.anything())
+    warned.mockRestore()
+  })
+
+  test('is another one if only the parts of a tuple differ', async () => {
+    const source = memorySource<{ readonly pair: readonly [string, string] }>({
+      entries: [['1', { pair: ['a', 'b'] }]],
+    })
+    const informer = createInformer({ source, indexes: (ix) => ({ pair: ix.compound(({ pair }) => pair) }) }).start()
+    const pairs: (readonly [string, string])[] = [
+      ['a', 'b'],
+      ['a,b', ''],
+      ['a","b', ''],
+    ]
+    let pair = pairs[0] ?? ['', '']
+    await using mirror = serveMirror(informer, { scope: () => ({ where: { pair } }) })
+    const sizes: number[] = []
+    for (pair of pairs) sizes.push((await bodyOf(mirror(get('/list')))).size)
+    expect(sizes).toEqual([1, 0, 0])
+    await informer.stop()
   })
 
   test('over the limit is refused with 503, until another one is not used any more', async () => {
@@ -185,6 +212,33 @@ describe('a watch', () => {
     await subscription.waitFor(mark, { timeoutMs: 4_000 })
     expect(follower.size).toBe(3_500)
     expect(new Set(sizes.slice(1))).toEqual(new Set([3_500]))
+  })
+
+  test('that is not complete yet does not change the version of a list', async () => {
+    await using served = servedAccounts([['0', { tenant: 'acme', balance: 0 }]])
+    await bodyOf(served.mirror(get('/list')))
+    const before = (await bodyOf(served.mirror(get('/version')))).version
+    const mark = served.source.transaction((tx) => {
+      for (let i = 1; i < 30_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+    })
+    const seen = new Set<string>()
+    while (!seen.has(mark)) {
+      const { version } = await bodyOf(served.mirror(get('/list')))
+      const [, sequence, upstream = ''] = /^h1\..{22}\.(\d+)\.(.*)$/.exec(version) ?? []
+      if (upstream === mark) expect(Number(sequence)).toBeGreaterThanOrEqual(30)
+      seen.add(upstream)
+      await new Promise((resolve) => setTimeout(resolve, 0))
+    }
+    expect(before).not.toContain(mark)
+  })
+
+  test('that the request aborts is forgotten, even if its body is not cancelled', async () => {
+    await using served = servedAccounts(accounts)
+    const { version } = await bodyOf(served.mirror(get('/version')))
+    const closing = new AbortController()
+    const { body } = await served.mirror(get(`/watch?after=${version}`, { signal: closing.signal }))
+    closing.abort()
+    expect(await textUntil(body, 'nothing')).toBe('')
   })
 
   test('that breaks within the parts of a batch is resumed before that batch', async () => {
