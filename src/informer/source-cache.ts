@@ -5,6 +5,7 @@ import type { ListerWatcher } from '../contract/source.js'
 import type { Proof } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
 import type { RestoreTransaction, WarmStart } from '../reflector/reflector-hooks.js'
+import type { CommitOrigin } from '../store/commit.js'
 import type { Partition } from '../store/partition.js'
 import { settleWithin } from '../util/deadline.js'
 import type { InformerEvents } from './informer-events.js'
@@ -46,6 +47,8 @@ export class SourceCache<T> implements WarmStart {
   /** The version and the time of the last save. */
   #saved: { readonly version: Version; readonly at: number } | undefined
   #changes = 0
+  /** Whether the content may differ from that of the last save, although its version is the same. */
+  #hasChanged = false
   #saving: Promise<void> | undefined
   /** The wait for the next save. */
   #timer: { readonly at: number; readonly cancel: AbortController } | undefined
@@ -72,10 +75,7 @@ export class SourceCache<T> implements WarmStart {
   }
 
   async open(signal: AbortSignal): Promise<SavedMirror | undefined> {
-    const saved = await this.#cache.open(this.#context(signal))
-    // A save is due as if this process had made the last one.
-    if (saved !== undefined) this.#saved = { version: saved.version, at: Math.min(saved.savedAt, this.#clock.now()) }
-    return saved
+    return await this.#cache.open(this.#context(signal))
   }
 
   restore(saved: SavedMirror): RestoreTransaction {
@@ -96,15 +96,19 @@ export class SourceCache<T> implements WarmStart {
   }
 
   /** A commit was made. Returns the saved content if it was the commit of that. */
-  committed(changes: number, isFirst: boolean): SavedMirror | undefined {
+  committed(changes: number, origin: CommitOrigin): SavedMirror | undefined {
     const restored = this.#restoring
     if (restored !== undefined) {
       this.#restoring = undefined
       this.#restored = restored
+      // A save is due as if this process had made the last one.
+      this.#saved = { version: restored.version, at: Math.min(restored.savedAt, this.#clock.now()) }
       return restored
     }
     // The first list has no changes.
-    this.#changes += isFirst ? this.#mirror.part.size : changes
+    this.#changes += origin === 'initial' ? this.#mirror.part.size : changes
+    // A list may also have changed the resume state, and keys that are not stored.
+    if (changes > 0 || origin !== 'watch') this.#hasChanged = true
     this.schedule()
     return undefined
   }
@@ -131,7 +135,7 @@ export class SourceCache<T> implements WarmStart {
 
   get #hasMoved(): boolean {
     const { reached } = this.#mirror
-    return reached !== undefined && reached !== this.#saved?.version
+    return reached !== undefined && (this.#hasChanged || reached !== this.#saved?.version)
   }
 
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */
@@ -158,21 +162,22 @@ export class SourceCache<T> implements WarmStart {
   async #saveNow(): Promise<void> {
     const { part } = this.#mirror
     await part.idle()
-    const { reached: version, proof, resumeState } = this.#mirror
+    const { reached: version, proof } = this.#mirror
     // A write that was ended by `stop` has left keys that are filtered out in the middle of it.
     if (version === undefined || !this.#hasMoved || part.isAbandoned) return
     const pinned = part.pin()
-    const before = this.#saved
     this.#changes = 0
+    this.#hasChanged = false
     this.#saved = { version, at: this.#clock.now() }
     try {
       const { size } = pinned
+      const { resumeState } = this.#mirror
       const mirror = { version, proof, resumeState, size, records: () => pinned.records() }
       await this.#cache.save(mirror, this.#context(this.#saves.signal))
       this.#failure = undefined
     } catch (thrown) {
-      this.#saved = { version: before?.version ?? '', at: this.#saved.at }
       this.#changes = Infinity
+      this.#hasChanged = true
       this.#report(thrown)
     } finally {
       pinned.close()

@@ -288,7 +288,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   /** Called after a list or a batch of the source was committed. */
   committed({ origin, changes, version, committedAt }: Commit<T>): void {
     const isList = origin === 'initial' || origin === 'relist'
-    const restored = this.warmStart?.committed(changes.length, origin === 'initial')
+    const restored = this.warmStart?.committed(changes.length, origin)
     if (restored !== undefined) {
       this.#proof.restored(restored.proof)
       // Content that is written before the source has confirmed it is stale.

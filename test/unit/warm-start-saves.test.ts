@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/contract/errors.js'
+import type { SavedRecord } from '../../src/contract/mirror-cache.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
+import { createInformer } from '../../src/informer/create-informer.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
+import { assertCleanStop } from '../support/informers.js'
+import { MemoryCache } from '../support/memory-cache.js'
+import { numbered, put, scripted } from '../support/scripted-source.js'
+
+interface Mirror {
+  readonly clock: VirtualClock
+  readonly informer: Informer<number>
+  readonly errors: string[]
+}
+
+async function started(source: ListerWatcher<number>, cache: MemoryCache): Promise<Mirror> {
+  const clock = new VirtualClock()
+  const errors: string[] = []
+  const informer = createInformer<number, object>({
+    source,
+    cache,
+    clock,
+    random: new SeededRandom(1),
+    logger: { debug() {}, info() {}, error() {}, warn: (message) => void cache.warnings.push(message) },
+  })
+  informer.on('error', ({ message }) => errors.push(message))
+  informer.start()
+  await clock.advance(1)
+  return { clock, informer, errors }
+}
+
+function cacheOf(source: ListerWatcher<number>, version: string, records: readonly SavedRecord[]): MemoryCache {
+  const cache = new MemoryCache()
+  const fingerprint = JSON.stringify([source.name, null, null, null, 'keep-previous', false])
+  cache.content = { fingerprint, savedAt: 0, header: { version, size: records.length }, records }
+  return cache
+}
+
+const one: SavedRecord = { type: 'entry', key: 'a', object: 1 }
+
+describe('content is saved although the version is that of the last save', () => {
+  test('after a list that replaced damaged content', async () => {
+    const source = memorySource<number>({ entries: [['a', 1]] })
+    const cache = new MemoryCache()
+    const first = await started(source, cache)
+    await assertCleanStop(first.informer, first.clock)
+    cache.damagedPage = 1
+    const second = await started(source, cache)
+    await assertCleanStop(second.informer, second.clock)
+    expect(cache.warnings).toHaveLength(1)
+    expect(cache.saves).toHaveLength(2)
+  })
+
+  test.each([false, true])('after a list of another history (serveStale: %s)', async (serveStale) => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = cacheOf(source, '7', [one])
+    cache.serveStale = serveStale
+    const { informer, clock } = await started(source, cache)
+    source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+    await clock.advance(2_000)
+    source.lists[0]?.answer([put('b', 2)], '7')
+    await clock.advance(1)
+    await assertCleanStop(informer, clock)
+    expect(cache.content?.records).toMatchObject([{ key: 'b', object: 2 }])
+  })
+
+  test('after a batch of the same version', async () => {
+    const source = scripted<number>()
+    const cache = cacheOf(source, '7', [one])
+    const { informer, clock } = await started(source, cache)
+    source.watches[0]?.batch([put('b', 2)], '7')
+    await clock.advance(1)
+    expect(informer.size).toBe(2)
+    await assertCleanStop(informer, clock)
+    expect(cache.content?.records).toHaveLength(2)
+  })
+})
+
+test('a resumeState that throws fails the save only', async () => {
+  const source = scripted<number>({ hasReached: numbered })
+  const resumeState = (): string => {
+    throw new Error('no state')
+  }
+  const { informer, clock, errors } = await started(Object.assign(source, { resumeState }), new MemoryCache())
+  source.lists[0]?.answer([put('a', 1)], '1')
+  await clock.advance(1)
+  source.watches[0]?.batch([], '1')
+  await clock.advance(1)
+  expect(errors).toEqual([expect.stringContaining('no state')])
+  expect(informer.status.state).toBe('live')
+  await assertCleanStop(informer, clock)
+})
