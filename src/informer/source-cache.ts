@@ -26,6 +26,8 @@ export interface CachedMirror<T> {
   readonly part: Partition<T>
   /** The version of the store, if the source has confirmed it and its history has not ended. */
   readonly reached: Version | undefined
+  /** Whether an event could not be applied. A later process would resume after it, and never list. */
+  readonly isRepairDue: boolean
   /** Whether the watch is live. */
   readonly isLive: boolean
   readonly proof: Proof | undefined
@@ -134,8 +136,8 @@ export class SourceCache<T> implements WarmStart {
   }
 
   get #hasMoved(): boolean {
-    const { reached } = this.#mirror
-    return reached !== undefined && (this.#hasChanged || reached !== this.#saved?.version)
+    const { reached, isRepairDue } = this.#mirror
+    return reached !== undefined && !isRepairDue && (this.#hasChanged || reached !== this.#saved?.version)
   }
 
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */

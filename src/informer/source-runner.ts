@@ -155,6 +155,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return this.reflector.state.name === 'live'
   }
 
+  get isRepairDue(): boolean {
+    return this.reflector.isRepairDue
+  }
+
   get resumeState(): string | undefined {
     return this.reflector.resumeState
   }

@@ -10,6 +10,7 @@ export class IncompleteListRepair {
   readonly #relist: (reason: string) => void
   #listedAt = -Infinity
   #isScheduled = false
+  #isDue = false
 
   constructor(clock: Clock, signal: AbortSignal, relist: (reason: string) => void) {
     this.#clock = clock
@@ -17,15 +18,22 @@ export class IncompleteListRepair {
     this.#relist = relist
   }
 
+  /** Whether a relist has to complete the mirror, since an event could not be applied. */
+  get isDue(): boolean {
+    return this.#isDue
+  }
+
   /** A list was committed. */
   listed(): void {
     this.#listedAt = this.#clock.now()
+    this.#isDue = this.#isScheduled
   }
 
   /** Schedules a relist, 5 minutes after the last list; after the current one, if a list is being read. */
   schedule(reason: string, isListing: boolean): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
+    this.#isDue = true
     const due = (isListing ? this.#clock.now() : this.#listedAt) + INCOMPLETE_RELIST_MS
     this.#clock.sleep(due - this.#clock.now(), this.#signal).then(
       () => {

@@ -141,6 +141,11 @@ export class Reflector<T> {
     return this.#source.resumeState?.(this.#mirror)
   }
 
+  /** @internal Whether an event could not be applied, so that only a list makes the sink equal to the source. */
+  get isRepairDue(): boolean {
+    return this.#repair.isDue
+  }
+
   /** @internal How many lists have begun. */
   get lists(): number {
     return this.#lists
