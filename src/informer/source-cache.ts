@@ -163,7 +163,8 @@ export class SourceCache<T> implements WarmStart {
 
   async #saveNow(): Promise<void> {
     const { part } = this.#mirror
-    await part.idle()
+    // A write may begin before `idle` has resolved.
+    while (part.isBusy) await part.idle()
     const { reached: version, proof } = this.#mirror
     // A write that was ended by `stop` has left keys that are filtered out in the middle of it.
     if (version === undefined || !this.#hasMoved || part.isAbandoned) return

@@ -130,8 +130,8 @@ export class Restoration<T> {
   }
 
   #release(saved: SavedMirror | undefined): void {
-    const closing = Promise.resolve(saved?.close()).catch(ignore)
-    this.#closing = Promise.all([this.#closing, closing]).then(ignore)
+    const closing = async (): Promise<void> => saved?.close()
+    this.#closing = Promise.all([this.#closing, closing().catch(ignore)]).then(ignore)
   }
 
   /** An abort is thrown. Any other error means that the content cannot be used. */

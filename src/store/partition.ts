@@ -95,6 +95,10 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return result === FILTERED ? current === undefined : result.object === current?.object
   }
 
+  get isBusy(): boolean {
+    return this.#writer.isBusy
+  }
+
   /** Resolves when no write is in progress. */
   async idle(): Promise<void> {
     while (this.#writer.isBusy) await this.#writer.idle()

@@ -111,3 +111,38 @@ test('a mirror that misses an event without a key is saved only after the next l
   await assertCleanStop(second.informer, second.clock)
   expect(cache.saves).toEqual(['9'])
 })
+
+test.each([false, true])(
+  'content whose close throws is confirmed all the same (serveStale: %s)',
+  async (serveStale) => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = cacheOf(source, '7', [one])
+    cache.serveStale = serveStale
+    const open = cache.open.bind(cache)
+    cache.open = async (context) => {
+      const saved = await open(context)
+      const close = (): never => {
+        throw new Error('cannot close')
+      }
+      return saved && { ...saved, close }
+    }
+    const { informer, clock, errors } = await started(source, cache)
+    source.watches[0]?.batch([], '8')
+    await clock.advance(1)
+    expect([informer.status.state, errors]).toEqual(['live', []])
+    await assertCleanStop(informer, clock)
+  },
+)
+
+test('a mirror whose history has ended is not saved', async () => {
+  const source = scripted<number>({ hasReached: numbered })
+  const cache = cacheOf(source, '1', [one])
+  cache.saveEveryMs = 1e15 // Only `stop` would save.
+  const { informer, clock } = await started(source, cache)
+  source.watches[0]?.batch([put('a', 2)], '2')
+  await clock.advance(1)
+  source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+  await clock.advance(1)
+  await assertCleanStop(informer, clock)
+  expect(cache.content?.header.version).toBe('1')
+})
