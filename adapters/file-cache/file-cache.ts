@@ -11,7 +11,7 @@ import {
 } from '../../src/util/validate-options.js'
 import { KEY_BYTES } from './block-cipher.js'
 import { UnusableFile } from './block-format.js'
-import { type Files, isSystemError, openForReading, realFiles, reasonOf, replaceFile } from './files.js'
+import { type Files, isSystemError, openForReading, realFiles, reasonOf, removeFile, replaceFile } from './files.js'
 import { type OpenedFile, readHeader, savedMirror } from './mirror-reader.js'
 import { writeMirror } from './mirror-writer.js'
 
@@ -120,6 +120,10 @@ class FileCache implements MirrorCache {
     const identity = { fingerprint, cacheVersion: this.#cacheVersion, savedAt }
     const writer = { path: this.#path, clock, signal, encryptionKey: this.#encryptionKey }
     await replaceFile(this.#path, this.#files, (file) => writeMirror(file, mirror, identity, writer))
+  }
+
+  async discard(): Promise<void> {
+    await removeFile(this.#path)
   }
 
   /** Returns undefined if nothing was saved yet. Throws if the file cannot be used. */

@@ -64,6 +64,20 @@ export async function replaceFile(
   }
 }
 
+/**
+ * Removes a file, if it exists.
+ *
+ * @throws SourceError UNAVAILABLE if it cannot be removed.
+ */
+export async function removeFile(path: string): Promise<void> {
+  try {
+    await rm(path, { force: true })
+  } catch (error) {
+    const message = `file cache ${path} cannot be removed: ${reasonOf(error, path)}`
+    throw new SourceError(message, { code: 'UNAVAILABLE', cause: error })
+  }
+}
+
 /** Returns why an operation on a file failed, in words. */
 export function reasonOf(error: unknown, path: string): string {
   if (!isSystemError(error)) return messageOf(error)

@@ -159,7 +159,14 @@ class Http<T> implements HttpSource<T> {
     if (parsed === undefined || typeof after !== 'string') throw notServed('a list')
     if (parseVersion(after)?.sequence !== until) {
       const address = `/watch?after=${encodeURIComponent(after)}&until=${String(until)}`
-      for await (const { events } of this.#batches(address, signal)) yield { events }
+      let reached: Version = after
+      for await (const batch of this.#batches(address, signal)) {
+        yield { events: batch.events }
+        reached = batch.version
+      }
+      // A body that ends early is not an error of every connection.
+      if (parseVersion(reached)?.sequence !== until)
+        throw new SourceError('the changes of a list ended early', { code: 'UNAVAILABLE' })
     }
     yield { events: [], version }
   }

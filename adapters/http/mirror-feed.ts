@@ -15,6 +15,8 @@ import { formatVersion } from './http-version.js'
 const CHUNK_CHARACTERS = 512 * 1024
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000
+/** A feed that no follower has used for this time ends, in milliseconds. */
+const FEED_IDLE_MS = 300_000
 /** A batch with more changes is sent in parts, so that its encoding does not block the event loop. */
 const PART_CHANGES = 1_000
 /** While the encoded list waits for changes that its snapshot includes already, it looks again after this, in milliseconds. */
@@ -64,7 +66,7 @@ export class MirrorFeed<T> {
   readonly #clock: Clock
   readonly #limits: FeedLimits
   readonly #stream: ChangeStream<T>
-  readonly #log: FrameLog
+  #log: FrameLog
   /** With the time at which each began. */
   readonly #followers = new Map<Follower, number>()
   readonly #closing = new AbortController()
@@ -103,8 +105,7 @@ export class MirrorFeed<T> {
     return this.#ended
   }
 
-  /** For how long no follower has used the feed, in milliseconds. */
-  get idleMs(): number {
+  get #idleMs(): number {
     return this.#followers.size > 0 ? 0 : this.#clock.now() - this.#usedAt
   }
 
@@ -131,9 +132,10 @@ export class MirrorFeed<T> {
   /** Returns the list of now: chunks, which all followers share, and the changes after them. */
   async describe(): Promise<ListDescription> {
     this.#usedAt = this.#clock.now()
-    let list = await this.#encoded()
+    const encoded = this.#encoded()
+    let list = await encoded
     if (!this.#log.canResume(list.after)) {
-      this.#list = undefined
+      if (this.#list === encoded) this.#list = undefined // Another request may have begun the next list already.
       list = await this.#encoded()
     }
     return {
@@ -153,11 +155,14 @@ export class MirrorFeed<T> {
 
   /** Resolves when the frames include every commit that the store shows now. */
   async caughtUp(): Promise<void> {
+    this.#usedAt = this.#clock.now()
     for (;;) {
       // After a turn of the event loop, a batch that left the queue is in the log.
       await this.#clock.sleep(0)
       if (this.#ended !== undefined) throw this.#ended
-      if (this.#stream.backlog.keys === 0 && !this.#isEncoding) return
+      // While a large commit is routed, the store shows it, and no change of it may be queued yet.
+      const isRouted = this.#stream.version === this.#informer.version
+      if (isRouted && this.#stream.backlog.keys === 0 && !this.#isEncoding) return
       await this.#clock.sleep(CATCH_UP_MS)
     }
   }
@@ -169,6 +174,9 @@ export class MirrorFeed<T> {
     this.#closing.abort()
     const frame = endFrame(reason)
     for (const follower of [...this.#followers.keys()]) follower.end(frame)
+    // The server keeps an ended feed until it needs the place.
+    this.#list = undefined
+    this.#log = new FrameLog(0)
   }
 
   async #follow(): Promise<void> {
@@ -194,19 +202,22 @@ export class MirrorFeed<T> {
       if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding) this.#pushFrame('batch', [])
       if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
       for (const [follower, since] of [...this.#followers]) if (now - since >= watchMs) follower.end()
+      if (this.#idleMs >= FEED_IDLE_MS)
+        this.close(new SourceError('no follower used the scope', { code: 'UNAVAILABLE' }))
     }
   }
 
-  async #pushBatch({ changes, version }: ChangeBatch<T>): Promise<void> {
+  async #pushBatch({ changes, version = '' }: ChangeBatch<T>): Promise<void> {
     this.#isEncoding = true
+    // After lost access the chunks of the list must not be sent any more.
+    if (changes.some(({ origin }) => origin === 'access-lost')) this.#list = undefined
     const slice = new TimeSlice(this.#clock)
     let at = 0
     for (; changes.length - at > PART_CHANGES; at += PART_CHANGES) {
       this.#pushFrame('part', changes.slice(at, at + PART_CHANGES))
       await slice.turn()
     }
-    // Not before: a list that is requested between two parts does not include this batch.
-    this.#upstream = version ?? ''
+    this.#upstream = version // Until now the feed was before this batch.
     this.#pushFrame('batch', at === 0 ? changes : changes.slice(at))
     this.#isEncoding = false
   }

@@ -45,8 +45,6 @@ export interface MirrorHandler extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** A scope that no follower has used for this time is dropped, in milliseconds. */
-const SCOPE_IDLE_MS = 300_000
 /** How many feeds of ended histories are remembered. Versions of others count as those of another server. */
 const MAX_ENDED_FEEDS = 10_000
 /** A request waits for the first list of the informer for at most this time, in milliseconds. */
@@ -102,9 +100,10 @@ class MirrorServer<T> {
   readonly #feeds = new Map<string, MirrorFeed<T>>()
   /** The ids of feeds whose history has ended. */
   readonly #endedFeeds = new Set<string>()
-  /** The number of lists of the informer when its epoch ended; undefined if it has listed since. */
-  #endedEpochAt: number | undefined
-  #lastError: SourceError | undefined
+  /** The sources whose epoch has ended and that have not listed since, with the number of their lists before. */
+  readonly #endedEpochs = new Map<string, number>()
+  /** The ends of epochs that were handled. A status can show one again after the error of another source. */
+  readonly #handled = new WeakSet<SourceError>()
   #isClosed = false
 
   constructor(informer: Informer<T, object>, options: ServeMirrorOptions) {
@@ -114,7 +113,7 @@ class MirrorServer<T> {
     this.#clock = clock
     this.#limits = { historyBytes, heartbeatMs, watchMs: options.watchMs ?? 600_000 }
     this.#maxScopes = options.maxScopes ?? 1_000
-    this.#lastError = informer.status.lastError
+    for (const { lastError } of Object.values(sourcesIn(informer.status))) if (lastError) this.#handled.add(lastError)
     informer.on('status', this.#onStatus)
   }
 
@@ -135,11 +134,15 @@ class MirrorServer<T> {
     this.#end(new SourceError('the server is closing', { code: 'UNAVAILABLE' }))
   }
 
-  readonly #onStatus = ({ lastError, relists }: Status): void => {
-    if (lastError === this.#lastError) return
-    this.#lastError = lastError
-    if (lastError?.code !== 'EPOCH_CHANGED') return
-    this.#endedEpochAt = relists
+  readonly #onStatus = (status: Status): void => {
+    let hasEnded = false
+    for (const [name, { lastError, relists }] of Object.entries(sourcesIn(status))) {
+      if (lastError?.code !== 'EPOCH_CHANGED' || this.#handled.has(lastError)) continue
+      this.#handled.add(lastError)
+      this.#endedEpochs.set(name, relists)
+      hasEnded = true
+    }
+    if (!hasEnded) return
     for (const { id } of this.#feeds.values()) this.#endedFeeds.add(id)
     for (const id of this.#endedFeeds) if (this.#endedFeeds.size > MAX_ENDED_FEEDS) this.#endedFeeds.delete(id)
     this.#end(new SourceError('the source has another history', { code: 'EPOCH_CHANGED' }))
@@ -160,7 +163,7 @@ class MirrorServer<T> {
       refusal.headers.set('allow', 'GET')
       return refusal
     }
-    if (this.#isClosed) throw new SourceError('the server is closing', { code: 'UNAVAILABLE' })
+    this.#assertOpen()
     const scope = await this.#scopeOf(request)
     if (scope instanceof Response) return scope
     if (isObject(scope) !== undefined) throw new TypeError('"scope" must return an object or a Response')
@@ -172,16 +175,19 @@ class MirrorServer<T> {
 
   async #feedOf({ where }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
     await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
+    this.#assertOpen() // It may have been closed since the request arrived.
     this.#assertListedSinceEpoch()
-    const selected = Object.entries((where ?? {}) as Where).sort(([a], [b]) => (a < b ? -1 : 1))
+    const selected = Object.entries((where ?? {}) as Where)
     for (const [index, value] of selected) {
       // Without this, a caller whose value is not known would read all objects.
       if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
     }
-    const name = JSON.stringify(selected.map(([index, value]) => [index, identityOf(value)]))
+    const name = JSON.stringify(
+      selected.sort(([a], [b]) => (a < b ? -1 : 1)).map(([index, value]) => [index, textOf(value)]),
+    )
     let feed = this.#feeds.get(name)
     if (feed === undefined || feed.ended !== undefined) {
-      this.#dropIdle()
+      this.#dropEnded()
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
       const isWhole = selected.length === 0
@@ -197,21 +203,24 @@ class MirrorServer<T> {
     return feed
   }
 
-  #dropIdle(): void {
-    for (const [name, feed] of this.#feeds) {
-      if (feed.ended === undefined && feed.idleMs < SCOPE_IDLE_MS) continue
-      feed.close(new SourceError('no follower used the scope', { code: 'UNAVAILABLE' }))
-      this.#feeds.delete(name)
-    }
+  #dropEnded(): void {
+    for (const [name, { ended }] of this.#feeds) if (ended !== undefined) this.#feeds.delete(name)
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new SourceError('the server is closing', { code: 'UNAVAILABLE' })
   }
 
   /** Between the end of an epoch and the next list, the store shows a history that is over. */
   #assertListedSinceEpoch(): void {
-    if (this.#endedEpochAt === undefined) return
-    const { relists, state } = this.#informer.status
-    const isListed = relists > this.#endedEpochAt && (state === 'connecting' || state === 'live')
-    if (!isListed) throw new SourceError('the mirror lists another history', { code: 'UNAVAILABLE' })
-    this.#endedEpochAt = undefined
+    if (this.#endedEpochs.size === 0) return
+    const sources = sourcesIn(this.#informer.status)
+    for (const [name, before] of this.#endedEpochs) {
+      const source = sources[name]
+      const isListed = source === undefined || (source.relists > before && /^(connecting|live)$/.test(source.state))
+      if (!isListed) throw new SourceError('the mirror lists another history', { code: 'UNAVAILABLE' })
+      this.#endedEpochs.delete(name)
+    }
   }
 
   #watch(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Response {
@@ -255,6 +264,11 @@ class MirrorServer<T> {
   }
 }
 
+/** The status of each source. A single source has no name. */
+function sourcesIn(status: Status): Readonly<Record<string, Status>> {
+  return status.sources ?? { '': status }
+}
+
 function json(value: object): Response {
   return Response.json(value, { headers: { 'cache-control': 'no-store' } })
 }
@@ -264,8 +278,10 @@ function failure(status: number, code: SourceErrorCode | typeof UNKNOWN_FEED, me
   return Response.json({ error: message, code }, { status, headers })
 }
 
-/** Distinguishes values of an index that have the same text, such as `1` and `"1"`. */
-function identityOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(identityOf)
-  return [typeof value, value instanceof Date ? value.getTime() : String(value)]
+/** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return JSON.stringify(value.map(textOf))
+  if (value instanceof Date) return `date ${value.getTime()}`
+  if (value instanceof Uint8Array) return `bytes ${value.join('.')}`
+  return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
 }

@@ -153,7 +153,23 @@ export class SourceCache<T> implements WarmStart {
   }
 
   #save(): Promise<void> {
-    const saving = this.#saveNow().finally(() => {
+    return this.#begin(this.#saveNow())
+  }
+
+  /** Removes the saved content, after a save that is in progress: readers may not see its objects any more. */
+  discard(): void {
+    const saving = this.#saving
+    const discarded = async (): Promise<void> => {
+      await saving
+      await this.#cache.discard?.(this.#context(this.#saves.signal))
+      this.#saved = undefined
+    }
+    void this.#begin(discarded().catch((thrown: unknown) => this.#report(thrown)))
+  }
+
+  #begin(work: Promise<void>): Promise<void> {
+    const saving = work.finally(() => {
+      if (this.#saving !== saving) return
       this.#saving = undefined
       this.schedule()
     })

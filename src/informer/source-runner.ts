@@ -248,6 +248,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   /** Deletes the objects after lost access. A resumed watch would not return them, so the source is listed next. */
   #clear(error: SourceError): void {
     if (this.isCleared) return
+    this.warmStart?.discard()
     if (!this.isListed && !this.isStale) {
       if (this.warmStart !== undefined) this.reflector.relist(error.message)
       return

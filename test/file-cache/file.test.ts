@@ -256,6 +256,16 @@ test('a save removes temporary files of ended processes, and no others', async (
   expect(readdirSync(path).sort()).toEqual(['a.cache', ...kept].sort())
 })
 
+test('discard removes the file, and does nothing if there is none', async () => {
+  const path = folder()
+  const cache = fileCache({ path: join(path, 'a.cache') })
+  await cache.save(mirrorOf(entries(1)), contextOf())
+  for (let i = 0; i < 2; i++) {
+    await cache.discard?.(contextOf())
+    expect(readdirSync(path)).toEqual([])
+  }
+})
+
 test('objects of a source of secrets are refused, unless secrets are allowed', async () => {
   const path = folder()
   const file = join(path, 'a.cache')

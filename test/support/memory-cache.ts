@@ -57,6 +57,10 @@ export class MemoryCache implements MirrorCache {
     }
   }
 
+  async discard(): Promise<void> {
+    this.content = undefined
+  }
+
   async *#pages({ records }: Content): AsyncGenerator<readonly SavedRecord[]> {
     for (let page = 1; (page - 1) * this.pageSize < records.length; page++) {
       await this.onPage?.()

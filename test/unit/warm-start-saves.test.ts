@@ -146,3 +146,38 @@ test('a mirror whose history has ended is not saved', async () => {
   await assertCleanStop(informer, clock)
   expect(cache.content?.header.version).toBe('1')
 })
+
+test("with onAccessLost: 'clear' the saved content is removed, also that of a save in progress", async () => {
+  for (const isSaving of [false, true]) {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = new MemoryCache()
+    cache.serveStale = true
+    const start = () => {
+      const clock = new VirtualClock()
+      const random = new SeededRandom(1)
+      const informer = createInformer<number, object>({ source, cache, clock, onAccessLost: 'clear', random })
+      informer.on('error', () => {})
+      return { clock, informer: informer.start() }
+    }
+    const first = start()
+    let hold: Promise<void> | undefined
+    const held = Promise.withResolvers<void>()
+    cache.onSave = () => hold
+    await first.clock.advance(1)
+    source.lists[0]?.answer([put('a', 1)], '1')
+    if (isSaving) hold = held.promise
+    await first.clock.advance(1)
+    source.watches[0]?.batch([], '1')
+    await first.clock.advance(1)
+    source.watches[0]?.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
+    await first.clock.advance(1)
+    held.resolve()
+    await first.clock.advance(1)
+    expect([first.informer.size, cache.content]).toEqual([0, undefined])
+    await assertCleanStop(first.informer, first.clock)
+    const second = start()
+    await second.clock.advance(1)
+    expect([second.informer.size, second.informer.status.state]).toEqual([0, 'listing'])
+    await assertCleanStop(second.informer, second.clock)
+  }
+})

@@ -123,6 +123,8 @@ describe('a follower', () => {
     let handler = served.mirror
     const follower = served.follow({ fetch: fetchFrom(() => handler), upstream: served.source })
     await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }))
+    const before = follower.version?.replace(/^h1\..{22}\.\d+\./, '') ?? ''
+    const older = before.replace(/\d+$/, (sequence) => String(Number(sequence) - 1))
     const held = createInformer({
       source: {
         name: 'held',
@@ -132,8 +134,6 @@ describe('a follower', () => {
         hasReached: (at, mark) => served.source.hasReached(at, mark),
       },
     }).start()
-    const before = follower.version?.replace(/^h1\..{22}\.\d+\./, '') ?? ''
-    const older = before.replace(/\d+$/, (sequence) => String(Number(sequence) - 1))
     async function* pages() {
       const events = twoTenants.map(([key, object]) => ({ type: 'put' as const, key, object }))
       yield { events, version: older }

@@ -28,6 +28,12 @@ export interface MirrorCache {
      * @throws SourceError UNAVAILABLE if the content cannot be written, for example because the disk is full.
      */
     save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void>;
+    /**
+     * Removes the saved content. Called when `onAccessLost: 'clear'` deletes the objects of the source.
+     *
+     * @throws SourceError UNAVAILABLE if it cannot be removed.
+     */
+    discard?(context: MirrorCacheContext): Promise<void>;
 }
 /** The context of every call to a cache. */
 export interface MirrorCacheContext {
