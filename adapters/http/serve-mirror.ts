@@ -177,7 +177,7 @@ class MirrorServer<T> {
     await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
     this.#assertOpen() // It may have been closed since the request arrived.
     this.#assertListedSinceEpoch()
-    const selected = Object.entries((where ?? {}) as Where)
+    const selected = Object.entries(where ?? {})
     for (const [index, value] of selected) {
       // Without this, a caller whose value is not known would read all objects.
       if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
