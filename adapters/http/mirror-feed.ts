@@ -25,7 +25,7 @@ const CATCH_UP_MS = 2
 const encoder = new TextEncoder()
 
 /** The objects that a caller may read: those with these values in these indexes. */
-export type Where = Readonly<Record<string, unknown>>
+type Where = Readonly<Record<string, unknown>>
 
 /** An encoded list. With the frames after `after` it is the collection at each later sequence. */
 interface EncodedList {

@@ -7,7 +7,7 @@ import type { Informer } from '../../src/informer/informer-types.js'
 import type { IndexValue } from '../../src/store/indexes/index-types.js'
 import { checkOptions, isCount, isFunction, isObject, isPositive } from '../../src/util/validate-options.js'
 import { parseVersion, UNKNOWN_FEED } from './http-version.js'
-import { type FeedLimits, MirrorFeed, type Where } from './mirror-feed.js'
+import { type FeedLimits, MirrorFeed } from './mirror-feed.js'
 
 /** The objects that one caller may read. */
 export interface MirrorScope<I = {}> {
