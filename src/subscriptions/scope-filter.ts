@@ -17,6 +17,8 @@ export class ScopeFilter<T> {
   readonly #onFilterError: (error: unknown, key: string) => void
   /** The keys that are in scope, as far as the subscriber was notified; undefined if every object is. */
   readonly #inScopeKeys: Set<string> | undefined
+  /** The objects that the subscriber received, of keys whose later changes are not known to be in scope or not. */
+  readonly #undecided = new Map<string, T>()
   readonly #untrack: readonly (() => void)[]
 
   /** `onFilterError` is called when the filter throws. The object is out of scope then. */
@@ -66,13 +68,26 @@ export class ScopeFilter<T> {
     const { key } = change
     const wasIn = inScopeKeys.has(key)
     const isIn = change.type !== 'delete' && this.#isIn(change, membership, tracked)
+    if (isIn === undefined) {
+      if (wasIn && change.previous !== undefined && !this.#undecided.has(key)) this.#undecided.set(key, change.previous)
+      return undefined
+    }
+    const decided = this.#undecided.size > 0 ? this.#decided(change) : change
     if (isIn) {
       inScopeKeys.add(key)
-      return wasIn ? change : entering(change)
+      return wasIn ? decided : entering(change)
     }
     if (!wasIn) return undefined
     inScopeKeys.delete(key)
-    return change.type === 'delete' ? change : leaving(change)
+    return decided.type === 'delete' ? decided : leaving(decided)
+  }
+
+  /** Returns a change relative to the object that the subscriber received, if earlier changes of its key were undecided. */
+  #decided(change: Change<T>): Change<T> {
+    const received = this.#undecided.get(change.key)
+    if (received === undefined || change.type === 'add') return change
+    this.#undecided.delete(change.key)
+    return { ...change, previous: received }
   }
 
   /** The entries of the store that are in scope, read one by one. */
@@ -101,6 +116,7 @@ export class ScopeFilter<T> {
   close(): void {
     for (const untrack of this.#untrack) untrack()
     this.#inScopeKeys?.clear()
+    this.#undecided.clear()
   }
 
   /** The ordinals with the key and the values of `where`; undefined if all objects may be in scope. */
@@ -124,24 +140,33 @@ export class ScopeFilter<T> {
     return candidates
   }
 
-  #isIn(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): boolean {
+  /** Whether a changed object is in scope; undefined if a later change of its key decides. */
+  #isIn(
+    change: Change<T>,
+    membership: Membership | undefined,
+    tracked: readonly DeclaredIndex<T>[],
+  ): boolean | undefined {
     if (this.key !== undefined && change.key !== this.key) return false
     for (const [declared, value] of this.where) {
       const position = tracked.indexOf(declared)
-      if (!declared.includes(position < 0 ? this.#valueIn(declared, change) : membership?.is[position], value))
-        return false
+      if (position < 0 && this.#isReplaced(change)) return undefined
+      const valueNow = position < 0 ? this.#valueIn(declared, change) : membership?.is[position]
+      if (!declared.includes(valueNow, value)) return false
     }
     return this.#passes(change.object, change.key)
   }
 
-  /**
-   * The value of a changed object in an index that was not tracked yet when the commit began. Undefined if the same commit
-   * has changed the object again: then that change decides.
-   */
-  #valueIn({ index }: DeclaredIndex<T>, { key, object }: Change<T>): unknown {
+  /** Whether a later change has replaced the object of a change in the store. */
+  #isReplaced({ key, object }: Change<T>): boolean {
     const { store } = this.#indexer
     const ordinal = store.ordinalOf(key)
-    return ordinal !== undefined && store.entryAt(ordinal)?.object === object ? index.valueAt(ordinal) : undefined
+    return ordinal === undefined || store.entryAt(ordinal)?.object !== object
+  }
+
+  /** The value of a changed object in an index that was not tracked yet when the commit began. */
+  #valueIn({ index }: DeclaredIndex<T>, { key }: Change<T>): unknown {
+    const ordinal = this.#indexer.store.ordinalOf(key)
+    return ordinal === undefined ? undefined : index.valueAt(ordinal)
   }
 
   #passes(object: T, key: string): boolean {

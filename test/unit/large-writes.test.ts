@@ -385,6 +385,28 @@ describe('a large batch', () => {
     expect(lines).toEqual(['add a21', 'add b22'])
   })
 
+  test('that changes a key twice is one update of it for a subscription with `where` that began during it', async () => {
+    const world = await live()
+    const twice: ListEvent<Item>[] = [
+      put('a', item(11)),
+      put('a', item(13)),
+      put('c', item(4)),
+      put('c', item(5)),
+      put('d', item(7)),
+      put('d', item(8)),
+      put('e', item(9)),
+      { type: 'delete', key: 'e' },
+    ]
+    world.source.watches.at(-1)?.batch(twice, '2')
+    await world.clock.advance(0)
+    const received: string[] = []
+    const receive = ({ type, key, object, previous }: Change<Item>): void =>
+      void received.push(`${type} ${key}${object.n} ${previous?.n ?? ''}`.trim())
+    world.informer.subscribe({ add: receive, update: receive, delete: receive }, { where: { kind: 'odd' } })
+    await world.clock.release()
+    expect(received.sort()).toEqual(['add a1', 'add c3', 'update a13 1', 'update c5 3'])
+  })
+
   test('is not read by a controller before it is queued for it', async () => {
     const world = await live()
     const { clock, informer } = world

@@ -65,9 +65,12 @@ export class StopChecker {
   }
 }
 
+/** The largest number of clock reads during a stop or a drain. All members of a group read one clock. */
+const CLOCK_READS = 600
+
 /** The allowance for a stop with slow code, in milliseconds. */
 export function slownessOf({ settings }: Scenario): number {
-  return 300 * settings.driftMs
+  return CLOCK_READS * settings.driftMs
 }
 
 /** The drain time in milliseconds; undefined: no drain. */

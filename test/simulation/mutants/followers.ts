@@ -82,10 +82,22 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/scope-filter.ts',
     edits: [
       [
-        "return change.type === 'delete' ? change : leaving(change)",
-        "return change.type === 'delete' ? change : undefined",
+        "return decided.type === 'delete' ? decided : leaving(decided)",
+        "return decided.type === 'delete' ? decided : undefined",
       ],
     ],
+  },
+  {
+    name: 'an object whose scope a later change decides leaves the scope',
+    breaks: 'a subscription that began during a large write receives one update of a key that changed twice (I4)',
+    file: 'subscriptions/scope-filter.ts',
+    edits: [
+      [
+        'if (position < 0 && this.#isReplaced(change)) return undefined',
+        'if (position < 0 && this.#isReplaced(change)) return false',
+      ],
+    ],
+    onlyBy: { test: 'unit/large-writes.test.ts', named: 'that changes a key twice is one update of it' },
   },
   {
     name: 'a handler that throws is not reported',

@@ -148,7 +148,7 @@ export class Reconciler {
   enqueueIn(key: string, delayMs: number): void {
     this.#scenario.note('asks', this.name, nameOf(key), delayMs)
     // A controller that is being drained ignores `enqueue`.
-    if (this.#draining === undefined) {
+    if (this.#draining === undefined && !this.#driver.isStopping) {
       this.#retries.enqueued(key, delayMs)
       this.#reasons.enqueued(key, delayMs)
       this.#requeues.enqueued(key, delayMs, this.#driver.informer.status.isSynced)
