@@ -1,7 +1,7 @@
 import { SourceError } from '../../src/contract/errors.js'
 import { MAX_VERSION_BYTES, type Version } from '../../src/contract/version.js'
 
-/** The position of a feed, and the version of the upstream source at it; empty if that is unknown. */
+/** The position of a feed, and the version of the upstream source at it; empty if the mirror has none at the time. */
 export interface HttpVersion {
   readonly feed: string
   readonly sequence: number
@@ -18,6 +18,9 @@ export interface UpstreamVersions {
 
 /** The code of a response to a version of another server, of another scope, or of a scope that was dropped. */
 export const UNKNOWN_FEED = 'UNKNOWN_FEED'
+
+/** The upstream version of a mirror of several sources, which have a version each. */
+export const SEVERAL_SOURCES = '*'
 
 const pattern = /^h1\.([\w-]{22})\.(\d{1,15})\.([\x20-\x7e]*)$/
 
@@ -47,11 +50,20 @@ export function hasReached(at: Version, mark: Version, compare: UpstreamVersions
   const there = parseVersion(mark)
   if (there?.feed === here.feed) return here.sequence >= there.sequence
   const upstream = there === undefined ? mark : there.upstream
-  if (compare !== undefined && here.upstream !== '' && upstream !== '')
+  if (compare !== undefined && isComparable(here.upstream) && isComparable(upstream))
     return compare.hasReached(here.upstream, upstream)
   if (there !== undefined) throw new SourceError('the version is of another feed', { code: 'EPOCH_CHANGED' })
-  const reason = compare === undefined ? 'the option "upstream" allows versions of the upstream source' : 'no upstream'
+  // The mirror has no version until it has listed again: its objects were deleted because access was lost.
+  if (compare !== undefined && here.upstream === '') return false
+  const reason =
+    compare === undefined
+      ? 'the option "upstream" allows versions of the upstream source'
+      : 'the mirror has several sources'
   throw new SourceError(`the version is not one of an HTTP source (${reason})`, { code: 'PROTOCOL' })
+}
+
+function isComparable(upstream: string): boolean {
+  return upstream !== '' && upstream !== SEVERAL_SOURCES
 }
 
 /** Whether `mark` belongs to a later epoch of the upstream source. */
@@ -59,7 +71,7 @@ export function isLaterEpoch(at: Version, mark: Version, compare: UpstreamVersio
   const here = parsed(at).upstream
   const there = parseVersion(mark)
   const upstream = there === undefined ? mark : there.upstream
-  return here !== '' && upstream !== '' && compare?.isLaterEpoch?.(here, upstream) === true
+  return isComparable(here) && isComparable(upstream) && compare?.isLaterEpoch?.(here, upstream) === true
 }
 
 function parsed(version: Version): HttpVersion {

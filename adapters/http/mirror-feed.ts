@@ -9,7 +9,7 @@ import { TimeSlice } from '../../src/util/time-slice.js'
 import { eventText } from './event-json.js'
 import { errorFrame, Follower } from './follower.js'
 import { FrameLog } from './frame-log.js'
-import { formatVersion } from './http-version.js'
+import { formatVersion, SEVERAL_SOURCES } from './http-version.js'
 
 /** The size of a chunk of a list, in characters. */
 const CHUNK_CHARACTERS = 512 * 1024
@@ -184,7 +184,7 @@ export class MirrorFeed<T> {
     try {
       for await (const batch of this.#stream) {
         if (isReplayed) await this.#pushBatch(batch)
-        else this.#upstream = batch.version ?? ''
+        else this.#upstream = this.#upstreamOf(batch)
         isReplayed = batch.isSynced
       }
       this.close(new SourceError('the mirror was stopped', { code: 'STOPPED' }))
@@ -207,7 +207,8 @@ export class MirrorFeed<T> {
     }
   }
 
-  async #pushBatch({ changes, version = '' }: ChangeBatch<T>): Promise<void> {
+  async #pushBatch(batch: ChangeBatch<T>): Promise<void> {
+    const { changes } = batch
     this.#isEncoding = true
     // After lost access the chunks of the list must not be sent any more.
     if (changes.some(({ origin }) => origin === 'access-lost')) this.#list = undefined
@@ -217,7 +218,7 @@ export class MirrorFeed<T> {
       this.#pushFrame('part', changes.slice(at, at + PART_CHANGES))
       await slice.turn()
     }
-    this.#upstream = version // Until now the feed was before this batch.
+    this.#upstream = this.#upstreamOf(batch) // Until now the feed was before this batch.
     this.#pushFrame('batch', at === 0 ? changes : changes.slice(at))
     this.#isEncoding = false
   }
@@ -279,6 +280,10 @@ export class MirrorFeed<T> {
     // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
     await this.caughtUp()
     return { after, size, chunks }
+  }
+
+  #upstreamOf({ version = '' }: ChangeBatch<T>): string {
+    return this.#informer.status.sources === undefined ? version : SEVERAL_SOURCES
   }
 
   #versionAt(sequence: number): string {

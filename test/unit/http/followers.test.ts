@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../adapters/http/index.js'
-import { createInformer } from '../../../src/index.js'
-import { fetchFrom, servedAccounts } from './mirror.js'
+import { createInformer, SourceError, sourceSet } from '../../../src/index.js'
+import { memorySource } from '../../../testing/index.js'
+import { type Account, fetchFrom, servedAccounts } from './mirror.js'
 
 const twoTenants = [
   ['1', { tenant: 'acme', balance: 1 }],
@@ -47,6 +48,36 @@ describe('a follower', () => {
       code: 'PROTOCOL',
       message: expect.stringContaining('the option "upstream"'),
     })
+  })
+
+  test('waits for a mark of the upstream while the mirror has no version because access was lost', async () => {
+    const source = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
+    const informer = createInformer({ source, onAccessLost: 'clear' })
+    informer.on('error', () => {})
+    await using mirror = serveMirror(informer.start(), { heartbeatMs: 200 })
+    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), upstream: source })
+    const follower = createInformer({ source: from }).start()
+    await follower.synced()
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+    source.disconnect()
+    await vi.waitFor(() => expect(follower.size).toBe(0), { timeout: 4_000 })
+    await follower.waitFor(source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 10_000 })
+    expect(follower.size).toBe(3)
+    await follower.stop()
+    await informer.stop()
+  }, 20_000)
+
+  test('of a mirror of several sources rejects marks of one of them, and says why', async () => {
+    const source = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
+    const informer = createInformer({ source: sourceSet({ accounts: source }) }).start()
+    await using mirror = serveMirror(informer, { heartbeatMs: 200 })
+    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), upstream: source })
+    const follower = createInformer({ source: from }).start()
+    await follower.synced()
+    expect(follower.size).toBe(2)
+    await expect(follower.waitFor(await source.head())).rejects.toThrow('the mirror has several sources')
+    await follower.stop()
+    await informer.stop()
   })
 
   test('of a follower has the same objects', async () => {
