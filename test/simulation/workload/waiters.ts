@@ -55,10 +55,12 @@ export class Waiters {
       notifiesSource: 'surely',
       mark,
       limits,
-      isDue: () => this.#isShown(mark),
+      // While the objects are being deleted because access was lost, readers still see them.
+      isDue: () => !this.#driver.access.isCleared && this.#isShown(mark),
       // The epoch of the source decides, as its head shows it after the call. A source that has failed is not read.
       isForgotten: () =>
         needsHead &&
+        !this.#driver.access.isCleared &&
         informer.status.state !== 'failed' &&
         source.heads === heads &&
         source.requests.size === 0 &&
