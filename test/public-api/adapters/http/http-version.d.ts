@@ -1,5 +1,5 @@
 import { type Version } from '../../src/contract/version.js';
-/** The position of a feed, and the version of the upstream source at it; empty if that is unknown. */
+/** The position of a feed, and the version of the upstream source at it; empty if the mirror has none at the time. */
 export interface HttpVersion {
     readonly feed: string;
     readonly sequence: number;
@@ -14,6 +14,8 @@ export interface UpstreamVersions {
 }
 /** The code of a response to a version of another server, of another scope, or of a scope that was dropped. */
 export declare const UNKNOWN_FEED = "UNKNOWN_FEED";
+/** The upstream version of a mirror of several sources, which have a version each. */
+export declare const SEVERAL_SOURCES = "*";
 /** `h1.<feed>.<sequence>.<upstream>` */
 export declare function formatVersion({ feed, sequence, upstream }: HttpVersion): Version;
 /** Returns undefined if the text is not a version of a feed. */
