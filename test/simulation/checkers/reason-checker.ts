@@ -32,10 +32,11 @@ export class ReasonChecker {
     this.#options = options
   }
 
-  enqueued(key: string, delayMs: number): void {
+  /** `isNow`: certainly, and without a delay. */
+  enqueued(key: string, isNow: boolean): void {
     const facts = this.#of(key)
     facts.isEnqueued = true
-    if (delayMs === 0) facts.isEnqueuedNow = true
+    if (isNow) facts.isEnqueuedNow = true
   }
 
   begins(key: string, context: ReconcileContext<Item>): void {

@@ -148,9 +148,10 @@ export class Reconciler {
   enqueueIn(key: string, delayMs: number): void {
     this.#scenario.note('asks', this.name, nameOf(key), delayMs)
     // A controller that is being drained ignores `enqueue`.
-    if (this.#draining === undefined && !this.#driver.isStopping) {
+    if (this.#draining === undefined) {
       this.#retries.enqueued(key, delayMs)
-      this.#reasons.enqueued(key, delayMs)
+      // A controller that its informer has begun to stop may ignore it, too.
+      this.#reasons.enqueued(key, delayMs === 0 && !this.#driver.isStopping)
       this.#requeues.enqueued(key, delayMs, this.#driver.informer.status.isSynced)
     }
     this.controller.enqueue(key, delayMs === 0 ? {} : { delayMs })
