@@ -18,6 +18,7 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
+import { onAbort } from '../shared/on-abort.js'
 import { eventsIn } from './event-json.js'
 import { serverSentEvents } from './event-stream.js'
 import {
@@ -120,16 +121,20 @@ class Http<T> implements HttpSource<T> {
   }
 
   list({ signal }: ListContext): AsyncIterable<ListPage<T>> {
-    return withOwnSignal(signal, (own) => this.#list(own))
+    return withOwnSignal(signal, (own) => this.#list(own.signal))
   }
 
   watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
-    return withOwnSignal(context.signal, (own) => this.#watch(context, own))
+    return withOwnSignal(context.signal, (own) => this.#watch(context, own.signal))
   }
 
   async head({ signal }: SourceContext): Promise<Version> {
-    for await (const version of withOwnSignal(signal, (own) => this.#head(own))) return version
-    throw notServed('a version')
+    const own = new OwnSignal(signal)
+    try {
+      return await this.#version(own.signal)
+    } finally {
+      own.end()
+    }
   }
 
   hasReached(at: Version, mark: Version): boolean {
@@ -200,10 +205,6 @@ class Http<T> implements HttpSource<T> {
       at = first.value.version
       yield first.value
     }
-  }
-
-  async *#head(signal: AbortSignal): AsyncGenerator<Version> {
-    yield await this.#version(signal)
   }
 
   async #version(signal: AbortSignal): Promise<Version> {
@@ -325,19 +326,34 @@ function notServed(what: string): SourceError {
   return new SourceError(`the response is not ${what} of serveMirror`, { code: 'PROTOCOL' })
 }
 
-/** Passes a signal that aborts with the caller's, and when the result ends: requests in progress end with it. */
+/** A signal that aborts with the caller's, and at the end of a call: requests in progress end with it. */
+class OwnSignal {
+  readonly #controller = new AbortController()
+  readonly #unlink: () => void
+
+  constructor(signal: AbortSignal) {
+    if (signal.aborted) this.#controller.abort(signal.reason)
+    this.#unlink = onAbort(signal, () => this.#controller.abort(signal.reason))
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  end(): void {
+    this.#unlink()
+    this.#controller.abort()
+  }
+}
+
 async function* withOwnSignal<V>(
   signal: AbortSignal,
-  of: (own: AbortSignal) => AsyncGenerator<V>,
+  of: (own: OwnSignal) => AsyncGenerator<V>,
 ): AsyncGenerator<V, void> {
-  const own = new AbortController()
-  const abort = (): void => own.abort(signal.reason)
-  if (signal.aborted) abort()
-  signal.addEventListener('abort', abort, { once: true })
+  const own = new OwnSignal(signal)
   try {
-    yield* of(own.signal)
+    yield* of(own)
   } finally {
-    signal.removeEventListener('abort', abort)
-    own.abort()
+    own.end()
   }
 }

@@ -6,6 +6,7 @@ import type { Change } from '../../src/queue/change.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
+import { onAbort } from '../shared/on-abort.js'
 import { eventText } from './event-json.js'
 import { errorFrame, Follower } from './follower.js'
 import { FrameLog } from './frame-log.js'
@@ -62,7 +63,7 @@ export class MirrorFeed<T> {
   /** Resolves when followers can list and watch. */
   readonly ready: Promise<void>
   readonly #informer: Informer<T, object>
-  readonly #where: Where | undefined
+  readonly #where: Where
   readonly #clock: Clock
   readonly #limits: FeedLimits
   readonly #stream: ChangeStream<T>
@@ -80,7 +81,7 @@ export class MirrorFeed<T> {
   #pushedAt: number
   #ended: SourceError | undefined
 
-  constructor(informer: Informer<T, object>, where: Where | undefined, clock: Clock, limits: FeedLimits) {
+  constructor(informer: Informer<T, object>, where: Where, clock: Clock, limits: FeedLimits) {
     this.#informer = informer
     this.#where = where
     this.#clock = clock
@@ -88,7 +89,7 @@ export class MirrorFeed<T> {
     this.#log = new FrameLog(limits.historyBytes)
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
-    this.#stream = informer.changes({ ...(where && { where }), signal: this.#closing.signal })
+    this.#stream = informer.changes({ where, signal: this.#closing.signal })
     this.ready = this.#stream.synced()
     this.ready.catch(() => {})
     void this.#follow()
@@ -116,14 +117,13 @@ export class MirrorFeed<T> {
 
   /** Returns the body of a watch. */
   watch(after: number, until: number, signal: AbortSignal): ReadableStream<Uint8Array> {
-    const end = (): void => follower.end()
     const follower: Follower = new Follower(this.#log, after, until, () => {
-      signal.removeEventListener('abort', end)
+      unlink()
       this.#followers.delete(follower)
       this.#usedAt = this.#clock.now()
     })
     this.#followers.set(follower, this.#clock.now())
-    signal.addEventListener('abort', end, { once: true })
+    const unlink = onAbort(signal, () => follower.end())
     if (this.#ended !== undefined) follower.end(endFrame(this.#ended))
     else if (signal.aborted) follower.end()
     return follower.body
@@ -292,8 +292,8 @@ export class MirrorFeed<T> {
 }
 
 /** The keys of the objects that have all values of `where`. */
-function* keysIn<T>(view: StoreView<T, object>, where: Where | undefined): Generator<string> {
-  const [first, ...rest] = Object.entries(where ?? {}).filter(([, value]) => value !== undefined)
+function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<string> {
+  const [first, ...rest] = Object.entries(where)
   if (first === undefined) return yield* view.keys()
   const others = rest.map((each) => new Set(keysWith(view, each)))
   for (const key of keysWith(view, first)) if (others.every((keys) => keys.has(key))) yield key

@@ -173,11 +173,11 @@ class MirrorServer<T> {
     return chunk === undefined ? json(await feed.describe()) : this.#chunk(feed, chunk)
   }
 
-  async #feedOf({ where }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
+  async #feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
     await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
     this.#assertOpen() // It may have been closed since the request arrived.
     this.#assertListedSinceEpoch()
-    const selected = Object.entries(where ?? {})
+    const selected = Object.entries(where)
     for (const [index, value] of selected) {
       // Without this, a caller whose value is not known would read all objects.
       if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
@@ -190,13 +190,7 @@ class MirrorServer<T> {
       this.#dropEnded()
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
-      const isWhole = selected.length === 0
-      feed = new MirrorFeed(
-        this.#informer,
-        isWhole ? undefined : Object.fromEntries(selected),
-        this.#clock,
-        this.#limits,
-      )
+      feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, this.#limits)
       this.#feeds.set(name, feed)
     }
     await feed.ready
@@ -282,6 +276,5 @@ function failure(status: number, code: SourceErrorCode | typeof UNKNOWN_FEED, me
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return JSON.stringify(value.map(textOf))
   if (value instanceof Date) return `date ${value.getTime()}`
-  if (value instanceof Uint8Array) return `bytes ${value.join('.')}`
   return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
 }
