@@ -18,8 +18,8 @@ export interface Logger {
  *
  * - `idle`: not started.
  * - `restoring`: opens the content of its cache.
- * - `stale`: readers see saved content that the source has not confirmed yet (\`serveStale\` of the cache). \`reason\`,
- *   \`lastError\`, \`attempt\` and \`retryInMs\` say what the mirror does meanwhile.
+ * - `stale`: readers see saved content that the source has not confirmed yet (`serveStale` of the cache). `reason`,
+ *   `lastError`, `attempt` and `retryInMs` say what the mirror does meanwhile.
  * - `listing`: reads the first list.
  * - `relisting`: reads a later list; the store stays readable.
  * - `connecting`: the watch was opened and has yielded nothing yet.

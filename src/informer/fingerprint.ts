@@ -5,7 +5,7 @@ import type { CacheOption } from './source-cache.js'
 
 /**
  * Returns the cache of the options with the fingerprint of the stored objects: the source, its selection, and the options that
- * decide what is stored. Of `transform` it has the text, of `schema` only the library.
+ * change the stored objects. It contains the text of `transform`, and the name of the library of `schema`.
  */
 export function cacheOf<S, I extends object, P, T>(
   { cache, transform, schema, onInvalid, audit }: InformerOptions<S, I, P, T>,

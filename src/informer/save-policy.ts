@@ -1,6 +1,6 @@
 import type { MirrorCache } from '../contract/mirror-cache.js'
 
-/** What has happened since the last save. */
+/** The changes since the last save. */
 export interface Unsaved {
   /** When the last save began, in milliseconds since the Unix epoch; undefined if nothing was saved. */
   readonly savedAt: number | undefined

@@ -352,7 +352,7 @@ describe('objects that JSON would change', () => {
 })
 
 describe('wrong requests and responses', () => {
-  test('have errors that say what is allowed', async () => {
+  test('have errors that name the allowed requests', async () => {
     await using served = servedAccounts(accounts)
     const answers = async (path: string, init?: RequestInit) => {
       const response = await served.mirror(get(path, init))
