@@ -26,7 +26,7 @@ export interface Load {
   counted(): number
 }
 
-/** One measurement of the heap has an error of about 20 kB; a line through this number of them has much less. */
+/** A line through this number of measurements evens out the error of each: a few bytes if V8 only interprets, else 20 kB. */
 const POINTS = 25
 
 /** By how much the heap grows with each, judged by a line through many looks at it. */

@@ -1,5 +1,6 @@
 // The long form: npm run soak. With a number, so many times fewer events: npm run soak -- 50. What is cheap, and needs its
 // number to stand out of the noise, is as much in either.
+import { setFlagsFromString } from 'node:v8'
 import type { SoakFigure } from './growth.js'
 import { watchSignals } from './left.js'
 import { runSoak } from './soak.js'
@@ -9,6 +10,9 @@ if (!(part >= 1)) {
   process.stderr.write(`soak: the argument must be a number of at least 1, got ${process.argv[2]}\n`)
   process.exit(2)
 }
+// Compiled code lies in the heap too, and V8 compiles and discards code for minutes: up to 150 kB at any time. If V8 only
+// interprets, a measurement repeats to a few bytes.
+for (const flag of ['--no-sparkplug', '--no-maglev', '--no-opt', '--no-flush-bytecode']) setFlagsFromString(flag)
 const isTerminal = process.stderr.isTTY
 watchSignals()
 const { figures, left } = await runSoak(

@@ -54,12 +54,12 @@ export async function runSoak(size: SoakSize, progress: (text: string) => void =
   await during('events', virtualTime(), KEYS, async (mirror) => {
     const step = (): Promise<void> => mirror.events(BATCH)
     const counted = (): number => mirror.told
-    await measure(mirror, { what: 'event', count: size.events, warmUp: 500_000, limit: 1, step, counted })
+    await measure(mirror, { what: 'event', count: size.events, warmUp: 100_000, limit: 1, step, counted })
   })
   await during('faults', virtualTime(), KEYS_OF_FAULTS, async (mirror) => {
-    await measure(mirror, { ...reconnecting(mirror), count: size.reconnects, warmUp: 40_000 })
-    await measure(mirror, { ...relisting(mirror), count: size.relists, warmUp: 5_000 })
-    await measure(mirror, { ...joining(mirror), count: size.joins, warmUp: 1_000 })
+    await measure(mirror, { ...reconnecting(mirror), count: size.reconnects, warmUp: 5_000 })
+    await measure(mirror, { ...relisting(mirror), count: size.relists, warmUp: 1_000 })
+    await measure(mirror, { ...joining(mirror), count: size.joins, warmUp: 200 })
   })
   await during('the system clock', systemTime(TIMES), KEYS_OF_FAULTS, async (mirror) => {
     for (const { what, step } of [reconnecting(mirror), relisting(mirror), joining(mirror)]) {
@@ -80,13 +80,13 @@ export async function runSoak(size: SoakSize, progress: (text: string) => void =
 
 function reconnecting(mirror: Mirror) {
   const counted = (): number => mirror.informer.status.reconnects
-  return { what: 'reconnect', limit: 5, step: () => mirror.reconnect(), counted }
+  return { what: 'reconnect', limit: 1, step: () => mirror.reconnect(), counted }
 }
 
 function relisting(mirror: Mirror) {
   const counted = (): number => mirror.informer.status.relists
   const step = (): Promise<void> => (counted() % 2 === 0 ? mirror.relist() : mirror.relistAsked())
-  return { what: 'relist', limit: 10, step, counted }
+  return { what: 'relist', limit: 1, step, counted }
 }
 
 function joining(mirror: Mirror) {
@@ -95,7 +95,7 @@ function joining(mirror: Mirror) {
     await mirror.join()
     joins++
   }
-  return { what: 'join', limit: 100, step, counted: () => joins }
+  return { what: 'join', limit: 5, step, counted: () => joins }
 }
 
 /** What is open once all that can be collected is, timers of a virtual clock among it. */
