@@ -193,17 +193,25 @@ export class SortedTuples {
 
   #insert(slot: Slot): void {
     const isAfter = (each: Slot): boolean => this.#compare(each, slot) > 0
+    const last = this.#chunks.length - 1
+    const end = this.#lengthOf(last)
+    // Objects often arrive in the order of the index.
+    if (last < 0 || !isAfter(this.#slotAt(last, end - 1))) {
+      if (last >= 0 && end < CHUNK) this.#place(slot, last, end)
+      else this.#place(slot, this.#addChunk(last + 1), 0)
+      return
+    }
     const after = firstIndex(this.#chunks.length, (c) => isAfter(this.#slotAt(c, 0)))
     const chunk = after === 0 ? 0 : after - 1
     const length = this.#lengthOf(chunk)
     const at = firstIndex(length, (i) => isAfter(this.#slotAt(chunk, i)))
-    if (length > 0 && length < CHUNK) this.#place(slot, chunk, at)
-    else if (at === length && after === this.#chunks.length) this.#place(slot, this.#addChunk(after), 0)
-    else {
-      this.#split(chunk)
-      if (at <= CHUNK / 2) this.#place(slot, chunk, at)
-      else this.#place(slot, chunk + 1, at - CHUNK / 2)
+    if (length < CHUNK) {
+      this.#place(slot, chunk, at)
+      return
     }
+    this.#split(chunk)
+    if (at <= CHUNK / 2) this.#place(slot, chunk, at)
+    else this.#place(slot, chunk + 1, at - CHUNK / 2)
   }
 
   /** Inserts a slot at a position of a chunk that is not full. */
