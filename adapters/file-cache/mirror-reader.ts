@@ -157,44 +157,62 @@ class BlockReader {
   }
 }
 
-/** The bytes of a file from a position on. */
+/** The bytes of a file from a position on. The next chunk is read while the caller uses the one before. */
 class FileBytes {
   readonly #handle: FileHandle
   readonly #end: number
-  /** The position of the next read. */
-  #readAt: number
+  /** The position of the next byte that `take` returns. */
+  #position: number
+  /** The position after the chunks that were asked for. */
+  #askedTo: number
   #buffered: Buffer = Buffer.alloc(0)
+  #next: Promise<Buffer> | undefined
 
   constructor(handle: FileHandle, from: number, end: number) {
     this.#handle = handle
-    this.#readAt = from
+    this.#position = from
+    this.#askedTo = from
     this.#end = end
   }
 
-  /** The position of the next byte that `take` returns. */
   get position(): number {
-    return this.#readAt - this.#buffered.length
+    return this.#position
   }
 
   get left(): number {
-    return this.#end - this.position
+    return this.#end - this.#position
   }
 
   /** @throws UnusableFile if fewer bytes are left. */
   async take(length: number): Promise<Buffer> {
     if (length > this.left) throw new UnusableFile('it ends early')
-    while (this.#buffered.length < length) await this.#readMore(length - this.#buffered.length)
-    const taken = this.#buffered.subarray(0, length)
-    this.#buffered = this.#buffered.subarray(length)
-    return taken
+    this.#position += length
+    const parts: Buffer[] = []
+    let missing = length
+    while (missing > this.#buffered.length) {
+      parts.push(this.#buffered)
+      missing -= this.#buffered.length
+      this.#buffered = await this.#chunk()
+    }
+    const last = this.#buffered.subarray(0, missing)
+    this.#buffered = this.#buffered.subarray(missing)
+    return parts.length === 0 ? last : Buffer.concat([...parts, last], length)
   }
 
-  async #readMore(missing: number): Promise<void> {
-    const length = Math.min(Math.max(missing, CHUNK_BYTES), this.#end - this.#readAt)
-    const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafe(length), 0, length, this.#readAt)
-    if (bytesRead === 0) throw new UnusableFile('it ends early')
-    this.#readAt += bytesRead
-    const read = buffer.subarray(0, bytesRead)
-    this.#buffered = this.#buffered.length === 0 ? read : Buffer.concat([this.#buffered, read])
+  /** Returns the next chunk, and begins to read the one after it. */
+  async #chunk(): Promise<Buffer> {
+    const chunk = await (this.#next ?? this.#read(this.#askedTo))
+    if (chunk.length === 0) throw new UnusableFile('it ends early')
+    this.#askedTo += chunk.length
+    this.#next = this.#askedTo < this.#end ? this.#read(this.#askedTo) : undefined
+    // Its error is thrown when the chunk is needed.
+    this.#next?.catch(() => {})
+    return chunk
+  }
+
+  async #read(from: number): Promise<Buffer> {
+    const length = Math.min(CHUNK_BYTES, this.#end - from)
+    const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafe(length), 0, length, from)
+    return buffer.subarray(0, bytesRead)
   }
 }
