@@ -10,7 +10,7 @@ export default defineConfig({
     maxWorkers: 2,
     reporters: ['default', './test/support/project-seconds.ts'],
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 5_000 } },
+      { test: { name: 'unit', include: ['test/unit/**/*.test.{ts,tsx}'], testTimeout: 5_000 } },
       { test: { name: 'property', include: ['test/property/**/*.test.ts'], testTimeout: 60_000 } },
       {
         test: {

@@ -109,6 +109,14 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/informer/informer-types.ts',
   ],
   telemetry: ['src'],
+  'bindings/react': [
+    'src/contract/status.ts',
+    'src/informer/commit-signal.ts',
+    'src/informer/informer-types.ts',
+    'src/store/structural-equal.ts',
+    'src/store/indexes/index-types.ts',
+    'src/store/indexes/scalar.ts',
+  ],
   inspector: ['src', 'telemetry/prometheus/index.ts'],
   'inspector/page': ['inspector', 'src/informer/inspect-types.ts'],
   testing: ['src/contract', 'src/index.ts', 'adapters/memory/index.ts'],
@@ -123,8 +131,9 @@ const cli = filesUnder(['cli'], '.ts')
 const tools = filesUnder(['tools'], '.ts')
 const adapters = filesUnder(['adapters'], '.ts')
 const telemetry = filesUnder(['telemetry'], '.ts')
+const bindings = filesUnder(['bindings'], '.ts')
 const inspector = [...filesUnder(['inspector'], '.ts'), ...filesUnder(['inspector'], '.tsx')]
-const all = [...core, ...inspector, ...telemetry, ...testing, ...cli, ...tools, ...adapters]
+const all = [...core, ...inspector, ...telemetry, ...bindings, ...testing, ...cli, ...tools, ...adapters]
 
 /** Imports for which `isAllowed` returns false. */
 function wrong(paths: readonly string[], isAllowed: (imported: string, path: string) => boolean): string[] {
@@ -260,6 +269,18 @@ describe('packages', () => {
       ),
     ).toEqual([])
     expect(wrong(all, (imported, path) => !isTheirs(imported) || path.startsWith(entry))).toEqual([])
+  })
+
+  test('each folder of bindings/ imports its own package and nothing else, and no other folder imports them', () => {
+    const packages: Readonly<Record<string, string>> = { react: 'react' }
+    const own = (path: string): string | undefined => packages[/^bindings\/([^/]+)\//.exec(path)?.[1] ?? '']
+    expect(new Set(bindings.map((path) => dirname(path).split('/')[1]))).toEqual(new Set(Object.keys(packages)))
+    expect(wrong(bindings, (imported, path) => isOurs(imported) || imported === own(path))).toEqual([])
+    const isTheirs = (imported: string): boolean => Object.values(packages).includes(imported)
+    const others = all.filter((path) => !path.startsWith('bindings/'))
+    expect(wrong(others, (imported) => !isTheirs(imported) && !isIn(imported, 'bindings'))).toEqual([])
+    const users = all.filter((path) => importsOf(path).includes('src/informer/commit-signal.ts'))
+    expect(users.filter((path) => !/^(bindings\/|src\/informer\/)/.test(path))).toEqual([])
   })
 
   test('only adapters and the command line touch the network, files and processes', () => {

@@ -18,6 +18,7 @@ const TSCONFIG = {
     target: 'es2023',
     lib: ['es2024', 'esnext.disposable', 'esnext.iterator'],
     types: ['node'],
+    jsx: 'react-jsx',
     skipLibCheck: true,
     noEmit: true,
   },
@@ -34,7 +35,7 @@ function linesOf(text: string): string {
 const examples = filesUnder(['examples'], '.ts').map((path) => linesOf(textOf(path)))
 // A piece of an example is compiled there.
 const blocks = blocksOf()
-  .filter(({ language }) => language === 'ts')
+  .filter(({ language }) => language === 'ts' || language === 'tsx')
   .filter(({ text }) => !examples.some((example) => example.includes(linesOf(text))))
   .concat(exampleBlocks())
 const project = new UserProject([
@@ -43,10 +44,12 @@ const project = new UserProject([
   '@types/express',
   '@types/node',
   '@types/pg',
+  '@types/react',
   'etcd3',
   'express',
   'ioredis',
   'pg',
+  'react',
   'vitest',
   'zod',
 ])
@@ -58,7 +61,8 @@ describe('every TypeScript block of the documents and docstrings compiles agains
     await ensureBuilt()
     project.write('tsconfig.json', JSON.stringify(TSCONFIG))
     project.write('taken-for-granted.ts', TAKEN_FOR_GRANTED)
-    for (const [at, { text }] of blocks.entries()) project.write(`block-${at}.ts`, `${text}\nexport {}\n`)
+    for (const [at, { language, text }] of blocks.entries())
+      project.write(`block-${at}.${language}`, `${text}\nexport {}\n`)
     const { stdout } = spawnSync(binary('tsc'), ['-p', '.', '--pretty', 'false'], {
       cwd: project.path,
       encoding: 'utf8',
@@ -69,12 +73,15 @@ describe('every TypeScript block of the documents and docstrings compiles agains
   test('documents and docstrings have blocks', () => {
     expect(blocks.length).toBeGreaterThan(5)
     expect(exampleBlocks().length).toBeGreaterThan(10)
-    expect(errors.filter((line) => !/^block-\d+\.ts|^ /.test(line))).toEqual([])
+    expect(errors.filter((line) => !/^block-\d+\.tsx?|^ /.test(line))).toEqual([])
   })
 
-  test.each(blocks.map(({ place }, at) => [place, at] as const))('%s', (_place, at) => {
-    expect(errors.filter((line) => line.startsWith(`block-${at}.ts(`))).toEqual([])
-  })
+  test.each(blocks.map(({ place, language }, at) => [place, `block-${at}.${language}(`] as const))(
+    '%s',
+    (_place, file) => {
+      expect(errors.filter((line) => line.startsWith(file))).toEqual([])
+    },
+  )
 })
 
 /** The files and folders of the repository that a document names as inline code. `x` stands for any name. */

@@ -7,6 +7,7 @@ import { importsOf, root, textOf } from './support/sources.js'
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>
   readonly peerDependencies: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>
   readonly engines: { readonly node: string }
 }
 const manifest = JSON.parse(textOf('package.json')) as Manifest
@@ -79,6 +80,17 @@ describe('the packed files', () => {
     )
     expect(scripts.length).toBeGreaterThan(100)
     expect(foreign).toEqual([])
+  })
+
+  test('import React only from listwatch/react, so that no other entry point needs it', () => {
+    const users = (name: string): string[] => {
+      const scripts = [...packed].filter((path) => /^dist\/.*\.(c?js|d\.ts)$/.test(path))
+      return scripts.filter((path) => importsOf(path).some((each) => each === name || each.startsWith(`${name}/`)))
+    }
+    expect(users('react').length).toBeGreaterThan(2)
+    expect(users('react').filter((path) => !path.startsWith('dist/bindings/react/'))).toEqual([])
+    expect(users('react-dom')).toEqual([])
+    expect(manifest.peerDependenciesMeta['react']).toEqual({ optional: true })
   })
 
   test('contain the licenses of the packages that are bundled into the command line', () => {

@@ -24,7 +24,19 @@ describe('the documents', () => {
   })
 })
 
-const folders = ['src', 'adapters', 'inspector', 'telemetry', 'testing', 'cli', 'tools', 'bench', 'examples', 'test']
+const folders = [
+  'src',
+  'adapters',
+  'inspector',
+  'telemetry',
+  'bindings',
+  'testing',
+  'cli',
+  'tools',
+  'bench',
+  'examples',
+  'test',
+]
 
 /** Whether a file has prose of its own: declarations are copies, and this test quotes the phrases. */
 function hasOwnProse(path: string): boolean {

@@ -2,6 +2,7 @@ import type { Commit } from '../store/commit.js'
 import type { ChangeRouter } from '../subscriptions/change-router.js'
 import type { Latch } from '../util/latch.js'
 import type { Steps } from '../util/steps.js'
+import type { CommitSignal } from './commit-signal.js'
 import type { InformerFeedHost } from './feed-host.js'
 import type { InformerSources } from './informer-sources.js'
 import type { InformerWaits } from './informer-waits.js'
@@ -10,6 +11,7 @@ import type { SourceRunner } from './source-runner.js'
 
 interface Parts<S, T> {
   readonly router: ChangeRouter<T>
+  readonly signal: CommitSignal
   readonly feedHost: InformerFeedHost<S, T>
   readonly observation: Observation<S, T>
   readonly sources: InformerSources<S, T>
@@ -34,8 +36,9 @@ export class CommitRouting<S, T> {
 
   /** Called after each commit. Returns the steps that route a large one. */
   committed(runner: SourceRunner<S, T>, commit: Commit<T>): Steps | undefined {
-    const { feedHost, router } = this.#parts
+    const { feedHost, router, signal } = this.#parts
     const isList = commit.origin === 'initial' || commit.origin === 'relist'
+    if (commit.changes.length > 0 || commit.origin === 'initial') signal.notify()
     runner.committed(commit)
     const { isBusy } = feedHost.indexer.writer
     const hasOpened = this.openIfListed()

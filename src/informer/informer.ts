@@ -23,6 +23,7 @@ import { Latch } from '../util/latch.js'
 import { DEFAULT_SLICES } from '../util/steps.js'
 import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/validate-options.js'
 import { CommitRouting } from './commit-routing.js'
+import { CommitSignal, connectSignal } from './commit-signal.js'
 import { InformerFeedHost } from './feed-host.js'
 import { cacheOf } from './fingerprint.js'
 import { InformerEvents } from './informer-events.js'
@@ -59,6 +60,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   readonly #feedHost: InformerFeedHost<S, T>
   readonly #observation: Observation<S, T>
   readonly #routing: CommitRouting<S, T>
+  readonly #signal = new CommitSignal()
   /** Opens when the first list of each source is in the store. */
   readonly #synced = new Latch()
   /** The subscriptions that are not closed, and those whose handlers still run. */
@@ -127,12 +129,14 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     })
     this.#routing = new CommitRouting({
       router: this.#router,
+      signal: this.#signal,
       feedHost: this.#feedHost,
       observation: this.#observation,
       sources: this.#sources,
       waits: this.#waits,
       synced: this.#synced,
     })
+    for (const each of [this, ...Object.values(indexer.by)]) connectSignal(each, this.#signal)
     informers.add(this)
   }
 
@@ -227,7 +231,11 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     const flaw = isName(name) ?? isFunction(build)
     if (flaw !== undefined) throw new TypeError('addIndex: a name and a function are needed')
     this.#assertNotStopped('addIndex')
-    return this.#indexer.addIndex(name, build)
+    const adding = this.#indexer.addIndex(name, build)
+    return adding.then((index) => {
+      connectSignal(index, this.#signal)
+      return index
+    })
   }
 
   start(options: { readonly signal?: AbortSignal | undefined } = {}): this {

@@ -14,6 +14,7 @@ async function bundledPage(name: string): Promise<string> {
   await using bundle = await rolldown({
     input: join(root, 'test/browser', name),
     platform: 'browser',
+    transform: { define: { 'process.env.NODE_ENV': '"development"' } },
     onLog(_level, { message }) {
       throw new Error(message)
     },
@@ -26,10 +27,12 @@ async function bundledPage(name: string): Promise<string> {
 
 let page = ''
 let follower = ''
+let react = ''
 beforeAll(async () => {
   await ensureBuilt()
   page = await bundledPage('page.ts')
   follower = await bundledPage('follower-page.ts')
+  react = await bundledPage('react-page.tsx')
 })
 
 describe('a bundle of listwatch and listwatch/memory for browsers', () => {
@@ -80,6 +83,39 @@ describe('a bundle of listwatch and listwatch/http for browsers', () => {
         values: [5, [1, 255]],
         later: [1, 2],
         state: 'stopped',
+      })
+    })
+  })
+})
+
+describe('a bundle of listwatch/react and listwatch/http for browsers', () => {
+  test('imports nothing', () => {
+    expect(react).not.toMatch(/^import .* from |= import\(/m)
+  })
+
+  describeServer('chromium', 'in Chromium', (chromium) => {
+    test('shows the objects of a follower, and renders only components whose objects change', async () => {
+      const source = memorySource({
+        entries: [
+          ['1', { tenant: 'acme', total: 1 }],
+          ['2', { tenant: 'birch', total: 2 }],
+        ],
+      })
+      const informer = createInformer({ source, freeze: false }).start()
+      await using mirror = serveMirror(informer, { heartbeatMs: 500 })
+      const serve = nodeListener(mirror)
+      const posted = await postedBy(chromium, react, (request, response) => {
+        if (request.url !== '/write') return serve(request, response)
+        source.put('1', { tenant: 'acme', total: 10 })
+        response.end()
+      })
+      await informer.stop()
+      expect(JSON.parse(posted)).toEqual({
+        before: 'idle, order 1:  |acme:  |birch:  |',
+        first: 'live, order 1: 1 |acme: 1 |birch: 2 |',
+        later: 'live, order 1: 10 |acme: 10 |birch: 2 |',
+        rendersOfOthers: 0,
+        stopped: 'stopped, order 1: 10 |acme: 10 |birch: 2 |',
       })
     })
   })

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { filesUnder, root } from './sources.js'
 
 const INPUTS = ['package.json', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json']
-const FOLDERS = ['src', 'adapters', 'inspector', 'telemetry', 'testing', 'cli', 'tools']
+const FOLDERS = ['src', 'adapters', 'inspector', 'telemetry', 'bindings', 'testing', 'cli', 'tools']
 const BUILT = join(root, 'dist/src/index.js')
 const DEADLINE_MS = 60_000
 

@@ -10,7 +10,7 @@ export interface Block {
 
 /** The `@example` blocks of the docstrings, in their order. */
 export function exampleBlocks(): Block[] {
-  const files = ['src', 'adapters', 'inspector', 'telemetry', 'testing'].flatMap((folder) =>
+  const files = ['src', 'adapters', 'inspector', 'telemetry', 'bindings', 'testing'].flatMap((folder) =>
     filesUnder([folder], '.ts'),
   )
   return files.flatMap((path) => {
