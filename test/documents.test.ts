@@ -41,6 +41,7 @@ const blocks = blocksOf()
 const project = new UserProject([
   '@kubernetes/client-node',
   '@opentelemetry/api',
+  '@tanstack/db',
   '@types/express',
   '@types/node',
   '@types/pg',

@@ -97,6 +97,10 @@ const TABLES: readonly Table[] = [
   { heading: '`ownedBy`', of: [['adapters/kubernetes/owned-by.d.ts', 'OwnedByOptions']] },
   { heading: '`serveMirror`', of: [['adapters/http/serve-mirror.d.ts', 'ServeMirrorOptions']] },
   { heading: '`httpSource`', of: [['adapters/http/http-source.d.ts', 'HttpSourceOptions']] },
+  {
+    heading: '`informerCollectionOptions`',
+    of: [['bindings/tanstack-db/informer-collection-options.d.ts', 'InformerCollectionOptions']],
+  },
   { heading: '`serveInspector`', of: [['inspector/serve-inspector.d.ts', 'InspectorOptions']] },
   { heading: '`memorySource`', of: [['adapters/memory/memory-source.d.ts', 'MemorySourceOptions']] },
   { heading: '`memoryLeases`', of: [['adapters/memory/memory-leases.d.ts', 'MemoryLeasesOptions']] },

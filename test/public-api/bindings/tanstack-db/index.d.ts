@@ -1,0 +1,3 @@
+/** Collections of TanStack DB over informers. */
+export type { CollectionSync } from './collection-filling.js';
+export { type InformerCollectionConfig, type InformerCollectionOptions, informerCollectionOptions, } from './informer-collection-options.js';
