@@ -19,9 +19,11 @@ export interface Clock {
 /** The longest delay of a timer in Node. A longer sleep uses several timers. */
 const LONGEST_TIMER_MS = 0x7fffffff
 
+const { timeOrigin } = performance
+
 /** The real clock. */
 export const systemClock: Clock = {
-  now: () => performance.timeOrigin + performance.now(),
+  now: () => timeOrigin + performance.now(),
   wallNow: () => Date.now(),
   sleep: (ms, signal) =>
     new Promise<void>((resolve, reject) => {

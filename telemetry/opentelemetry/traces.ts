@@ -1,4 +1,13 @@
-import { context, type Link, type Span, type SpanContext, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
+import {
+  type Attributes,
+  context,
+  type Link,
+  type Span,
+  type SpanContext,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
 import type { State } from '../../src/contract/status.js'
 import type { RunMessage } from '../../src/util/telemetry.js'
 import { listen, type Messages } from './messages.js'
@@ -41,13 +50,13 @@ export class Traces {
     const { informer, source, origin, changes, version, position } = commit
     // A bookmark writes nothing.
     if (origin === 'watch' && changes === 0) return
-    const attributes = {
+    const attributes: Attributes = {
       'listwatch.informer': informer,
       'listwatch.source': source,
       'listwatch.origin': origin,
       'listwatch.changes': changes,
-      ...(version !== undefined && { 'listwatch.version': version }),
     }
+    if (version !== undefined) attributes['listwatch.version'] = version
     const span = this.#tracer.startSpan('listwatch apply', { root: true, startTime, attributes })
     if (position !== undefined && span.isRecording()) {
       this.#remember(commitId(informer, position), span.spanContext())

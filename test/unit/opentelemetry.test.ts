@@ -134,6 +134,23 @@ describe('instrumentInformers', () => {
     expect(runs?.attributes).toMatchObject({ 'listwatch.controller': 'ledger', 'listwatch.result': 'failure' })
   })
 
+  test('measures the promise of a handler that returned none before', async () => {
+    const { points } = instrumented()
+    const { clock, source, informer } = informerOf(
+      scripted<number>({ onList: (list) => list.answer([put('a', 1)], '1') }),
+      { name: 'mixed' },
+    )
+    informer.subscribe({ add: () => {}, update: ({ object }) => (object === 2 ? clock.sleep(40) : undefined) })
+    await informer.start().synced()
+    await clock.advance(0)
+    for (const value of [2, 3, 2]) {
+      source.watches[0]?.batch([put('a', value)], `${value}${clock.now()}`)
+      await clock.advance(100)
+    }
+    const [handlers] = await points<Histogram>('listwatch.handler.duration', informer.name)
+    expect(handlers?.value).toMatchObject({ count: 2, sum: 0.08 })
+  })
+
   test('creates a span for each list, watch and commit, without a parent', async () => {
     const { spans } = instrumented()
     const { clock, source, informer } = informerOf(
