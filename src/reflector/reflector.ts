@@ -17,6 +17,7 @@ import { Attempt } from './attempt.js'
 import { EventValidator } from './event-validation.js'
 import { failureReport } from './failure-report.js'
 import { IncompleteListRepair } from './incomplete-list-repair.js'
+import { ProgressRequests } from './progress-requests.js'
 import { readPages } from './read-pages.js'
 import type { ReflectorHooks } from './reflector-hooks.js'
 import { initialState, step } from './reflector-state.js'
@@ -41,7 +42,7 @@ export class Reflector<T> {
   readonly #validator: EventValidator
   readonly #repair: IncompleteListRepair
   readonly #restoration: Restoration<T>
-  readonly #progressListeners = new Set<() => void>()
+  readonly #progressRequests = new ProgressRequests((thrown) => this.#hooks.onError?.(this.#located(thrown, 'watch')))
   /** Identifies this mirror in every call of the source. */
   readonly #mirror = Object.freeze({})
   /** Aborts the timers that do not belong to an attempt. */
@@ -163,13 +164,7 @@ export class Reflector<T> {
 
   /** @internal Requests the current version from the source, for a waiter. */
   requestProgress(): void {
-    for (const listener of this.#progressListeners) {
-      try {
-        listener()
-      } catch (thrown) {
-        this.#hooks.onError?.(this.#located(thrown, 'watch')) // The waiters continue to wait.
-      }
-    }
+    this.#progressRequests.request()
   }
 
   /**
@@ -310,10 +305,8 @@ export class Reflector<T> {
     const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
     const silent = `no data for ${Math.round(idleMs / 1_000)} s`
     void attempt.watchdog(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
-    const onProgressRequest = (listener: () => void): void => {
-      this.#progressListeners.add(listener)
-      if (this.#restoration.isPending || this.#hooks.hasWaiters?.() === true) listener()
-    }
+    const onProgressRequest = (listener: () => void): void =>
+      this.#progressRequests.add(listener, this.#restoration.isPending || this.#hooks.hasWaiters?.() === true)
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
       const requestAudit = (reason: string): void => this.#hooks.onAuditRequest?.(reason)
@@ -341,7 +334,7 @@ export class Reflector<T> {
         await attempt.yieldIfDue(SLICE_MS)
       }
     } finally {
-      this.#progressListeners.clear()
+      this.#progressRequests.clear()
       this.#closing = close(batches)
     }
   }
