@@ -6,7 +6,14 @@ import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 import { backlogViolation, SLACK_MS } from './backlog-checker.js'
 import { type Commits, isOfOneCommit, isOfOneVersion } from './handler-commits.js'
-import { checkTakenBatch, isLike, isNothing, type Overflow, type Waiting } from './taken-batch-checker.js'
+import {
+  checkTakenBatch,
+  isLike,
+  isNothing,
+  type Overflow,
+  type Waiting,
+  withEndsOfLists,
+} from './taken-batch-checker.js'
 import { VersionFloorChecker } from './version-floor-checker.js'
 
 /** A merged key is one change, or a delete and then an add. */
@@ -298,7 +305,7 @@ export class QueueChecker {
       // A resync may be delivered while nothing else is pending; it keeps the position of its key.
       const fresh = changes.filter(({ origin }) => origin !== 'resync')
       if (fresh.length === 0) this.#mayHaveLeft(ends.findLast((end) => isNothing(waited.slice(0, end), this.#known)))
-      else this.#checkBatch(batch, fresh, ends)
+      else this.#checkBatch(batch, fresh, withEndsOfLists(ends, this.#waiting))
     }
     for (const { key, type } of changes) {
       if (type === 'delete') this.#known.delete(key)

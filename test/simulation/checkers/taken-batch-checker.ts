@@ -86,8 +86,24 @@ export function isLike(one: Change<Item> | undefined, other: Change<Item> | unde
 /** The number of pending changes in the same commit as the oldest. */
 function sizeOfFirst([first, ...rest]: readonly Waiting[], commits: Commits): number {
   if (first === undefined) return 0
-  const next = rest.findIndex(({ change }) => !isOfOneCommit(first.change, change, commits))
+  const next = rest.findIndex(
+    (waiting) => !isOfOneCommit(first.change, waiting.change, commits) || isOfOtherList(first, waiting),
+  )
   return next < 0 ? 1 + rest.length : next + 1
+}
+
+/** Adds the positions between two lists of one version to `ends`. */
+export function withEndsOfLists(ends: readonly number[], waiting: readonly Waiting[]): readonly number[] {
+  const more = waiting.flatMap((each, at) => {
+    const next = waiting[at + 1]
+    return next !== undefined && isOfOtherList(each, next) ? [at + 1] : []
+  })
+  return more.length === 0 ? ends : [...new Set([...ends, ...more])].toSorted((a, b) => a - b)
+}
+
+/** Whether two pending changes came by two lists. */
+function isOfOtherList(one: Waiting, other: Waiting): boolean {
+  return one.change.origin === 'relist' && other.change.origin === 'relist' && one.since !== other.since
 }
 
 function isAllOf(waited: readonly Change<Item>[], { fresh, known, isResynced }: Taking): boolean {
