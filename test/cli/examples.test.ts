@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Agent, createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { chromium, type Page } from 'playwright-core'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
 import { describeServer } from '../servers/index.js'
@@ -21,13 +22,16 @@ function example(name: string, args: readonly string[] = [], env: NodeJS.Process
 
 const isOperator = (path: string): boolean => path.startsWith('examples/site-operator/')
 
-test.each(filesUnder(['examples'], '.ts'))('%s is short, and says first what it is', (path) => {
-  const lines = textOf(path).trimEnd().split('\n')
-  // An adapter has a contract to keep, and an operator has all parts of a program that is deployed.
-  const most = isOperator(path) ? 120 : path.endsWith('folder-source.ts') ? 80 : 60
-  expect(lines.length).toBeLessThanOrEqual(most)
-  expect(lines[0]).toMatch(/^\/\/ /)
-})
+test.each([...filesUnder(['examples'], '.ts'), ...filesUnder(['examples'], '.tsx')])(
+  '%s is short, and says first what it is',
+  (path) => {
+    const lines = textOf(path).trimEnd().split('\n')
+    // An adapter has a contract to keep, and an operator has all parts of a program that is deployed.
+    const most = isOperator(path) ? 120 : path.endsWith('folder-source.ts') ? 80 : 60
+    expect(lines.length).toBeLessThanOrEqual(most)
+    expect(lines[0]).toMatch(/^\/\/ /)
+  },
+)
 
 describe('examples/controller.ts', () => {
   test('keeps as many workers running as there should be, whatever happens in between', async () => {
@@ -138,6 +142,49 @@ class KeepAliveLoad {
     })
   }
 }
+
+describeServer('chromium', 'examples/browser', ({ binDir, env }) => {
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-dev-shm-usage']
+
+  test('shows a live table in two browsers, through a restart of the server, and ends on request', async () => {
+    const start = async (port: string): Promise<{ readonly child: Child; readonly port: string }> => {
+      const child = example('browser/server.ts', [], { PORT: port })
+      await child.until(() => /port: \d+/.test(child.output), 'it to listen')
+      return { child, port: /port: (\d+)/.exec(child.output)?.[1] ?? '' }
+    }
+    const first = await start('0')
+    const variables = { ...process.env, ...env } as Record<string, string>
+    const browser = await chromium.launch({ executablePath: join(binDir, 'chromium'), args, env: variables })
+    onTestFinished(() => browser.close())
+    const shows = (page: Page, text: string): Promise<void> =>
+      expect.poll(() => page.textContent('h1'), { timeout: 20_000 }).toBe(text)
+    const open = async (): Promise<Page> => {
+      const page = await browser.newPage({ viewport: { width: 640, height: 480 } })
+      page.on('pageerror', ({ message }) => problems.push(message))
+      await page.goto(`http://127.0.0.1:${first.port}/`)
+      await shows(page, 'acme: 10 open orders (live)')
+      return page
+    }
+    const problems: string[] = []
+    const [one, other] = [await open(), await open()]
+    const totals = await one.locator('td:nth-child(2)').allTextContents()
+    expect(totals).toEqual(totals.toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10)))
+    await one.click('#order-4 button')
+    for (const page of [one, other]) await shows(page, 'acme: 9 open orders (live)')
+    expect(await other.textContent('#order-4')).toContain('paid')
+    await other.selectOption('select', 'birch')
+    await shows(other, 'birch: 10 open orders (live)')
+    first.child.kill('SIGTERM')
+    expect(await first.child.ended).toEqual({ code: 0, signal: null })
+    // The table stays while the server is away. Its memory begins again, so that every order is open.
+    await shows(one, 'acme: 9 open orders (backing-off)')
+    const second = await start(first.port)
+    await shows(one, 'acme: 10 open orders (live)')
+    second.child.kill('SIGTERM')
+    expect(await second.child.ended).toEqual({ code: 0, signal: null })
+    expect(problems).toEqual([])
+  })
+})
 
 describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
   const at = useServer(postgres)

@@ -285,6 +285,21 @@ describe('a write', () => {
     expect([...new Set(shown)]).toEqual([5, 105])
   })
 
+  test('of a large batch is in the collection when utils.waitFor resolves', async () => {
+    const { clock, source, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
+    const options = informerCollectionOptions({ informer })
+    const collection = createCollection({ ...options, startSync: true })
+    informer.start()
+    await clock.advance(0)
+    const mark = source.transaction((tx) => {
+      for (let n = 2; n <= 5_000; n++) tx.put(`${n}`, { id: `${n}`, total: n })
+    })
+    const sizes: number[] = []
+    void options.utils.waitFor(mark).then(() => sizes.push(collection.size))
+    await clock.advance(1_000)
+    expect(sizes).toEqual([5_000])
+  })
+
   test('needs getKey: without it the collection is read-only', async () => {
     const { clock, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
     const handlers = { onInsert: async () => {}, onUpdate: async () => {} }
