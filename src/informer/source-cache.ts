@@ -42,7 +42,7 @@ export class SourceCache<T> implements WarmStart {
   readonly #mirror: CachedMirror<T>
   readonly #clock: Clock
   readonly #events: InformerEvents
-  readonly #saves = new AbortController()
+  #saves = new AbortController()
   /** The content that is being written to the store. */
   #restoring: SavedMirror | undefined
   #restored: SavedMirror | undefined
@@ -148,7 +148,13 @@ export class SourceCache<T> implements WarmStart {
       await this.#saving
       if (!this.#saves.signal.aborted) await this.#save()
     }
-    await settleWithin(LAST_SAVE_MS, last(), this.#clock)
+    let isOver = false
+    const ended = last().then(() => {
+      isOver = true
+    })
+    await settleWithin(LAST_SAVE_MS, ended, this.#clock)
+    if (!isOver)
+      this.warn(`the last save did not end within ${LAST_SAVE_MS / 1_000} s; the next start uses the content before it`)
     this.#saves.abort(ABORTED)
   }
 
@@ -156,15 +162,18 @@ export class SourceCache<T> implements WarmStart {
     return this.#begin(this.#saveNow())
   }
 
-  /** Removes the saved content, after a save that is in progress: readers may not see its objects any more. */
+  /** Ends a save that is in progress, and removes the saved content: readers may not see its objects any more. */
   discard(): void {
     const saving = this.#saving
+    this.#saves.abort(ABORTED)
+    this.#saves = new AbortController()
+    const { signal } = this.#saves
     const discarded = async (): Promise<void> => {
       await saving
-      await this.#cache.discard?.(this.#context(this.#saves.signal))
+      await this.#cache.discard?.(this.#context(signal))
       this.#saved = undefined
     }
-    void this.#begin(discarded().catch((thrown: unknown) => this.#report(thrown)))
+    void this.#begin(discarded().catch((thrown: unknown) => this.#report(thrown, signal)))
   }
 
   #begin(work: Promise<void>): Promise<void> {
@@ -185,6 +194,7 @@ export class SourceCache<T> implements WarmStart {
     // A write that was ended by `stop` has left keys that are filtered out in the middle of it.
     if (version === undefined || !this.#hasMoved || part.isAbandoned) return
     const pinned = part.pin()
+    const { signal } = this.#saves
     this.#changes = 0
     this.#hasChanged = false
     this.#saved = { version, at: this.#clock.now() }
@@ -192,19 +202,19 @@ export class SourceCache<T> implements WarmStart {
       const { size } = pinned
       const { resumeState } = this.#mirror
       const mirror = { version, proof, resumeState, size, records: () => pinned.records() }
-      await this.#cache.save(mirror, this.#context(this.#saves.signal))
+      await this.#cache.save(mirror, this.#context(signal))
       this.#failure = undefined
     } catch (thrown) {
       this.#changes = Infinity
       this.#hasChanged = true
-      this.#report(thrown)
+      this.#report(thrown, signal)
     } finally {
       pinned.close()
     }
   }
 
-  #report(thrown: unknown): void {
-    if (this.#saves.signal.aborted) return
+  #report(thrown: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return
     const { source } = this.#mirror
     const { code, message } = toSourceError(thrown, { phase: 'apply', source: source.name })
     if (this.#failure === code) return

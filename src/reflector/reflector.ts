@@ -349,6 +349,7 @@ export class Reflector<T> {
       this.#tell({ type: 'listed' })
     })
     if (refused !== undefined) return refused
+    attempt.throwIfAborted()
     if (isIncluded) {
       this.#hooks.onDuplicate?.(batch.version)
       return undefined

@@ -1,7 +1,7 @@
 import { ABORTED, messageOf, SourceError } from '../contract/errors.js'
 import type { SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
 import { LIST_STALL_MS, type ListerWatcher } from '../contract/source.js'
-import type { Version } from '../contract/version.js'
+import { assertVersion, type Version } from '../contract/version.js'
 import type { Attempt } from './attempt.js'
 import type { RestoreTransaction, WarmStart } from './reflector-hooks.js'
 import type { UntimedInput } from './reflector-state-types.js'
@@ -14,6 +14,8 @@ type Opened = UntimedInput<'restorable' | 'unrestorable' | 'listed'>
 export class Restoration<T> {
   readonly #warmStart: WarmStart | undefined
   readonly #sink: SinkCalls<T>
+  /** Aborts when the content is not read any more. */
+  readonly #reading = new AbortController()
   #saved: SavedMirror | undefined
   #isShown = false
   #closing = Promise.resolve()
@@ -50,9 +52,10 @@ export class Restoration<T> {
     const silent = new SourceError(`no answer for ${LIST_STALL_MS / 1_000} s`, { code: 'UNAVAILABLE' })
     void attempt.watchdog(LIST_STALL_MS, () => silent)
     try {
-      const opening = this.#warmStart?.open(attempt.signal)
+      const opening = this.#warmStart?.open(this.#reading.signal)
       if (opening === undefined) return { type: 'unrestorable', reason: 'there is no cache' }
       const saved = await attempt.race(opening).catch((error: unknown) => {
+        this.#reading.abort(ABORTED)
         // It may be opened although it is no longer wanted.
         opening.then((unwanted) => this.#release(unwanted)).catch(ignore)
         throw error
@@ -60,8 +63,9 @@ export class Restoration<T> {
       if (saved === undefined) return { type: 'unrestorable', reason: 'there is no saved content' }
       this.#saved = saved
       attempt.throwIfAborted()
+      assertVersion(saved.version, 'the saved version')
     } catch (thrown) {
-      return this.#unusable(thrown)
+      return this.#unusable(thrown, attempt)
     }
     if (this.#warmStart?.servesStale !== true) return { type: 'restorable' }
     return (await this.fill(attempt, accepted)) ?? { type: 'listed' }
@@ -91,7 +95,7 @@ export class Restoration<T> {
       return undefined
     } catch (thrown) {
       if (!hasCommitBegun) transaction?.abandon()
-      return this.#unusable(thrown)
+      return this.#unusable(thrown, attempt)
     } finally {
       if (pages !== undefined) this.#closing = close(pages)
     }
@@ -126,6 +130,7 @@ export class Restoration<T> {
   end(): void {
     const saved = this.#saved
     this.#saved = undefined
+    this.#reading.abort(ABORTED)
     if (saved !== undefined) this.#release(saved)
   }
 
@@ -134,9 +139,9 @@ export class Restoration<T> {
     this.#closing = Promise.all([this.#closing, closing().catch(ignore)]).then(ignore)
   }
 
-  /** An abort is thrown. Any other error means that the content cannot be used. */
-  #unusable(thrown: unknown): UntimedInput<'unrestorable'> {
-    if (thrown === ABORTED) throw thrown
+  /** An abort of the attempt is thrown. Any other error means that the content cannot be used. */
+  #unusable(thrown: unknown, { signal }: Attempt): UntimedInput<'unrestorable'> {
+    if (thrown === ABORTED && signal.aborted) throw thrown
     this.end()
     const reason = `the saved content cannot be used: ${messageOf(thrown)}`
     this.#warmStart?.warn(`${reason}; the source is listed instead`)

@@ -37,7 +37,7 @@ export interface MirrorCache {
 }
 /** The context of every call to a cache. */
 export interface MirrorCacheContext {
-    /** Aborts when the call is no longer wanted. */
+    /** Aborts when the call is no longer wanted; for `open`, when its content is not read any more. */
     readonly signal: AbortSignal;
     /** The clock of the informer. */
     readonly clock: Clock;
