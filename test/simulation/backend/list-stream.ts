@@ -147,7 +147,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     // With a source that breaks its promises, the store may have other keys than the history.
     if (this.#source.scenario.settings.isBreach) return false
     if (this.isAudit || this.#isMoving || this.signal.aborted) return false
-    if (!this.#source.hasListed) return true
+    if (!this.#source.hasListed && !this.#source.hasRestored) return true
     if (this.floor === undefined) return false
     const { state } = this.#source.scenario.history.at(this.floor)
     return [...state.keys()].every((key) => this.#begun.state.has(key))

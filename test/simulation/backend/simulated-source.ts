@@ -73,6 +73,8 @@ export interface AuditObserver {
 export class SimulatedSource implements ListerWatcher<Item> {
   readonly name: string
   readonly heartbeatMs: number
+  /** What it selects; only the fingerprint of a cache contains it. */
+  readonly selection?: string
   readonly hasReached?: (at: Version, mark: Version) => boolean
   readonly isLaterEpoch?: (at: Version, mark: Version) => boolean
   readonly versions?: (context: SourceContext) => AsyncIterable<VersionPage>
@@ -88,6 +90,8 @@ export class SimulatedSource implements ListerWatcher<Item> {
   lists = 0
   /** Whether a list was complete. */
   hasListed = false
+  /** Whether its reader began with saved content. */
+  hasRestored = false
   /** The next watch event is `VERSION_EXPIRED`. */
   isExpired = false
   auditWatch: AuditObserver | undefined
@@ -102,8 +106,9 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** The number of version lists in progress. */
   #versionLists = 0
 
-  constructor(scenario: SourceScenario, observer: SourceObserver, name = 'simulated') {
+  constructor(scenario: SourceScenario, observer: SourceObserver, name = 'simulated', selection?: string) {
     this.name = name
+    if (selection !== undefined) this.selection = selection
     this.scenario = scenario
     this.observer = observer
     this.warnings = new WarningChecker(scenario)

@@ -15,6 +15,8 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   readonly kind = 'watch'
   readonly signal: AbortSignal
   readonly after: Version
+  /** The version of the last batch. */
+  sent: Version | undefined
   readonly #source: SimulatedSource
   readonly #epoch: number
   readonly #start: number
@@ -268,6 +270,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 
   #emit(events: readonly WatchEvent<Item>[], version: Version): void {
+    this.sent = version
     this.emit({ events, version })
     this.#source.observer.emitted(this)
   }

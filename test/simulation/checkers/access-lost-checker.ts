@@ -64,6 +64,9 @@ export class AccessLostChecker {
   failed({ code }: SourceError): void {
     this.checkStep()
     if (code !== 'UNAUTHORIZED' || !this.#scenario.settings.clears || !this.#mirrored.isListed) return
+    // Saved content was confirmed, and its objects were deleted, in one step.
+    if (this.#mirrored.version === undefined && !this.#isCleared) this.#lost(true)
+    this.#isCleared ||= this.#mirrored.version === undefined
     this.#mustBeCleared = true
     if (!this.#mirrored.isWriting) this.#checkCleared()
   }

@@ -48,6 +48,11 @@ export class ErrorChecker {
     this.#thrown.clear()
   }
 
+  /** What the store has thrown was told in a warning. */
+  forgetThrown(): void {
+    this.#thrown.clear()
+  }
+
   reported(error: SourceError): void {
     const { scenario, reflectorChecker, isStopped } = this.#driver
     if (isStopped) scenario.violate('I15', `an error was reported after stop() had settled: ${error.message}`)
@@ -55,6 +60,8 @@ export class ErrorChecker {
     scenario.note('reports', code, phase ?? '')
     checkErrorReport(scenario, error, (name) => name === this.#driver.source.name)
     if (phase === 'handle') this.#ofHandler(error)
+    else if (this.#driver.cache !== undefined && message.includes(this.#driver.cache.name))
+      this.#driver.cache.reported(code)
     else if (message.startsWith('the audit')) this.#ofAudit(message)
     else if (phase === 'decode' && /unknown type|key is unknown/.test(message)) reflectorChecker.leftOut()
     else if (phase === 'list' || phase === 'watch') {

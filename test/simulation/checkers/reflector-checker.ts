@@ -98,6 +98,12 @@ export class ReflectorChecker implements SourceObserver {
   /** The time of the last immediate reconnect. */
   #immediateAt = -Infinity
   #isStopped = false
+  #hasHeard = false
+  #isRestoring = false
+  /** Whether opens before the confirmation of saved content still have an effect on the spacing. */
+  #isSpacingUnknown = false
+  /** Whether a relist was requested before the first open. */
+  #isRelistWanted = false
 
   constructor(
     scenario: SourceScenario,
@@ -116,7 +122,35 @@ export class ReflectorChecker implements SourceObserver {
 
   /** Whether a list that is opened now belongs to an audit, which is independent of other opens. */
   get isAudit(): boolean {
-    return this.#state()?.endsWith('listing') !== true
+    const state = this.#state()
+    // No audit reads the source before it has confirmed saved content.
+    return state !== 'stale' && state?.endsWith('listing') !== true
+  }
+
+  /** Whether the source has sent a batch or a whole list. */
+  get hasHeard(): boolean {
+    return this.#hasHeard
+  }
+
+  /** It begins with saved content. Its opens are spaced by rules of their own, until the source has confirmed that. */
+  restoring(): void {
+    this.#isRestoring = true
+  }
+
+  /** Saved content was opened: the source need not be listed. */
+  restorable(): void {
+    this.#mayList = this.#isRelistWanted
+    this.#isSpacingUnknown = true
+  }
+
+  /** A page of saved content was read. That time does not count as silence of the source. */
+  contentRead(): void {
+    this.#emittedAt = this.#scenario.clock.elapsed
+  }
+
+  /** Saved content cannot be used: the source is listed at once. */
+  unrestorable(): void {
+    this.#mayList = true
   }
 
   /** Whether no stream is open, and the next open is due. */
@@ -131,7 +165,7 @@ export class ReflectorChecker implements SourceObserver {
       return
     }
     this.#scenario.note(`opens a ${what}`)
-    this.#resumeChecker.opened(stream)
+    this.#resumeChecker.opened(stream, this.lists === 0)
     if (what === 'watch' && this.#mustList)
       this.#scenario.violate('access', 'access was lost, the objects were deleted, and the watch continues')
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
@@ -157,6 +191,10 @@ export class ReflectorChecker implements SourceObserver {
 
   emitted(stream: Stream): void {
     if (stream !== this.#stream) return
+    // A batch that is older than saved content does not confirm it.
+    const { history } = this.#scenario
+    if (stream.kind === 'watch' && history.indexOf(stream.sent ?? stream.after) >= history.indexOf(stream.after))
+      this.#heard()
     this.#emittedAt = this.#scenario.clock.elapsed
     if (stream.kind === 'watch') {
       this.#liveAt ??= this.#emittedAt
@@ -216,8 +254,15 @@ export class ReflectorChecker implements SourceObserver {
       this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
   }
 
+  #heard(): void {
+    this.#hasHeard = true
+    if (this.#isRestoring) this.#unsureUntil = this.#scenario.clock.elapsed + UNSURE_MS
+    this.#isRestoring = false
+  }
+
   /** The reflector has committed a list. */
   listed(): void {
+    this.#heard()
     this.#isListed = true
     this.#listedAt = this.#scenario.clock.elapsed
     this.#mustList = false
@@ -251,6 +296,8 @@ export class ReflectorChecker implements SourceObserver {
     if (error.message.includes('no data for')) mark('a silent watch timed out')
     if (/no (page|data) for/.test(error.message)) this.#checkSilence()
     if (this.#stream?.kind === 'list' && !this.#isListed) this.#mayList = true
+    // Saved content that no reader has seen is dropped, as objects that readers see are deleted.
+    if (this.#isRestoring && error.code === 'UNAUTHORIZED' && this.#scenario.settings.clears) this.#mayList = true
     this.#because({ at: clock.elapsed, error })
     this.#wasFatal ||= isFatal
   }
@@ -264,6 +311,7 @@ export class ReflectorChecker implements SourceObserver {
   /** A relist was requested while the reflector was in this state. */
   relistRequested(state: string): void {
     this.#mayList = true
+    this.#isRelistWanted = true
     if (state === 'listing' || state === 'relisting') {
       this.#relistsWhenListed = true
       this.#scenario.mark('a relist was requested during a list')
@@ -341,7 +389,9 @@ export class ReflectorChecker implements SourceObserver {
   }
 
   #outlived(livedMs: number): void {
-    if (livedMs >= STABLE_MS) this.#spacing = FIRST_MS
+    if (livedMs < STABLE_MS) return
+    this.#spacing = FIRST_MS
+    this.#isSpacingUnknown = false
   }
 
   /** The server rejected the version of a reopened watch: the list belongs to the same open. */
@@ -370,7 +420,8 @@ export class ReflectorChecker implements SourceObserver {
     if (isUnannounced && this.#liveAt !== undefined) this.#outlived(now - this.#liveAt)
     if (this.#isRelistRequested && this.#cause?.error?.phase === 'apply') this.#unsureUntil = now + UNSURE_MS
     if (this.#openedAt !== undefined) {
-      if (now > this.#unsureUntil) this.#checkSpacing(now, this.#openedAt)
+      if (now > this.#unsureUntil && !this.#isRestoring && !this.#isSpacingUnknown)
+        this.#checkSpacing(now, this.#openedAt)
       if (this.#wasImmediate(now)) {
         this.#immediateAt = now
         mark('the first reconnect after a break came at once')

@@ -13,7 +13,7 @@ export class ResumeChecker {
   readonly #scenario: SourceScenario
   /** The last version that the sink accepted. */
   readonly #accepted: () => Version | undefined
-  readonly #progress: VersionOrderChecker
+  #progress: VersionOrderChecker
   /** Whether the history of the store is over, and no list of the next one is complete. */
   #isForked = false
 
@@ -33,7 +33,8 @@ export class ResumeChecker {
     this.#isForked = false
   }
 
-  opened(stream: ListStream | WatchStream): void {
+  /** `isFirst`: no reader has seen the saved content from which a watch was to resume, unless the list has a floor. */
+  opened(stream: ListStream | WatchStream, isFirst: boolean): void {
     const accepted = this.#accepted()
     if (stream.kind === 'watch') {
       this.#progress.at(stream.after)
@@ -41,7 +42,10 @@ export class ResumeChecker {
         this.#scenario.violate('I10', `a watch begins after ${stream.after}, and the sink is at ${accepted ?? nowhere}`)
       return
     }
-    if (stream.floor === undefined) return
+    if (stream.floor === undefined) {
+      if (isFirst) this.#progress = new VersionOrderChecker(this.#scenario, 'the resume point')
+      return
+    }
     if (this.#isForked) this.#scenario.violate('I11', `a list has the floor ${stream.floor}, whose history is over`)
     // The objects were deleted because access was lost; the next list may still not be older.
     else if (accepted === undefined && this.#scenario.settings.clears) this.#progress.at(stream.floor)

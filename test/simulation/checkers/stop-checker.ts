@@ -43,7 +43,8 @@ export class StopChecker {
     const tookMs = this.#now - this.#since
     const drainMs = this.drainMs ?? 0
     const slowMs = slownessOf(scenario)
-    if (tookMs > drainMs + 1_000 + slowMs) scenario.violate('I15', `stop() took ${tookMs} ms`)
+    if (tookMs > drainMs + 1_000 + slowMs + this.#driver.stopDelayMs)
+      scenario.violate('I15', `stop() took ${tookMs} ms`)
     if (this.drainMs === undefined) return
     // A source that ignores its signal takes up to a second more; a suspension uses up the time.
     if (scenario.clock.elapsed - this.#sinceElapsed < drainMs - slowMs) this.#drained()

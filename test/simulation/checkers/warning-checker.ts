@@ -8,9 +8,20 @@ const emitWarning = process.emitWarning.bind(process) as EmitWarning
 const numbered = /^(?<name>.*): simulated warning (?<number>\d+)$/s
 let count = 0
 
+/** The listeners of the warnings about caches, by the name of the cache. */
+const ofCaches = new Map<string, () => void>()
+const aboutCache = /: (?<cache>simulated cache \d+): /
+
+/** Calls `listener` with each warning about this cache. */
+export function onCacheWarning(name: string, listener: () => void): void {
+  ofCaches.set(name, listener)
+}
+
 process.emitWarning = ((warning, ...rest) => {
   const number = typeof warning === 'string' ? numbered.exec(warning)?.groups?.['number'] : undefined
-  if (number === undefined) emitWarning(warning, ...rest)
+  const cache = typeof warning === 'string' ? aboutCache.exec(warning)?.groups?.['cache'] : undefined
+  if (cache !== undefined) ofCaches.get(cache)?.()
+  else if (number === undefined) emitWarning(warning, ...rest)
   else delivered.get(Number(number))?.()
 }) satisfies EmitWarning
 

@@ -22,7 +22,7 @@ export class GroupWorld extends Schedule {
   constructor(seed: number, options: ScheduleOptions = {}) {
     super(seed, options, (decisions) => {
       const maxRelists = decisions.pick('max relists', [1, 1, 2, undefined])
-      const settings: Settings = { ...settingsFor(decisions, true), isBreach: false }
+      const settings: Settings = { ...settingsFor(decisions, { isInformer: true }), isBreach: false }
       return maxRelists === undefined ? settings : { ...settings, maxRelists }
     })
     const { maxRelists, healAtMs, driftMs } = this.settings
@@ -33,7 +33,7 @@ export class GroupWorld extends Schedule {
         new BackendShard(
           this,
           { name, nth },
-          (decisions) => ({ ...settingsFor(decisions, true), ...whole }),
+          (decisions) => ({ ...settingsFor(decisions, { isInformer: true }), ...whole }),
           () => this.#driverOf(nth),
         ),
     )

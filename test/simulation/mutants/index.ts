@@ -1,5 +1,6 @@
 import { mutantsOfAccess } from './access.js'
 import { mutantsOfAudit } from './audit.js'
+import { mutantsOfCaches } from './caches.js'
 import { mutantsOfControllers } from './controllers.js'
 import { mutantsOfFollowers } from './followers.js'
 import { mutantsOfGroups } from './groups.js'
@@ -30,4 +31,5 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfLargeWrites,
   ...mutantsOfReplays,
   ...mutantsOfReplicas,
+  ...mutantsOfCaches,
 ]

@@ -6,7 +6,7 @@ import { SimulationProcess } from './worker-process.js'
 
 /** The number of schedules that a process runs between two reports. */
 const CHUNK = 500
-/** One of this many seeds also makes a schedule of a set, and one of a group. */
+/** One of this many seeds also makes a schedule of a set, one of a group, and one of a cache. */
 export const OTHER_KINDS_EVERY = 20
 
 export interface CampaignOptions {
@@ -31,7 +31,7 @@ export type StatsByKind = Readonly<Record<Kind, RunStats>>
 export async function campaign(options: CampaignOptions): Promise<StatsByKind> {
   const { runs, seed, kind: only, until = Infinity, mutant, onProgress } = options
   const threads = Math.min(options.threads ?? availableParallelism(), Math.ceil(runs / CHUNK))
-  const statsByKind: StatsByKind = { one: emptyStats(), set: emptyStats(), group: emptyStats() }
+  const statsByKind: StatsByKind = { one: emptyStats(), set: emptyStats(), group: emptyStats(), cache: emptyStats() }
   let next = seed
   const work = async (): Promise<void> => {
     const thread = new SimulationProcess(mutant)

@@ -135,7 +135,7 @@ test('a campaign without any schedule fails', async () => {
 test.each([
   ['--runs', '0', 'whole number above 0'],
   ['--minutes', '-1', 'number above 0'],
-  ['--kind', 'two', '--kind must be one of one, set, group'],
+  ['--kind', 'two', '--kind must be one of one, set, group, cache'],
   ['--mutant', 'missing', 'there is no mutant "missing"'],
   ['--layers', 'unit,units', '--layers must be some of unit, property, simulator, got "units"'],
 ])('%s %s is refused', async (option, value, why) => {

@@ -39,8 +39,8 @@ export async function runCampaign({ runs, seed, kind, minutes, mutant, json }: C
   const [never, notYet] = [missed.flatMap((each) => each.never), missed.flatMap((each) => each.notYet)]
   const failures = [...kept, ...which.flatMap((each) => statsByKind[each].failures)]
   if (json) {
-    const { one, set, group } = statsByKind
-    console.log(JSON.stringify({ ...one, failures, seconds, asked: runs, ran, never, notYet, set, group }))
+    const { one, ...others } = statsByKind
+    console.log(JSON.stringify({ ...one, failures, seconds, asked: runs, ran, never, notYet, ...others }))
   } else {
     if (ran < runs) console.log(`only ${ran} of ${runs} schedules were run: the ${minutes} minutes were over`)
     console.log(`${seconds.toFixed(1)} s, ${failures.length} failures`)

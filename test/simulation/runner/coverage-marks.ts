@@ -98,6 +98,22 @@ const marksOfGroups = [
   'a group was refused',
 ] as const
 
-export const marksOf = { one: marks, set: marksOfSets, group: marksOfGroups } as const
+/** Interesting states of processes over one cache. */
+const marksOfCaches = [
+  'a process resumed without a list',
+  'objects changed while no process ran',
+  'the history after saved content was gone',
+  'the history of saved content had ended',
+  'saved content was of another selection',
+  'saved content was damaged',
+  'saved content was shown before the source confirmed it',
+  'stale content was confirmed or replaced',
+  'a process was killed in the middle of a save',
+  'a cache did not answer',
+  'the last save of a process was given up',
+  'the saved content was removed because access was lost',
+] as const
+
+export const marksOf = { one: marks, set: marksOfSets, group: marksOfGroups, cache: marksOfCaches } as const
 
 export type Mark = (typeof marksOf)[keyof typeof marksOf][number]

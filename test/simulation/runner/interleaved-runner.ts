@@ -1,3 +1,4 @@
+import { CacheWorld } from '../cache/cache-world.js'
 import { GroupWorld } from '../groups/group-world.js'
 import { SetWorld } from '../sets/set-world.js'
 import { SingleSourceWorld } from '../system/single-source-world.js'
@@ -94,6 +95,8 @@ function scheduleOf(kind: Kind = 'one', seed: number, options: ScheduleOptions):
       return new SetWorld(seed, options)
     case 'group':
       return new GroupWorld(seed, options)
+    case 'cache':
+      return new CacheWorld(seed, options)
   }
 }
 

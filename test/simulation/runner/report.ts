@@ -5,7 +5,12 @@ import type { StatsByKind } from './campaign.js'
 import type { Failure, RunStats } from './run-stats.js'
 import { type Kind, kinds } from './schedule.js'
 
-const SCHEDULES: Readonly<Record<Kind, string>> = { one: 'one source', set: 'several sources', group: 'groups' }
+const SCHEDULES: Readonly<Record<Kind, string>> = {
+  one: 'one source',
+  set: 'several sources',
+  group: 'groups',
+  cache: 'processes over one cache',
+}
 const SOURCES: Readonly<Record<FaultClass, string>> = {
   contract: 'with sources that keep their promises',
   breach: 'with a source that breaks its promises',

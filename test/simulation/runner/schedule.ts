@@ -6,8 +6,8 @@ import { hashOf, RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { Mark } from './coverage-marks.js'
 
-/** The kinds of schedules: one source, a set of sources in one store, or a group of informers. */
-export const kinds = ['one', 'set', 'group'] as const
+/** The kinds of schedules: one source, a set of sources in one store, a group of informers, or processes over one cache. */
+export const kinds = ['one', 'set', 'group', 'cache'] as const
 
 export type Kind = (typeof kinds)[number]
 
@@ -97,6 +97,11 @@ export abstract class Schedule implements Scenario {
 
   /** The time within which everything must converge after the faults, in milliseconds. */
   abstract get healsWithinMs(): number
+
+  /** The time within which a stop settles, in milliseconds. */
+  get stopsWithinMs(): number {
+    return 10_000
+  }
 
   /** Restores the global state that the schedule changed. */
   abstract tidy(): void
@@ -210,9 +215,9 @@ export abstract class Schedule implements Scenario {
     this.note('stops')
     this.#system.stop()
     yield
-    yield* this.#until(() => this.#system.isStopped, this.clock.elapsed + 10_000)
+    yield* this.#until(() => this.#system.isStopped, this.clock.elapsed + this.stopsWithinMs)
     if (this.#violation !== undefined) return
-    if (!this.#system.isStopped) this.violate('I15', 'stop() has not settled within 10 s')
+    if (!this.#system.isStopped) this.violate('I15', `stop() has not settled within ${this.stopsWithinMs} ms`)
     this.#system.checkStopped()
     // No later event may reach a stopped system.
     this.lastWrite()

@@ -65,7 +65,11 @@ export class SetWorld extends Schedule {
   constructor(seed: number, options: ScheduleOptions = {}) {
     super(seed, options, (decisions) => {
       const maxRelists = decisions.pick('max relists', [undefined, undefined, 1, 2])
-      return { ...settingsFor(decisions, true), flips: false, ...(maxRelists !== undefined && { maxRelists }) }
+      return {
+        ...settingsFor(decisions, { isInformer: true }),
+        flips: false,
+        ...(maxRelists !== undefined && { maxRelists }),
+      }
     })
     const { decisions, settings } = this
     const isShared = decisions.chance('shared keys', 0.2)
@@ -288,7 +292,7 @@ function settingsOfMember(
   keys: readonly string[] | undefined,
   isShared: boolean,
 ): Settings {
-  const drawn = settingsFor(own, true)
+  const drawn = settingsFor(own, { isInformer: true })
   const { hasOrder, onInvalid, freezes, omits, clears, hasSchema, auditMs, healAtMs, driftMs } = whole
   const isBreach = drawn.isBreach && hasOrder && !isShared
   const { mix } = drawn

@@ -1,4 +1,5 @@
 import type { SourceError } from '../../../src/contract/errors.js'
+import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
 import { SLOW_MS } from '../../../src/subscriptions/slow-handler-monitor.js'
@@ -45,9 +46,19 @@ const INTERRUPTS = [
   'stop',
 ] as const
 
+/** The cache of an informer, and what it expects. */
+interface DriverCache extends MirrorCache {
+  readonly selection: string
+  /** The number of saves in progress. */
+  readonly saves: number
+  /** An error of this code was reported. */
+  reported(code: string): void
+}
+
 /** One run of an informer over one source, with all its users. */
 export class InformerDriver extends InformerSystem<SourceScenario, Follower> implements SingleSourceSystem {
   readonly reflectorChecker: ReflectorChecker
+  readonly cache: DriverCache | undefined
   readonly source: SimulatedSource
   readonly informer: Informer<Item, IndexesOf>
   readonly waiters: Waiters
@@ -75,8 +86,9 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   /** The invalid keys at the beginning of the last list. */
   #invalid: string[] = []
 
-  constructor(scenario: SourceScenario, life: number) {
+  constructor(scenario: SourceScenario, life: number, cache?: DriverCache) {
     super(scenario, life)
+    this.cache = cache
     const { settings, decisions } = scenario
     this.#progress = new VersionOrderChecker(scenario, 'the store')
     this.#answers = new QueryModel(scenario)
@@ -86,12 +98,13 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.reflectorChecker = new ReflectorChecker(
       scenario,
       isExact,
-      () => this.informer.version,
+      () => this.resumesFrom,
       () => this.informer.status.state,
       () => this.source.isAudited,
     )
-    this.source = new SimulatedSource(scenario, this.reflectorChecker)
-    this.informer = this.newInformer(this.source)
+    if (cache !== undefined) this.reflectorChecker.restoring()
+    this.source = new SimulatedSource(scenario, this.reflectorChecker, undefined, cache?.selection)
+    this.informer = this.newInformer(this.source, cache)
     this.access = new AccessLostChecker(scenario, this.#mirrored)
     this.waiters = new Waiters(this)
     this.snapshots = new Snapshots(scenario, this.informer)
@@ -106,6 +119,9 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     })
     this.informer.on('status', (status, previous) => {
       scenario.note('is', status.state)
+      // A list has replaced what an earlier process saved.
+      const isReplaced = previous.state === 'stale' && (status.state === 'connecting' || status.state === 'backing-off')
+      if (isReplaced) this.reflectorChecker.listed()
       if (previous.state === 'listing' || previous.state === 'relisting') {
         if (status.state === 'connecting' || (status.state !== 'stopped' && status.lastError === previous.lastError)) {
           this.reflectorChecker.listed()
@@ -141,6 +157,26 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
 
   get isIncomplete(): boolean {
     return this.reflectorChecker.isIncomplete
+  }
+
+  /** The version from which a watch or a list begins. */
+  get resumesFrom(): Version | undefined {
+    return this.informer.version
+  }
+
+  /** The version that answers waits. */
+  get reached(): Version | undefined {
+    return this.cache !== undefined && !this.informer.status.isSynced ? undefined : this.informer.version
+  }
+
+  /** Whether a large commit is being routed. */
+  get isBusy(): boolean {
+    return this.isRouting
+  }
+
+  /** How much longer a stop may take. */
+  get stopDelayMs(): number {
+    return 0
   }
 
   relist(): void {
@@ -299,7 +335,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     for (const reconciler of this.reconcilers) reconciler.check()
     this.#errors.check()
     this.snapshots.endAll()
-    checkPins(scenario, this.informer, 'I12')
+    checkPins(scenario, this.informer, 'I12', this.cache?.saves ?? 0)
   }
 
   /** After `stop` nothing is left. */
@@ -344,6 +380,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
       for (const key of running.keys()) running.set(key, this.scenario.clock.elapsed)
     this.reflectorChecker.skipped()
     this.auditResults.skipped()
+  }
+
+  protected forgetThrown(): void {
+    this.#errors.forgetThrown()
   }
 
   protected override defectAt(item: Item): Error | undefined {
@@ -392,13 +432,16 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   /** `hasWaiters` returns true exactly if a caller waits for a version. */
   #checkHasWaiters(): void {
     const { settings, violate } = this.scenario
+    const { informer } = this
     const { notifiesSource } = this.waiters.pending
     for (const stream of this.source.streams) {
       if (stream.kind !== 'watch' || stream.signal.aborted) continue
       const isNotified = stream.hasWaiters() === true
       if (notifiesSource === 'surely' && !isNotified)
         violate('waits', 'a caller waits for a version, and hasWaiters() is false')
-      if (notifiesSource === 'no' && isNotified && settings.auditMs === false)
+      const { state, isSynced } = informer.status
+      const isResuming = this.cache !== undefined && (!isSynced || state === 'connecting')
+      if (notifiesSource === 'no' && isNotified && settings.auditMs === false && !isResuming)
         violate('waits', 'no caller waits for a version, and hasWaiters() is true')
     }
   }
@@ -426,7 +469,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
         return informer.version
       },
       get isListed() {
-        return informer.status.isSynced
+        return informer.status.isSynced || informer.version !== undefined
       },
       get size() {
         return informer.size

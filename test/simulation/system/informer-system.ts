@@ -1,4 +1,5 @@
 import type { SourceError } from '../../../src/contract/errors.js'
+import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { SourceInformer } from '../../../src/informer/informer.js'
 import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
@@ -109,11 +110,15 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     return undefined
   }
 
-  protected newInformer(source: InformerOptions<Item, Item, IndexesOf>['source']): Informer<Item, IndexesOf> {
+  protected newInformer(
+    source: InformerOptions<Item, Item, IndexesOf>['source'],
+    cache?: MirrorCache,
+  ): Informer<Item, IndexesOf> {
     const { settings, decisions } = this.scenario
     const omitted = settings.omits
     return createInformer<Item, IndexesOf>({
       source,
+      ...(cache !== undefined && { cache }),
       clock: this.clock,
       random: { next: () => decisions.next('jitter') },
       indexes: (ix) => indexesOf(ix, decisions.seed, (item) => this.defectAt(item)),

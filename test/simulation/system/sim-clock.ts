@@ -26,6 +26,11 @@ export class SimClock {
     this.#tie = tie
   }
 
+  /** The time in milliseconds since the Unix epoch. */
+  get wall(): number {
+    return this.#now
+  }
+
   /** The milliseconds since the beginning. */
   get elapsed(): number {
     return this.#now - START

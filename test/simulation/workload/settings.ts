@@ -80,11 +80,17 @@ const AUDIT_REST = 100
 const BREACHES = 0.25
 const BY_HAND = 0.35
 
-/** With `isInformer`, never composed by hand. */
-export function settingsFor(decisions: RandomDecisions, isInformer = false): Settings {
+/** With `isInformer`, never composed by hand; with `keepsPromises`, without a breach. */
+export function settingsFor(
+  decisions: RandomDecisions,
+  {
+    isInformer = false,
+    keepsPromises = false,
+  }: { readonly isInformer?: boolean; readonly keepsPromises?: boolean } = {},
+): Settings {
   const is = (label: string, probability: number): boolean => decisions.chance(label, probability)
   const one = <V>(label: string, from: readonly V[]): V => decisions.pick(label, from)
-  const isBreach = is('breach', BREACHES)
+  const isBreach = is('breach', BREACHES) && !keepsPromises
   const driver = is('by hand', BY_HAND) && !isInformer ? 'by-hand' : 'informer'
   const mix = new FaultMix(decisions, isBreach)
   const hasOrder = is('order', 0.9) || isBreach

@@ -23,6 +23,11 @@ export class Waiters {
     this.pending = new WaiterChecker(driver.scenario)
   }
 
+  /** The version of the store when its history ended. */
+  get forkedAt(): Version | undefined {
+    return this.#forkedAt
+  }
+
   /** Read-your-writes: waits for the current version of the source, by the store or by a subscription. */
   forHead(): void {
     const { history, decisions, settings } = this.#scenario
@@ -47,7 +52,7 @@ export class Waiters {
     const { history, violate } = this.#scenario
     const { informer, source } = this.#driver
     const hasForked = forkedSince(history, mark)
-    const { version } = informer
+    const version = this.#driver.reached
     const needsHead = version !== undefined && this.#isOfOtherEpoch(version, mark)
     const { heads } = source
     this.pending.wait(informer.waitFor(mark, limits), {
@@ -67,7 +72,8 @@ export class Waiters {
         informer.version === version,
       mayFail: (code) => this.#isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
       ended: () => {
-        if (!this.#includes(informer.version, mark)) violate('waits', `waitFor ${mark} ended at ${informer.version}`)
+        const { reached } = this.#driver
+        if (!this.#includes(reached, mark)) violate('waits', `waitFor ${mark} ended at ${reached}`)
       },
     })
   }
@@ -118,7 +124,12 @@ export class Waiters {
       mayNeverEnd: () => follower.neverSettles === true,
       // A version from before access was lost counts for nothing.
       isDue: () =>
-        this.#driver.access.times === 0 && this.#isShown(mark) && this.#isReached(subscription.version, mark),
+        this.#driver.access.times === 0 &&
+        !this.#driver.access.isCleared &&
+        // After stale content, they end with the routing of the list.
+        !(this.#driver.cache !== undefined && this.#driver.isBusy) &&
+        this.#isShown(mark) &&
+        this.#isReached(subscription.version, mark),
       mayFail: (code) => this.#isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
       ended: () => {
         const { version } = subscription
@@ -131,7 +142,7 @@ export class Waiters {
   /** The history of the store is over: waits for later marks of it end now. */
   forked(): void {
     const { history } = this.#scenario
-    const { version } = this.#driver.informer
+    const version = this.#driver.reached
     // Waits after this call know it already.
     if (version === undefined || version === this.#forkedAt) return
     this.#forkedAt = version
@@ -156,8 +167,8 @@ export class Waiters {
         (code === 'EPOCH_CHANGED' && hasForked()) ||
         (source.headFailures > headFailures && TRANSIENT.includes(code)),
       ended: () => {
-        if (!this.#includes(informer.version, before))
-          violate('waits', `fresh ended at ${informer.version}, before ${before}`)
+        const { reached } = this.#driver
+        if (!this.#includes(reached, before)) violate('waits', `fresh ended at ${reached}, before ${before}`)
       },
     })
   }
@@ -168,7 +179,7 @@ export class Waiters {
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
       limits,
-      isDue: () => informer.version !== undefined,
+      isDue: () => this.#driver.reached !== undefined,
       // A fatal refusal rejects the waits for the first list.
       mayFail: (code) => this.#isStopped(code) || code === source.refusedWith,
       ended: () => {
@@ -203,7 +214,7 @@ export class Waiters {
     this.pending.wait(untilCondition.until(informer.until(key, untilCondition.holds, limits)), {
       what: `until ${nameOf(key)}`,
       limits,
-      isDue: () => informer.version !== undefined && condition(informer.get(key)),
+      isDue: () => this.#driver.reached !== undefined && condition(informer.get(key)),
       mayFail: (code) => this.#isStopped(code),
       ended: (object) => {
         if (!condition(object)) this.#scenario.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
@@ -219,8 +230,8 @@ export class Waiters {
 
   /** Whether the store includes a mark. Once its history is over, it includes none until the next list. */
   #isShown(mark: string): boolean {
-    const { version } = this.#driver.informer
-    return version !== this.#forkedAt && this.#isReached(version, mark)
+    const { reached } = this.#driver
+    return reached !== this.#forkedAt && this.#isReached(reached, mark)
   }
 
   /**

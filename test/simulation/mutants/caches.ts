@@ -1,0 +1,139 @@
+import type { Mutant } from './mutate.js'
+
+const kind = 'cache'
+const restoration = 'reflector/warm-start.ts'
+const sourceCache = 'informer/source-cache.ts'
+
+/** Warm starts from a cache. */
+export const mutantsOfCaches: readonly Mutant[] = [
+  {
+    name: 'hidden content is shown before the source confirms it',
+    breaks: 'nothing of saved content is visible before the first batch confirms it (H2)',
+    file: restoration,
+    kind,
+    edits: [['if (this.#warmStart?.servesStale !== true) return', 'if (this.#warmStart === undefined) return']],
+  },
+  {
+    name: 'stale content counts as listed',
+    breaks: 'stale content answers no wait and is not ready (H2)',
+    file: 'informer/source-runner.ts',
+    kind,
+    edits: [['if (this.warmStart?.servesStale === false) this', 'this']],
+  },
+  {
+    name: 'stale content is never confirmed',
+    breaks: 'the first batch confirms stale content (H2)',
+    file: 'informer/source-runner.ts',
+    kind,
+    edits: [['    if (this.isStale) {\n', '    if (this.isStale && this.isCleared) {\n']],
+  },
+  {
+    name: 'an older batch confirms saved content',
+    breaks: 'a first batch that is older than the content does not confirm it (H3)',
+    file: restoration,
+    onlyBy: {
+      test: 'unit/warm-start.test.ts',
+      named: 'a first batch that is older than the content confirms nothing',
+    },
+    edits: [['source.hasReached?.(version, saved) === true) return', 'source.hasReached !== undefined) return']],
+  },
+  {
+    name: 'content that ends early is used',
+    breaks: 'no object of incomplete content is visible (H4)',
+    file: restoration,
+    kind,
+    edits: [['if (count !== size) throw', 'if (count > size) throw']],
+  },
+  {
+    name: 'saved content stays open',
+    breaks: 'the content is closed when it is not needed any more',
+    file: restoration,
+    kind,
+    edits: [['if (saved !== undefined) this.#release(saved)', '']],
+  },
+  {
+    name: 'the reading of saved content is aborted when it was opened',
+    breaks: 'the signal of `open` stays valid until the content was read (H11)',
+    file: restoration,
+    kind,
+    edits: [['?.open(this.#reading.signal)', '?.open(attempt.signal)']],
+  },
+  {
+    name: 'a save begins in the middle of a large write',
+    breaks: 'a save reads one version (H6)',
+    file: sourceCache,
+    kind,
+    edits: [['while (part.isBusy) await part.idle()', '']],
+  },
+  {
+    name: 'a save reads the version before a large write, and the objects after it',
+    breaks: 'a save reads one version (H6)',
+    file: sourceCache,
+    kind,
+    edits: [
+      [
+        '    // A write may begin before `idle` has resolved.\n',
+        '    const { reached: version, proof } = this.#mirror\n',
+      ],
+      ['    const { reached: version, proof } = this.#mirror\n    // A write', '    // A write'],
+    ],
+  },
+  {
+    name: 'unconfirmed content and content of an ended history is saved',
+    breaks: 'unconfirmed content is not saved (H6)',
+    file: sourceCache,
+    kind,
+    edits: [
+      ['const { reached: version, proof } = this.#mirror', 'const { part: { version }, proof } = this.#mirror'],
+      ['return reached !== undefined && !isRepairDue && (', 'return !isRepairDue && ('],
+    ],
+  },
+  {
+    name: 'access loss keeps the saved content',
+    breaks: 'after access was lost the saved content is removed (H10)',
+    file: 'informer/source-runner.ts',
+    kind,
+    edits: [['    this.warmStart?.discard()\n', '']],
+  },
+  {
+    name: 'the saved content is removed during a save',
+    breaks: 'the content of a save in progress is removed, too (H10)',
+    file: sourceCache,
+    kind,
+    edits: [['      await saving\n', '']],
+  },
+  {
+    name: 'a failed save is reported each time',
+    breaks: 'a save that fails is reported once (H7)',
+    file: sourceCache,
+    kind,
+    edits: [['if (this.#failure === code) return', '']],
+  },
+  {
+    name: 'content of another fingerprint is used',
+    breaks: 'content of another selection is not used (H4)',
+    file: 'informer/fingerprint.ts',
+    kind,
+    edits: [['source.selection ?? null', 'null']],
+  },
+  {
+    name: 'a batch is applied after a handler of the saved objects stopped the informer',
+    breaks: 'the store does not move after stop (I15)',
+    file: 'reflector/reflector.ts',
+    edits: [['    attempt.throwIfAborted()\n    if (isIncluded) {', '    if (isIncluded) {']],
+    onlyBy: {
+      test: 'unit/warm-start-caches.test.ts',
+      named: 'nothing is applied after a handler of the saved objects has stopped the informer',
+    },
+  },
+  {
+    name: 'a save that hangs keeps the content of a source that refuses access',
+    breaks: 'access loss ends a save in progress (H10)',
+    file: sourceCache,
+    edits: [['    this.#saves.abort(ABORTED)\n    this.#saves = new', '    this.#saves = new']],
+    onlyBy: {
+      test: 'unit/warm-start-caches.test.ts',
+      named: 'access loss ends a save that hangs, and removes the saved content',
+    },
+  },
+]
