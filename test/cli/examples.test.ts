@@ -169,7 +169,7 @@ describeServer('chromium', 'examples/browser', ({ binDir, env }) => {
     const [one, other] = [await open(), await open()]
     const totals = await one.locator('td:nth-child(2)').allTextContents()
     expect(totals).toEqual(totals.toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10)))
-    await one.click('#order-4 button')
+    await one.click('#order-4 input')
     for (const page of [one, other]) await shows(page, 'acme: 9 open orders (live)')
     expect(await other.textContent('#order-4')).toContain('paid')
     await other.selectOption('select', 'birch')
