@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { faults, kindOf } from './backend/fault-kinds.js'
-import { campaign, OTHER_KINDS_EVERY } from './runner/campaign.js'
+import { campaign, SEEDS_PER_SCHEDULE } from './runner/campaign.js'
 import { marksBelowThreshold } from './runner/coverage-thresholds.js'
 import { runAll, runOne } from './runner/interleaved-runner.js'
 import { regressionSeeds, rerunSeeds } from './runner/regression-seeds.js'
@@ -28,7 +28,7 @@ test('every invariant holds under random faults', async () => {
   expect(statsByKind.one.schedules).toBe(RUNS)
   for (const kind of kinds) {
     expect(statsByKind[kind].schedules, `schedules of ${kind}`).toBeGreaterThanOrEqual(
-      Math.floor(RUNS / OTHER_KINDS_EVERY),
+      Math.floor(RUNS / SEEDS_PER_SCHEDULE[kind]),
     )
     expect(missing(statsByKind[kind], kind), `interesting states that were never reached by ${kind}`).toEqual([])
     expect(

@@ -6,8 +6,8 @@ import { SimulationProcess } from './worker-process.js'
 
 /** The number of schedules that a process runs between two reports. */
 const CHUNK = 500
-/** One of this many seeds also makes a schedule of a set, one of a group, and one of a cache. */
-export const OTHER_KINDS_EVERY = 20
+/** One of this many seeds makes a schedule of the kind. */
+export const SEEDS_PER_SCHEDULE: Readonly<Record<Kind, number>> = { one: 1, set: 20, group: 20, cache: 50 }
 
 export interface CampaignOptions {
   readonly runs: number
@@ -41,7 +41,7 @@ export async function campaign(options: CampaignOptions): Promise<StatsByKind> {
         const count = Math.min(CHUNK, seed + runs - from)
         next += count
         for (const kind of only === undefined ? kinds : [only]) {
-          const every = kind === 'one' || only !== undefined ? 1 : OTHER_KINDS_EVERY
+          const every = only === undefined ? SEEDS_PER_SCHEDULE[kind] : 1
           const done = await thread.run({ kind, every, from, count, untilFailure: false })
           add(statsByKind[kind], done.stats)
         }
