@@ -60,6 +60,15 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'nats',
+          include: ['test/nats/**/*.test.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          globalSetup: 'test/servers/global-setup.ts',
+        },
+      },
+      {
+        test: {
           name: 'kubernetes',
           include: ['test/kubernetes/**/*.test.ts', 'test/file-cache/kubernetes.test.ts'],
           testTimeout: 180_000,

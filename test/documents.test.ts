@@ -40,6 +40,7 @@ const blocks = blocksOf()
   .concat(exampleBlocks())
 const project = new UserProject([
   '@kubernetes/client-node',
+  '@nats-io',
   '@opentelemetry/api',
   '@tanstack/db',
   '@types/express',

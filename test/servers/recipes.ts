@@ -16,6 +16,7 @@ export type ServerName =
   | 'etcd 3.4'
   | 'redis 7.0'
   | 'valkey 9.1'
+  | 'nats 2.15'
   | 'kubernetes 1.36'
   | 'chromium'
   | 'zsh'
@@ -103,6 +104,14 @@ export const recipes: readonly Recipe[] = [
     installed: () => usualPlaces(),
     version: (at) => lineOf(at, 'redis-server', '7.0'),
     ...debian('usr/bin', { packages: ['redis-server', 'redis-tools'], programs: ['usr/bin/redis-server'] }),
+  },
+  {
+    name: 'nats 2.15',
+    program: 'nats-server',
+    installed: () => usualPlaces(),
+    version: (at) => lineOf(at, 'nats-server', '2.15'),
+    fetch: (folder) => buildGo('nats-2.15', ['nats-server'], folder),
+    fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
   },
   {
     name: 'kubernetes 1.36',

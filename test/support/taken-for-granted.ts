@@ -43,6 +43,8 @@ declare global {
   const made: V1Pod
   const kubernetesSource: typeof import('listwatch/kubernetes').kubernetesSource
   const makeInformer: typeof import('listwatch/kubernetes').makeInformer
+  const connection: import('@nats-io/transport-node').NatsConnection
+  const natsKvSource: typeof import('listwatch/nats').natsKvSource
   const etcdSource: typeof import('listwatch/etcd').etcdSource
   const memorySource: typeof import('listwatch/memory').memorySource
   const postgresSource: typeof import('listwatch/postgres').postgresSource

@@ -1,0 +1,77 @@
+import { forked, unavailable } from '../shared/source-errors.js'
+import { type NatsVersion, nanosecondsOf } from './nats-version.js'
+import type { Session } from './session.js'
+
+interface StreamInfo {
+  readonly created: string
+  readonly config: { readonly num_replicas?: number; readonly mirror?: { readonly name: string } }
+  readonly state: {
+    readonly messages: number
+    readonly first_seq: number
+    readonly last_seq: number
+    readonly num_deleted?: number
+    readonly num_subjects?: number
+  }
+  readonly cluster?: {
+    readonly leader?: string
+    readonly replicas?: readonly { readonly active: number; readonly offline?: boolean }[]
+  }
+}
+
+/** The stream of a bucket, as its leader described it. */
+export interface BucketState {
+  readonly created: string
+  readonly lastSeq: number
+  /** The subject of a key is this and the key. */
+  readonly subjectPrefix: string
+  /** The number of subjects that have a message. */
+  readonly subjects: number
+  /** Changes with every removal of a message. */
+  readonly extent: string
+  /** Whether most replicas follow this leader. A leader that has lost them may describe an old state. */
+  readonly isCurrent: boolean
+}
+
+/** A follower that responded within this time does not follow another leader yet: an election takes longer. */
+const RECENT_NS = 2_000_000_000
+
+export function streamOf(bucket: string): string {
+  return `KV_${bucket}`
+}
+
+export async function readState(session: Session, bucket: string): Promise<BucketState> {
+  const info = await session.request<StreamInfo>(`STREAM.INFO.${streamOf(bucket)}`)
+  if (info === undefined) throw unavailable('the stream has no description')
+  const { state, cluster, config, created } = info
+  const replicas = cluster?.replicas ?? []
+  const following = replicas.filter(({ active, offline }) => offline !== true && active < RECENT_NS).length
+  const origin = config.mirror?.name.replace(/^KV_/, '') ?? bucket
+  return {
+    created: nanosecondsOf(created),
+    lastSeq: state.last_seq,
+    subjects: state.num_subjects ?? 0,
+    subjectPrefix: `$KV.${origin}.`,
+    extent: [state.messages, state.first_seq, state.last_seq, state.num_deleted ?? 0].join('.'),
+    isCurrent: 2 * (following + 1) > Math.max(replicas.length + 1, config.num_replicas ?? 1),
+  }
+}
+
+/** Throws `EPOCH_CHANGED` if the stream is provably not a later state of the one at `version`. */
+export async function assertContinues(
+  session: Session,
+  bucket: string,
+  state: BucketState,
+  version: NatsVersion,
+): Promise<void> {
+  if (state.created !== version.created) throw forked('the stream of the bucket was created again')
+  if (state.lastSeq < version.seq) {
+    const detail = `the sequence went back from ${version.seq} to ${state.lastSeq}`
+    throw state.isCurrent ? forked(detail) : unavailable(`${detail}, and the leader has lost its followers`)
+  }
+  if (version.newest === 0) return
+  const found = await session.request<{ message: { time: string } }>(`STREAM.MSG.GET.${streamOf(bucket)}`, {
+    seq: version.newest,
+  })
+  if (found !== undefined && nanosecondsOf(found.message.time) !== version.time)
+    throw forked(`its message ${version.newest} is another`)
+}

@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto'
+import { unavailable } from '../shared/source-errors.js'
+import type { NatsMessage } from './nats-client.js'
+import { NO_RESPONDERS, type Session } from './session.js'
+import type { StoredMessage } from './stored-message.js'
+
+/** Messages that a consumer delivered, in order. */
+export interface Delivered {
+  readonly messages: readonly StoredMessage[]
+  /** Everything up to this sequence has been delivered or does not match the filters. */
+  readonly position: number
+  /** Whether the consumer had nothing more. */
+  readonly isEnd: boolean
+  /**
+   * Whether the stream had this state. A message that was replaced before its delivery is not delivered; its replacement
+   * is still to come if this is false.
+   */
+  readonly isWhole: boolean
+}
+
+export interface ConsumerOptions {
+  readonly session: Session
+  readonly stream: string
+  readonly filters: readonly string[]
+  /** The first sequence; undefined for the newest message of each subject. */
+  readonly from?: number
+  readonly isHeadersOnly?: boolean
+  readonly pullSize: number
+  /** The distance of the server's heartbeats, in milliseconds. */
+  readonly heartbeatMs: number
+}
+
+/** The server removes a consumer that nobody reads for this time, if it could not be removed. */
+const INACTIVE_MS = 30_000
+/** The maximum size of the response to one pull. A larger message is read alone. */
+const MAX_BYTES = 4 * 1024 * 1024
+const MS = 1_000_000
+const HEARTBEAT = 100
+const CONFLICT = 409
+/** A short pull: the server looks for messages at once, and its heartbeat has the position. */
+const PROBE_MS = 20
+/** How often a replica that lags behind is asked. */
+const MOST_PROBES = 100
+
+/** An ephemeral pull consumer of a stream. Nothing is acknowledged: a lost delivery ends the session. */
+export class Consumer {
+  /** The number of messages when it was created. */
+  readonly count: number
+  readonly #options: ConsumerOptions
+  readonly #name: string
+  readonly #unlink: () => void
+  readonly #replies: { readonly subject: string; remove(): void }
+  readonly #probes: { readonly subject: string; remove(): void }
+  #messages: StoredMessage[] = []
+  #position: number
+  #delivery = 0
+  /** The messages that the current pull has yet to deliver. */
+  #due = 0
+  #isAlone = false
+  #hasNews = false
+  #isEnd = false
+  #isWhole = true
+  #wake: () => void = () => {}
+
+  private constructor(options: ConsumerOptions, name: string, count: number) {
+    const { session, from = 1 } = options
+    this.#options = options
+    this.#name = name
+    this.count = count
+    this.#position = from - 1
+    this.#unlink = session.onStored(name, (message) => this.#stored(message))
+    this.#replies = session.receiver((message) => this.#replied(message, false))
+    this.#probes = session.receiver((message) => this.#replied(message, true))
+    session.onEnd(() => this.#notify())
+  }
+
+  static async create(options: ConsumerOptions): Promise<Consumer> {
+    const { session, stream, filters, from, isHeadersOnly = false } = options
+    const name = `listwatch-${randomUUID()}`
+    const config = {
+      name,
+      ...(from === undefined
+        ? { deliver_policy: 'last_per_subject' }
+        : { deliver_policy: 'by_start_sequence', opt_start_seq: from }),
+      ...(filters.length === 1 ? { filter_subject: filters[0] } : { filter_subjects: filters }),
+      ack_policy: 'none',
+      replay_policy: 'instant',
+      headers_only: isHeadersOnly,
+      mem_storage: true,
+      num_replicas: 1,
+      inactive_threshold: INACTIVE_MS * MS,
+    }
+    try {
+      const body = { stream_name: stream, action: 'create', config }
+      const created = await session.request<{ num_pending: number }>(`CONSUMER.CREATE.${stream}.${name}`, body)
+      return new Consumer(options, name, created?.num_pending ?? 0)
+    } catch (error) {
+      session.farewell(`CONSUMER.DELETE.${stream}.${name}`) // It may exist: only the response was lost.
+      throw error
+    }
+  }
+
+  /** Waits for messages, a heartbeat, or the end of what there is. */
+  async next(): Promise<Delivered> {
+    if (!this.#hasNews) {
+      if (this.#due <= 0) this.#pull()
+      const news = new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+      await this.#options.session.wait(news, 'the consumer is silent', this.#options.heartbeatMs)
+    }
+    this.#options.session.assertOpen()
+    const messages = this.#messages
+    this.#messages = []
+    this.#hasNews = false
+    const isEnd = this.#isEnd
+    this.#isEnd = false
+    return { messages, position: this.#position, isEnd, isWhole: this.#isWhole }
+  }
+
+  /**
+   * Reads until `upTo` is reached, which is the last sequence of the stream after the consumer was created, and further
+   * until a state that the stream had. The last part has no pause in which more can be written. The replica that is read
+   * may lag behind.
+   */
+  async *through(upTo: number): AsyncGenerator<Delivered> {
+    const { session } = this.#options
+    const last: StoredMessage[] = []
+    for (let left = MOST_PROBES; ; ) {
+      const delivered = await this.next()
+      if (delivered.position < upTo) yield delivered
+      else {
+        for (const message of delivered.messages) last.push(message)
+        if (delivered.isWhole) {
+          yield { ...delivered, messages: last }
+          return
+        }
+      }
+      if (delivered.messages.length > 0) left = MOST_PROBES
+      if (!delivered.isEnd) continue
+      if (left-- === 0) throw unavailable('a replica of the stream lags behind')
+      this.probe()
+      await session.pause(PROBE_MS)
+    }
+  }
+
+  /** Requests a heartbeat with the current position soon. */
+  probe(): void {
+    const { session, stream } = this.#options
+    const body = { batch: 1, expires: 2 * PROBE_MS * MS, idle_heartbeat: PROBE_MS * MS }
+    session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#probes.subject)
+  }
+
+  close(): void {
+    this.#unlink()
+    this.#replies.remove()
+    this.#probes.remove()
+    this.#options.session.farewell(`CONSUMER.DELETE.${this.#options.stream}.${this.#name}`)
+  }
+
+  #pull(): void {
+    const { session, stream, from, pullSize, heartbeatMs } = this.#options
+    this.#due = this.#isAlone ? 1 : pullSize
+    const body = {
+      batch: this.#due,
+      ...(this.#isAlone ? {} : { max_bytes: MAX_BYTES }),
+      ...(from === undefined ? { no_wait: true } : { expires: 4 * heartbeatMs * MS, idle_heartbeat: heartbeatMs * MS }),
+    }
+    this.#isAlone = false
+    session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#replies.subject)
+  }
+
+  #stored(message: StoredMessage): void {
+    this.#expect(message.delivery - 1)
+    this.#delivery = message.delivery
+    this.#due--
+    if (message.pending === 0) this.#isWhole = true
+    else if (message.seq !== this.#position + 1) this.#isWhole = false
+    this.#position = Math.max(this.#position, message.seq)
+    this.#messages.push(message)
+    this.#notify()
+  }
+
+  #replied({ headers }: NatsMessage, isProbe: boolean): void {
+    const { code = 0, description = '' } = headers ?? {}
+    if (code === HEARTBEAT) {
+      this.#expect(Number(headers?.get('Nats-Last-Consumer')))
+      this.#position = Math.max(this.#position, Number(headers?.get('Nats-Last-Stream')))
+      this.#isWhole = true
+    } else if (code === CONFLICT && /MaxBytes|Batch Completed/i.test(description)) {
+      this.#isAlone = this.#due === this.#options.pullSize // Not even one message fitted.
+      this.#due = 0
+    } else if (code === CONFLICT || code === NO_RESPONDERS) {
+      this.#options.session.end(unavailable(`the consumer has ended: ${description || 'it does not exist'}`))
+    } else if (!isProbe) {
+      // Nothing more (404), or the pull is over (408).
+      this.#due = 0
+      this.#isEnd = true
+      this.#isWhole = true
+    } else return
+    this.#notify()
+  }
+
+  /** Ends the session if a delivery was lost. */
+  #expect(delivery: number): void {
+    if (delivery === this.#delivery) return
+    this.#options.session.end(unavailable(`deliveries ${this.#delivery + 1} to ${delivery} of the consumer are lost`))
+  }
+
+  #notify(): void {
+    this.#hasNews = true
+    this.#wake()
+  }
+}

@@ -1,0 +1,301 @@
+import type {
+  ListContext,
+  ListEvent,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+} from '../../src/contract/source.js'
+import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { expired } from '../shared/source-errors.js'
+import { ValueCodec } from '../shared/value-codec.js'
+import { assertContinues, type BucketState, readState, streamOf } from './bucket-stream.js'
+import { Consumer, type ConsumerOptions } from './consumer.js'
+import { KnownKeys } from './known-keys.js'
+import { checkNatsOptions, type NatsKvOptions } from './nats-options.js'
+import { formatVersion, includesMark, parseVersion } from './nats-version.js'
+import { RemovalSearch } from './removal-search.js'
+import { Session } from './session.js'
+import type { StoredMessage } from './stored-message.js'
+
+/** A JetStream key-value bucket, as a source. A mark is the revision of a write, as a string. */
+export interface NatsKvSource<T> extends ListerWatcher<T> {
+  /** The longest silence of a healthy watch, in milliseconds. */
+  readonly heartbeatMs: number
+  /**
+   * Reads all keys with their revisions, for audits.
+   * @throws SourceError UNAVAILABLE when JetStream does not respond; NOT_FOUND when the bucket does not exist.
+   */
+  versions(context: ListContext): AsyncIterable<VersionPage>
+  /**
+   * Reads the last sequence of the bucket from the leader of its stream.
+   * @throws SourceError UNAVAILABLE when JetStream does not respond; NOT_FOUND when the bucket does not exist.
+   */
+  head(context: SourceContext): Promise<Version>
+  /**
+   * Whether a mirror at `at` includes `mark`.
+   * @throws SourceError EPOCH_CHANGED when they are of different streams; PROTOCOL when one is not a version of a bucket.
+   */
+  hasReached(at: Version, mark: Version): boolean
+}
+
+/**
+ * Creates a source for a key-value bucket of NATS JetStream. It uses the connection of the program, and never closes it.
+ * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * const source = natsKvSource<Limit>({ connection, bucket: 'limits' })
+ * const limits = createInformer({ source })
+ * ```
+ */
+export function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSource<T> {
+  checkNatsOptions(options)
+  return new BucketSource<T>(options)
+}
+
+const TIMEOUT_MS = 10_000
+const VERIFY_MS = 10_000
+const ALL = '>'
+/** The maximum number of messages of one pull of a watch. */
+const PULL_SIZE = 500
+
+/** The keys that a list found, for the watch that starts at its version. */
+interface Listed {
+  readonly version: Version
+  readonly keys: KnownKeys
+}
+
+class BucketSource<T> implements NatsKvSource<T> {
+  readonly name: string
+  readonly selection: string
+  readonly heartbeatMs: number
+  readonly #options: NatsKvOptions<T>
+  readonly #filters: readonly string[]
+  readonly #codec: ValueCodec<T>
+  readonly #listed = new WeakMap<object, Listed>()
+  readonly #known = new WeakMap<object, KnownKeys>()
+
+  constructor(options: NatsKvOptions<T>) {
+    const { bucket, codec = 'json', domain = '', filter = ALL } = options
+    this.#options = options
+    this.#filters = [filter].flat()
+    this.#codec = new ValueCodec(codec, 'string')
+    this.heartbeatMs = options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS
+    this.selection = JSON.stringify([domain, bucket, this.#filters, String(codec)])
+    const filters = this.#filters.includes(ALL) ? '' : `:${this.#filters.join(',')}`
+    this.name = `nats:${bucket}${filters}`
+  }
+
+  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    const session = this.#session(context)
+    try {
+      const state = await this.#state(session)
+      // A list is judged as a resumed watch is: another history must not pass for a later state.
+      if (context.floor !== undefined)
+        await assertContinues(session, this.#options.bucket, state, parseVersion(context.floor))
+      const keys = new KnownKeys()
+      let newest: StoredMessage | undefined
+      let position = 0
+      for await (const page of this.#everything(session, state, context, false)) {
+        const events: ListEvent<T>[] = []
+        for (const message of page.messages) {
+          if (!message.isDelete || keys.has(message.subject)) events.push(this.#event(message, state))
+          keys.expect([message])
+          keys.settle([message])
+          if (newest === undefined || message.seq > newest.seq) newest = message
+        }
+        position = page.position
+        yield { events }
+      }
+      const version = this.#version(state, position, newest)
+      if (context.mirror !== undefined) this.#listed.set(context.mirror, { version, keys })
+      yield { events: [], version }
+    } finally {
+      session.close()
+    }
+  }
+
+  async *versions(context: ListContext): AsyncGenerator<VersionPage> {
+    const session = this.#session(context)
+    try {
+      const state = await this.#state(session)
+      // A key may be deleted or written again while they are read.
+      const found = new Map<string, string>()
+      let newest: StoredMessage | undefined
+      let position = 0
+      for await (const page of this.#everything(session, state, context, true)) {
+        for (const message of page.messages) {
+          const key = this.#key(message, state)
+          if (message.isDelete) found.delete(key)
+          else found.set(key, String(message.seq))
+          if (newest === undefined || message.seq > newest.seq) newest = message
+        }
+        position = page.position
+        context.alive?.()
+      }
+      const keys = [...found].map(([key, version]) => ({ key, version }))
+      yield { keys, version: this.#version(state, position, newest) }
+    } finally {
+      session.close()
+    }
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const { after, mirror, onProgressRequest, requestAudit, isUnconfirmed = false } = context
+    const from = parseVersion(after)
+    const keys = this.#keysAt(mirror, after)
+    // The keys of a mirror that another process saved are not known: a delete whose marker is gone would be missed.
+    if (keys === undefined && isUnconfirmed) throw expired('its keys are not known to this process')
+    const session = this.#session(context)
+    let consumer: Consumer | undefined
+    try {
+      const state = await this.#state(session)
+      await assertContinues(session, this.#options.bucket, state, from)
+      const subjects = this.#subjects(state)
+      const options = { session, stream: streamOf(this.#options.bucket), filters: subjects, heartbeatMs: this.#beatMs }
+      consumer = await Consumer.create({ ...options, from: from.seq + 1, pullSize: PULL_SIZE })
+      if (keys === undefined) requestAudit?.('deletes whose markers are gone cannot be found for this mirror')
+      const following = consumer
+      const probe = (): void => {
+        if (session.isOpen) following.probe()
+      }
+      onProgressRequest(probe)
+      const search = keys && this.#search(keys, options, probe)
+      let { seq, newest, time } = from
+      let version = after
+      let messages: StoredMessage[] = []
+      let yieldedAt = session.clock.now()
+      following.probe() // Its heartbeat is the first batch.
+      for (;;) {
+        const delivered = await consumer.next()
+        const later = delivered.messages.filter((message) => message.seq > seq)
+        keys?.expect(later)
+        for (const message of later) messages.push(message)
+        if (!delivered.isWhole) {
+          if (session.clock.now() - yieldedAt < this.#beatMs) continue
+          yield { events: [], version }
+          yieldedAt = session.clock.now()
+          continue
+        }
+        const last = messages.at(-1)
+        if (last !== undefined) [newest, time] = [last.seq, last.time]
+        seq = Math.max(seq, delivered.position)
+        const missing = search?.missing(seq) ?? []
+        const events = messages.map((message) => this.#event(message, state))
+        for (const subject of missing) events.push({ type: 'delete', key: subject.slice(state.subjectPrefix.length) })
+        version = formatVersion({ created: state.created, seq, newest, time })
+        const committedAt = last === undefined ? {} : { committedAt: Math.floor(Number(last.time) / 1e6) }
+        yield { events, version, ...committedAt }
+        keys?.settle(messages)
+        messages = []
+        keys?.forget(missing)
+        await search?.begin(seq)
+        yieldedAt = session.clock.now()
+      }
+    } finally {
+      consumer?.close()
+      session.close()
+    }
+  }
+
+  async head(context: SourceContext): Promise<Version> {
+    const session = this.#session(context)
+    try {
+      const { created, lastSeq } = await this.#state(session)
+      return formatVersion({ created, seq: lastSeq, newest: 0, time: '0' })
+    } finally {
+      session.close()
+    }
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return includesMark(at, mark)
+  }
+
+  get #beatMs(): number {
+    return this.heartbeatMs / 2
+  }
+
+  #session({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): Session {
+    const { connection: client, domain, timeoutMs = TIMEOUT_MS } = this.#options
+    const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`
+    return new Session({ client, prefix, signal, clock, timeoutMs })
+  }
+
+  #state(session: Session): Promise<BucketState> {
+    return readState(session, this.#options.bucket)
+  }
+
+  #subjects({ subjectPrefix }: BucketState): readonly string[] {
+    return this.#filters.map((filter) => subjectPrefix + filter)
+  }
+
+  /** The newest message of each subject, and what was written while they were read. */
+  async *#everything(
+    session: Session,
+    state: BucketState,
+    { pageSize }: ListContext,
+    isHeadersOnly: boolean,
+  ): ReturnType<Consumer['through']> {
+    const consumer = await Consumer.create({
+      session,
+      stream: streamOf(this.#options.bucket),
+      filters: this.#subjects(state),
+      isHeadersOnly,
+      pullSize: pageSize,
+      heartbeatMs: this.#beatMs,
+    })
+    try {
+      const { lastSeq } = await this.#state(session)
+      yield* consumer.through(lastSeq)
+    } finally {
+      consumer.close()
+    }
+  }
+
+  #search(keys: KnownKeys, options: Omit<ConsumerOptions, 'pullSize'>, onFound: () => void): RemovalSearch {
+    return new RemovalSearch({
+      session: options.session,
+      bucket: this.#options.bucket,
+      keys,
+      onFound,
+      isWhole: this.#filters.includes(ALL),
+      everyMs: this.#options.verifyMs ?? VERIFY_MS,
+      consumer: () => Consumer.create({ ...options, isHeadersOnly: true, pullSize: PULL_SIZE }),
+    })
+  }
+
+  /** The keys that the mirror may have; undefined if they are not known. */
+  #keysAt(mirror: object | undefined, version: Version): KnownKeys | undefined {
+    if (mirror === undefined) return undefined
+    const listed = this.#listed.get(mirror)
+    if (listed?.version === version) {
+      this.#listed.delete(mirror)
+      this.#known.set(mirror, listed.keys)
+    }
+    return this.#known.get(mirror)
+  }
+
+  #version({ created }: BucketState, seq: number, newest: StoredMessage | undefined): Version {
+    return formatVersion({ created, seq, newest: newest?.seq ?? 0, time: newest?.time ?? '0' })
+  }
+
+  #key({ subject }: StoredMessage, { subjectPrefix }: BucketState): string {
+    return subject.slice(subjectPrefix.length)
+  }
+
+  #event(message: StoredMessage, state: BucketState): ListEvent<T> {
+    const key = this.#key(message, state)
+    const version = String(message.seq)
+    if (message.isDelete) return { type: 'delete', key, version }
+    try {
+      return { type: 'put', key, object: this.#codec.decode(Buffer.from(message.data), key), version }
+    } catch (error) {
+      return { type: 'invalid', key, error, version }
+    }
+  }
+}

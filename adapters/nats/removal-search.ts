@@ -1,0 +1,97 @@
+import { readState } from './bucket-stream.js'
+import type { Consumer } from './consumer.js'
+import type { KnownKeys } from './known-keys.js'
+import type { Session } from './session.js'
+
+/** The subjects of a stream that have a message, for a mirror that has read everything up to `upTo`. */
+interface Present {
+  readonly subjects: ReadonlySet<string>
+  readonly upTo: number
+  readonly extent: string
+}
+
+export interface RemovalSearchOptions {
+  readonly session: Session
+  readonly bucket: string
+  readonly keys: KnownKeys
+  /** Whether the mirror has all keys of the bucket: then their number is compared first. */
+  readonly isWhole: boolean
+  readonly everyMs: number
+  /** Called when the subjects were read. */
+  onFound(): void
+  /** Creates a consumer of the newest message of each subject, without values. */
+  consumer(): Promise<Consumer>
+}
+
+/**
+ * Finds keys that were removed without a delete marker: expired, purged, or deleted with a marker that is gone too. The
+ * stream has no event for them. Its subjects are compared with those that the mirror has seen.
+ */
+export class RemovalSearch {
+  readonly #options: RemovalSearchOptions
+  #nextAt = 0
+  /** The extent of the stream at which nothing was missing. */
+  #extent = ''
+  #counted = ''
+  #isReading = false
+  #present: Present | undefined
+
+  constructor(options: RemovalSearchOptions) {
+    this.#options = options
+  }
+
+  /** Compares the numbers if a search is due. No message may be applied meanwhile. */
+  async begin(position: number): Promise<void> {
+    const { session, bucket, everyMs, keys, isWhole } = this.#options
+    if (this.#isReading || this.#present !== undefined || session.clock.now() < this.#nextAt) return
+    this.#nextAt = session.clock.now() + everyMs
+    const { extent, lastSeq, subjects } = await readState(session, bucket)
+    if (extent === this.#extent) return
+    this.#counted = extent
+    if (isWhole && lastSeq >= position) keys.expectSize(lastSeq, subjects)
+    else this.#search(position)
+  }
+
+  /** The subjects of the keys that are gone, when the mirror has read up to `position`. */
+  missing(position: number): readonly string[] {
+    const { keys } = this.#options
+    const isComplete = keys.takeSizeResult(position)
+    if (isComplete === true) this.#extent = this.#counted
+    if (isComplete === false) this.#search(position)
+    const present = this.#present
+    if (present === undefined || position < present.upTo) return []
+    this.#present = undefined
+    const missing = keys.missing(present.subjects)
+    if (keys.isUntouched) this.#extent = present.extent
+    return missing
+  }
+
+  #search(position: number): void {
+    this.#isReading = true
+    this.#options.keys.begin()
+    this.#read(position)
+      .then((present) => {
+        this.#present = present
+        this.#options.onFound()
+      })
+      .catch(() => {}) // The session has ended, or a later search succeeds.
+      .finally(() => {
+        this.#isReading = false
+      })
+  }
+
+  async #read(position: number): Promise<Present> {
+    const { session, bucket } = this.#options
+    const consumer = await this.#options.consumer()
+    try {
+      const { lastSeq } = await readState(session, bucket)
+      const subjects = new Set<string>()
+      for await (const { messages } of consumer.through(Math.max(lastSeq, position)))
+        for (const { subject } of messages) subjects.add(subject)
+      const after = await readState(session, bucket)
+      return { subjects, upTo: after.lastSeq, extent: after.extent }
+    } finally {
+      consumer.close()
+    }
+  }
+}

@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../src/contract/clock.js'
+import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import { DeadlineScope } from '../shared/deadline-scope.js'
+import { propertiesOf } from '../shared/properties.js'
+import { unavailable } from '../shared/source-errors.js'
+import type { NatsClient, NatsMessage } from './nats-client.js'
+import { type StoredMessage, storedMessage } from './stored-message.js'
+
+export interface SessionOptions {
+  readonly client: NatsClient
+  /** The prefix of JetStream's subjects: `$JS.API.` or that of a domain. */
+  readonly prefix: string
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  readonly timeoutMs: number
+}
+
+/** An error of JetStream's API. */
+interface ApiError {
+  readonly code?: number
+  readonly err_code?: number
+  readonly description?: string
+}
+
+const STREAM_NOT_FOUND = 10_059
+const NO_MESSAGE_FOUND = 10_037
+const BAD_REQUEST = 400
+export const NO_RESPONDERS = 503
+
+/**
+ * The requests of one list or one watch over the connection of the program. It ends when the connection is lost, because
+ * requests under way are lost with it.
+ */
+export class Session {
+  readonly clock: Clock
+  readonly #options: SessionOptions
+  readonly #scope: DeadlineScope
+  readonly #inbox: string
+  readonly #receivers = new Map<string, (message: NatsMessage) => void>()
+  readonly #consumers = new Map<string, (message: StoredMessage) => void>()
+  readonly #subscription: { unsubscribe(): void }
+  readonly #status: AsyncIterable<{ readonly type: string }>
+  /** Sends the requests again that have no response yet. A connection drops what is sent before it is open again. */
+  readonly #unanswered = new Set<() => void>()
+  #names = 0
+
+  constructor(options: SessionOptions) {
+    const { client, signal } = options
+    signal.throwIfAborted()
+    if (client.isClosed() || client.isDraining())
+      throw new OptionError('natsKvSource: the connection is closed: stop the informer before you close it', {
+        option: 'connection',
+      })
+    this.clock = options.clock
+    this.#options = options
+    this.#scope = new DeadlineScope(options)
+    const prefix = propertiesOf(propertiesOf(client)['options'])['inboxPrefix']
+    this.#inbox = `${typeof prefix === 'string' ? prefix : '_INBOX'}.${randomUUID()}`
+    this.#subscription = client.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => (error === null ? this.#received(message) : this.#scope.end(clientError(error))),
+    })
+    this.#status = client.status()
+    void this.#observe()
+  }
+
+  /** Ends the session with an error: every wait rejects. */
+  end(error: SourceError): void {
+    this.#scope.end(error)
+  }
+
+  /** Calls `listener` when the session ends. */
+  onEnd(listener: (error: SourceError) => void): void {
+    this.#scope.onEnd(listener)
+    if (this.#scope.ending !== undefined) listener(this.#scope.ending)
+  }
+
+  /** Calls `receive` for each stored message that the consumer delivers. Returns a function that removes it. */
+  onStored(consumer: string, receive: (message: StoredMessage) => void): () => void {
+    this.#consumers.set(consumer, receive)
+    return () => void this.#consumers.delete(consumer)
+  }
+
+  /** Calls `receive` for each reply to messages that are sent with the returned subject. */
+  receiver(receive: (message: NatsMessage) => void): { readonly subject: string; remove(): void } {
+    const name = String(++this.#names)
+    this.#receivers.set(name, receive)
+    return { subject: `${this.#inbox}.${name}`, remove: () => void this.#receivers.delete(name) }
+  }
+
+  publish(subject: string, body: object, reply?: string): void {
+    this.assertOpen()
+    this.#options.client.publish(
+      this.#options.prefix + subject,
+      JSON.stringify(body),
+      reply === undefined ? {} : { reply },
+    )
+  }
+
+  /** The response to a request; undefined if it is about a message that does not exist. */
+  async request<R extends object>(subject: string, body: object = {}): Promise<R | undefined> {
+    let receive: (message: NatsMessage) => void = () => {}
+    const response = new Promise<NatsMessage>((resolve) => {
+      receive = resolve
+    })
+    const reply = this.receiver(receive)
+    const send = (): void => this.publish(subject, body, reply.subject)
+    this.#unanswered.add(send)
+    try {
+      send()
+      const { data, headers } = await this.wait(response, `${subject.split('.').slice(0, 2).join('.')} timed out`)
+      if (headers?.code === NO_RESPONDERS) throw unavailable('JetStream does not respond: it is not enabled, or starts')
+      const value: unknown = JSON.parse(Buffer.from(data).toString())
+      const error = propertiesOf(value)['error'] as ApiError | undefined
+      if (error === undefined) return value as R
+      if (error.err_code === NO_MESSAGE_FOUND) return undefined
+      throw apiError(error)
+    } finally {
+      reply.remove()
+      this.#unanswered.delete(send)
+    }
+  }
+
+  /** The result of `work`; rejects after `timeoutMs` and `moreMs`, and when the session ends. */
+  wait<V>(work: Promise<V>, message: string, moreMs = 0): Promise<V> {
+    return this.#scope.race(work, {
+      ms: this.#options.timeoutMs + moreMs,
+      late: () => {
+        throw unavailable(message)
+      },
+    })
+  }
+
+  async pause(ms: number): Promise<void> {
+    await this.#scope.race(new Promise<never>(() => {}), { ms, late: () => undefined })
+  }
+
+  get isOpen(): boolean {
+    return this.#scope.ending === undefined
+  }
+
+  assertOpen(): void {
+    if (this.#scope.ending !== undefined) throw this.#scope.ending
+  }
+
+  close(): void {
+    this.#scope.end(unavailable('the session was closed'))
+    this.#subscription.unsubscribe()
+    this.#receivers.clear()
+    this.#consumers.clear()
+    const { stop } = propertiesOf(this.#status)
+    if (typeof stop === 'function') stop.call(this.#status)
+  }
+
+  /** Sends a message although the session may have ended, for example to remove a consumer. */
+  farewell(subject: string): void {
+    const { client, prefix } = this.#options
+    if (!client.isClosed()) client.publish(prefix + subject, '')
+  }
+
+  #received(message: NatsMessage): void {
+    const { subject } = message
+    if (subject.startsWith(`${this.#inbox}.`)) {
+      this.#receivers.get(subject.slice(this.#inbox.length + 1))?.(message)
+      return
+    }
+    // JetStream delivers a stored message under its own subject.
+    const stored = storedMessage(message)
+    if (stored !== undefined) this.#consumers.get(stored.consumer)?.(stored)
+  }
+
+  async #observe(): Promise<void> {
+    try {
+      for await (const event of this.#status) {
+        if (event.type === 'reconnect') for (const send of this.#unanswered) send()
+        if (event.type === 'disconnect') this.#scope.end(unavailable('the connection was lost'))
+        if (event.type === 'close') this.#scope.end(unavailable('the connection was closed'))
+        const { error } = event as { error?: unknown }
+        if (event.type === 'error' && this.#isOurs(error)) this.#scope.end(clientError(error))
+      }
+    } catch (error) {
+      this.#scope.end(unavailable(messageOf(error), error))
+    }
+  }
+
+  /** Whether the server refused a subject of this session. */
+  #isOurs(error: unknown): boolean {
+    const { subject } = propertiesOf(error)
+    return typeof subject === 'string' && (subject.startsWith(this.#options.prefix) || subject.startsWith(this.#inbox))
+  }
+}
+
+function clientError(thrown: unknown): SourceError {
+  const message = messageOf(thrown)
+  const isRefused = /permissions? violation|authorization/i.test(message)
+  return new SourceError(message, { code: isRefused ? 'UNAUTHORIZED' : 'UNAVAILABLE', cause: thrown })
+}
+
+function apiError({ code = 0, err_code: id = 0, description = '' }: ApiError): SourceError {
+  return new SourceError(`${description} (${id})`, { code: codeOf(code, id) })
+}
+
+function codeOf(code: number, id: number): SourceErrorCode {
+  if (id === STREAM_NOT_FOUND) return 'NOT_FOUND'
+  return code === BAD_REQUEST ? 'PROTOCOL' : 'UNAVAILABLE'
+}

@@ -1,0 +1,68 @@
+import { Kvm } from '@nats-io/kv'
+import { natsKvSource } from '../../adapters/nats/index.js'
+import type { ConformanceOptions, ListerWatcherHarness, ListerWatcherSubject } from '../../testing/index.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
+import type { NatsServer } from '../servers/nats.js'
+
+interface Item {
+  readonly value: string
+}
+
+const NOT_A_SUBJECT = /^$|^\.|\.$|\.\.|[^\w=./-]/
+
+/** A bucket of its own for each case, and a proxy before the server that can end connections. */
+export function natsHarness(server: { readonly nats: NatsServer }, history: number): ListerWatcherHarness<Item> {
+  let cases = 0
+  return {
+    create: (wish) => subjectOf(server.nats, `case-${history}-${++cases}`, history, wish),
+    unsupported: {
+      transactions: 'each key is written by itself',
+      openTransactions: 'each key is written by itself',
+      compaction: 'a bucket always has the newest message of each key',
+      connections: "the connection is the program's own, and stays open",
+    },
+  }
+}
+
+async function subjectOf(
+  nats: NatsServer,
+  bucket: string,
+  history: number,
+  { heartbeatMs }: ConformanceOptions,
+): Promise<ListerWatcherSubject<Item>> {
+  const proxy = await startFaultProxy({ targetPort: nats.port })
+  const connection = await nats.connect({ port: proxy.port })
+  const admin = await nats.connect()
+  const buckets = new Kvm(admin)
+  let kv = await buckets.create(bucket, { history })
+  return {
+    source: natsKvSource<Item>({ connection, bucket, heartbeatMs }),
+    read: ({ value }) => value,
+    refuses: (key) => (NOT_A_SUBJECT.test(key) ? 'a key is a NATS subject' : undefined),
+    async write(changes) {
+      let revision = 0
+      for (const { key, value } of changes) {
+        if (value === undefined) {
+          await kv.delete(key)
+          const entry = await kv.get(key)
+          revision = entry?.revision ?? revision
+        } else revision = await kv.put(key, JSON.stringify({ value }))
+      }
+      return String(revision)
+    },
+    async restore() {
+      const entries = []
+      for await (const key of await kv.keys()) entries.push(await kv.get(key))
+      await kv.destroy()
+      kv = await buckets.create(bucket, { history })
+      for (const entry of entries) if (entry !== null) await kv.put(entry.key, entry.value)
+    },
+    corrupt: async (key) => void (await kv.put(key, '{')),
+    disconnect: () => proxy.reset(),
+    async dispose() {
+      await connection.close()
+      await admin.close()
+      await proxy[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type KV, Kvm } from '@nats-io/kv'
+import type { NatsConnection } from '@nats-io/transport-node'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type NatsKvOptions, natsKvSource } from '../../adapters/nats/index.js'
+import type { SourceError } from '../../src/contract/errors.js'
+import { createInformer, type Informer } from '../../src/index.js'
+import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
+import { describeServer } from '../servers/index.js'
+import type { NatsServer } from '../servers/nats.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { context, listed } from '../support/source-calls.js'
+import { useNats } from './support.js'
+
+interface Stage {
+  readonly proxy: FaultProxy
+  readonly kv: KV
+  readonly admin: NatsConnection
+  readonly mirror: Informer<number, object>
+  readonly errors: SourceError[]
+  /** How often the source was listed. */
+  lists(): number
+}
+
+let buckets = 0
+
+/** A mirror of a new bucket with the keys `a`, `b` and `c`, behind a proxy. */
+async function stage(
+  nats: NatsServer,
+  { bucket = `bucket-${++buckets}`, ...options }: Partial<NatsKvOptions<number>> = {},
+  config: Parameters<Kvm['create']>[1] = {},
+): Promise<Stage> {
+  const proxy = await startFaultProxy({ targetPort: nats.port })
+  const admin = await nats.connect()
+  const kv = await new Kvm(admin).create(bucket, config)
+  for (const key of ['a', 'b', 'c']) await kv.put(key, '1')
+  const connection = await nats.connect({ port: proxy.port })
+  const source = natsKvSource<number>({ connection, bucket, heartbeatMs: 1_000, verifyMs: 100, ...options })
+  let count = 0
+  const counted = {
+    ...methodsOf(source),
+    list: (each: Parameters<typeof source.list>[0]) => ++count && source.list(each),
+  }
+  const mirror = createInformer({ source: counted, audit: false })
+  const errors: SourceError[] = []
+  mirror.on('error', (error) => errors.push(error as SourceError))
+  await mirror.start().synced()
+  onTestFinished(async () => {
+    await mirror.stop()
+    await connection.close()
+    await proxy[Symbol.asyncDispose]()
+  })
+  return { proxy, kv, admin, mirror, errors, lists: () => count }
+}
+
+function methodsOf<T>(source: ReturnType<typeof natsKvSource<T>>): ReturnType<typeof natsKvSource<T>> {
+  return {
+    name: source.name,
+    heartbeatMs: source.heartbeatMs,
+    list: (each) => source.list(each),
+    watch: (each) => source.watch(each),
+    versions: (each) => source.versions(each),
+    head: (each) => source.head(each),
+    hasReached: (at, mark) => source.hasReached(at, mark),
+  }
+}
+
+async function consumersOf(admin: NatsConnection, bucket: string): Promise<number> {
+  const info = await admin.request(`$JS.API.CONSUMER.NAMES.KV_${bucket}`)
+  return info.json<{ total: number }>().total
+}
+
+describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
+  const shared = useNats(server)
+
+  describe('keys that are removed without a marker that can be read', () => {
+    test('deletes whose markers were purged while the connection was down are found, without a list', async () => {
+      const { proxy, kv, mirror, lists } = await stage(shared.nats)
+      proxy.refuse()
+      proxy.reset()
+      await kv.delete('a')
+      await kv.put('b', '2')
+      await kv.purgeDeletes(-1)
+      proxy.pass()
+      await waitUntil('the delete', () => mirror.get('a') === undefined && mirror.get('b') === 2)
+      expect(mirror.keys().length).toBe(2)
+      expect(lists()).toBe(1)
+    })
+
+    test('keys whose values expire are deleted, without a list', async () => {
+      const { kv, mirror, lists } = await stage(shared.nats, {}, { ttl: 2_000 })
+      await waitUntil('the end of all values', () => mirror.size === 0)
+      await kv.put('a', '5')
+      await waitUntil('the next value', () => mirror.get('a') === 5)
+      expect(lists()).toBe(1)
+    })
+
+    test('a purge of the whole bucket empties the mirror', async () => {
+      const { admin, kv, mirror } = await stage(shared.nats)
+      const { bucket } = await kv.status()
+      await admin.request(`$JS.API.STREAM.PURGE.KV_${bucket}`)
+      await waitUntil('the purge', () => mirror.size === 0)
+      await kv.put('b', '7')
+      await waitUntil('the next value', () => mirror.get('b') === 7)
+    })
+
+    test('a message that is erased is a delete, also with a filter', async () => {
+      const { admin, kv, mirror } = await stage(shared.nats, { filter: ['b', 'c.*'] })
+      expect([...mirror.keys()]).toEqual(['b'])
+      const { revision = 0 } = (await kv.get('b')) ?? {}
+      const { bucket } = await kv.status()
+      await admin.request(`$JS.API.STREAM.MSG.DELETE.KV_${bucket}`, JSON.stringify({ seq: revision }))
+      await waitUntil('the delete', () => mirror.size === 0)
+    })
+  })
+
+  describe('states', () => {
+    test('a mirror shows only states that the bucket had, though it has one revision of each key', async () => {
+      const { kv, mirror } = await stage(shared.nats, { bucket: 'states' })
+      const seen: [number, number][] = []
+      mirror.subscribe({}, { onBatch: () => void seen.push([mirror.get('a') ?? 0, mirror.get('b') ?? 0]) })
+      const lists: [number, number][] = []
+      const connection = await shared.nats.connect()
+      const source = natsKvSource<number>({ connection, bucket: 'states' })
+      let isDone = false
+      const listing = (async () => {
+        while (!isDone) {
+          const { objects } = await listed(source, 1)
+          lists.push([objects.get('a') ?? 0, objects.get('b') ?? 0])
+        }
+      })()
+      for (let n = 2; n <= 1_500; n++) {
+        await kv.put('a', String(n))
+        await kv.put('b', String(n))
+      }
+      isDone = true
+      await listing
+      await waitUntil('the last value', () => mirror.get('b') === 1_500)
+      expect(lists.length).toBeGreaterThan(10)
+      for (const [a, b] of [...seen, ...lists]) expect([b, b + 1]).toContain(a)
+    })
+  })
+
+  test('nothing is listed again after a crash of the server, and nothing is lost', async () => {
+    const { kv, mirror, lists } = await stage(shared.nats)
+    await kv.put('a', '2')
+    await waitUntil('the write before', () => mirror.get('a') === 2)
+    await shared.nats.kill()
+    await shared.nats.start()
+    await waitUntil('a write after', () =>
+      kv.put('b', '3').then(
+        () => true,
+        () => false,
+      ),
+    )
+    await waitUntil('that write', () => mirror.get('b') === 3)
+    expect(lists()).toBe(1)
+  })
+
+  test('a bucket that was created again is another history, also with a later revision', async () => {
+    const { kv, admin, mirror, errors } = await stage(shared.nats)
+    const { bucket } = await kv.status()
+    await kv.destroy()
+    const again = await new Kvm(admin).create(bucket)
+    for (let n = 0; n < 5; n++) await again.put('z', String(n))
+    await waitUntil('the new content', () => mirror.size === 1 && mirror.get('z') === 4)
+    expect(errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
+  })
+
+  test('a value larger than a response of the server is delivered', async () => {
+    const { kv, mirror } = await stage(shared.nats, { codec: (value) => value.length })
+    await kv.put('a', 'x'.repeat(5 * 1024 * 1024))
+    await kv.put('b', '22')
+    await waitUntil('the values', () => mirror.get('a') === 5 * 1024 * 1024 && mirror.get('b') === 2)
+  })
+
+  test('a connection that is silent is noticed, and a slow one loses nothing', async () => {
+    const { proxy, kv, mirror, lists, errors } = await stage(shared.nats, { timeoutMs: 1_000 })
+    proxy.halfOpen()
+    await kv.put('a', '2')
+    await waitUntil('an error', () => errors.some(({ code }) => code === 'UNAVAILABLE'))
+    proxy.reset()
+    proxy.pass()
+    proxy.throttle(20_000)
+    for (let n = 0; n < 300; n++) await kv.put(`key-${n}`, String(n))
+    await waitUntil('all values', () => mirror.size === 303 && mirror.get('a') === 2)
+    expect(lists()).toBe(1)
+  })
+
+  test('stop leaves no consumer, and the connection stays open', async () => {
+    const { kv, admin, mirror } = await stage(shared.nats)
+    const { bucket } = await kv.status()
+    await waitUntil('one consumer', async () => (await consumersOf(admin, bucket)) === 1)
+    await mirror.stop()
+    await waitUntil('no consumer', async () => (await consumersOf(admin, bucket)) === 0, 5_000)
+    await sleep(100)
+    expect(await consumersOf(admin, bucket)).toBe(0)
+  })
+
+  test('a bucket that does not exist is NOT_FOUND', async () => {
+    const source = natsKvSource({ connection: await shared.nats.connect(), bucket: 'missing' })
+    await expect(source.head({ ...context() })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('a closed connection is a mistake in the program', async () => {
+    const connection = await shared.nats.connect()
+    await connection.close()
+    const source = natsKvSource({ connection, bucket: 'any' })
+    await expect(source.head({ ...context() })).rejects.toMatchObject({ name: 'TypeError', option: 'connection' })
+  })
+})

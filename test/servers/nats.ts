@@ -1,0 +1,99 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node'
+import { freePort } from '../../tools/postgres/free-port.js'
+import { temporaryFolder } from '../../tools/postgres/platform.js'
+import type { FoundServer } from './locate.js'
+import { ServerProcess } from './server-process.js'
+
+export interface NatsOptions {
+  readonly server: FoundServer
+  /** More lines of the configuration file. */
+  readonly config?: string
+  /** For a member of a cluster: its name, its port for the others, and the ports at which it reaches them. */
+  readonly member?: { readonly name: string; readonly port: number; readonly routes: readonly number[] }
+  /** How a client of the tests connects. */
+  readonly login?: Partial<NodeConnectionOptions>
+}
+
+const START_TIMEOUT_MS = 20_000
+
+/** One nats-server with JetStream in a temporary folder, which tests stop, kill and pause. Its port stays the same. */
+export class NatsServer extends ServerProcess {
+  readonly port: number
+  readonly #options: NatsOptions
+  readonly #connections = new Set<NatsConnection>()
+
+  private constructor(options: NatsOptions, folder: string, port: number) {
+    super(options.server, folder)
+    this.#options = options
+    this.port = port
+  }
+
+  static async create(options: NatsOptions): Promise<NatsServer> {
+    return new NatsServer(options, await temporaryFolder('listwatch-nats-'), await freePort())
+  }
+
+  static async start(options: NatsOptions): Promise<NatsServer> {
+    const nats = await NatsServer.create(options)
+    try {
+      await nats.start()
+      return nats
+    } catch (error) {
+      await nats[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  /** Starts it, and waits until a client can connect. */
+  async start(config: string = this.#options.config ?? ''): Promise<void> {
+    await this.launch(config)
+    await this.answering('nats-server', () => this.#accepts(), START_TIMEOUT_MS)
+  }
+
+  /** Starts it, and waits for nothing. */
+  async launch(config: string = this.#options.config ?? ''): Promise<void> {
+    const { member } = this.#options
+    const cluster =
+      member === undefined
+        ? ''
+        : `cluster { name: tests, listen: "127.0.0.1:${member.port}", no_advertise: true, routes: [${member.routes
+            .map((port) => `"nats://127.0.0.1:${port}"`)
+            .join(', ')}] }`
+    const text = `
+server_name: ${member?.name ?? 'only'}
+listen: "127.0.0.1:${this.port}"
+max_payload: 8MB
+jetstream { store_dir: ${JSON.stringify(join(this.folder, 'data'))} }
+${cluster}
+${config}
+`
+    await writeFile(join(this.folder, 'nats.conf'), text)
+    await this.spawn('nats-server', ['-c', join(this.folder, 'nats.conf')])
+  }
+
+  async #accepts(): Promise<boolean> {
+    const options = { port: this.port, reconnect: false, timeout: 1_000, ...this.#options.login }
+    const connection = await connect(options).catch(() => undefined)
+    await connection?.close()
+    return connection !== undefined
+  }
+
+  /** A connection of its own for the test; closed at the end. */
+  async connect(options: NodeConnectionOptions = {}): Promise<NatsConnection> {
+    const connection = await connect({
+      port: this.port,
+      reconnectTimeWait: 50,
+      maxReconnectAttempts: -1,
+      ...this.#options.login,
+      ...options,
+    })
+    this.#connections.add(connection)
+    return connection
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    for (const connection of this.#connections) await connection.close()
+    await super[Symbol.asyncDispose]()
+  }
+}
