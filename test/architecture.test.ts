@@ -323,6 +323,8 @@ describe('time and chance come from outside', () => {
     'testing/virtual-clock.ts': ['setImmediate'],
     // The id of a feed must not be guessed, and differ from that of each other server.
     'adapters/http/mirror-feed.ts': ['getRandomValues'],
+    // Inboxes and consumers of several processes must differ.
+    'adapters/nats/session.ts': ['randomUUID'],
     // The inspector serves people, in real time.
     'inspector/informer-page.ts': ['Date.now'],
     'inspector/inspector-api.ts': ['setTimeout', 'setInterval'],

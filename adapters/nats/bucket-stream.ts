@@ -1,3 +1,4 @@
+import type { SourceError } from '../../src/contract/errors.js'
 import { forked, unavailable } from '../shared/source-errors.js'
 import { type NatsVersion, nanosecondsOf } from './nats-version.js'
 import type { Session } from './session.js'
@@ -56,6 +57,20 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
   }
 }
 
+/** Throws `EPOCH_CHANGED` if the stream was created again meanwhile. */
+export async function assertSameStream(session: Session, bucket: string, { created }: BucketState): Promise<void> {
+  const { created: now } = await readState(session, bucket)
+  if (now !== created) throw createdAgain()
+}
+
+/** The sequence of the last message of a subject, which may have wildcards; 0 if there is none. */
+export async function readLastSeq(session: Session, bucket: string, subject: string): Promise<number> {
+  const found = await session.request<{ message: { seq: number } }>(`STREAM.MSG.GET.${streamOf(bucket)}`, {
+    last_by_subj: subject,
+  })
+  return found?.message.seq ?? 0
+}
+
 /** Throws `EPOCH_CHANGED` if the stream is provably not a later state of the one at `version`. */
 export async function assertContinues(
   session: Session,
@@ -63,7 +78,7 @@ export async function assertContinues(
   state: BucketState,
   version: NatsVersion,
 ): Promise<void> {
-  if (state.created !== version.created) throw forked('the stream of the bucket was created again')
+  if (state.created !== version.created) throw createdAgain()
   if (state.lastSeq < version.seq) {
     const detail = `the sequence went back from ${version.seq} to ${state.lastSeq}`
     throw state.isCurrent ? forked(detail) : unavailable(`${detail}, and the leader has lost its followers`)
@@ -74,4 +89,8 @@ export async function assertContinues(
   })
   if (found !== undefined && nanosecondsOf(found.message.time) !== version.time)
     throw forked(`its message ${version.newest} is another`)
+}
+
+function createdAgain(): SourceError {
+  return forked('the stream of the bucket was created again')
 }

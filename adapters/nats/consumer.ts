@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { unavailable } from '../shared/source-errors.js'
 import type { NatsMessage } from './nats-client.js'
-import { NO_RESPONDERS, type Session } from './session.js'
+import { NO_RESPONDERS, type Session, uniqueName } from './session.js'
+import { StateCut } from './state-cut.js'
 import type { StoredMessage } from './stored-message.js'
 
 /** Messages that a consumer delivered, in order. */
@@ -11,11 +11,8 @@ export interface Delivered {
   readonly position: number
   /** Whether the consumer had nothing more. */
   readonly isEnd: boolean
-  /**
-   * Whether the stream had this state. A message that was replaced before its delivery is not delivered; its replacement
-   * is still to come if this is false.
-   */
-  readonly isWhole: boolean
+  /** Whether messages may have been replaced before their delivery: their sequences are missing. */
+  readonly hasGap: boolean
 }
 
 export interface ConsumerOptions {
@@ -25,12 +22,14 @@ export interface ConsumerOptions {
   /** The first sequence; undefined for the newest message of each subject. */
   readonly from?: number
   readonly isHeadersOnly?: boolean
+  /** Reads the sequence of the last message that matches the filters, or a later one. */
+  lastSeq(): Promise<number>
   readonly pullSize: number
   /** The distance of the server's heartbeats, in milliseconds. */
   readonly heartbeatMs: number
 }
 
-/** The server removes a consumer that nobody reads for this time, if it could not be removed. */
+/** The server removes a consumer that has no reader for this time, if it could not be removed. */
 const INACTIVE_MS = 30_000
 /** The maximum size of the response to one pull. A larger message is read alone. */
 const MAX_BYTES = 4 * 1024 * 1024
@@ -39,6 +38,8 @@ const HEARTBEAT = 100
 const CONFLICT = 409
 /** A short pull: the server looks for messages at once, and its heartbeat has the position. */
 const PROBE_MS = 20
+/** The size of pulls that must be faster than a writer. */
+const LAST_PULL_SIZE = 500
 /** How often a replica that lags behind is asked. */
 const MOST_PROBES = 100
 
@@ -59,7 +60,8 @@ export class Consumer {
   #isAlone = false
   #hasNews = false
   #isEnd = false
-  #isWhole = true
+  #hasGap = false
+  #pullSize: number
   #wake: () => void = () => {}
 
   private constructor(options: ConsumerOptions, name: string, count: number) {
@@ -68,6 +70,7 @@ export class Consumer {
     this.#name = name
     this.count = count
     this.#position = from - 1
+    this.#pullSize = options.pullSize
     this.#unlink = session.onStored(name, (message) => this.#stored(message))
     this.#replies = session.receiver((message) => this.#replied(message, false))
     this.#probes = session.receiver((message) => this.#replied(message, true))
@@ -76,7 +79,7 @@ export class Consumer {
 
   static async create(options: ConsumerOptions): Promise<Consumer> {
     const { session, stream, filters, from, isHeadersOnly = false } = options
-    const name = `listwatch-${randomUUID()}`
+    const name = `listwatch-${uniqueName()}`
     const config = {
       name,
       ...(from === undefined
@@ -113,31 +116,36 @@ export class Consumer {
     const messages = this.#messages
     this.#messages = []
     this.#hasNews = false
-    const isEnd = this.#isEnd
+    const [isEnd, hasGap] = [this.#isEnd, this.#hasGap]
     this.#isEnd = false
-    return { messages, position: this.#position, isEnd, isWhole: this.#isWhole }
+    this.#hasGap = false
+    return { messages, position: this.#position, isEnd, hasGap }
   }
 
   /**
-   * Reads until `upTo` is reached, which is the last sequence of the stream after the consumer was created, and further
-   * until a state that the stream had. The last part has no pause in which more can be written. The replica that is read
-   * may lag behind.
+   * Reads until the last sequence of the stream, and further until a state that the stream had. The last part has no pause
+   * in which more can be written. The replica that is read may lag behind.
    */
-  async *through(upTo: number): AsyncGenerator<Delivered> {
-    const { session } = this.#options
+  async *through(): AsyncGenerator<Delivered> {
+    const { session, lastSeq } = this.#options
+    const upTo = await lastSeq()
     const last: StoredMessage[] = []
+    let cut: StateCut | undefined
     for (let left = MOST_PROBES; ; ) {
       const delivered = await this.next()
       if (delivered.position < upTo) yield delivered
       else {
         for (const message of delivered.messages) last.push(message)
-        if (delivered.isWhole) {
+        this.#pullSize = Math.max(this.#pullSize, LAST_PULL_SIZE)
+        const isFirst = cut === undefined
+        cut ??= new StateCut(session.clock, lastSeq)
+        if (await cut.isWhole({ ...delivered, hasGap: delivered.hasGap || isFirst })) {
           yield { ...delivered, messages: last }
           return
         }
       }
       if (delivered.messages.length > 0) left = MOST_PROBES
-      if (!delivered.isEnd) continue
+      if (!delivered.isEnd || delivered.messages.length > 0) continue
       if (left-- === 0) throw unavailable('a replica of the stream lags behind')
       this.probe()
       await session.pause(PROBE_MS)
@@ -159,8 +167,8 @@ export class Consumer {
   }
 
   #pull(): void {
-    const { session, stream, from, pullSize, heartbeatMs } = this.#options
-    this.#due = this.#isAlone ? 1 : pullSize
+    const { session, stream, from, heartbeatMs } = this.#options
+    this.#due = this.#isAlone ? 1 : this.#pullSize
     const body = {
       batch: this.#due,
       ...(this.#isAlone ? {} : { max_bytes: MAX_BYTES }),
@@ -174,8 +182,7 @@ export class Consumer {
     this.#expect(message.delivery - 1)
     this.#delivery = message.delivery
     this.#due--
-    if (message.pending === 0) this.#isWhole = true
-    else if (message.seq !== this.#position + 1) this.#isWhole = false
+    if (message.seq !== this.#position + 1) this.#hasGap = true
     this.#position = Math.max(this.#position, message.seq)
     this.#messages.push(message)
     this.#notify()
@@ -186,9 +193,8 @@ export class Consumer {
     if (code === HEARTBEAT) {
       this.#expect(Number(headers?.get('Nats-Last-Consumer')))
       this.#position = Math.max(this.#position, Number(headers?.get('Nats-Last-Stream')))
-      this.#isWhole = true
     } else if (code === CONFLICT && /MaxBytes|Batch Completed/i.test(description)) {
-      this.#isAlone = this.#due === this.#options.pullSize // Not even one message fitted.
+      this.#isAlone = this.#due === this.#pullSize // Not even one message fitted.
       this.#due = 0
     } else if (code === CONFLICT || code === NO_RESPONDERS) {
       this.#options.session.end(unavailable(`the consumer has ended: ${description || 'it does not exist'}`))
@@ -196,7 +202,6 @@ export class Consumer {
       // Nothing more (404), or the pull is over (408).
       this.#due = 0
       this.#isEnd = true
-      this.#isWhole = true
     } else return
     this.#notify()
   }

@@ -12,13 +12,21 @@ import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { expired } from '../shared/source-errors.js'
 import { ValueCodec } from '../shared/value-codec.js'
-import { assertContinues, type BucketState, readState, streamOf } from './bucket-stream.js'
+import {
+  assertContinues,
+  assertSameStream,
+  type BucketState,
+  readLastSeq,
+  readState,
+  streamOf,
+} from './bucket-stream.js'
 import { Consumer, type ConsumerOptions } from './consumer.js'
 import { KnownKeys } from './known-keys.js'
 import { checkNatsOptions, type NatsKvOptions } from './nats-options.js'
 import { formatVersion, includesMark, parseVersion } from './nats-version.js'
 import { RemovalSearch } from './removal-search.js'
 import { Session } from './session.js'
+import { StateCut } from './state-cut.js'
 import type { StoredMessage } from './stored-message.js'
 
 /** A JetStream key-value bucket, as a source. A mark is the revision of a write, as a string. */
@@ -108,7 +116,7 @@ class BucketSource<T> implements NatsKvSource<T> {
           keys.settle([message])
           if (newest === undefined || message.seq > newest.seq) newest = message
         }
-        position = page.position
+        position = Math.max(page.position, state.lastSeq) // What matches up to there has been read.
         yield { events }
       }
       const version = this.#version(state, position, newest)
@@ -134,7 +142,7 @@ class BucketSource<T> implements NatsKvSource<T> {
           else found.set(key, String(message.seq))
           if (newest === undefined || message.seq > newest.seq) newest = message
         }
-        position = page.position
+        position = Math.max(page.position, state.lastSeq) // What matches up to there has been read.
         context.alive?.()
       }
       const keys = [...found].map(([key, version]) => ({ key, version }))
@@ -155,32 +163,27 @@ class BucketSource<T> implements NatsKvSource<T> {
     try {
       const state = await this.#state(session)
       await assertContinues(session, this.#options.bucket, state, from)
-      const subjects = this.#subjects(state)
-      const options = { session, stream: streamOf(this.#options.bucket), filters: subjects, heartbeatMs: this.#beatMs }
+      const options = this.#consumerOptions(session, state)
       consumer = await Consumer.create({ ...options, from: from.seq + 1, pullSize: PULL_SIZE })
       if (keys === undefined) requestAudit?.('deletes whose markers are gone cannot be found for this mirror')
+      await assertSameStream(session, this.#options.bucket, state) // Else it reads another stream.
       const following = consumer
       const probe = (): void => {
         if (session.isOpen) following.probe()
       }
       onProgressRequest(probe)
-      const search = keys && this.#search(keys, options, probe)
+      const search = keys && this.#search(keys, state, options, probe)
       let { seq, newest, time } = from
       let version = after
       let messages: StoredMessage[] = []
-      let yieldedAt = session.clock.now()
+      const cut = new StateCut(session.clock, options.lastSeq)
       following.probe() // Its heartbeat is the first batch.
       for (;;) {
         const delivered = await consumer.next()
         const later = delivered.messages.filter((message) => message.seq > seq)
         keys?.expect(later)
         for (const message of later) messages.push(message)
-        if (!delivered.isWhole) {
-          if (session.clock.now() - yieldedAt < this.#beatMs) continue
-          yield { events: [], version }
-          yieldedAt = session.clock.now()
-          continue
-        }
+        if (!(await cut.isWhole(delivered))) continue
         const last = messages.at(-1)
         if (last !== undefined) [newest, time] = [last.seq, last.time]
         seq = Math.max(seq, delivered.position)
@@ -194,7 +197,6 @@ class BucketSource<T> implements NatsKvSource<T> {
         messages = []
         keys?.forget(missing)
         await search?.begin(seq)
-        yieldedAt = session.clock.now()
       }
     } finally {
       consumer?.close()
@@ -230,8 +232,19 @@ class BucketSource<T> implements NatsKvSource<T> {
     return readState(session, this.#options.bucket)
   }
 
-  #subjects({ subjectPrefix }: BucketState): readonly string[] {
-    return this.#filters.map((filter) => subjectPrefix + filter)
+  #consumerOptions(session: Session, { subjectPrefix }: BucketState): Omit<ConsumerOptions, 'pullSize'> {
+    const { bucket } = this.#options
+    const filters = this.#filters.map((filter) => subjectPrefix + filter)
+    const lastSeq = async (): Promise<number> => {
+      if (this.#isWhole) return (await readState(session, bucket)).lastSeq
+      return Math.max(...(await Promise.all(filters.map((filter) => readLastSeq(session, bucket, filter)))))
+    }
+    return { session, stream: streamOf(bucket), filters, heartbeatMs: this.#beatMs, lastSeq }
+  }
+
+  /** Whether all keys of the bucket are read. */
+  get #isWhole(): boolean {
+    return this.#filters.includes(ALL)
   }
 
   /** The newest message of each subject, and what was written while they were read. */
@@ -241,29 +254,29 @@ class BucketSource<T> implements NatsKvSource<T> {
     { pageSize }: ListContext,
     isHeadersOnly: boolean,
   ): ReturnType<Consumer['through']> {
-    const consumer = await Consumer.create({
-      session,
-      stream: streamOf(this.#options.bucket),
-      filters: this.#subjects(state),
-      isHeadersOnly,
-      pullSize: pageSize,
-      heartbeatMs: this.#beatMs,
-    })
+    const options = this.#consumerOptions(session, state)
+    const consumer = await Consumer.create({ ...options, isHeadersOnly, pullSize: pageSize })
     try {
-      const { lastSeq } = await this.#state(session)
-      yield* consumer.through(lastSeq)
+      await assertSameStream(session, this.#options.bucket, state)
+      yield* consumer.through()
     } finally {
       consumer.close()
     }
   }
 
-  #search(keys: KnownKeys, options: Omit<ConsumerOptions, 'pullSize'>, onFound: () => void): RemovalSearch {
+  #search(
+    keys: KnownKeys,
+    state: BucketState,
+    options: Omit<ConsumerOptions, 'pullSize'>,
+    onFound: () => void,
+  ): RemovalSearch {
     return new RemovalSearch({
       session: options.session,
       bucket: this.#options.bucket,
+      state,
       keys,
       onFound,
-      isWhole: this.#filters.includes(ALL),
+      isWhole: this.#isWhole,
       everyMs: this.#options.verifyMs ?? VERIFY_MS,
       consumer: () => Consumer.create({ ...options, isHeadersOnly: true, pullSize: PULL_SIZE }),
     })

@@ -1,4 +1,5 @@
-import { readState } from './bucket-stream.js'
+import { forked } from '../shared/source-errors.js'
+import { type BucketState, readState } from './bucket-stream.js'
 import type { Consumer } from './consumer.js'
 import type { KnownKeys } from './known-keys.js'
 import type { Session } from './session.js'
@@ -13,6 +14,8 @@ interface Present {
 export interface RemovalSearchOptions {
   readonly session: Session
   readonly bucket: string
+  /** The stream that the watch reads. */
+  readonly state: BucketState
   readonly keys: KnownKeys
   /** Whether the mirror has all keys of the bucket: then their number is compared first. */
   readonly isWhole: boolean
@@ -42,14 +45,14 @@ export class RemovalSearch {
 
   /** Compares the numbers if a search is due. No message may be applied meanwhile. */
   async begin(position: number): Promise<void> {
-    const { session, bucket, everyMs, keys, isWhole } = this.#options
+    const { session, everyMs, keys, isWhole } = this.#options
     if (this.#isReading || this.#present !== undefined || session.clock.now() < this.#nextAt) return
     this.#nextAt = session.clock.now() + everyMs
-    const { extent, lastSeq, subjects } = await readState(session, bucket)
+    const { extent, lastSeq, subjects } = await this.#state()
     if (extent === this.#extent) return
     this.#counted = extent
     if (isWhole && lastSeq >= position) keys.expectSize(lastSeq, subjects)
-    else this.#search(position)
+    else this.#search()
   }
 
   /** The subjects of the keys that are gone, when the mirror has read up to `position`. */
@@ -57,7 +60,7 @@ export class RemovalSearch {
     const { keys } = this.#options
     const isComplete = keys.takeSizeResult(position)
     if (isComplete === true) this.#extent = this.#counted
-    if (isComplete === false) this.#search(position)
+    if (isComplete === false) this.#search()
     const present = this.#present
     if (present === undefined || position < present.upTo) return []
     this.#present = undefined
@@ -66,10 +69,10 @@ export class RemovalSearch {
     return missing
   }
 
-  #search(position: number): void {
+  #search(): void {
     this.#isReading = true
     this.#options.keys.begin()
-    this.#read(position)
+    this.#read()
       .then((present) => {
         this.#present = present
         this.#options.onFound()
@@ -80,18 +83,24 @@ export class RemovalSearch {
       })
   }
 
-  async #read(position: number): Promise<Present> {
-    const { session, bucket } = this.#options
+  async #read(): Promise<Present> {
     const consumer = await this.#options.consumer()
     try {
-      const { lastSeq } = await readState(session, bucket)
       const subjects = new Set<string>()
-      for await (const { messages } of consumer.through(Math.max(lastSeq, position)))
-        for (const { subject } of messages) subjects.add(subject)
-      const after = await readState(session, bucket)
+      for await (const { messages } of consumer.through()) for (const { subject } of messages) subjects.add(subject)
+      const after = await this.#state()
       return { subjects, upTo: after.lastSeq, extent: after.extent }
     } finally {
       consumer.close()
     }
+  }
+
+  /** The state of the stream. Its subjects say nothing about another stream. */
+  async #state(): Promise<BucketState> {
+    const { session, bucket, state } = this.#options
+    const now = await readState(session, bucket)
+    if (now.created !== state.created) session.end(forked('the stream of the bucket was created again'))
+    session.assertOpen()
+    return now
   }
 }

@@ -43,6 +43,7 @@ export class Session {
   readonly #status: AsyncIterable<{ readonly type: string }>
   /** Sends the requests again that have no response yet. A connection drops what is sent before it is open again. */
   readonly #unanswered = new Set<() => void>()
+  #receivedAt = 0
   #names = 0
 
   constructor(options: SessionOptions) {
@@ -56,7 +57,7 @@ export class Session {
     this.#options = options
     this.#scope = new DeadlineScope(options)
     const prefix = propertiesOf(propertiesOf(client)['options'])['inboxPrefix']
-    this.#inbox = `${typeof prefix === 'string' ? prefix : '_INBOX'}.${randomUUID()}`
+    this.#inbox = `${typeof prefix === 'string' ? prefix : '_INBOX'}.${uniqueName()}`
     this.#subscription = client.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => (error === null ? this.#received(message) : this.#scope.end(clientError(error))),
     })
@@ -121,10 +122,19 @@ export class Session {
     }
   }
 
-  /** The result of `work`; rejects after `timeoutMs` and `moreMs`, and when the session ends. */
+  /**
+   * The result of `work`; rejects when the session ends, and if nothing arrives for `timeoutMs` and `moreMs`. On a slow
+   * line a response may wait behind other messages.
+   */
   wait<V>(work: Promise<V>, message: string, moreMs = 0): Promise<V> {
+    const ms = this.#options.timeoutMs + moreMs
+    const startedAt = this.clock.now()
     return this.#scope.race(work, {
-      ms: this.#options.timeoutMs + moreMs,
+      ms,
+      extendMs: () => {
+        const leftMs = this.#receivedAt + ms - this.clock.now()
+        return this.#receivedAt > startedAt && leftMs > 0 ? leftMs : undefined
+      },
       late: () => {
         throw unavailable(message)
       },
@@ -145,7 +155,7 @@ export class Session {
 
   close(): void {
     this.#scope.end(unavailable('the session was closed'))
-    this.#subscription.unsubscribe()
+    if (!this.#options.client.isClosed()) this.#subscription.unsubscribe()
     this.#receivers.clear()
     this.#consumers.clear()
     const { stop } = propertiesOf(this.#status)
@@ -155,11 +165,12 @@ export class Session {
   /** Sends a message although the session may have ended, for example to remove a consumer. */
   farewell(subject: string): void {
     const { client, prefix } = this.#options
-    if (!client.isClosed()) client.publish(prefix + subject, '')
+    if (!client.isClosed() && !client.isDraining()) client.publish(prefix + subject, '')
   }
 
   #received(message: NatsMessage): void {
     const { subject } = message
+    this.#receivedAt = this.clock.now()
     if (subject.startsWith(`${this.#inbox}.`)) {
       this.#receivers.get(subject.slice(this.#inbox.length + 1))?.(message)
       return
@@ -188,6 +199,11 @@ export class Session {
     const { subject } = propertiesOf(error)
     return typeof subject === 'string' && (subject.startsWith(this.#options.prefix) || subject.startsWith(this.#inbox))
   }
+}
+
+/** Differs from the names of all other processes that use the server. */
+export function uniqueName(): string {
+  return randomUUID()
 }
 
 function clientError(thrown: unknown): SourceError {

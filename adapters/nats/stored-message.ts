@@ -10,8 +10,6 @@ export interface StoredMessage {
   readonly delivery: number
   /** When it was stored, in nanoseconds. */
   readonly time: string
-  /** How many messages followed it when it was delivered. */
-  readonly pending: number
   readonly isDelete: boolean
   readonly data: Uint8Array
 }
@@ -33,7 +31,6 @@ export function storedMessage({ subject, reply = '', data, headers }: NatsMessag
     seq,
     delivery,
     time: tokens[at + 7] ?? '0',
-    pending: Number(tokens[at + 8]),
     isDelete: operation === 'DEL' || operation === 'PURGE' || (headers?.get('Nats-Marker-Reason') ?? '') !== '',
     data,
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type KV, Kvm } from '@nats-io/kv'
+import { type Bucket, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type NatsKvOptions, natsKvSource } from '../../adapters/nats/index.js'
@@ -14,7 +14,7 @@ import { useNats } from './support.js'
 
 interface Stage {
   readonly proxy: FaultProxy
-  readonly kv: KV
+  readonly kv: Bucket
   readonly admin: NatsConnection
   readonly mirror: Informer<number, object>
   readonly errors: SourceError[]
@@ -32,18 +32,19 @@ async function stage(
 ): Promise<Stage> {
   const proxy = await startFaultProxy({ targetPort: nats.port })
   const admin = await nats.connect()
-  const kv = await new Kvm(admin).create(bucket, config)
+  const kv = (await new Kvm(admin).create(bucket, config)) as Bucket
   for (const key of ['a', 'b', 'c']) await kv.put(key, '1')
   const connection = await nats.connect({ port: proxy.port })
   const source = natsKvSource<number>({ connection, bucket, heartbeatMs: 1_000, verifyMs: 100, ...options })
   let count = 0
-  const counted = {
-    ...methodsOf(source),
-    list: (each: Parameters<typeof source.list>[0]) => ++count && source.list(each),
+  const list = (each: Parameters<typeof source.list>[0]): ReturnType<typeof source.list> => {
+    count++
+    return source.list(each)
   }
+  const counted = { ...methodsOf(source), list }
   const mirror = createInformer({ source: counted, audit: false })
   const errors: SourceError[] = []
-  mirror.on('error', (error) => errors.push(error as SourceError))
+  mirror.on('error', (error) => errors.push(error))
   await mirror.start().synced()
   onTestFinished(async () => {
     await mirror.stop()
@@ -83,7 +84,7 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
       await kv.purgeDeletes(-1)
       proxy.pass()
       await waitUntil('the delete', () => mirror.get('a') === undefined && mirror.get('b') === 2)
-      expect(mirror.keys().length).toBe(2)
+      expect(mirror.size).toBe(2)
       expect(lists()).toBe(1)
     })
 
@@ -117,11 +118,20 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
   describe('states', () => {
     test('a mirror shows only states that the bucket had, though it has one revision of each key', async () => {
       const { kv, mirror } = await stage(shared.nats, { bucket: 'states' })
-      const seen: [number, number][] = []
-      mirror.subscribe({}, { onBatch: () => void seen.push([mirror.get('a') ?? 0, mirror.get('b') ?? 0]) })
-      const lists: [number, number][] = []
       const connection = await shared.nats.connect()
       const source = natsKvSource<number>({ connection, bucket: 'states' })
+      const begin = await listed(source)
+      const stop = new AbortController()
+      const seen: [number, number][] = []
+      const watching = (async () => {
+        const state = new Map(begin.objects)
+        const watch = source.watch({ ...context(stop.signal), after: begin.version, onProgressRequest: () => {} })
+        for await (const { events } of watch) {
+          for (const event of events) if (event.type === 'put') state.set(event.key, event.object)
+          seen.push([state.get('a') ?? 0, state.get('b') ?? 0])
+        }
+      })().catch(() => {}) // It was aborted.
+      const lists: [number, number][] = []
       let isDone = false
       const listing = (async () => {
         while (!isDone) {
@@ -136,6 +146,9 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
       isDone = true
       await listing
       await waitUntil('the last value', () => mirror.get('b') === 1_500)
+      stop.abort()
+      await watching
+      expect(seen.at(-1)).toEqual([1_500, 1_500])
       expect(lists.length).toBeGreaterThan(10)
       for (const [a, b] of [...seen, ...lists]) expect([b, b + 1]).toContain(a)
     })

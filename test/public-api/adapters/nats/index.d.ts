@@ -1,0 +1,3 @@
+export type { NatsClient, NatsMessage } from './nats-client.js';
+export type { NatsCodec, NatsKvOptions } from './nats-options.js';
+export { type NatsKvSource, natsKvSource } from './nats-source.js';

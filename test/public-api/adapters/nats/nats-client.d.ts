@@ -1,0 +1,40 @@
+/** A received message. */
+export interface NatsMessage {
+    /** The subject that the message was published to. */
+    readonly subject: string;
+    /** The subject for replies. JetStream puts the position of a message in it. */
+    readonly reply?: string;
+    /** The payload. */
+    readonly data: Uint8Array;
+    /** The headers, if the message has any. */
+    readonly headers?: {
+        readonly code: number;
+        readonly description: string;
+        get(name: string): string;
+    };
+}
+/**
+ * A `NatsConnection` of the package @nats-io/transport-node 3.x, or of another transport of @nats-io. Sources use it
+ * together with the program, and never close it.
+ */
+export interface NatsClient {
+    /** Publishes a message. */
+    publish(subject: string, payload: string, options?: {
+        reply?: string;
+    }): void;
+    /** Calls `callback` for each message of a subject. */
+    subscribe(subject: string, options: {
+        callback: (error: Error | null, message: NatsMessage) => void;
+    }): {
+        unsubscribe(): void;
+    };
+    /** The events of the connection. */
+    status(): AsyncIterable<{
+        readonly type: string;
+    }>;
+    /** Whether the connection was closed. */
+    isClosed(): boolean;
+    /** Whether the connection is being closed. */
+    isDraining(): boolean;
+}
+export declare function isNatsClient(value: unknown): boolean;
