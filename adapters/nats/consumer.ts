@@ -38,6 +38,8 @@ const HEARTBEAT = 100
 const CONFLICT = 409
 /** A short pull: the server looks for messages at once, and its heartbeat has the position. */
 const PROBE_MS = 20
+/** A busy server may send its first heartbeat late. */
+const PROBE_LIFE_MS = 500
 /** The size of pulls that must be faster than a writer. */
 const LAST_PULL_SIZE = 500
 /** How often a replica that lags behind is asked. */
@@ -61,6 +63,7 @@ export class Consumer {
   #hasNews = false
   #isEnd = false
   #hasGap = false
+  #isProbing = false
   #pullSize: number
   #wake: () => void = () => {}
 
@@ -155,7 +158,8 @@ export class Consumer {
   /** Requests a heartbeat with the current position soon. */
   probe(): void {
     const { session, stream } = this.#options
-    const body = { batch: 1, expires: 2 * PROBE_MS * MS, idle_heartbeat: PROBE_MS * MS }
+    const body = { batch: 1, expires: PROBE_LIFE_MS * MS, idle_heartbeat: PROBE_MS * MS }
+    this.#isProbing = true
     session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#probes.subject)
   }
 
@@ -193,6 +197,10 @@ export class Consumer {
     if (code === HEARTBEAT) {
       this.#expect(Number(headers?.get('Nats-Last-Consumer')))
       this.#position = Math.max(this.#position, Number(headers?.get('Nats-Last-Stream')))
+      if (isProbe) {
+        if (!this.#isProbing) return // One of its later heartbeats.
+        this.#isProbing = false
+      }
     } else if (code === CONFLICT && /MaxBytes|Batch Completed/i.test(description)) {
       this.#isAlone = this.#due === this.#pullSize // Not even one message fitted.
       this.#due = 0
@@ -202,7 +210,10 @@ export class Consumer {
       // Nothing more (404), or the pull is over (408).
       this.#due = 0
       this.#isEnd = true
-    } else return
+    } else {
+      if (this.#isProbing && this.#options.session.isOpen) this.probe()
+      return
+    }
     this.#notify()
   }
 
