@@ -47,7 +47,7 @@ export class InformerFeedHost<S, T> implements FeedHost<T> {
   }
 
   get position(): StorePosition {
-    return { version: this.indexer.writer.position, history: this.history }
+    return { version: this.indexer.writer.position, history: this.shownHistory }
   }
 
   /** All changes of the last commit were queued. */
@@ -61,6 +61,10 @@ export class InformerFeedHost<S, T> implements FeedHost<T> {
 
   get history(): number | undefined {
     return this.isOfSet ? 0 : this.#parts.sources.find('waitFor', undefined).history
+  }
+
+  get shownHistory(): number | undefined {
+    return this.isOfSet ? 0 : this.#parts.sources.find('waitFor', undefined).shownHistory
   }
 
   isSynced(): boolean {

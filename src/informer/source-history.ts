@@ -14,6 +14,8 @@ export class SourceHistory {
   /** Counts the histories: one for the first list, and one for each list after `EPOCH_CHANGED` or lost access. */
   #number = 0
   #isCurrent = false
+  /** Whether the store shows saved content that the source has not confirmed. */
+  #isStale = false
   #isListed = false
 
   /** The number of the last list that is in the store; 0 before the first one. */
@@ -41,7 +43,27 @@ export class SourceHistory {
     return this.#isCurrent ? this.#number : undefined
   }
 
-  /** A list was committed; `lists` is its number. Or the source has confirmed saved content. */
+  /**
+   * The number of the history of what the store shows. Saved content has one before the source has confirmed it: the
+   * positions that subscriptions have in it are then positions of that history.
+   */
+  get shown(): number | undefined {
+    return this.#isCurrent || this.#isStale ? this.#number : undefined
+  }
+
+  /** The store shows saved content that the source has not confirmed. */
+  restored(): void {
+    this.#number++
+    this.#isStale = true
+  }
+
+  /** The source has confirmed the saved content. `lists` is the number of lists. */
+  confirmed(lists: number): void {
+    this.#isCurrent = true
+    this.listed(lists)
+  }
+
+  /** A list was committed; `lists` is its number. Or saved content that the source had confirmed before. */
   listed(lists: number): void {
     this.#listed = lists
     this.#isListed = true
@@ -49,6 +71,7 @@ export class SourceHistory {
     this.#lostAt = undefined
     if (!this.#isCurrent) this.#number++
     this.#isCurrent = true
+    this.#isStale = false
   }
 
   /** The objects are deleted, because access was lost. `reached` is the version of the store, if its history is current. */
@@ -56,6 +79,7 @@ export class SourceHistory {
     this.#lostAt ??= reached
     this.#isCleared = true
     this.#isCurrent = false
+    this.#isStale = false
   }
 
   /** The objects could not be deleted. */
@@ -67,6 +91,7 @@ export class SourceHistory {
   ended(reached: Version | undefined): Version | undefined {
     const at = reached ?? this.#lostAt
     this.#isCurrent = false
+    this.#isStale = false
     this.#lostAt = undefined
     return at
   }

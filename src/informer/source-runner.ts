@@ -186,6 +186,11 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return this.#history.number
   }
 
+  /** The history of the objects in the store; also of saved content that the source has not confirmed. */
+  get shownHistory(): number | undefined {
+    return this.#history.shown
+  }
+
   /** The number of audits by result. */
   get audits(): SourceProof['audits'] {
     return this.#proof.audits
@@ -284,7 +289,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   /** The watch is live: it has confirmed the content. */
   #confirmed(): void {
     if (this.isStale) {
-      this.#history.listed(this.reflector.lists)
+      this.#history.confirmed(this.reflector.lists)
       this.#host.confirmed(this)
     }
     this.warmStart?.schedule()
@@ -298,6 +303,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
       this.#proof.restored(restored.proof)
       // Content that is written before the source has confirmed it is stale.
       if (this.warmStart?.servesStale === false) this.#history.listed(this.reflector.lists)
+      else this.#history.restored()
     } else if (isList) {
       const { lists, listBeganAt } = this.reflector
       this.#history.listed(lists)

@@ -241,8 +241,8 @@ export class Feed<T> implements AwaitedFeed {
 
   #enqueue(changes: readonly Change<T>[], position: Version | undefined, source?: string): void {
     if (!this.#accepts(changes)) return
-    const { clock, history } = this.host
-    if (!this.#queue.push(changes, position, clock.now(), source, history)) {
+    const { clock, shownHistory } = this.host
+    if (!this.#queue.push(changes, position, clock.now(), source, shownHistory)) {
       if (this.#onOverflow === 'coalesce') this.#queue.coalesce()
       else this.#overflow()
     }
@@ -251,8 +251,8 @@ export class Feed<T> implements AwaitedFeed {
 
   *#enqueueInSteps(changes: readonly Change<T>[], position: Version | undefined, source?: string): Steps {
     if (!this.#accepts(changes)) return
-    const { clock, history } = this.host
-    const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, history)
+    const { clock, shownHistory } = this.host
+    const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, shownHistory)
     if (!fits) {
       if (this.#onOverflow === 'coalesce') yield* this.#queue.coalesceInSteps()
       else this.#overflow()

@@ -45,6 +45,9 @@ export class Mirror<T, I extends object = object> {
       get history() {
         return historyNow()
       },
+      get shownHistory() {
+        return historyNow()
+      },
       get position() {
         return positionNow()
       },

@@ -137,9 +137,14 @@ test.each([
     }
   }
   comeAndGo(100)
-  const before = await usedHeap()
-  comeAndGo(5_000)
-  expect((await usedHeap()) - before).toBeLessThan(400_000)
+  const growths: number[] = []
+  for (let round = 0; round < 3; round++) {
+    const before = await usedHeap()
+    comeAndGo(5_000)
+    growths.push((await usedHeap()) - before)
+  }
+  // Compiled code makes the heap grow too, but not in each round.
+  expect(Math.min(...growths)).toBeLessThan(200_000)
   expect([...mirror.router.feeds]).toEqual([other])
 })
 

@@ -148,6 +148,23 @@ test.each(['a', 'b'])(
   },
 )
 
+test('a wait of a subscription that is drained while stale ends when the source has confirmed its version', async () => {
+  const source = scripted<number>({ hasReached: numbered })
+  const cache = cacheOf(source, '7', [{ type: 'entry', key: 'a', object: 1 }])
+  cache.serveStale = true
+  const { informer, clock } = await started(source, cache)
+  const subscription = informer.subscribe({ add: () => clock.sleep(500) })
+  await clock.advance(1)
+  const closed = subscription.close({ drain: true })
+  const waited = subscription.waitFor('7')
+  source.watches[0]?.batch([], '7')
+  await clock.advance(100)
+  expect([informer.status.state, await Promise.race([waited, Promise.resolve('pending')])]).toEqual(['live', 'pending'])
+  await clock.advance(400)
+  await Promise.all([waited, closed])
+  await assertCleanStop(informer, clock)
+})
+
 test('access loss ends a save that hangs, and removes the saved content', async () => {
   const source = scripted<number>({ hasReached: numbered })
   const cache = cacheOf(source, '7', [{ type: 'entry', key: 'a', object: 1 }])

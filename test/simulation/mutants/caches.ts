@@ -18,7 +18,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'stale content answers no wait and is not ready (H2)',
     file: 'informer/source-runner.ts',
     kind,
-    edits: [['if (this.warmStart?.servesStale === false) this', 'this']],
+    edits: [['if (this.warmStart?.servesStale === false) this', 'if (this.warmStart !== undefined) this']],
   },
   {
     name: 'stale content is never confirmed',

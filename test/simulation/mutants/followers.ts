@@ -53,8 +53,8 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     file: 'subscriptions/feed.ts',
     edits: [
       [
-        'const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, history)',
-        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    const fits = parts.map((part) => this.#queue.push(part, position, clock.now(), source, history)).every(Boolean)',
+        'const fits = yield* this.#queue.pushInSteps(changes, position, clock.now(), source, shownHistory)',
+        'const parts = changes.length === 0 ? [changes] : changes.map((change) => [change])\n    const fits = parts.map((part) => this.#queue.push(part, position, clock.now(), source, shownHistory)).every(Boolean)',
       ],
     ],
   },

@@ -126,8 +126,6 @@ export class Waiters {
       isDue: () =>
         this.#driver.access.times === 0 &&
         !this.#driver.access.isCleared &&
-        // After stale content, they end with the routing of the list.
-        !(this.#driver.cache !== undefined && this.#driver.isBusy) &&
         this.#isShown(mark) &&
         this.#isReached(subscription.version, mark),
       mayFail: (code) => this.#isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
