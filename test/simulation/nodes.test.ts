@@ -26,8 +26,8 @@ test('a seed has the same trace (I17) on Node 22 and on the current version', as
     `${RUNS}`,
     '--json',
   ])
-  const { trace, set, group, failures } = JSON.parse(simulated)
+  const { trace, set, group, cache, failures } = JSON.parse(simulated)
   const here = await campaign({ runs: RUNS, seed: 1 })
   expect(failures).toEqual([])
-  expect([trace, set.trace, group.trace]).toEqual(kinds.map((kind) => here[kind].trace))
+  expect([trace, set.trace, group.trace, cache.trace]).toEqual(kinds.map((kind) => here[kind].trace))
 })
