@@ -349,8 +349,9 @@ export class QueueChecker {
     const { settings, violate } = this.#scenario
     const keys = new Set(this.#waiting.map(({ change }) => change.key)).size
     const merged = MOST_OF_A_KEY * keys
-    // The next batch is taken only if there is capacity left.
-    const fresh = this.#wantsLatest ? merged : this.#capacity - 1 + Math.max(this.#largest, merged)
+    // The next batch is taken only if there is capacity left. With `latest` its changes are merged into those that wait for
+    // a handler of their key, but only when they leave the batch.
+    const fresh = this.#wantsLatest ? 2 * merged : this.#capacity - 1 + Math.max(this.#largest, merged)
     const most = keys + fresh + this.#replayed + (this.#hasResynced ? settings.keys.length + this.#concurrency : 0)
     if (backlog.keys > most) violate('I12', `${backlog.keys} changes wait for ${this.#name}, ${most} at most`)
   }

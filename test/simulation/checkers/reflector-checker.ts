@@ -394,6 +394,13 @@ export class ReflectorChecker implements SourceObserver {
     this.#isSpacingUnknown = false
   }
 
+  /** The watch ended for a relist, at an unknown time if the spacing delayed that relist. */
+  #outlivedUnannounced(now: number, liveAt: number): void {
+    const isDelayed = this.#openedAt !== undefined && now <= this.#openedAt + this.#spacing + SLACK_MS
+    if (!isDelayed) this.#outlived(now - liveAt)
+    else if (now - liveAt >= STABLE_MS) this.#isSpacingUnknown = true
+  }
+
   /** The server rejected the version of a reopened watch: the list belongs to the same open. */
   get #isAnswered(): boolean {
     return this.#isReopened && this.#cause?.error !== undefined && isExpiry(this.#cause.error)
@@ -417,13 +424,14 @@ export class ReflectorChecker implements SourceObserver {
     if (what === 'list' && !this.#mayList && (now > this.#mayListUntil || now < this.#mayListFrom - slowMs))
       violate('opens', 'it lists again, and the history is still there')
     const isUnannounced = this.#cause === undefined && now <= this.#mayListUntil
-    if (isUnannounced && this.#liveAt !== undefined) this.#outlived(now - this.#liveAt)
+    if (isUnannounced && this.#liveAt !== undefined) this.#outlivedUnannounced(now, this.#liveAt)
     if (this.#isRelistRequested && this.#cause?.error?.phase === 'apply') this.#unsureUntil = now + UNSURE_MS
     if (this.#openedAt !== undefined) {
       if (now > this.#unsureUntil && !this.#isRestoring && !this.#isSpacingUnknown)
         this.#checkSpacing(now, this.#openedAt)
       if (this.#wasImmediate(now)) {
-        this.#immediateAt = now
+        // It counts from its due time, which may be before a suspension.
+        this.#immediateAt = Math.min(now, (this.#cause?.at ?? now) + FIRST_RECONNECT_MS)
         mark('the first reconnect after a break came at once')
       } else this.#spacing = Math.min(2 * this.#spacing, CEILING_MS)
       if (this.#spacing === CEILING_MS) mark('the spacing of opens was at its maximum')

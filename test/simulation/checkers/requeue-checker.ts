@@ -133,6 +133,8 @@ export class RequeueChecker {
     const isNow = ({ at }: Due): boolean => at <= elapsed
     const now = requests.due.filter(isNow)
     if (now.length === 0) return
+    // A time during a suspension comes late, perhaps only after this run has ended.
+    if (now.some(({ skipped }) => skipped !== this.#scenario.clock.skipped)) requests.reasonAt = elapsed
     requests.due = requests.due.filter((due) => !isNow(due))
     const next = this.#due(
       elapsed + (hasFailed ? CHANGED_KEY_MS : 0),

@@ -21,6 +21,8 @@ const SUSPENDED_MS = 10 * 60_000
 const ENQUEUES = 40
 /** The least number of writes in a storm. */
 const STORM = 8
+/** Storms add no commits after this many, so that a slow source can send all of them within the time to heal. */
+const MOST_COMMITS = 700
 const DAY_MS = 24 * 3_600_000
 
 /** The actions of writers and users. Each action draws from its own label. */
@@ -150,10 +152,10 @@ export class Workload {
 
   /** Writes one key again and again, faster than it is delivered. */
   #storm(key: string, label: string, apartMs: number): void {
-    const { clock, decisions } = this.#world
+    const { clock, decisions, history } = this.#world
     for (let nth = STORM + decisions.below(label, STORM); nth > 0; nth--)
       clock.in(nth * apartMs, () => {
-        if (!decisions.isQuiet) this.#commit(label, [this.#put(key, label)])
+        if (!decisions.isQuiet && history.head.sequence < MOST_COMMITS) this.#commit(label, [this.#put(key, label)])
       })
   }
 
