@@ -146,6 +146,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     session: Session,
   ): Promise<(from: PostgresVersion, fingerprint: string | undefined, mayProbe: boolean) => Promise<Delta<T>>> {
     const table = await this.#access.findTable(session)
+    await session.preparePolls()
     const codec = this.#access.codec(session, table)
     const sql = deltaSql(table, this.#access.options.where, this.#maxDeltaRows)
     const probe = probeSql(table)
