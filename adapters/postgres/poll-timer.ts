@@ -22,6 +22,9 @@ export class PollTimer {
   #delayMs = MIN_DELAY_MS
   #promptPolls = 0
   #isWoken = false
+  #wasWoken = false
+  /** Whether polls find changes without wake-ups: more is committed than is announced. */
+  #isBusy = false
   /** When the last poll began. */
   #polledAt: number
 
@@ -44,9 +47,10 @@ export class PollTimer {
   changed(): void {
     this.#delayMs = 0
     this.#promptPolls = PROMPT_POLLS
+    if (!this.#wasWoken) this.#isBusy = true
   }
 
-  /** Resolves when the next poll is due, or when `signal` aborts. Returns true if `wake` was called meanwhile. */
+  /** Resolves when the next poll is due, or when `signal` aborts. Returns whether that poll is expected to find changes. */
   async next(signal: AbortSignal): Promise<boolean> {
     if (!this.#isWoken && !signal.aborted) {
       const restMs = REST_FACTOR * (this.#clock.now() - this.#polledAt - SHORT_POLL_MS)
@@ -54,12 +58,15 @@ export class PollTimer {
       if (this.#promptPolls > 0) {
         this.#promptPolls--
         this.#delayMs = MIN_DELAY_MS
-      } else this.#delayMs = Math.min(this.#delayMs * 2, this.#longestMs)
+      } else {
+        this.#delayMs = Math.min(this.#delayMs * 2, this.#longestMs)
+        this.#isBusy = false
+      }
     }
-    const isWoken = this.#isWoken
+    this.#wasWoken = this.#isWoken
     this.#isWoken = false
     this.#polledAt = this.#clock.now()
-    return isWoken
+    return this.#wasWoken || this.#isBusy
   }
 
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {

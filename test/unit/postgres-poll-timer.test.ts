@@ -64,3 +64,19 @@ test('after a change or a wake-up polls are 1 ms apart for a while, before the t
   expect(await delaysOf((timer) => timer.changed(), 11)).toEqual([...ones, 2, 4])
   expect(await delaysOf((timer) => timer.wake(), 11)).toEqual([...ones, 1, 2])
 })
+
+test('a reader expects changes after a wake-up, and while it finds changes without one', async () => {
+  const expected: boolean[] = []
+  const next = async (timer: PollTimer): Promise<unknown> =>
+    expected.push(await timer.next(new AbortController().signal))
+  await delaysOf(async (timer) => {
+    await next(timer)
+    timer.wake()
+    await next(timer)
+    timer.changed() // It was announced.
+    await next(timer)
+    timer.changed()
+    for (let polls = 0; polls < 10; polls++) await next(timer)
+  }, 0)
+  expect(expected).toEqual([false, true, false, ...Array.from({ length: 8 }, () => true), false, false])
+})
