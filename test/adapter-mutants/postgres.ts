@@ -149,6 +149,25 @@ export const postgresMutants: readonly AdapterMutant[] = [
     named: 'doubles up to the longest',
   },
   {
+    // The log has many rows, as after an hour of writes, and the server has statistics of it.
+    name: 'the plan of a poll depends on the estimate that it reads a third of the log',
+    breaks: 'A poll reads the rows of the log that are newer than its version, however large the log is.',
+    file: at('session'),
+    edits: [["  'enable_seqscan = off',\n", '']],
+    test: 'postgres/plans.test.ts',
+    named: 'read the new rows of a large log',
+    server: 'postgres 18',
+  },
+  {
+    // A row has a short text, and a large column that is parsed.
+    name: 'the texts of a listed row are references to its line',
+    breaks: 'The texts and the key of a listed row do not keep its other columns in memory.',
+    file: at('row-codec'),
+    edits: [['return field.length < SHORT ? field : ` ${field}`.slice(1)', 'return field']],
+    test: 'unit/postgres-row-codec.test.ts',
+    named: 'do not keep the rest of the row in memory',
+  },
+  {
     // The option client returns one and the same client at each call.
     name: 'a list does not report that the option client returns the same client twice',
     breaks: 'The same client again is an OptionError, with which synced() rejects.',
