@@ -6,6 +6,10 @@ import { WakeableTimer } from '../shared/wakeable-timer.js'
 const MIN_DELAY_MS = 1
 /** After a change or a wake-up this many polls have the shortest delay. Then the delay doubles with each poll without a change. */
 const PROMPT_POLLS = 8
+/** If more polls than this find changes in succession, writers are busy, and polls take time from them. */
+const MAX_SUCCESSION = 3
+/** The delay of such polls, in milliseconds. */
+const BUSY_DELAY_MS = 5
 /** A poll that takes longer than this, in milliseconds, takes time from writers, or the server is busy. */
 const SHORT_POLL_MS = 2
 /** After such a poll a reader rests this many times as long as the poll exceeded SHORT_POLL_MS. */
@@ -21,6 +25,9 @@ export class PollTimer {
   readonly #longestMs: number
   #delayMs = MIN_DELAY_MS
   #promptPolls = 0
+  /** How many polls in succession found changes. */
+  #succession = 0
+  #hasFound = false
   #isWoken = false
   #wasWoken = false
   /** Whether polls find changes without wake-ups: more is committed than is announced. */
@@ -43,15 +50,18 @@ export class PollTimer {
     this.#timer.wake()
   }
 
-  /** Reports that the last poll returned changes: the next one is due at once. */
+  /** Reports that the last poll returned changes: the next one is due at once, or soon if writers are busy. */
   changed(): void {
-    this.#delayMs = 0
+    this.#hasFound = true
+    this.#delayMs = ++this.#succession > MAX_SUCCESSION ? BUSY_DELAY_MS : 0
     this.#promptPolls = PROMPT_POLLS
     if (!this.#wasWoken) this.#isBusy = true
   }
 
   /** Resolves when the next poll is due, or when `signal` aborts. Returns whether that poll is expected to find changes. */
   async next(signal: AbortSignal): Promise<boolean> {
+    if (!this.#hasFound) this.#succession = 0
+    this.#hasFound = false
     if (!this.#isWoken && !signal.aborted) {
       const restMs = REST_FACTOR * (this.#clock.now() - this.#polledAt - SHORT_POLL_MS)
       await this.#sleep(Math.max(this.#delayMs, Math.min(restMs, this.#longestMs)), signal)
