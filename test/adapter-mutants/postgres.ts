@@ -63,7 +63,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'postgres/versions.test.ts',
-    named: 'of head() without an installation end with the error',
+    named: 'without an installation end with the error',
     server: 'postgres 18',
   },
   {
@@ -87,9 +87,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
         'periods = this.receivedAt === receivedAt ? periods + 1 : periods',
       ],
     ],
-    test: 'postgres/slow-line.test.ts',
-    named: 'a table with a large row',
-    server: 'postgres 18',
+    test: 'unit/postgres-session.test.ts',
+    named: 'as long as bytes arrive between them',
   },
   {
     // A mirror looks through a pooler in transaction mode, and another client then gets the same server process.
@@ -204,7 +203,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('row-codec'),
     edits: [['      .sort((a, b) => a.keyPosition - b.keyPosition)\n', '']],
     test: 'postgres/keys.test.ts',
-    named: 'by triggers for each statement several columns',
+    named: 'by triggers for each statement.*several columns',
     server: 'postgres 18',
   },
   {
@@ -250,7 +249,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
       ["IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (%5$s) IS DISTINCT FROM (%6$s)) THEN", "IF TG_OP = 'DELETE' THEN"],
     ],
     test: 'postgres/statements.test.ts',
-    named: 'by triggers for each row arrives a changed key',
+    named: 'by triggers for each row.*a changed key',
     server: 'postgres 18',
   },
   {
