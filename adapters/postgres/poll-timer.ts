@@ -2,21 +2,36 @@ import type { Clock } from '../../src/contract/clock.js'
 import { onAbort } from '../shared/on-abort.js'
 import { WakeableTimer } from '../shared/wakeable-timer.js'
 
-/** The delay of the poll after a change, in milliseconds. It doubles with each poll without a change. */
-const MIN_DELAY_MS = 5
-/** A reader rests at least this many times as long as its last poll took: under load a poll takes time from writers. */
-const REST_FACTOR = 4
+/** The shortest delay after a poll without a change, in milliseconds. */
+const MIN_DELAY_MS = 1
+/** After a change or a wake-up this many polls have the shortest delay. Then the delay doubles with each poll without a change. */
+const PROMPT_POLLS = 8
+/** If more polls than this find changes in succession, writers are busy, and polls take time from them. */
+const MAX_SUCCESSION = 3
+/** The delay of such polls, in milliseconds. */
+const BUSY_DELAY_MS = 5
+/** A poll that takes longer than this, in milliseconds, takes time from writers, or the server is busy. */
+const SHORT_POLL_MS = 2
+/** After such a poll a reader rests this many times as long as the poll exceeded SHORT_POLL_MS. */
+const REST_FACTOR = 2
 
 /**
- * Schedules the polls of a watch: at once after a wake-up, soon after a change, because not all commits are announced, and at
- * the latest after `longestMs`.
+ * Schedules the polls of a watch: at once after a wake-up or a change, and soon again, because not all commits are announced.
+ * The next poll is due after `longestMs` at the latest.
  */
 export class PollTimer {
   readonly #clock: Clock
   readonly #timer: WakeableTimer
   readonly #longestMs: number
   #delayMs = MIN_DELAY_MS
+  #promptPolls = 0
+  /** How many polls in succession found changes. */
+  #succession = 0
+  #hasFound = false
   #isWoken = false
+  #wasWoken = false
+  /** Whether polls find changes without wake-ups: more is committed than is announced. */
+  #isBusy = false
   /** When the last poll began. */
   #polledAt: number
 
@@ -31,26 +46,43 @@ export class PollTimer {
   wake(): void {
     this.#isWoken = true
     this.#delayMs = MIN_DELAY_MS
+    this.#promptPolls = PROMPT_POLLS
     this.#timer.wake()
   }
 
-  /** Reports that the last poll returned changes. */
+  /** Reports that the last poll returned changes: the next one is due at once, or soon if writers are busy. */
   changed(): void {
-    this.#delayMs = MIN_DELAY_MS
+    this.#hasFound = true
+    this.#delayMs = ++this.#succession > MAX_SUCCESSION ? BUSY_DELAY_MS : 0
+    this.#promptPolls = PROMPT_POLLS
+    if (!this.#wasWoken) this.#isBusy = true
   }
 
-  /** Resolves when the next poll is due, or when `signal` aborts. Returns true if `wake` was called meanwhile. */
+  /** Resolves when the next poll is due, or when `signal` aborts. Returns whether that poll is expected to find changes. */
   async next(signal: AbortSignal): Promise<boolean> {
+    if (!this.#hasFound) this.#succession = 0
+    this.#hasFound = false
     if (!this.#isWoken && !signal.aborted) {
-      const unlink = onAbort(signal, () => this.#timer.wake())
-      const restMs = Math.min(REST_FACTOR * (this.#clock.now() - this.#polledAt), this.#longestMs)
-      await this.#timer.sleep(Math.max(this.#delayMs, restMs))
-      unlink()
-      this.#delayMs = Math.min(this.#delayMs * 2, this.#longestMs)
+      const restMs = REST_FACTOR * (this.#clock.now() - this.#polledAt - SHORT_POLL_MS)
+      await this.#sleep(Math.max(this.#delayMs, Math.min(restMs, this.#longestMs)), signal)
+      if (this.#promptPolls > 0) {
+        this.#promptPolls--
+        this.#delayMs = MIN_DELAY_MS
+      } else {
+        this.#delayMs = Math.min(this.#delayMs * 2, this.#longestMs)
+        this.#isBusy = false
+      }
     }
-    const isWoken = this.#isWoken
+    this.#wasWoken = this.#isWoken
     this.#isWoken = false
     this.#polledAt = this.#clock.now()
-    return isWoken
+    return this.#wasWoken || this.#isBusy
+  }
+
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    if (ms <= 0) return
+    const unlink = onAbort(signal, () => this.#timer.wake())
+    await this.#timer.sleep(ms)
+    unlink()
   }
 }

@@ -102,7 +102,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     try {
       const readChanges = await this.#changeReader(session)
       let fingerprint: string | undefined
-      let isWoken = false
+      let expectsChanges = false
       await assertSameDatabase(session, version)
       const timer = new PollTimer(clock, this.#pollIntervalMs)
       onProgressRequest(() => timer.wake())
@@ -118,7 +118,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
       }
       let trimAt = clock.now() + this.#trimEveryMs
       for (;;) {
-        const delta = await poll(session, () => readChanges(version, fingerprint, !isWoken))
+        const delta = await poll(session, () => readChanges(version, fingerprint, !expectsChanges))
         if (delta === undefined) {
           if (isVerified) yield { events: [], version: formatVersion(version) }
         } else {
@@ -131,7 +131,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
           trimAt = clock.now() + this.#trimEveryMs
           await trim(session)
         }
-        isWoken = await timer.next(signal)
+        expectsChanges = await timer.next(signal)
       }
     } finally {
       if (this.#watching === session) {
@@ -146,6 +146,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     session: Session,
   ): Promise<(from: PostgresVersion, fingerprint: string | undefined, mayProbe: boolean) => Promise<Delta<T>>> {
     const table = await this.#access.findTable(session)
+    await session.preparePolls()
     const codec = this.#access.codec(session, table)
     const sql = deltaSql(table, this.#access.options.where, this.#maxDeltaRows)
     const probe = probeSql(table)

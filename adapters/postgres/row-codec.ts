@@ -49,15 +49,15 @@ export class RowCodec<T> {
     if (line.includes('\\')) {
       for (let i = 0; i < fields.length; i++) fields[i] = unescaped(fields[i] ?? '')
     }
-    return this.fromTexts(fields)
+    return this.fromTexts(fields, detached)
   }
 
-  /** Converts the texts of a row, in the order of the columns. */
-  fromTexts(texts: readonly (string | null)[]): Put<T> | Invalid {
-    const key = joinKey(this.#keyAt.map((at) => texts[at] ?? ''))
+  /** Converts the texts of a row, in the order of the columns. `keep`: returns the string to keep of a text that is not parsed. */
+  fromTexts(texts: readonly (string | null)[], keep = (text: string): string => text): Put<T> | Invalid {
+    const key = joinKey(this.#keyAt.map((at) => keep(texts[at] ?? '')))
     try {
       this.#assertSize(texts)
-      return { type: 'put', key, object: this.#object(texts) }
+      return { type: 'put', key, object: this.#object(texts, keep) }
     } catch (error) {
       return { type: 'invalid', key, error }
     }
@@ -74,11 +74,12 @@ export class RowCodec<T> {
     throw new SourceError(message, { code: 'DECODE' })
   }
 
-  #object(texts: readonly (string | null)[]): T {
+  #object(texts: readonly (string | null)[], keep: (text: string) => string): T {
     const object: Record<string, unknown> = {}
     for (let i = 0; i < this.#columns.length; i++) {
       const text = texts[i]
-      const value = text === null || text === undefined ? null : this.#parsers[i]?.(text)
+      const parsed = text === null || text === undefined ? null : this.#parsers[i]?.(text)
+      const value = parsed === text && typeof text === 'string' ? keep(text) : parsed
       const name = this.#columns[i]?.name ?? ''
       // An assignment to this name does not create a property.
       if (name === '__proto__')
@@ -87,6 +88,14 @@ export class RowCodec<T> {
     }
     return object as T
   }
+}
+
+/** V8 copies shorter parts of a string. A longer part is a reference to the whole string, and keeps it in memory. */
+const SHORT = 13
+
+/** Returns a copy of a field that does not keep its line in memory: a short text would else retain the row's large columns. */
+function detached(field: string): string {
+  return field.length < SHORT ? field : ` ${field}`.slice(1)
 }
 
 function shallow(parse: Parse, read: (text: string) => string = (text) => text): Parse {

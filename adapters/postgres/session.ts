@@ -22,6 +22,18 @@ const FORMATS = [
   "xmloption = 'content'",
 ]
 
+/**
+ * A poll is planned once for all values of its parameters. Such a plan must not depend on estimates: Postgres assumes that a
+ * poll reads a third of the log, so it would read the whole log, or compile the statement, at each poll.
+ */
+const POLL_PLANS = [
+  'plan_cache_mode = force_generic_plan',
+  'enable_seqscan = off',
+  'enable_hashagg = off',
+  'max_parallel_workers_per_gather = 0',
+  'jit = off',
+]
+
 /** Names the connection in pg_stat_activity, unless the client has named it. */
 const SET_NAME = `SELECT set_config('application_name', 'listwatch', false) WHERE current_setting('application_name') = ''`
 
@@ -131,6 +143,11 @@ export class Session {
   async texts(text: string, values: readonly unknown[], name: string): Promise<TextRow[]> {
     const config = { text, values, rowMode: 'array', types: TEXTS } as const
     return await this.#enqueue(() => this.#client.query(this.isPooled ? config : { ...config, name }))
+  }
+
+  /** Prepares the session for polls. Behind a pooler each statement is planned for its own values instead. */
+  async preparePolls(): Promise<void> {
+    if (!this.isPooled) await this.query(POLL_PLANS.map((each) => `SET ${each}`).join('; '))
   }
 
   /** Begins a transaction of this kind. Behind a pooler the session's settings apply only inside of it. */

@@ -27,11 +27,11 @@ async function query(): Promise<number> {
 
 async function listwatch(): Promise<number> {
   const rows = createInformer({
-    source: postgresSource<{ readonly tenant: string }>({
+    source: postgresSource<{ readonly tenant: string; readonly quantity: number }>({
       client: () => new pg.Client({ connectionString }),
       table: 'bench',
     }),
-    indexes: (ix) => ({ tenant: ix.equal((row) => row.tenant) }),
+    indexes: (ix) => ({ tenant: ix.equal((row) => row.tenant), quantity: ix.equal((row) => row.quantity) }),
   })
   await rows.start().synced()
   const { size } = rows

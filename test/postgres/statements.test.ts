@@ -12,6 +12,8 @@ import {
 
 const ORDERS = `CREATE TABLE orders (id bigint PRIMARY KEY, tenant text NOT NULL DEFAULT 'acme', total int);
   INSERT INTO orders SELECT g, 't' || g % 3, g FROM generate_series(1, 20) g`
+/** Sessions whose last statement was the probe of a poll. */
+const PROBES = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%isSame%'`
 
 describePostgres('statements', (postgres) => {
   const at = useServer(postgres, { max_prepared_transactions: '5' })
@@ -217,6 +219,7 @@ describePostgres('statements', (postgres) => {
     await slow.query('BEGIN; UPDATE orders SET total = -1 WHERE id = 1')
     await db.sql('UPDATE orders SET total = -2 WHERE id = 2')
     await waitUntil('the later one', () => orders.informer.get('2')?.['total'] === -2)
+    await waitUntil('polls that expect no change', async () => (await db.sql(PROBES)).length > 0)
     await slow.query('COMMIT')
     await waitUntil('the earlier one', () => orders.informer.get('1')?.['total'] === -1)
   })
