@@ -1,6 +1,6 @@
 // The CPU time of audits, and the time until they find a lost event: node audit.ts pages|etcd <objects> <period in ms> [endpoint]
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createInformer, type ListerWatcher, SourceError } from 'listwatch'
+import { createInformer, type ListerWatcher, type SourceError } from 'listwatch'
 import { keyOf, makeDataset, type Row } from '../dataset.ts'
 
 const WITHOUT_MS = 15_000
@@ -68,8 +68,9 @@ async function prefixOfEtcd(): Promise<Subject> {
   }
   const lose = async (): Promise<void> => {
     isLosing = true
-    using client = new Etcd3({ hosts: endpoint ?? '' })
+    const client = new Etcd3({ hosts: endpoint ?? '' })
     await client.put('/bench/00000000').value('lost')
+    client.close()
   }
   const { name, heartbeatMs } = source
   return {

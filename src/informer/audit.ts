@@ -303,8 +303,7 @@ export class Audit<S, T> {
         spend()
       },
       take: async (page) => {
-        const [size, slice] =
-          'events' in page ? [page.events.length, SLICE_OBJECTS] : [page.keys.length, SLICE_KEYS]
+        const [size, slice] = 'events' in page ? [page.events.length, SLICE_OBJECTS] : [page.keys.length, SLICE_KEYS]
         for (let at = 0; at < size; at += slice) {
           take(page, at, at + slice)
           if (attempt.isYieldDue(SLICE_MS)) await attempt.yieldIfDue(SLICE_MS)
