@@ -243,7 +243,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     if (this.#sources.isStarted) return this
     const { signal } = options
     const abort = (): void => void this.stop()
-    signal?.addEventListener('abort', abort, { once: true, signal: this.#stopping.signal })
+    signal?.addEventListener('abort', abort, { once: true })
+    this.#stopping.signal.addEventListener('abort', () => signal?.removeEventListener('abort', abort), { once: true })
     if (signal?.aborted) abort()
     else {
       this.#sources.start()
