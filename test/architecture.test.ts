@@ -301,6 +301,39 @@ describe('packages', () => {
   })
 })
 
+/** The casts of a file, without `as const`, imports and exports. */
+function castsOf(path: string): readonly string[] {
+  const code = codeOf(path)
+    .replace(/(['"])(?:\\.|(?!\1)[^\\\n])*\1/g, '$1$1')
+    .replace(/^(?:import|export) (?:type )?\{[^}]*\}/gm, '')
+  return code.match(/[\w)\]}>'"`] as (?!const\b)[A-Za-z({[]/g) ?? []
+}
+
+/** The fields that each class of a file declares. */
+function fieldsOf(path: string): ReadonlyMap<string, number> {
+  const fields = new Map<string, number>()
+  for (const [, name = '', body = ''] of codeOf(path).matchAll(/^(?:export )?class (\w+)[^\n]*\{\n([\s\S]*?)^\}/gm))
+    fields.set(name, body.match(/^ {2}(?:(?:readonly|static|declare) )*#?\w+[?!]?(?:: [^=(]|: \(| = )/gm)?.length ?? 0)
+  return fields
+}
+
+describe('the size of files and classes', () => {
+  test('no file has more than 400 lines', () => {
+    expect(all.filter((path) => textOf(path).split('\n').length > 401)).toEqual([])
+  })
+
+  test('no class has more than 18 fields, except those of decision D18 in SPEC.md', () => {
+    expect(fieldsOf('src/util/latch.ts').get('Latch')).toBe(2)
+    const large = all.flatMap((path) =>
+      Array.from(fieldsOf(path))
+        .filter(([, count]) => count > 18)
+        .map(([name, count]) => `\`${name}\` has ${count}`),
+    )
+    const [, decision = ''] = /^\*\*D18\.[^*]*\*\*([\s\S]*?)^\*\*/m.exec(`${textOf('SPEC.md')}\n**`) ?? []
+    expect(large.sort()).toEqual((decision.match(/`\w+` has \d+/g) ?? []).sort())
+  })
+})
+
 describe('time and chance come from outside', () => {
   const words = [
     'Date.now',
@@ -359,6 +392,13 @@ describe('types are never escaped from', () => {
 
   test.each(Object.entries(escapes))('no %s', (_name, pattern) => {
     expect(all.filter((path) => pattern.test(codeOf(path)))).toEqual([])
+  })
+
+  test('fewer than three casts in a thousand lines', () => {
+    const shipped = all.filter((path) => !path.startsWith('inspector/page/'))
+    const lines = shipped.reduce((sum, path) => sum + textOf(path).split('\n').length - 1, 0)
+    expect(shipped.flatMap(castsOf).length / (lines / 1_000)).toBeLessThan(3)
+    expect(castsOf('src/store/undo-journal.ts').length).toBeGreaterThan(2)
   })
 
   test('no @ts-ignore and no other', () => {

@@ -29,8 +29,10 @@ const PROOF_REST_MS = 1_000
 const PROOF_REST_FACTOR = 10
 /** A difference that persists in this number of comparisons without writes is not a change that is still to arrive. */
 const PROOF_ROUNDS = 3
-/** How many items are compared between two reads of the clock. */
-const SLICE_ITEMS = 16
+/** How many objects are compared between two reads of the clock. */
+const SLICE_OBJECTS = 16
+/** How many keys and versions are compared between two reads of the clock. */
+const SLICE_KEYS = 256
 
 export interface AuditHost<S, T> {
   readonly source: ListerWatcher<S>
@@ -215,7 +217,7 @@ export class Audit<S, T> {
     let isWhole = true
     /** The ordinal of the next key, if the source still has the order of the last list. */
     let next = 0
-    const version = await this.#read(attempt, (item) => {
+    const take = (item: Item<S>): void => {
       const key = keyOf(item)
       if (key === undefined) {
         isWhole = false
@@ -227,6 +229,15 @@ export class Audit<S, T> {
       if (item.type === 'delete') listed.delete(key, ordinal)
       else listed.add(key, ordinal)
       if (this.#differsAt(key, ordinal, item)) doubtful.set(key, item)
+    }
+    const takeVersion = (key: string, version: Version): void => {
+      // Nearly all keys are equal, and come in the order of the store: for these nothing is allocated or looked up.
+      if (doubtful.size === 0 && part.hasVersionAt(next, key, version)) listed.add(key, next++)
+      else take({ type: 'version', key, version })
+    }
+    const version = await this.#read(attempt, (page, from, end) => {
+      if ('events' in page) for (const event of page.events.slice(from, end)) take(event)
+      else for (const each of page.keys.slice(from, end)) takeVersion(each.key, each.version)
     })
     if (before !== undefined && source.hasReached?.(version, before) !== true)
       throw new SourceError('the snapshot of the source is older than the store', { code: 'STALE_LIST' })
@@ -272,7 +283,7 @@ export class Audit<S, T> {
   }
 
   /** Reads all items of the source. Returns the version of the snapshot. */
-  async #read(attempt: Attempt, take: (item: Item<S>) => void): Promise<Version> {
+  async #read(attempt: Attempt, take: (page: Page<S>, from: number, end: number) => void): Promise<Version> {
     const { source, clock, random } = this.#host
     const warn = (message: string): void => this.#host.events.warning(`${source.name}: ${message}`)
     const alive = (): void => attempt.recordActivity()
@@ -292,11 +303,11 @@ export class Audit<S, T> {
         spend()
       },
       take: async (page) => {
-        const items = itemsOf(page)
-        for (let at = 0; at < items.length; ) {
-          const end = Math.min(at + SLICE_ITEMS, items.length)
-          while (at < end) take(items[at++] as Item<S>)
-          await attempt.yieldIfDue(SLICE_MS)
+        const [size, slice] = 'events' in page ? [page.events.length, SLICE_OBJECTS] : [page.keys.length, SLICE_KEYS]
+        for (let at = 0; at < size; at += slice) {
+          take(page, at, at + slice)
+          if (attempt.isYieldDue(SLICE_MS)) await attempt.yieldIfDue(SLICE_MS)
+          attempt.throwIfAborted()
         }
       },
       ended: (closing) => {
@@ -334,9 +345,4 @@ function keyOf(item: Item<unknown> | null | undefined): string | undefined {
     default:
       return undefined
   }
-}
-
-function itemsOf<S>(page: Page<S>): readonly Item<S>[] {
-  if ('events' in page) return page.events
-  return page.keys.map(({ key, version }) => ({ type: 'version', key, version }))
 }

@@ -68,7 +68,6 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   /** Aborts when the informer is stopped. */
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
-  #removeAbortListener: () => void = () => {}
   #limiter: RelistLimiter | undefined
   readonly #dependencies = new Set<object>()
 
@@ -245,7 +244,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     const { signal } = options
     const abort = (): void => void this.stop()
     signal?.addEventListener('abort', abort, { once: true })
-    this.#removeAbortListener = () => signal?.removeEventListener('abort', abort)
+    this.#stopping.signal.addEventListener('abort', () => signal?.removeEventListener('abort', abort), { once: true })
     if (signal?.aborted) abort()
     else {
       this.#sources.start()
@@ -273,7 +272,6 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   async #stop(drainMs: number | undefined): Promise<void> {
     this.#stopping.abort(ABORTED)
     informers.remove(this)
-    this.#removeAbortListener()
     this.#indexer.writer.end()
     const error = this.#sources.stoppedError('the wait')
     const ended = this.#sources.end(error)

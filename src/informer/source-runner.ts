@@ -11,9 +11,10 @@ import type { Commit } from '../store/commit.js'
 import type { Partition } from '../store/partition.js'
 import { VersionWaiters } from '../subscriptions/version-waiters.js'
 import type { Wait } from '../util/deadline.js'
-import { Audit } from './audit.js'
+import type { AuditHost } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 import type { InformerEvents } from './informer-events.js'
+import { SourceAudits } from './source-audits.js'
 import { type CachedMirror, type CacheOption, SourceCache } from './source-cache.js'
 import { SourceCounts } from './source-counts.js'
 import { SourceHistory } from './source-history.js'
@@ -47,8 +48,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   readonly reflector: Reflector<S>
   readonly waiters: VersionWaiters
   readonly #host: RunnerHost<S, T>
-  /** The period of audits in milliseconds; false: only if the source requests a proof. */
-  readonly #auditMs: number | false
   readonly #epochs: EpochCheck | undefined
   /** Reads and saves the content; undefined without a cache. */
   readonly warmStart: SourceCache<T> | undefined
@@ -57,8 +56,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   readonly #proof = new SourceProof()
   readonly #ending = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
-  #audit: Audit<S, T> | undefined
-  #auditing: Promise<void> | undefined
+  readonly #audits: SourceAudits<S, T>
   #isRunning = false
   #refusal: unknown
   #startedAt: number | undefined
@@ -74,7 +72,6 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     this.name = name
     this.source = source
     this.part = part
-    this.#auditMs = auditMs
     this.#host = host
     this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, host)
     this.waiters = new VersionWaiters(
@@ -85,6 +82,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     // The indexer converts source objects to stored objects, with `schema` and `transform`.
     const sink = part as unknown as Partition<S>
     this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, this)
+    this.#audits = new SourceAudits(this.#auditHost(), auditMs, this.#ending.signal)
   }
 
   onStateChange({ name, reason }: ReflectorState, previous: ReflectorState): void {
@@ -111,7 +109,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   }
 
   onAuditRequest(): void {
-    this.#audit?.request()
+    this.#audits.request()
   }
 
   onDuplicate(version: Version): void {
@@ -129,13 +127,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     return this.#host.acquireRelistSlot(signal)
   }
 
-  /** Without periodic audits the store is compared only when the source requests a proof. */
   onProofRequest(): void {
-    if (this.#audit === undefined) {
-      this.#audit = this.#makeAudit(Infinity)
-      this.#auditing = this.#audit.run(this.#ending.signal)
-    }
-    this.#audit.prove()
+    this.#audits.prove()
   }
 
   get version(): Version | undefined {
@@ -209,28 +202,24 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
   start(): void {
     if (this.#isRunning) return
     this.#startedAt = this.#host.clock.now()
-    if (this.#auditMs !== false) this.#audit = this.#makeAudit(this.#auditMs)
     this.#run()
-    if (!this.#ending.signal.aborted) this.#auditing = this.#audit?.run(this.#ending.signal)
+    if (!this.#ending.signal.aborted) this.#audits.start()
   }
 
-  #makeAudit(auditMs: number): Audit<S, T> {
+  #auditHost(): AuditHost<S, T> {
     const { clock, random, events, waitFor } = this.#host
     const { source, part, reflector } = this
-    return new Audit<S, T>(
-      {
-        source,
-        part,
-        reflector,
-        proof: this.#proof,
-        events,
-        clock,
-        random,
-        isLive: () => this.isListed && ['live', 'connecting'].includes(reflector.state.name),
-        waitFor: (version, wait) => waitFor(this, version, wait),
-      },
-      auditMs,
-    )
+    return {
+      source,
+      part,
+      reflector,
+      proof: this.#proof,
+      events,
+      clock,
+      random,
+      isLive: () => this.isListed && ['live', 'connecting'].includes(reflector.state.name),
+      waitFor: (version, wait) => waitFor(this, version, wait),
+    }
   }
 
   /** Ends the runner. Resolves when the source has closed its list or watch; never if the source is stalled. */
@@ -241,7 +230,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
     this.waiters.rejectAll(reason)
     this.#epochs?.end()
     await this.#ended.promise
-    await Promise.all([this.reflector.closing, this.#auditing])
+    await Promise.all([this.reflector.closing, this.#audits.ended])
   }
 
   /** Called once. The flag is set first, because a listener may call `start` or `end` again. */

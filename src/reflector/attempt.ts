@@ -69,9 +69,14 @@ export class Attempt {
     }
   }
 
+  /** Whether the last yield to the event loop is at least `ms` ago. */
+  isYieldDue(ms: number): boolean {
+    return this.#clock.now() - this.#yieldedAt >= ms
+  }
+
   /** Yields to the event loop if the last time is at least `ms` ago. Then throws if the attempt was aborted. */
   async yieldIfDue(ms: number): Promise<void> {
-    if (this.#clock.now() - this.#yieldedAt < ms) return this.throwIfAborted()
+    if (!this.isYieldDue(ms)) return this.throwIfAborted()
     await this.pauseWatchdog(this.#clock.sleep(0, this.signal))
     this.#yieldedAt = this.#clock.now()
     this.throwIfAborted()

@@ -54,6 +54,13 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return ordinal !== undefined && this.owns(ordinal) ? this.#writer.store.entryAt(ordinal) : undefined
   }
 
+  /** Whether the object at an ordinal is this source's, has this key and version, and no later object was not stored. */
+  hasVersionAt(ordinal: Ordinal, key: string, version: Version): boolean {
+    const entry = this.#writer.store.entryAt(ordinal)
+    if (entry === undefined || entry.version !== version || entry.key !== key) return false
+    return this.owns(ordinal) && this.unstored(key) === undefined
+  }
+
   /** Returns an empty set for keys of this store. */
   noKeys(): KeyMarks {
     return new KeyMarks(this.#writer.store.ordinalLimit)

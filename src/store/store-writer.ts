@@ -12,6 +12,7 @@ import { Ingest, type IngestOptions } from './ingest.js'
 import { type KeyOwner, KeyOwnership } from './key-ownership.js'
 import { Store } from './store.js'
 import { structuralEqual } from './structural-equal.js'
+import { TrackedIndexes } from './tracked-indexes.js'
 
 /** The keys that are written while a recording is active. */
 export interface WriteRecord {
@@ -53,10 +54,7 @@ export class StoreWriter<T> {
   /** Reports failures of the user's functions. */
   readonly warn: (error: SourceError) => void
   readonly hooks: WriterHooks<T>
-  /** The number of users of each tracked index. */
-  readonly #tracked = new Map<DeclaredIndex<T>, number>()
-  /** The keys of `#tracked`. */
-  #trackedNow: readonly DeclaredIndex<T>[] = []
+  readonly #tracked = new TrackedIndexes<T>()
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
   #commits = 0
   #version: Version | undefined
@@ -98,21 +96,12 @@ export class StoreWriter<T> {
 
   /** Adds the values of an index to all commits, until the returned function is called. */
   track(index: DeclaredIndex<T>): () => void {
-    this.#addUsers(index, 1)
-    return () => this.#addUsers(index, -1)
-  }
-
-  #addUsers(index: DeclaredIndex<T>, added: number): void {
-    const before = this.#tracked.get(index) ?? 0
-    const users = before + added
-    if (users === 0) this.#tracked.delete(index)
-    else this.#tracked.set(index, users)
-    if (before === 0 || users === 0) this.#trackedNow = [...this.#tracked.keys()]
+    return this.#tracked.add(index)
   }
 
   /** The tracked indexes. The array is never changed. */
   get tracked(): readonly DeclaredIndex<T>[] {
-    return this.#trackedNow
+    return this.#tracked.all
   }
 
   /** Records all keys that are written from now on, by any partition, until `stop` is called. */

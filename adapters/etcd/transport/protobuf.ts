@@ -1,3 +1,6 @@
+/** An answer of keys alone has an empty value for each key. */
+const NO_BYTES: Buffer = Buffer.alloc(0)
+
 /** Reads one protobuf message, field by field. It copies nothing: the bytes that it returns belong to the message. */
 export class WireReader {
   readonly #bytes: Buffer
@@ -48,6 +51,7 @@ export class WireReader {
 
   bytes(): Buffer {
     const end = this.#endOfNext()
+    if (end === this.#at) return NO_BYTES
     const bytes = this.#bytes.subarray(this.#at, end)
     this.#at = end
     return bytes

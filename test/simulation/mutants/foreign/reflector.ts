@@ -146,12 +146,7 @@ export const foreignMutantsOfReflector: readonly Mutant[] = [
     // takes a moment to close.
     name: 'stop() does not wait for a comparison that only a proof has started',
     breaks: 'I15: stop() is over once the source has closed what it reads.',
-    file: 'informer/source-runner.ts',
-    edits: [
-      [
-        '      this.#auditing = this.#audit.run(this.#ending.signal)\n',
-        '      void this.#audit.run(this.#ending.signal)\n',
-      ],
-    ],
+    file: 'informer/source-audits.ts',
+    edits: [['      this.#running = this.#audit.run(this.#signal)\n', '      void this.#audit.run(this.#signal)\n']],
   },
 ]

@@ -1,0 +1,39 @@
+import { Audit, type AuditHost } from './audit.js'
+
+/** The audits of one source: periodic ones, or only those that prove a version for a wait. */
+export class SourceAudits<S, T> {
+  readonly #host: AuditHost<S, T>
+  readonly #signal: AbortSignal
+  #audit: Audit<S, T> | undefined
+  #running: Promise<void> | undefined
+
+  /** The period is in milliseconds; with false there are no periodic audits. `signal` ends the audits. */
+  constructor(host: AuditHost<S, T>, periodMs: number | false, signal: AbortSignal) {
+    this.#host = host
+    this.#signal = signal
+    if (periodMs !== false) this.#audit = new Audit(host, periodMs)
+  }
+
+  /** Resolves when the source has closed the last read. */
+  get ended(): Promise<void> | undefined {
+    return this.#running
+  }
+
+  /** Begins the periodic audits. */
+  start(): void {
+    this.#running = this.#audit?.run(this.#signal)
+  }
+
+  request(): void {
+    this.#audit?.request()
+  }
+
+  /** Without periodic audits the store is compared only when the source requests a proof. */
+  prove(): void {
+    if (this.#audit === undefined) {
+      this.#audit = new Audit(this.#host, Infinity)
+      this.#running = this.#audit.run(this.#signal)
+    }
+    this.#audit.prove()
+  }
+}
