@@ -1,15 +1,15 @@
 import { firstIndex } from '../../util/binary-search.js'
+import { finish, type Steps } from '../../util/steps.js'
 import { grown } from './int32-list.js'
-import { compareScalars, type Scalar } from './scalar.js'
+import type { Scalar } from './scalar.js'
+import { compareComponents, SlotSort } from './slot-sort.js'
 
 /** A chunk with this many elements is split in two. */
 const CHUNK = 256
 /** The elements of a chunk after a sort, so that writes do not split all chunks at once. */
 const FILLED = 192
-/** Runs of this length are sorted by insertion. */
-const RUN = 12
-/** The number of elements that `prepare` inserts at a time, in about 1 ms. */
-const SLICE = 500
+/** The number of slots that `prepare` reads or places at a time. */
+const STEP = 4_096
 
 export type Tuple = readonly Scalar[]
 
@@ -44,8 +44,9 @@ export class SortedTuples {
   readonly #keys: (string | undefined)[] = []
   /** Each component of all tuples by slot: an array of numbers only has no pointers. Shorter tuples end with undefined. */
   readonly #columns: (Scalar | undefined)[][] = []
-  /** The slots below this one are in the order. Infinity when all are. */
-  #sortedBelow = 0
+  /** Whether all tuples are in the order. If not, none is. */
+  #isSorted = false
+  #writes = 0
   /** The ids of all chunks, in order. */
   readonly #chunks: number[] = []
   readonly #freeIds: number[] = []
@@ -56,9 +57,8 @@ export class SortedTuples {
   /** The id of the chunk of each slot. */
   #chunkOf = new Int32Array(0)
 
-  /** Whether all tuples are in the order. */
   get isSorted(): boolean {
-    return this.#sortedBelow === Infinity
+    return this.#isSorted
   }
 
   has(slot: Slot): boolean {
@@ -104,12 +104,14 @@ export class SortedTuples {
     const width = Math.max(tuple.length, this.#columns.length)
     for (let k = 0; k < width; k++) this.#columnAt(k, slot)[slot] = tuple[k]
     this.#keys[slot] = key
-    if (slot < this.#sortedBelow) this.#insert(slot)
+    this.#writes++
+    if (this.#isSorted) this.#insert(slot)
   }
 
   delete(slot: Slot): void {
     if (!this.has(slot)) return
-    if (slot < this.#sortedBelow) this.#remove(slot)
+    this.#writes++
+    if (this.#isSorted) this.#remove(slot)
     this.#keys[slot] = undefined
     for (const column of this.#columns) column[slot] = 0
   }
@@ -118,30 +120,43 @@ export class SortedTuples {
     this.#keys.length = 0
     this.#columns.length = 0
     this.#clearOrder()
-    this.#sortedBelow = 0
+    this.#writes++
+    this.#isSorted = false
   }
 
-  /** Puts all tuples in order, a few at each step. Writes and reads are allowed between the steps. */
-  *prepare(): Generator<void> {
-    while (this.#sortedBelow < this.#keys.length) {
-      const end = Math.min(this.#sortedBelow + SLICE, this.#keys.length)
-      for (let slot = this.#sortedBelow; slot < end; slot++) if (this.has(slot)) this.#insert(slot)
-      this.#sortedBelow = end
+  /** Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one step. */
+  *prepare(): Steps {
+    if (this.isSorted) return
+    const writes = this.#writes
+    for (const _ of this.#sortInSteps()) {
       yield
+      if (this.isSorted || this.#writes !== writes) break
     }
-    this.#sortedBelow = Infinity
+    this.sort()
   }
 
   /** Puts all tuples in order now. */
   sort(): void {
-    if (this.#sortedBelow === Infinity) return
-    this.#clearOrder()
-    const slots = this.#sortSlots(Int32Array.from(this.#keys.keys()).filter((slot) => this.has(slot)))
-    this.#chunkOf = grown(this.#chunkOf, this.#keys.length)
-    for (let from = 0; from < slots.length; from += FILLED) {
-      this.#fill(this.#addChunk(this.#chunks.length), slots.subarray(from, from + FILLED))
+    if (!this.isSorted) finish(this.#sortInSteps())
+  }
+
+  *#sortInSteps(): Steps {
+    let count = 0
+    const present = new Int32Array(this.#keys.length)
+    for (let slot = 0; slot < present.length; slot++) {
+      if (this.has(slot)) present[count++] = slot
+      if (slot % STEP === 0) yield
     }
-    this.#sortedBelow = Infinity
+    const slots = present.subarray(0, count)
+    yield* new SlotSort(slots, [...this.#columns, this.#keys]).steps()
+    this.#clearOrder()
+    this.#slots = new Int32Array(Math.ceil(count / FILLED + 1) * CHUNK)
+    this.#chunkOf = new Int32Array(this.#keys.length)
+    for (let from = 0; from < count; from += FILLED) {
+      this.#fill(this.#addChunk(this.#chunks.length), slots.subarray(from, from + FILLED))
+      if (this.#chunks.length % (STEP / CHUNK) === 0) yield
+    }
+    this.#isSorted = true
   }
 
   /** Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid. */
@@ -293,51 +308,6 @@ export class SortedTuples {
     const chunk = Math.max(past - 1, 0)
     return { chunk, at: firstIndex(this.#lengthOf(chunk), (at) => isPast(chunk, at)) }
   }
-
-  /** Sorts slots in place: runs by insertion, then merges of neighbours. */
-  #sortSlots(slots: Int32Array): Int32Array {
-    const { length } = slots
-    for (let low = 0; low < length; low += RUN) this.#sortRun(slots, low, Math.min(low + RUN, length))
-    const merged = new Int32Array(length)
-    for (let width = RUN; width < length; width *= 2) {
-      for (let low = 0; low + width < length; low += 2 * width) {
-        this.#merge(slots, merged, low, low + width, Math.min(low + 2 * width, length))
-      }
-    }
-    return slots
-  }
-
-  #sortRun(slots: Int32Array, low: number, high: number): void {
-    for (let i = low + 1; i < high; i++) {
-      const slot = slots[i] ?? 0
-      let at = i
-      for (; at > low; at--) {
-        const before = slots[at - 1] ?? 0
-        if (this.#compare(before, slot) <= 0) break
-        slots[at] = before
-      }
-      slots[at] = slot
-    }
-  }
-
-  /** Merges the sorted ranges [low, middle) and [middle, high) of `slots`. Uses `spare` for a copy of the first. */
-  #merge(slots: Int32Array, spare: Int32Array, low: number, middle: number, high: number): void {
-    if (this.#compare(slots[middle - 1] ?? 0, slots[middle] ?? 0) <= 0) return
-    spare.set(slots.subarray(low, middle))
-    const length = middle - low
-    let [left, right, at] = [0, middle, low]
-    while (left < length && right < high) {
-      const [a, b] = [spare[left] ?? 0, slots[right] ?? 0]
-      if (this.#compare(a, b) <= 0) {
-        slots[at++] = a
-        left++
-      } else {
-        slots[at++] = b
-        right++
-      }
-    }
-    slots.set(spare.subarray(left, length), at)
-  }
 }
 
 export function compareTuples(a: Tuple, b: Tuple): number {
@@ -359,10 +329,4 @@ export function compareElements(a: Keyed, b: Keyed): number {
 
 function compareKeys(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
-}
-
-/** Compares two components of tuples. A tuple that ends comes before. */
-function compareComponents(a: Scalar | undefined, b: Scalar | undefined): number {
-  if (a !== undefined && b !== undefined) return compareScalars(a, b)
-  return a === b ? 0 : a === undefined ? -1 : 1
 }
