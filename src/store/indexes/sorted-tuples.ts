@@ -49,6 +49,8 @@ export class SortedTuples {
   #writes = 0
   /** The ids of all chunks, in order. */
   readonly #chunks: number[] = []
+  /** The first slot of each chunk, in the same order: a search for a chunk would wait for memory at each chunk. */
+  readonly #firsts: Slot[] = []
   readonly #freeIds: number[] = []
   /** The number of elements of each chunk, by id. */
   readonly #lengths: number[] = []
@@ -179,6 +181,25 @@ export class SortedTuples {
     return reverse ? backward : forward
   }
 
+  /** Returns the first `limit` slots of the span. */
+  slotsIn(span: Span, reverse: boolean, limit: number): readonly Slot[] {
+    if (reverse) {
+      const found: Slot[] = []
+      const next = this.walk(span, true)
+      for (let slot = next(); slot >= 0 && found.length < limit; slot = next()) found.push(slot)
+      return found
+    }
+    const [from, to] = this.#bounds(span)
+    const found: Slot[] = []
+    for (let chunk = from.chunk; chunk <= to.chunk && found.length < limit; chunk++) {
+      const start = (this.#chunks[chunk] ?? 0) * CHUNK
+      const first = start + (chunk === from.chunk ? from.at : 0)
+      const end = Math.min(start + (chunk === to.chunk ? to.at : this.#lengthOf(chunk)), first + limit - found.length)
+      for (let i = first; i < end; i++) found.push(this.#slots[i] ?? 0)
+    }
+    return found
+  }
+
   countIn(span: Span): number {
     const [from, to] = this.#bounds(span)
     let count = to.at - from.at
@@ -197,17 +218,28 @@ export class SortedTuples {
     return column
   }
 
-  #compare(a: Slot, b: Slot): number {
-    for (let k = 0; k < this.#columns.length; k++) {
-      const column = this.#columns[k]
-      const order = compareComponents(column?.[a], column?.[b])
-      if (order !== 0) return order
+  /** Returns a function that returns whether another slot comes after `slot`. */
+  #isAfter(slot: Slot): (each: Slot) => boolean {
+    const key = this.keyAt(slot)
+    const [column = [], ...rest] = this.#columns
+    const value = column[slot]
+    return (each) => {
+      const other = column[each]
+      if (other !== value) {
+        if (typeof other === 'string' && typeof value === 'string') return other > value
+        const order = compareComponents(other, value)
+        if (order !== 0) return order > 0
+      }
+      for (const next of rest) {
+        const order = compareComponents(next[each], next[slot])
+        if (order !== 0) return order > 0
+      }
+      return this.keyAt(each) > key
     }
-    return compareKeys(this.#keys[a] ?? '', this.#keys[b] ?? '')
   }
 
   #insert(slot: Slot): void {
-    const isAfter = (each: Slot): boolean => this.#compare(each, slot) > 0
+    const isAfter = this.#isAfter(slot)
     const last = this.#chunks.length - 1
     const end = this.#lengthOf(last)
     // Objects often arrive in the order of the index.
@@ -216,7 +248,7 @@ export class SortedTuples {
       else this.#place(slot, this.#addChunk(last + 1), 0)
       return
     }
-    const after = firstIndex(this.#chunks.length, (c) => isAfter(this.#slotAt(c, 0)))
+    const after = firstIndex(this.#chunks.length, (c) => isAfter(this.#firsts[c] ?? 0))
     const chunk = after === 0 ? 0 : after - 1
     const length = this.#lengthOf(chunk)
     const at = firstIndex(length, (i) => isAfter(this.#slotAt(chunk, i)))
@@ -236,6 +268,7 @@ export class SortedTuples {
     const start = id * CHUNK
     this.#slots.copyWithin(start + at + 1, start + at, start + length)
     this.#slots[start + at] = slot
+    if (at === 0) this.#firsts[chunk] = slot
     this.#lengths[id] = length + 1
     this.#chunkOf = grown(this.#chunkOf, slot + 1)
     this.#chunkOf[slot] = id
@@ -254,6 +287,7 @@ export class SortedTuples {
     this.#slots = grown(this.#slots, (id + 1) * CHUNK)
     this.#lengths[id] = 0
     this.#chunks.splice(chunk, 0, id)
+    this.#firsts.splice(chunk, 0, 0)
     return chunk
   }
 
@@ -262,6 +296,7 @@ export class SortedTuples {
     const id = this.#chunks[chunk] ?? 0
     this.#slots.set(slots, id * CHUNK)
     this.#lengths[id] = slots.length
+    this.#firsts[chunk] = slots[0] ?? 0
     for (const slot of slots) this.#chunkOf[slot] = id
   }
 
@@ -273,13 +308,18 @@ export class SortedTuples {
     if (at < 0 || at >= start + length) throw new Error('a sorted index lost an element')
     this.#slots.copyWithin(at, at + 1, start + length)
     this.#lengths[id] = length - 1
+    if (at > start) return
+    const chunk = this.#chunks.indexOf(id)
+    this.#firsts[chunk] = this.#slots[start] ?? 0
     if (length > 1) return
-    this.#chunks.splice(this.#chunks.indexOf(id), 1)
+    this.#firsts.splice(chunk, 1)
+    this.#chunks.splice(chunk, 1)
     this.#freeIds.push(id)
   }
 
   #clearOrder(): void {
     this.#chunks.length = 0
+    this.#firsts.length = 0
     this.#freeIds.length = 0
     this.#lengths.length = 0
     this.#slots = new Int32Array(CHUNK)
@@ -303,10 +343,10 @@ export class SortedTuples {
 
   /** Returns the first position whose tuple does not satisfy `holds`, which is true for a head of the order. */
   #partition(holds: (value: Tuple) => boolean): Position {
-    const isPast = (chunk: number, at: number): boolean => !holds(this.tupleAt(this.#slotAt(chunk, at)))
-    const past = firstIndex(this.#chunks.length, (chunk) => isPast(chunk, 0))
+    const isPast = (slot: Slot): boolean => !holds(this.tupleAt(slot))
+    const past = firstIndex(this.#chunks.length, (chunk) => isPast(this.#firsts[chunk] ?? 0))
     const chunk = Math.max(past - 1, 0)
-    return { chunk, at: firstIndex(this.#lengthOf(chunk), (at) => isPast(chunk, at)) }
+    return { chunk, at: firstIndex(this.#lengthOf(chunk), (at) => isPast(this.#slotAt(chunk, at))) }
   }
 }
 

@@ -95,7 +95,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     name: 'a sorted index keeps a chunk that has become empty',
     breaks: 'An ordered index equals the recomputed one: a range has all objects within its bounds.',
     file: 'store/indexes/sorted-tuples.ts',
-    edits: [['    this.#chunks.splice(this.#chunks.indexOf(id), 1)\n    this.#freeIds.push(id)\n', '']],
+    edits: [['    this.#firsts.splice(chunk, 1)\n    this.#chunks.splice(chunk, 1)\n    this.#freeIds.push(id)\n', '']],
   },
   {
     // The function of a compound index returns a tuple with null or undefined in it, and the index is read by a
