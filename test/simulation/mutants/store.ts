@@ -78,7 +78,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'an equal index keeps the old value',
     breaks: 'every index equals the recomputed one (I9)',
     file: 'store/indexes/hash-index.ts',
-    edits: [['    if (old !== undefined) this.remove(old, this.#positions.get(ordinal))\n', '']],
+    edits: [['    if (old !== undefined) this.remove(old, this.#positionAt(ordinal))\n', '']],
   },
   {
     name: 'a multi-value index keeps the old values',

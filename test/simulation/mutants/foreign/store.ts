@@ -18,8 +18,8 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     file: 'store/store.ts',
     edits: [
       [
-        '      this.#free.pop()\n      this.#ordinals.set(before.key, ordinal)',
-        '      this.#ordinals.set(before.key, ordinal)',
+        '      this.#free.pop()\n      this.#ordinals.add(before.key, ordinal)',
+        '      this.#ordinals.add(before.key, ordinal)',
       ],
     ],
   },
@@ -84,7 +84,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     file: 'store/indexes/hash-index.ts',
     edits: [
       [
-        '    if (value === undefined) {\n      this.#bucketIds.set(ordinal, 0)\n      return\n    }',
+        '    if (value === undefined) {\n      this.#places.set(2 * ordinal, 0)\n      return\n    }',
         '    if (value === undefined) return',
       ],
     ],
