@@ -93,30 +93,32 @@ export class ChangeRouter<T> {
   }
 
   /** Passes a part of the changes to the feeds that they concern, and adds these to `touched`. */
-  #match({ changes, memberships, tracked }: Commit<T>, from: number, to: number, touched: Set<Feed<T>>): void {
-    for (let i = from; i < to; i++) {
-      const change = changes[i]
-      if (change === undefined) return
-      const membership = memberships[i]
-      const match = (feeds: Iterable<Feed<T>> | undefined): void => {
-        for (const feed of feeds ?? []) {
-          touched.add(feed)
-          feed.match(change, membership, tracked)
-        }
-      }
-      match(this.#filteredFeeds)
-      match(this.#byKey.get(change.key))
-      for (const [index, feeds] of this.#byValue) {
-        const position = tracked.indexOf(index)
+  #match(commit: Commit<T>, from: number, to: number, touched: Set<Feed<T>>): void {
+    const { changes, memberships, tracked } = commit
+    const end = Math.min(to, changes.length)
+    for (let i = from; i < end; i++) {
+      pass(commit, i, this.#filteredFeeds, touched)
+      if (this.#byKey.size > 0) pass(commit, i, this.#byKey.get(changes[i]?.key ?? ''), touched)
+    }
+    for (const [index, feeds] of this.#byValue) {
+      const position = tracked.indexOf(index)
+      for (let i = from; i < end; i++) {
         if (position < 0) {
           // These feeds began during the commit.
-          for (const group of feeds.values()) match(group)
+          for (const group of feeds.values()) pass(commit, i, group, touched)
           continue
         }
-        const was = index.scalarsOf(membership?.was[position]) ?? []
-        const is = index.scalarsOf(membership?.is[position]) ?? []
-        for (const value of was) match(feeds.get(value))
-        for (const value of is) if (!was.some((each) => sameScalar(each, value))) match(feeds.get(value))
+        const before = memberships[i]?.was[position]
+        const now = memberships[i]?.is[position]
+        if (typeof now === 'string' && now === before) {
+          pass(commit, i, feeds.get(now), touched)
+          continue
+        }
+        const was = index.scalarsOf(before) ?? []
+        const is = index.scalarsOf(now) ?? []
+        for (const value of was) pass(commit, i, feeds.get(value), touched)
+        for (const value of is)
+          if (!was.some((each) => sameScalar(each, value))) pass(commit, i, feeds.get(value), touched)
       }
     }
   }
@@ -152,4 +154,19 @@ function entryOf<K, V>(
   const made = new Set<V>()
   map.set(key, made)
   return made
+}
+
+/** Passes a change of a commit to feeds. */
+function pass<T>(
+  { changes, memberships, tracked }: Commit<T>,
+  i: number,
+  feeds: ReadonlySet<Feed<T>> | undefined,
+  touched: Set<Feed<T>>,
+): void {
+  const change = changes[i]
+  if (feeds === undefined || change === undefined) return
+  for (const feed of feeds) {
+    touched.add(feed)
+    feed.match(change, memberships[i], tracked)
+  }
 }
