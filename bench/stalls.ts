@@ -23,6 +23,7 @@ export const stalls: Benchmark = {
         unit: 'ms blocked',
         peers: {
           'p99.9 ms': Math.round(middle(({ p999Ms }) => p999Ms)),
+          'longest GC pause ms': Math.round(middle(({ pauseMs }) => pauseMs)),
           seconds: Math.round(10 * middle(({ seconds }) => seconds)) / 10,
         },
       })
