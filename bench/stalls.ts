@@ -2,7 +2,7 @@ import { atMost, type Benchmark, contest, type Figure, inTurn, median } from './
 import type { Stall } from './workers/stalls.ts'
 
 const OBJECTS = 1_000_000
-const ROUNDS = 3
+const ROUNDS = 2
 /** The event loop may be blocked for this long, in milliseconds. */
 const LONGEST_MS = 50
 

@@ -47,7 +47,7 @@ export class ChangeRouter<T> {
     for (const feed of this.#feedsOfAll(changes)) feed.enqueue(changes, position, source)
     if (!this.#hasScoped(changes)) return
     try {
-      const touched = new Set(this.#filteredFeeds)
+      const touched: Feed<T>[] = []
       this.#match(commit, 0, changes.length, touched)
       for (const feed of touched) {
         const matched = feed.takeMatched()
@@ -64,7 +64,7 @@ export class ChangeRouter<T> {
     for (const feed of this.#feedsOfAll(changes)) yield* feed.enqueueInSteps(changes, position, source)
     if (!this.#hasScoped(changes)) return
     try {
-      const touched = new Set(this.#filteredFeeds)
+      const touched: Feed<T>[] = []
       for (let from = 0; from < changes.length; from += this.#changesPerStep) {
         this.#match(commit, from, from + this.#changesPerStep, touched)
         yield
@@ -92,8 +92,8 @@ export class ChangeRouter<T> {
     for (const feed of this.#feeds) if (feed.scope.isScoped) feed.fail(error)
   }
 
-  /** Passes a part of the changes to the feeds that they concern, and adds these to `touched`. */
-  #match(commit: Commit<T>, from: number, to: number, touched: Set<Feed<T>>): void {
+  /** Passes a part of the changes to the feeds that they concern. Adds each that has a change in its scope to `touched`, once. */
+  #match(commit: Commit<T>, from: number, to: number, touched: Feed<T>[]): void {
     const { changes, memberships, tracked } = commit
     const end = Math.min(to, changes.length)
     for (let i = from; i < end; i++) {
@@ -161,12 +161,9 @@ function pass<T>(
   { changes, memberships, tracked }: Commit<T>,
   i: number,
   feeds: ReadonlySet<Feed<T>> | undefined,
-  touched: Set<Feed<T>>,
+  touched: Feed<T>[],
 ): void {
   const change = changes[i]
   if (feeds === undefined || change === undefined) return
-  for (const feed of feeds) {
-    touched.add(feed)
-    feed.match(change, memberships[i], tracked)
-  }
+  for (const feed of feeds) if (feed.match(change, memberships[i], tracked)) touched.push(feed)
 }
