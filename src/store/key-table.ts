@@ -1,7 +1,7 @@
 import type { Ordinal } from './store-index.js'
 
-/** A table with this many keys is divided into parts. */
-const DIVIDED_FROM = 16_384
+/** A table with this many keys is divided into parts: the Map would grow at the next key. Smaller ones are faster undivided. */
+const DIVIDED_FROM = 262_144
 /** The number of parts: a power of two. */
 const PARTS = 256
 
@@ -10,8 +10,13 @@ const PARTS = 256
  * for a tenth of a second. So a large table has many Maps, each of which has the keys with equal characters at their end.
  */
 export class KeyTable {
+  readonly #dividedFrom: number
   #parts: Map<string, Ordinal>[] = [new Map()]
   #size = 0
+
+  constructor(dividedFrom: number = DIVIDED_FROM) {
+    this.#dividedFrom = dividedFrom
+  }
 
   get size(): number {
     return this.#size
@@ -23,7 +28,7 @@ export class KeyTable {
 
   /** Adds a key that the table does not have. */
   add(key: string, ordinal: Ordinal): void {
-    if (++this.#size === DIVIDED_FROM && this.#parts.length === 1) this.#divide()
+    if (++this.#size >= this.#dividedFrom && this.#parts.length === 1) this.#divide()
     this.#partOf(key).set(key, ordinal)
   }
 
