@@ -34,9 +34,8 @@ export const indexes: Benchmark = {
     for (const [index, about] of sorted) {
       const { now, other } = await measure(index)
       for (const [what, means, limit] of speeds) {
-        figures.push(
-          atMost(limit, { name: `${about}: ${means}`, value: now[what] ?? NaN, unit: 'ns', peers: peer(other, what) }),
-        )
+        const peers = { ...peer(other, what), ...floor(now, what) }
+        figures.push(atMost(limit, { name: `${about}: ${means}`, value: now[what] ?? NaN, unit: 'ns', peers }))
       }
     }
     for (const [kind, limit] of heaps) {
@@ -56,4 +55,9 @@ async function measure(index: string): Promise<{ readonly now: Result; readonly 
 
 function peer(result: Result | undefined, what: string): Record<string, number> {
   return result?.[what] === undefined ? {} : { other: Math.round(result[what]) }
+}
+
+function floor(result: Result, what: string): Record<string, number> {
+  const bare = result[`${what} floor`]
+  return bare === undefined ? {} : { 'loop over an array of positions ns': Math.round(bare) }
 }

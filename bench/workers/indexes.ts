@@ -88,11 +88,31 @@ async function speedOf(index: SortedIndex<Pod>, ranges: readonly (() => readonly
   const update = await nsEach(writes.length, write)
   for (const { ordinal } of writes) index.delete(ordinal)
   const insert = await nsEach(writes.length, write)
+  const range = await nsEachFound(ranges)
+  return { build, update, insert, range, 'range floor': await nsEachFound(floorsOf(ranges.length)) }
+}
+
+/** Returns the nanoseconds for each object of all ranges. */
+async function nsEachFound(ranges: readonly (() => readonly Pod[])[]): Promise<number> {
   let found = 0
   const time = await nsEach(1, () => {
     for (let pass = 0; pass < 5; pass++) for (const range of ranges) found += range().length
   })
-  return { build, update, insert, range: time / found }
+  return time / found
+}
+
+/** The minimum of work: positions in the order of a random value, and a loop that reads 1 000 objects there. */
+function floorsOf(count: number): (() => readonly Pod[])[] {
+  const order = Float64Array.from(entries, () => random.next())
+  const positions = Int32Array.from(entries.keys()).sort((a, b) => (order[a] ?? 0) - (order[b] ?? 0))
+  return Array.from({ length: count }, () => {
+    const from = random.below(objects - 1_000)
+    return () => {
+      const found: Pod[] = []
+      for (let at = from; at < from + 1_000; at++) found.push((entries[positions[at] ?? 0] ?? first).object)
+      return found
+    }
+  })
 }
 
 function rangesOf(kind: string, index: SortedIndex<Pod>): (() => readonly Pod[])[] {

@@ -1,5 +1,5 @@
 // Delays of the event loop with a full store: node stalls.ts <objects>
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import { createInformer, type ListerWatcher, type Subscription, type WatchEvent } from 'listwatch'
 
 interface Pod {
@@ -14,11 +14,17 @@ export interface Stall {
   readonly operation: string
   readonly longestMs: number
   readonly p999Ms: number
+  /** The longest pause for garbage collection. */
+  readonly pauseMs: number
   readonly seconds: number
 }
 
 const objects = Number(process.argv[2])
 const stalls: Stall[] = []
+let pauseMs = 0
+new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) pauseMs = Math.max(pauseMs, duration)
+}).observe({ entryTypes: ['gc'] })
 
 /** The collection of the source: `shift` replaces keys, `generation` changes values. */
 let collection = { shift: 0, share: 0, generation: 0, hasVersions: true }
@@ -79,12 +85,13 @@ async function measure(operation: string, run: () => unknown): Promise<void> {
   delay.enable()
   delay.reset()
   await rest(20) // The first delay after a reset is not recorded.
+  pauseMs = 0
   const since = performance.now()
   await run()
   const seconds = (performance.now() - since) / 1_000
   await rest(20)
   delay.disable()
-  stalls.push({ operation, longestMs: delay.max / 1e6, p999Ms: delay.percentile(99.9) / 1e6, seconds })
+  stalls.push({ operation, longestMs: delay.max / 1e6, p999Ms: delay.percentile(99.9) / 1e6, pauseMs, seconds })
 }
 
 function rest(ms = 200): Promise<void> {

@@ -1,6 +1,7 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import { finish, type Steps } from '../util/steps.js'
+import { KeyTable } from './key-table.js'
 import { Pin } from './pin.js'
 import { type PinLayer, PinLayers } from './pin-layers.js'
 import type { Ordinal, StoreIndex } from './store-index.js'
@@ -21,7 +22,7 @@ export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: s
  * any state.
  */
 export class Store<T> implements Undoable {
-  readonly #ordinals = new Map<string, Ordinal>()
+  readonly #ordinals = new KeyTable()
   /** Invariant: `#entries[o]` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
   readonly #entries: (Entry<T> | undefined)[] = []
   readonly #free: Ordinal[] = []
@@ -97,7 +98,7 @@ export class Store<T> implements Undoable {
   }
 
   keys(): string[] {
-    return [...this.#ordinals.keys()]
+    return this.entries().map(({ key }) => key)
   }
 
   entries(): Entry<T>[] {
@@ -115,7 +116,12 @@ export class Store<T> implements Undoable {
    *
    * @throws SourceError PROTOCOL when the store is full.
    */
-  set(entry: Entry<T>, at: Ordinal | undefined = this.#ordinals.get(entry.key)): Ordinal {
+  set(entry: Entry<T>): Ordinal {
+    return this.setAt(this.#ordinals.get(entry.key), entry)
+  }
+
+  /** Like `set`. The key of the entry has the ordinal `at`, or it is new. */
+  setAt(at: Ordinal | undefined, entry: Entry<T>): Ordinal {
     const ordinal = at ?? this.#nextOrdinal()
     if (this.#pins.size > 0) this.#copyToPins(ordinal)
     this.#list = undefined
@@ -248,7 +254,7 @@ export class Store<T> implements Undoable {
   }
 
   #occupy(ordinal: Ordinal, key: string): void {
-    this.#ordinals.set(key, ordinal)
+    this.#ordinals.add(key, ordinal)
     if (ordinal === this.#entries.length) this.#entries.push(undefined)
     else this.#free.pop()
   }
@@ -258,7 +264,7 @@ export class Store<T> implements Undoable {
     const current = this.#entries[ordinal]
     if (before !== undefined && current === undefined) {
       this.#free.pop()
-      this.#ordinals.set(before.key, ordinal)
+      this.#ordinals.add(before.key, ordinal)
     } else if (before === undefined && current !== undefined) {
       this.#ordinals.delete(current.key)
       this.#free.push(ordinal)
@@ -288,8 +294,9 @@ export class Store<T> implements Undoable {
   /** Free ordinals count too: later pins of the smaller table do not keep what is written at them. */
   #copyAllToPins(): void {
     for (let ordinal = 0; ordinal < this.#entries.length; ordinal++) this.#copyToPins(ordinal)
-    for (const [key, ordinal] of this.#ordinals) {
-      this.#pins.newest?.keepKey(key, ordinal)
+    for (const [ordinal, entry] of this.#entries.entries()) {
+      if (entry === undefined) continue
+      this.#pins.newest?.keepKey(entry.key, ordinal)
       for (const index of this.#indexes) index.delete(ordinal)
     }
   }

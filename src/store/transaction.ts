@@ -294,7 +294,7 @@ export class StoreTransaction<T> {
     }
     if (filtered.size > 0) filtered.delete(entry.key)
     const was = this.#isSilent ? NOTHING : this.#valuesAt(ordinal)
-    const at = store.set(entry, ordinal)
+    const at = store.setAt(ordinal, entry)
     ownership.assign(this.#partition, at)
     if (this.#isSilent) return
     const is = this.#valuesAt(at)

@@ -47,7 +47,7 @@ export class ChangeRouter<T> {
     for (const feed of this.#feedsOfAll(changes)) feed.enqueue(changes, position, source)
     if (!this.#hasScoped(changes)) return
     try {
-      const touched = new Set(this.#filteredFeeds)
+      const touched: Feed<T>[] = []
       this.#match(commit, 0, changes.length, touched)
       for (const feed of touched) {
         const matched = feed.takeMatched()
@@ -64,7 +64,7 @@ export class ChangeRouter<T> {
     for (const feed of this.#feedsOfAll(changes)) yield* feed.enqueueInSteps(changes, position, source)
     if (!this.#hasScoped(changes)) return
     try {
-      const touched = new Set(this.#filteredFeeds)
+      const touched: Feed<T>[] = []
       for (let from = 0; from < changes.length; from += this.#changesPerStep) {
         this.#match(commit, from, from + this.#changesPerStep, touched)
         yield
@@ -92,31 +92,33 @@ export class ChangeRouter<T> {
     for (const feed of this.#feeds) if (feed.scope.isScoped) feed.fail(error)
   }
 
-  /** Passes a part of the changes to the feeds that they concern, and adds these to `touched`. */
-  #match({ changes, memberships, tracked }: Commit<T>, from: number, to: number, touched: Set<Feed<T>>): void {
-    for (let i = from; i < to; i++) {
-      const change = changes[i]
-      if (change === undefined) return
-      const membership = memberships[i]
-      const match = (feeds: Iterable<Feed<T>> | undefined): void => {
-        for (const feed of feeds ?? []) {
-          touched.add(feed)
-          feed.match(change, membership, tracked)
-        }
-      }
-      match(this.#filteredFeeds)
-      match(this.#byKey.get(change.key))
-      for (const [index, feeds] of this.#byValue) {
-        const position = tracked.indexOf(index)
+  /** Passes a part of the changes to the feeds that they concern. Adds each that has a change in its scope to `touched`, once. */
+  #match(commit: Commit<T>, from: number, to: number, touched: Feed<T>[]): void {
+    const { changes, memberships, tracked } = commit
+    const end = Math.min(to, changes.length)
+    for (let i = from; i < end; i++) {
+      pass(commit, i, this.#filteredFeeds, touched)
+      if (this.#byKey.size > 0) pass(commit, i, this.#byKey.get(changes[i]?.key ?? ''), touched)
+    }
+    for (const [index, feeds] of this.#byValue) {
+      const position = tracked.indexOf(index)
+      for (let i = from; i < end; i++) {
         if (position < 0) {
           // These feeds began during the commit.
-          for (const group of feeds.values()) match(group)
+          for (const group of feeds.values()) pass(commit, i, group, touched)
           continue
         }
-        const was = index.scalarsOf(membership?.was[position]) ?? []
-        const is = index.scalarsOf(membership?.is[position]) ?? []
-        for (const value of was) match(feeds.get(value))
-        for (const value of is) if (!was.some((each) => sameScalar(each, value))) match(feeds.get(value))
+        const before = memberships[i]?.was[position]
+        const now = memberships[i]?.is[position]
+        if (typeof now === 'string' && now === before) {
+          pass(commit, i, feeds.get(now), touched)
+          continue
+        }
+        const was = index.scalarsOf(before) ?? []
+        const is = index.scalarsOf(now) ?? []
+        for (const value of was) pass(commit, i, feeds.get(value), touched)
+        for (const value of is)
+          if (!was.some((each) => sameScalar(each, value))) pass(commit, i, feeds.get(value), touched)
       }
     }
   }
@@ -152,4 +154,16 @@ function entryOf<K, V>(
   const made = new Set<V>()
   map.set(key, made)
   return made
+}
+
+/** Passes a change of a commit to feeds. */
+function pass<T>(
+  { changes, memberships, tracked }: Commit<T>,
+  i: number,
+  feeds: ReadonlySet<Feed<T>> | undefined,
+  touched: Feed<T>[],
+): void {
+  const change = changes[i]
+  if (feeds === undefined || change === undefined) return
+  for (const feed of feeds) if (feed.match(change, memberships[i], tracked)) touched.push(feed)
 }

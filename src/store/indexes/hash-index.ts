@@ -193,9 +193,8 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
 /** An index with at most one value for each object. */
 export class EqualIndex<T> extends HashIndex<T> {
   readonly #of: (entry: Entry<T>) => Scalar | undefined
-  /** The id of the bucket of each ordinal, and its position there. */
-  readonly #bucketIds = new Int32List()
-  readonly #positions = new Int32List()
+  /** Two numbers for each ordinal, next to each other in memory: the id of its bucket, and its position there. */
+  readonly #places = new Int32List()
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => Scalar | undefined) {
     super(store)
@@ -204,33 +203,39 @@ export class EqualIndex<T> extends HashIndex<T> {
 
   set(ordinal: Ordinal, entry: Entry<T>): void {
     const value = this.#of(entry)
-    const old = this.bucketWith(this.#bucketIds.get(ordinal))
-    if (old !== undefined) {
-      if (value !== undefined && sameScalar(old.value, value)) {
-        this.replace(old, this.#positions.get(ordinal), entry.object)
-        return
-      }
+    const old = this.#bucketAt(ordinal)
+    if (old !== undefined && value !== undefined && sameScalar(old.value, value)) {
+      if (old.objects !== undefined) this.replace(old, this.#positionAt(ordinal), entry.object)
+      return
     }
     this.recordMove(ordinal)
-    if (old !== undefined) this.remove(old, this.#positions.get(ordinal))
+    if (old !== undefined) this.remove(old, this.#positionAt(ordinal))
     if (value === undefined) {
-      this.#bucketIds.set(ordinal, 0)
+      this.#places.set(2 * ordinal, 0)
       return
     }
     const bucket = this.bucketOf(value)
-    this.#bucketIds.set(ordinal, bucket.id)
-    this.#positions.set(ordinal, this.add(bucket, ordinal, entry.object))
+    this.#places.set(2 * ordinal, bucket.id)
+    this.#places.set(2 * ordinal + 1, this.add(bucket, ordinal, entry.object))
   }
 
   delete(ordinal: Ordinal): void {
     this.recordMove(ordinal)
-    const bucket = this.bucketWith(this.#bucketIds.get(ordinal))
-    if (bucket !== undefined) this.remove(bucket, this.#positions.get(ordinal))
-    this.#bucketIds.set(ordinal, 0)
+    const bucket = this.#bucketAt(ordinal)
+    if (bucket !== undefined) this.remove(bucket, this.#positionAt(ordinal))
+    this.#places.set(2 * ordinal, 0)
   }
 
   valueAt(ordinal: Ordinal): Scalar | undefined {
-    return this.bucketWith(this.#bucketIds.get(ordinal))?.value
+    return this.#bucketAt(ordinal)?.value
+  }
+
+  #bucketAt(ordinal: Ordinal): Bucket<T> | undefined {
+    return this.bucketWith(this.#places.get(2 * ordinal))
+  }
+
+  #positionAt(ordinal: Ordinal): number {
+    return this.#places.get(2 * ordinal + 1)
   }
 
   protected valuesOf(ordinal: Ordinal): readonly Scalar[] {
@@ -244,12 +249,11 @@ export class EqualIndex<T> extends HashIndex<T> {
 
   override clear(): void {
     super.clear()
-    this.#bucketIds.clear()
-    this.#positions.clear()
+    this.#places.clear()
   }
 
   protected moved(ordinal: Ordinal, _bucket: Bucket<T>, position: number): void {
-    this.#positions.set(ordinal, position)
+    this.#places.set(2 * ordinal + 1, position)
   }
 }
 

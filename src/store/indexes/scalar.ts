@@ -21,7 +21,7 @@ export function isScalars(value: unknown): value is readonly Scalar[] {
 export function copyScalar<V extends Scalar>(value: V): V
 export function copyScalar(value: Scalar): Scalar {
   // Not `value.getTime()`, which an instance may override.
-  return value instanceof Date ? new Date(Date.prototype.getTime.call(value)) : value
+  return typeof value === 'object' ? new Date(Date.prototype.getTime.call(value)) : value
 }
 
 /** Returns whether `compareScalars` returns 0. */

@@ -92,10 +92,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     const span = equalTo(value)
     const { held } = this.#store
     if (held !== undefined) return Array.from(this.#pinned(held, span, false, Infinity), ({ ordinal }) => ordinal)
-    const ordinals: Ordinal[] = []
-    const next = this.#walk(span, false)
-    for (let ordinal = next(); ordinal >= 0; ordinal = next()) ordinals.push(ordinal)
-    return ordinals
+    return this.#ordinalsIn(span, false, Infinity)
   }
 
   /** Returns the entries whose tuple starts with `value`. */
@@ -141,8 +138,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
     this.#store.assertIndexed()
     const found: Entry<T>[] = []
     if (pin === undefined) {
-      const next = this.#walk(span, reverse)
-      for (let ordinal = next(); ordinal >= 0 && found.length < limit; ordinal = next()) {
+      for (const ordinal of this.#ordinalsIn(span, reverse, limit)) {
         const entry = this.#store.entryAt(ordinal)
         if (entry !== undefined) found.push(entry)
       }
@@ -191,6 +187,12 @@ export class SortedIndex<T> implements StoreIndex<T> {
     const tuples = this.#tuples
     const was = tuples.has(ordinal) ? [{ tuple: tuples.tupleAt(ordinal), key: tuples.keyAt(ordinal) }] : []
     this.#moves.record(layer, ordinal, was)
+  }
+
+  #ordinalsIn(span: Span, reverse: boolean, limit: number): readonly Ordinal[] {
+    if (!this.#store.isVisible) return []
+    this.#tuples.sort()
+    return this.#tuples.slotsIn(span, reverse, limit)
   }
 
   #walk(span: Span, reverse: boolean): () => Ordinal {

@@ -1,15 +1,15 @@
 import { firstIndex } from '../../util/binary-search.js'
+import { finish, type Steps } from '../../util/steps.js'
 import { grown } from './int32-list.js'
-import { compareScalars, type Scalar } from './scalar.js'
+import type { Scalar } from './scalar.js'
+import { compareComponents, SlotSort } from './slot-sort.js'
 
 /** A chunk with this many elements is split in two. */
 const CHUNK = 256
 /** The elements of a chunk after a sort, so that writes do not split all chunks at once. */
 const FILLED = 192
-/** Runs of this length are sorted by insertion. */
-const RUN = 12
-/** The number of elements that `prepare` inserts at a time, in about 1 ms. */
-const SLICE = 500
+/** The number of slots that `prepare` reads or places at a time. */
+const STEP = 4_096
 
 export type Tuple = readonly Scalar[]
 
@@ -44,10 +44,13 @@ export class SortedTuples {
   readonly #keys: (string | undefined)[] = []
   /** Each component of all tuples by slot: an array of numbers only has no pointers. Shorter tuples end with undefined. */
   readonly #columns: (Scalar | undefined)[][] = []
-  /** The slots below this one are in the order. Infinity when all are. */
-  #sortedBelow = 0
+  /** Whether all tuples are in the order. If not, none is. */
+  #isSorted = false
+  #writes = 0
   /** The ids of all chunks, in order. */
   readonly #chunks: number[] = []
+  /** The first slot of each chunk, in the same order: a search for a chunk would wait for memory at each chunk. */
+  readonly #firsts: Slot[] = []
   readonly #freeIds: number[] = []
   /** The number of elements of each chunk, by id. */
   readonly #lengths: number[] = []
@@ -56,9 +59,8 @@ export class SortedTuples {
   /** The id of the chunk of each slot. */
   #chunkOf = new Int32Array(0)
 
-  /** Whether all tuples are in the order. */
   get isSorted(): boolean {
-    return this.#sortedBelow === Infinity
+    return this.#isSorted
   }
 
   has(slot: Slot): boolean {
@@ -104,12 +106,14 @@ export class SortedTuples {
     const width = Math.max(tuple.length, this.#columns.length)
     for (let k = 0; k < width; k++) this.#columnAt(k, slot)[slot] = tuple[k]
     this.#keys[slot] = key
-    if (slot < this.#sortedBelow) this.#insert(slot)
+    this.#writes++
+    if (this.#isSorted) this.#insert(slot)
   }
 
   delete(slot: Slot): void {
     if (!this.has(slot)) return
-    if (slot < this.#sortedBelow) this.#remove(slot)
+    this.#writes++
+    if (this.#isSorted) this.#remove(slot)
     this.#keys[slot] = undefined
     for (const column of this.#columns) column[slot] = 0
   }
@@ -118,30 +122,43 @@ export class SortedTuples {
     this.#keys.length = 0
     this.#columns.length = 0
     this.#clearOrder()
-    this.#sortedBelow = 0
+    this.#writes++
+    this.#isSorted = false
   }
 
-  /** Puts all tuples in order, a few at each step. Writes and reads are allowed between the steps. */
-  *prepare(): Generator<void> {
-    while (this.#sortedBelow < this.#keys.length) {
-      const end = Math.min(this.#sortedBelow + SLICE, this.#keys.length)
-      for (let slot = this.#sortedBelow; slot < end; slot++) if (this.has(slot)) this.#insert(slot)
-      this.#sortedBelow = end
+  /** Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one step. */
+  *prepare(): Steps {
+    if (this.isSorted) return
+    const writes = this.#writes
+    for (const _ of this.#sortInSteps()) {
       yield
+      if (this.isSorted || this.#writes !== writes) break
     }
-    this.#sortedBelow = Infinity
+    this.sort()
   }
 
   /** Puts all tuples in order now. */
   sort(): void {
-    if (this.#sortedBelow === Infinity) return
-    this.#clearOrder()
-    const slots = this.#sortSlots(Int32Array.from(this.#keys.keys()).filter((slot) => this.has(slot)))
-    this.#chunkOf = grown(this.#chunkOf, this.#keys.length)
-    for (let from = 0; from < slots.length; from += FILLED) {
-      this.#fill(this.#addChunk(this.#chunks.length), slots.subarray(from, from + FILLED))
+    if (!this.isSorted) finish(this.#sortInSteps())
+  }
+
+  *#sortInSteps(): Steps {
+    let count = 0
+    const present = new Int32Array(this.#keys.length)
+    for (let slot = 0; slot < present.length; slot++) {
+      if (this.has(slot)) present[count++] = slot
+      if (slot % STEP === 0) yield
     }
-    this.#sortedBelow = Infinity
+    const slots = present.subarray(0, count)
+    yield* new SlotSort(slots, [...this.#columns, this.#keys]).steps()
+    this.#clearOrder()
+    this.#slots = new Int32Array(Math.ceil(count / FILLED + 1) * CHUNK)
+    this.#chunkOf = new Int32Array(this.#keys.length)
+    for (let from = 0; from < count; from += FILLED) {
+      this.#fill(this.#addChunk(this.#chunks.length), slots.subarray(from, from + FILLED))
+      if (this.#chunks.length % (STEP / CHUNK) === 0) yield
+    }
+    this.#isSorted = true
   }
 
   /** Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid. */
@@ -164,6 +181,25 @@ export class SortedTuples {
     return reverse ? backward : forward
   }
 
+  /** Returns the first `limit` slots of the span. */
+  slotsIn(span: Span, reverse: boolean, limit: number): readonly Slot[] {
+    if (reverse) {
+      const found: Slot[] = []
+      const next = this.walk(span, true)
+      for (let slot = next(); slot >= 0 && found.length < limit; slot = next()) found.push(slot)
+      return found
+    }
+    const [from, to] = this.#bounds(span)
+    const found: Slot[] = []
+    for (let chunk = from.chunk; chunk <= to.chunk && found.length < limit; chunk++) {
+      const start = (this.#chunks[chunk] ?? 0) * CHUNK
+      const first = start + (chunk === from.chunk ? from.at : 0)
+      const end = Math.min(start + (chunk === to.chunk ? to.at : this.#lengthOf(chunk)), first + limit - found.length)
+      for (let i = first; i < end; i++) found.push(this.#slots[i] ?? 0)
+    }
+    return found
+  }
+
   countIn(span: Span): number {
     const [from, to] = this.#bounds(span)
     let count = to.at - from.at
@@ -182,17 +218,28 @@ export class SortedTuples {
     return column
   }
 
-  #compare(a: Slot, b: Slot): number {
-    for (let k = 0; k < this.#columns.length; k++) {
-      const column = this.#columns[k]
-      const order = compareComponents(column?.[a], column?.[b])
-      if (order !== 0) return order
+  /** Returns a function that returns whether another slot comes after `slot`. */
+  #isAfter(slot: Slot): (each: Slot) => boolean {
+    const key = this.keyAt(slot)
+    const [column = [], ...rest] = this.#columns
+    const value = column[slot]
+    return (each) => {
+      const other = column[each]
+      if (other !== value) {
+        if (typeof other === 'string' && typeof value === 'string') return other > value
+        const order = compareComponents(other, value)
+        if (order !== 0) return order > 0
+      }
+      for (const next of rest) {
+        const order = compareComponents(next[each], next[slot])
+        if (order !== 0) return order > 0
+      }
+      return this.keyAt(each) > key
     }
-    return compareKeys(this.#keys[a] ?? '', this.#keys[b] ?? '')
   }
 
   #insert(slot: Slot): void {
-    const isAfter = (each: Slot): boolean => this.#compare(each, slot) > 0
+    const isAfter = this.#isAfter(slot)
     const last = this.#chunks.length - 1
     const end = this.#lengthOf(last)
     // Objects often arrive in the order of the index.
@@ -201,7 +248,7 @@ export class SortedTuples {
       else this.#place(slot, this.#addChunk(last + 1), 0)
       return
     }
-    const after = firstIndex(this.#chunks.length, (c) => isAfter(this.#slotAt(c, 0)))
+    const after = firstIndex(this.#chunks.length, (c) => isAfter(this.#firsts[c] ?? 0))
     const chunk = after === 0 ? 0 : after - 1
     const length = this.#lengthOf(chunk)
     const at = firstIndex(length, (i) => isAfter(this.#slotAt(chunk, i)))
@@ -221,6 +268,7 @@ export class SortedTuples {
     const start = id * CHUNK
     this.#slots.copyWithin(start + at + 1, start + at, start + length)
     this.#slots[start + at] = slot
+    if (at === 0) this.#firsts[chunk] = slot
     this.#lengths[id] = length + 1
     this.#chunkOf = grown(this.#chunkOf, slot + 1)
     this.#chunkOf[slot] = id
@@ -239,6 +287,7 @@ export class SortedTuples {
     this.#slots = grown(this.#slots, (id + 1) * CHUNK)
     this.#lengths[id] = 0
     this.#chunks.splice(chunk, 0, id)
+    this.#firsts.splice(chunk, 0, 0)
     return chunk
   }
 
@@ -247,6 +296,7 @@ export class SortedTuples {
     const id = this.#chunks[chunk] ?? 0
     this.#slots.set(slots, id * CHUNK)
     this.#lengths[id] = slots.length
+    this.#firsts[chunk] = slots[0] ?? 0
     for (const slot of slots) this.#chunkOf[slot] = id
   }
 
@@ -258,13 +308,18 @@ export class SortedTuples {
     if (at < 0 || at >= start + length) throw new Error('a sorted index lost an element')
     this.#slots.copyWithin(at, at + 1, start + length)
     this.#lengths[id] = length - 1
+    if (at > start) return
+    const chunk = this.#chunks.indexOf(id)
+    this.#firsts[chunk] = this.#slots[start] ?? 0
     if (length > 1) return
-    this.#chunks.splice(this.#chunks.indexOf(id), 1)
+    this.#firsts.splice(chunk, 1)
+    this.#chunks.splice(chunk, 1)
     this.#freeIds.push(id)
   }
 
   #clearOrder(): void {
     this.#chunks.length = 0
+    this.#firsts.length = 0
     this.#freeIds.length = 0
     this.#lengths.length = 0
     this.#slots = new Int32Array(CHUNK)
@@ -288,55 +343,10 @@ export class SortedTuples {
 
   /** Returns the first position whose tuple does not satisfy `holds`, which is true for a head of the order. */
   #partition(holds: (value: Tuple) => boolean): Position {
-    const isPast = (chunk: number, at: number): boolean => !holds(this.tupleAt(this.#slotAt(chunk, at)))
-    const past = firstIndex(this.#chunks.length, (chunk) => isPast(chunk, 0))
+    const isPast = (slot: Slot): boolean => !holds(this.tupleAt(slot))
+    const past = firstIndex(this.#chunks.length, (chunk) => isPast(this.#firsts[chunk] ?? 0))
     const chunk = Math.max(past - 1, 0)
-    return { chunk, at: firstIndex(this.#lengthOf(chunk), (at) => isPast(chunk, at)) }
-  }
-
-  /** Sorts slots in place: runs by insertion, then merges of neighbours. */
-  #sortSlots(slots: Int32Array): Int32Array {
-    const { length } = slots
-    for (let low = 0; low < length; low += RUN) this.#sortRun(slots, low, Math.min(low + RUN, length))
-    const merged = new Int32Array(length)
-    for (let width = RUN; width < length; width *= 2) {
-      for (let low = 0; low + width < length; low += 2 * width) {
-        this.#merge(slots, merged, low, low + width, Math.min(low + 2 * width, length))
-      }
-    }
-    return slots
-  }
-
-  #sortRun(slots: Int32Array, low: number, high: number): void {
-    for (let i = low + 1; i < high; i++) {
-      const slot = slots[i] ?? 0
-      let at = i
-      for (; at > low; at--) {
-        const before = slots[at - 1] ?? 0
-        if (this.#compare(before, slot) <= 0) break
-        slots[at] = before
-      }
-      slots[at] = slot
-    }
-  }
-
-  /** Merges the sorted ranges [low, middle) and [middle, high) of `slots`. Uses `spare` for a copy of the first. */
-  #merge(slots: Int32Array, spare: Int32Array, low: number, middle: number, high: number): void {
-    if (this.#compare(slots[middle - 1] ?? 0, slots[middle] ?? 0) <= 0) return
-    spare.set(slots.subarray(low, middle))
-    const length = middle - low
-    let [left, right, at] = [0, middle, low]
-    while (left < length && right < high) {
-      const [a, b] = [spare[left] ?? 0, slots[right] ?? 0]
-      if (this.#compare(a, b) <= 0) {
-        slots[at++] = a
-        left++
-      } else {
-        slots[at++] = b
-        right++
-      }
-    }
-    slots.set(spare.subarray(left, length), at)
+    return { chunk, at: firstIndex(this.#lengthOf(chunk), (at) => isPast(this.#slotAt(chunk, at))) }
   }
 }
 
@@ -359,10 +369,4 @@ export function compareElements(a: Keyed, b: Keyed): number {
 
 function compareKeys(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
-}
-
-/** Compares two components of tuples. A tuple that ends comes before. */
-function compareComponents(a: Scalar | undefined, b: Scalar | undefined): number {
-  if (a !== undefined && b !== undefined) return compareScalars(a, b)
-  return a === b ? 0 : a === undefined ? -1 : 1
 }

@@ -261,7 +261,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'a subscription by a new index misses the write that is in progress',
     breaks: 'a subscription that begins during a write gets its changes (I5)',
     file: 'subscriptions/change-router.ts',
-    edits: [['          for (const group of feeds.values()) match(group)\n', '']],
+    edits: [['          for (const group of feeds.values()) pass(commit, i, group, touched)\n', '']],
   },
   {
     name: 'a commit counts as routed when its routing begins',

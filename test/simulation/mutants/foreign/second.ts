@@ -50,7 +50,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'an ordered index keeps chunks that have become empty',
     breaks: 'I9: every index equals the recomputed one; here ranges and counts lose objects that are there.',
     file: 'store/indexes/sorted-tuples.ts',
-    edits: [['    this.#chunks.splice(this.#chunks.indexOf(id), 1)\n    this.#freeIds.push(id)\n', '']],
+    edits: [['    this.#firsts.splice(chunk, 1)\n    this.#chunks.splice(chunk, 1)\n    this.#freeIds.push(id)\n', '']],
   },
   {
     // An object's Buffer or typed array is updated to one of the same length at another offset of the same

@@ -18,8 +18,8 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     file: 'store/store.ts',
     edits: [
       [
-        '      this.#free.pop()\n      this.#ordinals.set(before.key, ordinal)',
-        '      this.#ordinals.set(before.key, ordinal)',
+        '      this.#free.pop()\n      this.#ordinals.add(before.key, ordinal)',
+        '      this.#ordinals.add(before.key, ordinal)',
       ],
     ],
   },
@@ -84,7 +84,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     file: 'store/indexes/hash-index.ts',
     edits: [
       [
-        '    if (value === undefined) {\n      this.#bucketIds.set(ordinal, 0)\n      return\n    }',
+        '    if (value === undefined) {\n      this.#places.set(2 * ordinal, 0)\n      return\n    }',
         '    if (value === undefined) return',
       ],
     ],
@@ -95,7 +95,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     name: 'a sorted index keeps a chunk that has become empty',
     breaks: 'An ordered index equals the recomputed one: a range has all objects within its bounds.',
     file: 'store/indexes/sorted-tuples.ts',
-    edits: [['    this.#chunks.splice(this.#chunks.indexOf(id), 1)\n    this.#freeIds.push(id)\n', '']],
+    edits: [['    this.#firsts.splice(chunk, 1)\n    this.#chunks.splice(chunk, 1)\n    this.#freeIds.push(id)\n', '']],
   },
   {
     // The function of a compound index returns a tuple with null or undefined in it, and the index is read by a

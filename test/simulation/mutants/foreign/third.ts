@@ -131,7 +131,7 @@ export const thirdForeignMutants: readonly Mutant[] = [
     file: 'store/indexes/hash-index.ts',
     edits: [
       [
-        '    if (value === undefined) {\n      this.#bucketIds.set(ordinal, 0)\n      return\n    }\n',
+        '    if (value === undefined) {\n      this.#places.set(2 * ordinal, 0)\n      return\n    }\n',
         '    if (value === undefined) return\n',
       ],
     ],
