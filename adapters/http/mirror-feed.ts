@@ -75,6 +75,8 @@ export class MirrorFeed<T> {
   #last = 0
   /** Whether a batch is being encoded. */
   #isEncoding = false
+  /** Whether new frames are being sent. */
+  #isDelivering = false
   #upstream = ''
   #list: Promise<EncodedList> | undefined
   #usedAt: number
@@ -116,7 +118,7 @@ export class MirrorFeed<T> {
   }
 
   /** Returns the body of a watch. */
-  watch(after: number, until: number, signal: AbortSignal): ReadableStream<Uint8Array> {
+  watch(after: number, until: number, signal: AbortSignal): Follower {
     const follower: Follower = new Follower(this.#log, after, until, () => {
       unlink()
       this.#followers.delete(follower)
@@ -126,7 +128,7 @@ export class MirrorFeed<T> {
     const unlink = onAbort(signal, () => follower.end())
     if (this.#ended !== undefined) follower.end(endFrame(this.#ended))
     else if (signal.aborted) follower.end()
-    return follower.body
+    return follower
   }
 
   /** Returns the list of now: chunks, which all followers share, and the changes after them. */
@@ -232,7 +234,22 @@ export class MirrorFeed<T> {
     )
     if (type === 'batch') this.#last = sequence
     this.#pushedAt = this.#clock.now()
-    for (const follower of this.#followers.keys()) follower.flush()
+    if (!this.#isDelivering) void this.#deliver()
+  }
+
+  /** Sends the new frames, to many followers in slices. */
+  async #deliver(): Promise<void> {
+    this.#isDelivering = true
+    const slice = new TimeSlice(this.#clock)
+    let delivered: number
+    do {
+      delivered = this.#log.last
+      for (const follower of this.#followers.keys()) {
+        follower.flush()
+        if (slice.isOverAfterCall()) await slice.turn()
+      }
+    } while (delivered !== this.#log.last)
+    this.#isDelivering = false
   }
 
   #eventText({ type, key, object }: Change<T>): string {

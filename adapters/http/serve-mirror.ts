@@ -6,6 +6,7 @@ import type { Status } from '../../src/contract/status.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { IndexValue } from '../../src/store/indexes/index-types.js'
 import { checkOptions, isCount, isFunction, isObject, isPositive } from '../../src/util/validate-options.js'
+import { directResponse } from './direct-body.js'
 import { parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { type FeedLimits, MirrorFeed } from './mirror-feed.js'
 
@@ -229,8 +230,10 @@ class MirrorServer<T> {
     if (until !== null && !/^\d{1,15}$/.test(until))
       return failure(400, 'PROTOCOL', 'the parameter "until" must be a whole number')
     const body = feed.watch(after.sequence, until === null ? Number.POSITIVE_INFINITY : Number(until), signal)
-    return new Response(body, {
-      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+    return directResponse(body, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
     })
   }
 
@@ -252,8 +255,9 @@ class MirrorServer<T> {
     const bytes = id === feed.id ? await feed.chunk(Number(after), Number(at)) : undefined
     if (bytes === undefined)
       return failure(410, 'UNAVAILABLE', 'this part of a list was dropped; request the list again')
-    return new Response(bytes as Uint8Array<ArrayBuffer>, {
-      headers: { 'content-type': 'application/json', 'cache-control': 'private, max-age=31536000, immutable' },
+    return directResponse(bytes, {
+      'content-type': 'application/json',
+      'cache-control': 'private, max-age=31536000, immutable',
     })
   }
 }
