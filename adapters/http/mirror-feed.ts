@@ -47,10 +47,12 @@ export interface ListDescription {
   readonly changes: { readonly after: string; readonly until: number }
 }
 
-export interface FeedLimits {
+export interface FeedOptions {
   readonly historyBytes: number
   readonly heartbeatMs: number
   readonly watchMs: number
+  /** Whether the chunks of lists are in shared memory, so that threads receive them without a copy. */
+  readonly hasSharedChunks: boolean
 }
 
 /**
@@ -65,7 +67,7 @@ export class MirrorFeed<T> {
   readonly #informer: Informer<T, object>
   readonly #where: Where
   readonly #clock: Clock
-  readonly #limits: FeedLimits
+  readonly #options: FeedOptions
   readonly #stream: ChangeStream<T>
   #log: FrameLog
   /** With the time at which each began. */
@@ -83,12 +85,12 @@ export class MirrorFeed<T> {
   #pushedAt: number
   #ended: SourceError | undefined
 
-  constructor(informer: Informer<T, object>, where: Where, clock: Clock, limits: FeedLimits) {
+  constructor(informer: Informer<T, object>, where: Where, clock: Clock, options: FeedOptions) {
     this.#informer = informer
     this.#where = where
     this.#clock = clock
-    this.#limits = limits
-    this.#log = new FrameLog(limits.historyBytes)
+    this.#options = options
+    this.#log = new FrameLog(options.historyBytes)
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
     this.#stream = informer.changes({ where, signal: this.#closing.signal })
@@ -197,7 +199,7 @@ export class MirrorFeed<T> {
 
   /** A feed without changes has a bookmark in each period, so that its followers know that it works. */
   async #beat(): Promise<void> {
-    const { heartbeatMs, watchMs } = this.#limits
+    const { heartbeatMs, watchMs } = this.#options
     for (;;) {
       await this.#clock.sleep(heartbeatMs / 2, this.#closing.signal)
       const now = this.#clock.now()
@@ -279,7 +281,8 @@ export class MirrorFeed<T> {
     let characters = 0
     let size = 0
     const endChunk = (): void => {
-      chunks.push(encoder.encode(`[${texts.join(',')}]`))
+      const bytes = encoder.encode(`[${texts.join(',')}]`)
+      chunks.push(this.#options.hasSharedChunks ? shared(bytes) : bytes)
       texts = []
       characters = 0
     }
@@ -319,6 +322,12 @@ function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<string>
 function* keysWith<T>(view: StoreView<T, object>, [name, value]: [string, unknown]): Generator<string> {
   const index = (view.by as Record<string, { entries(value: unknown): Iterable<[string, T]> }>)[name]
   for (const [key] of index?.entries(value) ?? []) yield key
+}
+
+function shared(bytes: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length))
+  copy.set(bytes)
+  return copy
 }
 
 function endFrame({ code, message }: SourceError): Uint8Array {
