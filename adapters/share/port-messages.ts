@@ -1,5 +1,5 @@
 /** The bytes of frames that one watch may have on their way. A reader that does not read holds no more. */
-export const WINDOW_BYTES = 256 * 1024
+export const WINDOW_BYTES: number = 256 * 1024
 /** The address of all requests. Only its path has a meaning. */
 export const BASE_URL = 'http://share'
 

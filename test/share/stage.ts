@@ -20,13 +20,12 @@ export async function stage(count: number) {
   const memory = memorySource<Row>({ entries: rows(count), heartbeatMs: 300 })
   let watches = 0
   let snapshots = 0
-  const source = Object.assign(Object.create(memory), {
-    watch: (context: Parameters<typeof memory.watch>[0]) => {
-      watches++
-      return memory.watch(context)
-    },
-  }) as typeof memory
-  const informer = createInformer({ source })
+  const { watch } = memory
+  memory.watch = (context) => {
+    watches++
+    return watch.call(memory, context)
+  }
+  const informer = createInformer({ source: memory })
   const { snapshot } = informer
   informer.snapshot = () => {
     snapshots++

@@ -1,0 +1,17 @@
+// A follower of a table in a worker thread. It waits for each mark that it receives, and sends the row.
+import { parentPort, workerData } from 'node:worker_threads'
+import pg from 'pg'
+import { postgresSource } from '../../adapters/postgres/index.js'
+import { sharedSource } from '../../adapters/share/index.js'
+import { createInformer } from '../../src/index.js'
+
+const { port, config } = workerData
+// It compares marks, and opens no connection.
+const upstream = postgresSource({ client: () => new pg.Client(config), table: 't' })
+const rows = createInformer({ source: sharedSource<object>({ port, upstream }) })
+parentPort?.on('message', async (mark: string) => {
+  await rows.waitFor(mark, { timeoutMs: 60_000 })
+  parentPort?.postMessage(rows.get('1'))
+})
+await rows.start().synced()
+parentPort?.postMessage('synced')
