@@ -54,12 +54,14 @@ export class Follower {
   /** Sends frames until the sink has enough, or until there is no later one. */
   flush(): void {
     while (this.#sink !== undefined && this.#isReady && !this.#hasEnded) {
-      if (this.#sequence >= this.#until) return this.end()
-      if (this.#sequence === this.#log.last) return
       const frame = this.#log.at(this.#sequence + 1)
-      if (frame === undefined) return this.end(errorFrame('VERSION_EXPIRED', 'the follower is too far behind'))
-      this.#sequence++
-      this.#isReady = this.#sink.write(frame)
+      if (this.#sequence >= this.#until) this.end()
+      else if (this.#sequence === this.#log.last) return
+      else if (frame === undefined) this.end(errorFrame('VERSION_EXPIRED', 'the follower is too far behind'))
+      else {
+        this.#sequence++
+        this.#isReady = this.#sink.write(frame)
+      }
     }
   }
 

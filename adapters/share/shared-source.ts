@@ -60,5 +60,7 @@ export function sharedSource<T>(options: SharedSourceOptions): HttpSource<T> {
 
 const isPort: OptionCheck = (value) => {
   if (!(value instanceof MessagePort)) return 'must be a MessagePort of share.port()'
-  return value === parentPort ? 'must be a port of share.port(), for example in workerData, and not parentPort' : undefined
+  return value === parentPort
+    ? 'must be a port of share.port(), for example in workerData, and not parentPort'
+    : undefined
 }

@@ -23,7 +23,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     name: 'a watch is never dropped, however far its reader is behind',
     breaks: 'A follower whose next frame was removed lists again.',
     file: at('follower'),
-    edits: [['if (frame === undefined) return this.end(', 'if (frame === undefined) return void (']],
+    edits: [['else if (frame === undefined) this.end(', 'else if (frame === undefined) return void (']],
     test: 'unit/http/serve-mirror.test.ts',
     named: 'whose reader does not read ends with VERSION_EXPIRED',
   },

@@ -63,7 +63,9 @@ export const shareMutants: readonly AdapterMutant[] = [
     name: 'a message of another program is ignored',
     breaks: 'A port that is not one of a share makes the follower fail.',
     file: at('port-fetch'),
-    edits: [["this.#endAll(new SourceError(hint, { code: 'PROTOCOL' }))", "void new SourceError(hint, { code: 'PROTOCOL' })"]],
+    edits: [
+      ["this.#endAll(new SourceError(hint, { code: 'PROTOCOL' }))", "void new SourceError(hint, { code: 'PROTOCOL' })"],
+    ],
     test: 'unit/share/port.test.ts',
     named: 'of another program makes the follower fail',
   },
@@ -119,7 +121,12 @@ export const shareMutants: readonly AdapterMutant[] = [
     name: 'a share that is closed begins to listen afterwards',
     breaks: 'After close, nothing listens.',
     file: at('socket-server'),
-    edits: [["if (this.#isClosed) throw new SourceError('share.listen", "if (this.#path === '') throw new SourceError('share.listen"]],
+    edits: [
+      [
+        "if (this.#isClosed) throw new SourceError('share.listen",
+        "if (this.#path === '') throw new SourceError('share.listen",
+      ],
+    ],
     test: 'unit/share/socket.test.ts',
     named: 'a share that is closed while it begins to listen does not listen',
   },

@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { shareInformer } from '../../adapters/share/index.js'
 import { mirror, useServer } from '../postgres/support.js'

@@ -16,7 +16,9 @@ const ROUNDS = 6 * Number(process.env['LISTWATCH_RUNS'] ?? 1)
 /** A process that shares objects whose numbers begin at `first`. */
 async function main(path: string, count: number, first: number, env: NodeJS.ProcessEnv = {}): Promise<Child> {
   const args = ['--import', join(root, 'scripts/typescript.mjs'), join(root, 'test/share/main.ts')]
-  const child = new Child(process.execPath, [...args, path, `${count}`, `${first}`], { env: { ...process.env, ...env } })
+  const child = new Child(process.execPath, [...args, path, `${count}`, `${first}`], {
+    env: { ...process.env, ...env },
+  })
   onTestFinished(() => child[Symbol.asyncDispose]())
   await child.until(() => child.lines.includes('ready'), 'the socket')
   return child

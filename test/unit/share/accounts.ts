@@ -1,4 +1,9 @@
-import { type ShareOptions, type SharedSourceOptions, shareInformer, sharedSource } from '../../../adapters/share/index.js'
+import {
+  type SharedSourceOptions,
+  type ShareOptions,
+  sharedSource,
+  shareInformer,
+} from '../../../adapters/share/index.js'
 import { createInformer, type IndexBuilder, type Informer } from '../../../src/index.js'
 import { memorySource } from '../../../testing/index.js'
 

@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { shareInformer, sharedSource } from '../../../adapters/share/index.js'
+import { sharedSource, shareInformer } from '../../../adapters/share/index.js'
 import { type ShareMessage, WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
 import { createInformer, type OptionError } from '../../../src/index.js'
 import { memorySource } from '../../../testing/index.js'
@@ -78,7 +78,13 @@ describe('a follower over a port', () => {
   })
 
   test('has equal values, also those that JSON would change', async () => {
-    const value = { at: new Date(5), big: 7n, bytes: new Uint8Array([1, 2]), map: new Map([['a', new Set([1])]]), no: undefined }
+    const value = {
+      at: new Date(5),
+      big: 7n,
+      bytes: new Uint8Array([1, 2]),
+      map: new Map([['a', new Set([1])]]),
+      no: undefined,
+    }
     const source = memorySource<object>({ entries: [['a', value]] })
     const informer = createInformer({ source }).start()
     await using share = shareInformer(informer)
@@ -157,7 +163,13 @@ describe('a port', () => {
   test('ignores messages that are no requests', async () => {
     await using shared = sharedAccounts(accounts(2))
     const port = shared.share.port()
-    for (const message of ['x', null, { type: 'request', id: 'a' }, { type: 'read', id: 9, bytes: 1 }, { type: 'abort', id: 9 }])
+    for (const message of [
+      'x',
+      null,
+      { type: 'request', id: 'a' },
+      { type: 'read', id: 9, bytes: 1 },
+      { type: 'abort', id: 9 },
+    ])
       port.postMessage(message)
     await shared.follow({ port }).synced()
   })
@@ -257,8 +269,12 @@ describe('a mistake in the program', () => {
   test('in the options of sharedSource names the option', () => {
     const { port1: port } = new MessageChannel()
     expect(optionOf(() => sharedSource({}))).toBe('port: sharedSource: option "port" or "path" is missing')
-    expect(optionOf(() => sharedSource({ port, path: '/x' }))).toBe('port: sharedSource: "port" and "path" exclude each other')
-    expect(optionOf(() => sharedSource({ port: {} as MessagePort }))).toMatch('port: sharedSource: option "port" must be a MessagePort')
+    expect(optionOf(() => sharedSource({ port, path: '/x' }))).toBe(
+      'port: sharedSource: "port" and "path" exclude each other',
+    )
+    expect(optionOf(() => sharedSource({ port: {} as MessagePort }))).toMatch(
+      'port: sharedSource: option "port" must be a MessagePort',
+    )
     expect(optionOf(() => sharedSource({ path: '' }))).toMatch(/^path: /)
     expect(optionOf(() => sharedSource({ port, upstream: {} as never }))).toMatch(/^upstream: /)
     port.close()
@@ -269,7 +285,9 @@ describe('a mistake in the program', () => {
     const { share } = shared
     expect(optionOf(() => shareInformer({} as never))).toMatch(/^informer: /)
     expect(optionOf(() => shareInformer(shared.informer, { historyBytes: 0 }))).toMatch(/^historyBytes: /)
-    expect(optionOf(() => share.port({ where: { color: 'red' } as never }))).toBe('where: share.port: the informer has no index "color"')
+    expect(optionOf(() => share.port({ where: { color: 'red' } as never }))).toBe(
+      'where: share.port: the informer has no index "color"',
+    )
     expect(optionOf(() => share.port({ where: { tenant: undefined as never } }))).toMatch(/^where: .*no value/)
     await expect(share.listen('')).rejects.toMatchObject({ option: 'path' })
     await share.close()
