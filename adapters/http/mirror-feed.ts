@@ -193,8 +193,12 @@ export class MirrorFeed<T> {
       }
       this.close(new SourceError('the mirror was stopped', { code: 'STOPPED' }))
     } catch (error) {
-      this.close(toSourceError(error, { phase: 'handle', source: this.#informer.name }))
+      this.#fail(error)
     }
+  }
+
+  #fail(error: unknown): void {
+    this.close(toSourceError(error, { phase: 'handle', source: this.#informer.name }))
   }
 
   /** A feed without changes has a bookmark in each period, so that its followers know that it works. */
@@ -236,7 +240,7 @@ export class MirrorFeed<T> {
     )
     if (type === 'batch') this.#last = sequence
     this.#pushedAt = this.#clock.now()
-    if (!this.#isDelivering) void this.#deliver()
+    if (!this.#isDelivering) this.#deliver().catch((error: unknown) => this.#fail(error))
   }
 
   /** Sends the new frames, to many followers in slices. */

@@ -6,6 +6,7 @@ import type { Informer } from '../../src/informer/informer-types.js'
 import { checkOptions, isCount, isObject, isPositive } from '../../src/util/validate-options.js'
 import { type MirrorHandler, type MirrorScope, mirrorHandler } from '../http/serve-mirror.js'
 import { servePort } from './port-server.js'
+import { isSocketPath } from './socket-path.js'
 import { SocketServer } from './socket-server.js'
 
 /** The options of `shareInformer`. */
@@ -88,8 +89,7 @@ class InformerShare<T, I extends object> implements Share<I> {
   }
 
   async listen(path: string, scope: MirrorScope<I> = {}): Promise<void> {
-    if (typeof path !== 'string' || path === '')
-      throw new OptionError('share.listen: the path must be a string that is not empty', { option: 'path' })
+    checkOptions('share.listen', { path }, { path: isSocketPath })
     const socket = new SocketServer(resolve(path), this.#handler('listen', scope))
     this.#sockets.add(socket)
     try {

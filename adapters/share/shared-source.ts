@@ -7,6 +7,7 @@ import type { UpstreamVersions } from '../http/http-version.js'
 import { portFetch } from './port-fetch.js'
 import { BASE_URL } from './port-messages.js'
 import { socketFetch } from './socket-fetch.js'
+import { isSocketPath } from './socket-path.js'
 
 /** The options of `sharedSource`. */
 export interface SharedSourceOptions {
@@ -43,7 +44,7 @@ export interface SharedSourceOptions {
 export function sharedSource<T>(options: SharedSourceOptions): HttpSource<T> {
   checkOptions('sharedSource', options, {
     port: isPort,
-    path: isName,
+    path: isSocketPath,
     name: isName,
     heartbeatMs: isPositive,
     upstream: hasComparison,

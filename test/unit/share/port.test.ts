@@ -289,7 +289,8 @@ describe('a mistake in the program', () => {
       'where: share.port: the informer has no index "color"',
     )
     expect(optionOf(() => share.port({ where: { tenant: undefined as never } }))).toMatch(/^where: .*no value/)
-    await expect(share.listen('')).rejects.toMatchObject({ option: 'path' })
+    for (const path of ['', `/tmp/${'x'.repeat(100)}`])
+      await expect(share.listen(path)).rejects.toMatchObject({ option: 'path' })
     await share.close()
     expect(() => share.port()).toThrow(expect.objectContaining({ code: 'STOPPED' }))
     await expect(share.listen('/tmp/x.sock')).rejects.toMatchObject({ code: 'STOPPED' })
