@@ -160,7 +160,7 @@ describe('a port', () => {
     port1.close()
   })
 
-  test('ignores messages that are no requests', async () => {
+  test('ignores messages that are not requests', async () => {
     await using shared = sharedAccounts(accounts(2))
     const port = shared.share.port()
     for (const message of [
