@@ -34,14 +34,16 @@ async function serve(path: string | undefined): Promise<void> {
     })
   }
 
-  for (let i = 0; i < WORKERS; i++) startWorker()
-  if (path !== undefined) await share.listen(path)
-  process.once('SIGTERM', async () => {
+  async function stop(): Promise<void> {
     isStopping = true
     await Promise.all([...workers].map((worker) => worker.terminate()))
     await share.close()
     await prices.stop()
-  })
+  }
+
+  for (let i = 0; i < WORKERS; i++) startWorker()
+  if (path !== undefined) await share.listen(path)
+  process.once('SIGTERM', () => void stop())
 }
 
 async function follow(): Promise<void> {

@@ -9,9 +9,11 @@ const { port, config } = workerData
 // It compares marks, and opens no connection.
 const upstream = postgresSource({ client: () => new pg.Client(config), table: 't' })
 const rows = createInformer({ source: sharedSource<object>({ port, upstream }) })
-parentPort?.on('message', async (mark: string) => {
+async function send(mark: string): Promise<void> {
   await rows.waitFor(mark, { timeoutMs: 60_000 })
   parentPort?.postMessage(rows.get('1'))
-})
+}
+
+parentPort?.on('message', (mark: string) => void send(mark))
 await rows.start().synced()
 parentPort?.postMessage('synced')

@@ -13,7 +13,9 @@ async function watching(url: string): Promise<{ pause(): void; resume(): void; c
   const { version } = (await (await fetch(`${url}/version`)).json()) as { version: string }
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
-  onTestFinished(() => socket.destroy())
+  onTestFinished(() => {
+    socket.destroy()
+  })
   let count = 0
   let rest = ''
   socket.setEncoding('latin1').on('data', (text: string) => {

@@ -183,7 +183,8 @@ describe('a port', () => {
     port.postMessage({ type: 'request', id: 2, path: ':x' })
     await waitUntil('both responses', () => messages.length === 2)
     warned.mockRestore()
-    expect(messages.map((message) => message.type === 'response' && message.status).sort()).toEqual([404, 500])
+    const statuses = messages.map((message) => [message.id, message.type === 'response' && message.status])
+    expect(Object.fromEntries(statuses)).toEqual({ 1: 404, 2: 500 })
   })
 })
 
