@@ -20,6 +20,14 @@ export default defineConfig({
           testTimeout: 120_000,
         },
       },
+      {
+        test: {
+          name: 'share',
+          include: ['test/share/*.test.ts'],
+          exclude: ['test/share/postgres.test.ts'],
+          testTimeout: 120_000,
+        },
+      },
       { test: { name: 'package', include: ['test/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 } },
       { test: { name: 'simulation', include: ['test/simulation/**/*.test.ts'], testTimeout: 600_000 } },
       {
@@ -34,7 +42,7 @@ export default defineConfig({
       {
         test: {
           name: 'postgres',
-          include: ['test/{postgres,postgres-faults}/**/*.test.ts', 'test/file-cache/postgres.test.ts'],
+          include: ['test/{postgres,postgres-faults}/**/*.test.ts', 'test/{file-cache,share}/postgres.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',

@@ -13,6 +13,7 @@ import { postgresList } from './postgres-list.ts'
 import { postgresWriters } from './postgres-writers.ts'
 import { redis } from './redis.ts'
 import { type Measured, report } from './report.ts'
+import { share } from './share.ts'
 import { stalls } from './stalls.ts'
 import { store } from './store.ts'
 import { telemetry } from './telemetry.ts'
@@ -33,6 +34,7 @@ const benchmarks: readonly Benchmark[] = [
   etcd,
   redis,
   kubernetes,
+  share,
   warmStart,
 ]
 

@@ -57,6 +57,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/subscriptions/subscription-types.ts',
     'src/informer/informer-types.ts',
   ],
+  'adapters/share': ['adapters/http', 'adapters/shared', 'src/contract', 'src/util', 'src/informer/informer-types.ts'],
   'adapters/kubernetes': ['adapters/shared', 'src/contract', 'src/util', 'src/informer/source-set.ts'],
   'adapters/kubernetes/types': ['src/contract'],
   'adapters/kubernetes/http': ['adapters/kubernetes/types', 'adapters/shared', 'src/contract', 'src/util'],

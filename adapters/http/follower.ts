@@ -1,8 +1,6 @@
 import type { SourceErrorCode } from '../../src/contract/errors.js'
 import type { FrameLog } from './frame-log.js'
 
-/** How many bytes a follower's stream holds before it waits for the reader. */
-const BUFFER_BYTES = 64 * 1024
 const encoder = new TextEncoder()
 
 /** The end of a watch with an error, as a server-sent event. */
@@ -10,62 +8,80 @@ export function errorFrame(code: SourceErrorCode, message: string): Uint8Array {
   return encoder.encode(`event: error\ndata: ${JSON.stringify({ code, message })}\n\n`)
 }
 
+/** Receives the frames of a follower: a stream, a connection or a port. */
+export interface FrameSink {
+  /** Sends a frame. Returns false if the follower must wait until `resume` is called. */
+  write(frame: Uint8Array): boolean
+  /** Ends the response after the frames that were sent. */
+  end(): void
+}
+
 /**
  * The response body of one watch. It holds a position in the log of its feed, and no copy of the frames: a follower that stops
  * reading costs the same memory as one that reads.
  */
 export class Follower {
-  readonly body: ReadableStream<Uint8Array>
   readonly #log: FrameLog
   readonly #until: number
   readonly #ended: () => void
   #sequence: number
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  #sink: FrameSink | undefined
+  #isReady = true
+  #hasEnded = false
+  #lastFrame: Uint8Array | undefined
 
-  /** Sends the frames after `after`, and ends after `until`. `ended` is called once, when the stream has ended. */
+  /** Sends the frames after `after`, and ends after `until`. `ended` is called once, when the body has ended. */
   constructor(log: FrameLog, after: number, until: number, ended: () => void) {
     this.#log = log
     this.#sequence = after
     this.#until = until
     this.#ended = ended
-    this.body = new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          this.#controller = controller
-        },
-        pull: () => this.flush(),
-        cancel: () => this.#release(),
-      },
-      { highWaterMark: BUFFER_BYTES, size: (frame) => frame.length },
-    )
   }
 
-  /** Sends frames until the reader has enough, or until there is no later one. */
+  /** Begins to send. Called once. */
+  attach(sink: FrameSink): void {
+    this.#sink = sink
+    if (this.#hasEnded) this.#finish()
+    else this.flush()
+  }
+
+  /** Continues after `write` has returned false. */
+  resume(): void {
+    this.#isReady = true
+    this.flush()
+  }
+
+  /** Sends frames until the sink has enough, or until there is no later one. */
   flush(): void {
-    while (this.#controller !== undefined && (this.#controller.desiredSize ?? 0) > 0) {
+    while (this.#sink !== undefined && this.#isReady && !this.#hasEnded) {
       const frame = this.#log.at(this.#sequence + 1)
       if (this.#sequence >= this.#until) this.end()
       else if (this.#sequence === this.#log.last) return
       else if (frame === undefined) this.end(errorFrame('VERSION_EXPIRED', 'the follower is too far behind'))
       else {
         this.#sequence++
-        this.#controller.enqueue(frame)
+        this.#isReady = this.#sink.write(frame)
       }
     }
   }
 
-  /** Ends the stream, with a last frame. */
+  /** Ends the body, with a last frame. */
   end(frame?: Uint8Array): void {
-    const controller = this.#controller
-    if (controller === undefined) return
-    this.#release()
-    if (frame !== undefined) controller.enqueue(frame)
-    controller.close()
+    if (this.#hasEnded) return
+    this.#lastFrame = frame
+    this.close()
+    this.#finish()
   }
 
-  #release(): void {
-    if (this.#controller === undefined) return
-    this.#controller = undefined
+  /** Forgets the reader, which has gone. */
+  close(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
     this.#ended()
+  }
+
+  #finish(): void {
+    if (this.#lastFrame !== undefined) this.#sink?.write(this.#lastFrame)
+    this.#sink?.end()
   }
 }

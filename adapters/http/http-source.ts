@@ -96,7 +96,8 @@ const isUrl: OptionCheck = (value) => {
   return URL.canParse(url) && /^https?:/.test(url) ? undefined : 'must be an address with http: or https:'
 }
 
-const hasComparison: OptionCheck = (value) =>
+/** An object that compares versions of the upstream source. */
+export const hasComparison: OptionCheck = (value) =>
   typeof Object(value).hasReached === 'function' ? undefined : 'must have the method hasReached'
 
 class Http<T> implements HttpSource<T> {

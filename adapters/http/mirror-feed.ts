@@ -47,10 +47,12 @@ export interface ListDescription {
   readonly changes: { readonly after: string; readonly until: number }
 }
 
-export interface FeedLimits {
+export interface FeedOptions {
   readonly historyBytes: number
   readonly heartbeatMs: number
   readonly watchMs: number
+  /** Whether the chunks of lists are in shared memory, so that threads receive them without a copy. */
+  readonly hasSharedChunks: boolean
 }
 
 /**
@@ -65,7 +67,7 @@ export class MirrorFeed<T> {
   readonly #informer: Informer<T, object>
   readonly #where: Where
   readonly #clock: Clock
-  readonly #limits: FeedLimits
+  readonly #options: FeedOptions
   readonly #stream: ChangeStream<T>
   #log: FrameLog
   /** With the time at which each began. */
@@ -75,18 +77,20 @@ export class MirrorFeed<T> {
   #last = 0
   /** Whether a batch is being encoded. */
   #isEncoding = false
+  /** Whether new frames are being sent. */
+  #isDelivering = false
   #upstream = ''
   #list: Promise<EncodedList> | undefined
   #usedAt: number
   #pushedAt: number
   #ended: SourceError | undefined
 
-  constructor(informer: Informer<T, object>, where: Where, clock: Clock, limits: FeedLimits) {
+  constructor(informer: Informer<T, object>, where: Where, clock: Clock, options: FeedOptions) {
     this.#informer = informer
     this.#where = where
     this.#clock = clock
-    this.#limits = limits
-    this.#log = new FrameLog(limits.historyBytes)
+    this.#options = options
+    this.#log = new FrameLog(options.historyBytes)
     this.#usedAt = clock.now()
     this.#pushedAt = clock.now()
     this.#stream = informer.changes({ where, signal: this.#closing.signal })
@@ -116,7 +120,7 @@ export class MirrorFeed<T> {
   }
 
   /** Returns the body of a watch. */
-  watch(after: number, until: number, signal: AbortSignal): ReadableStream<Uint8Array> {
+  watch(after: number, until: number, signal: AbortSignal): Follower {
     const follower: Follower = new Follower(this.#log, after, until, () => {
       unlink()
       this.#followers.delete(follower)
@@ -126,7 +130,7 @@ export class MirrorFeed<T> {
     const unlink = onAbort(signal, () => follower.end())
     if (this.#ended !== undefined) follower.end(endFrame(this.#ended))
     else if (signal.aborted) follower.end()
-    return follower.body
+    return follower
   }
 
   /** Returns the list of now: chunks, which all followers share, and the changes after them. */
@@ -189,13 +193,17 @@ export class MirrorFeed<T> {
       }
       this.close(new SourceError('the mirror was stopped', { code: 'STOPPED' }))
     } catch (error) {
-      this.close(toSourceError(error, { phase: 'handle', source: this.#informer.name }))
+      this.#fail(error)
     }
+  }
+
+  #fail(error: unknown): void {
+    this.close(toSourceError(error, { phase: 'handle', source: this.#informer.name }))
   }
 
   /** A feed without changes has a bookmark in each period, so that its followers know that it works. */
   async #beat(): Promise<void> {
-    const { heartbeatMs, watchMs } = this.#limits
+    const { heartbeatMs, watchMs } = this.#options
     for (;;) {
       await this.#clock.sleep(heartbeatMs / 2, this.#closing.signal)
       const now = this.#clock.now()
@@ -232,7 +240,22 @@ export class MirrorFeed<T> {
     )
     if (type === 'batch') this.#last = sequence
     this.#pushedAt = this.#clock.now()
-    for (const follower of this.#followers.keys()) follower.flush()
+    if (!this.#isDelivering) this.#deliver().catch((error: unknown) => this.#fail(error))
+  }
+
+  /** Sends the new frames, to many followers in slices. */
+  async #deliver(): Promise<void> {
+    this.#isDelivering = true
+    const slice = new TimeSlice(this.#clock)
+    let delivered: number
+    do {
+      delivered = this.#log.last
+      for (const follower of this.#followers.keys()) {
+        follower.flush()
+        if (slice.isOverAfterCall()) await slice.turn()
+      }
+    } while (delivered !== this.#log.last)
+    this.#isDelivering = false
   }
 
   #eventText({ type, key, object }: Change<T>): string {
@@ -262,7 +285,8 @@ export class MirrorFeed<T> {
     let characters = 0
     let size = 0
     const endChunk = (): void => {
-      chunks.push(encoder.encode(`[${texts.join(',')}]`))
+      const bytes = encoder.encode(`[${texts.join(',')}]`)
+      chunks.push(this.#options.hasSharedChunks ? shared(bytes) : bytes)
       texts = []
       characters = 0
     }
@@ -302,6 +326,12 @@ function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<string>
 function* keysWith<T>(view: StoreView<T, object>, [name, value]: [string, unknown]): Generator<string> {
   const index = (view.by as Record<string, { entries(value: unknown): Iterable<[string, T]> }>)[name]
   for (const [key] of index?.entries(value) ?? []) yield key
+}
+
+function shared(bytes: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length))
+  copy.set(bytes)
+  return copy
 }
 
 function endFrame({ code, message }: SourceError): Uint8Array {

@@ -1,5 +1,6 @@
 import { messageOf } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
+import { type DirectBody, directBodyOf } from './direct-body.js'
 
 /** The part of `http.IncomingMessage` that is used. */
 export interface NodeRequest {
@@ -77,6 +78,8 @@ async function answer(
     return
   }
   outgoing.flushHeaders()
+  const direct = directBodyOf(response)
+  if (direct !== undefined) return sendDirectly(direct, outgoing)
   const reader = response.body.getReader()
   const cancel = (): void => void reader.cancel().catch(() => {})
   if (outgoing.destroyed) return cancel()
@@ -90,6 +93,24 @@ async function answer(
     }
     if (!outgoing.write(value)) await drained(outgoing)
   }
+}
+
+function sendDirectly(body: DirectBody, outgoing: NodeResponse): void {
+  if (body instanceof Uint8Array) {
+    outgoing.write(body)
+    outgoing.end()
+    return
+  }
+  const resume = (): void => body.resume()
+  // If the connection closes, the signal of the request ends the follower.
+  body.attach({
+    write(frame) {
+      if (outgoing.write(frame)) return true
+      outgoing.once('drain', resume)
+      return false
+    },
+    end: () => outgoing.end(),
+  })
 }
 
 /** Returns undefined if the request has a method, a header or a path that `Request` does not allow. */

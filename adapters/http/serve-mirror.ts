@@ -6,8 +6,9 @@ import type { Status } from '../../src/contract/status.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { IndexValue } from '../../src/store/indexes/index-types.js'
 import { checkOptions, isCount, isFunction, isObject, isPositive } from '../../src/util/validate-options.js'
+import { directResponse } from './direct-body.js'
 import { parseVersion, UNKNOWN_FEED } from './http-version.js'
-import { type FeedLimits, MirrorFeed } from './mirror-feed.js'
+import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
 
 /** The objects that one caller may read. */
 export interface MirrorScope<I = {}> {
@@ -85,7 +86,16 @@ export function serveMirror<T, I extends object>(
     maxScopes: isCount,
     clock: isObject,
   })
-  const server = new MirrorServer<T>(informer, options)
+  return mirrorHandler(informer, options, false)
+}
+
+/** A handler whose options were checked. With `hasSharedChunks`, lists are encoded in memory that threads can share. */
+export function mirrorHandler<T, I extends object>(
+  informer: Informer<T, I>,
+  options: ServeMirrorOptions<I>,
+  hasSharedChunks: boolean,
+): MirrorHandler {
+  const server = new MirrorServer<T>(informer, options, hasSharedChunks)
   const close = async (): Promise<void> => server.close()
   return Object.assign((request: Request) => server.answer(request), { close, [Symbol.asyncDispose]: close })
 }
@@ -94,7 +104,7 @@ class MirrorServer<T> {
   readonly #informer: Informer<T, object>
   readonly #scopeOf: NonNullable<ServeMirrorOptions['scope']>
   readonly #clock: Clock
-  readonly #limits: FeedLimits
+  readonly #feedOptions: FeedOptions
   readonly #maxScopes: number
   /** By the text of the scope. */
   readonly #feeds = new Map<string, MirrorFeed<T>>()
@@ -106,12 +116,12 @@ class MirrorServer<T> {
   readonly #handled = new WeakSet<SourceError>()
   #isClosed = false
 
-  constructor(informer: Informer<T, object>, options: ServeMirrorOptions) {
+  constructor(informer: Informer<T, object>, options: ServeMirrorOptions, hasSharedChunks: boolean) {
     const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = 16 * 1024 * 1024, clock = systemClock } = options
     this.#informer = informer
     this.#scopeOf = options.scope ?? (() => ({}))
     this.#clock = clock
-    this.#limits = { historyBytes, heartbeatMs, watchMs: options.watchMs ?? 600_000 }
+    this.#feedOptions = { historyBytes, heartbeatMs, watchMs: options.watchMs ?? 600_000, hasSharedChunks }
     this.#maxScopes = options.maxScopes ?? 1_000
     for (const { lastError } of Object.values(sourcesIn(informer.status))) if (lastError) this.#handled.add(lastError)
     informer.on('status', this.#onStatus)
@@ -190,7 +200,7 @@ class MirrorServer<T> {
       this.#dropEnded()
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
-      feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, this.#limits)
+      feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, this.#feedOptions)
       this.#feeds.set(name, feed)
     }
     await feed.ready
@@ -229,8 +239,10 @@ class MirrorServer<T> {
     if (until !== null && !/^\d{1,15}$/.test(until))
       return failure(400, 'PROTOCOL', 'the parameter "until" must be a whole number')
     const body = feed.watch(after.sequence, until === null ? Number.POSITIVE_INFINITY : Number(until), signal)
-    return new Response(body, {
-      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+    return directResponse(body, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
     })
   }
 
@@ -252,8 +264,9 @@ class MirrorServer<T> {
     const bytes = id === feed.id ? await feed.chunk(Number(after), Number(at)) : undefined
     if (bytes === undefined)
       return failure(410, 'UNAVAILABLE', 'this part of a list was dropped; request the list again')
-    return new Response(bytes as Uint8Array<ArrayBuffer>, {
-      headers: { 'content-type': 'application/json', 'cache-control': 'private, max-age=31536000, immutable' },
+    return directResponse(bytes, {
+      'content-type': 'application/json',
+      'cache-control': 'private, max-age=31536000, immutable',
     })
   }
 }

@@ -5,18 +5,22 @@ import { mutated } from '../simulation/mutants/mutate.js'
 import { type Report, runTests } from '../simulation/mutants/tests.js'
 import type { AdapterMutant } from './adapter-mutant.js'
 import { etcdMutants } from './etcd.js'
+import { httpMutants } from './http.js'
 import { kubernetesMutants } from './kubernetes.js'
 import { postgresMutants } from './postgres.js'
 import { redisMutants } from './redis.js'
+import { shareMutants } from './share.js'
 
 /** All of them take half an hour: LISTWATCH_ADAPTER_MUTANTS=all, the name of an adapter, or a part of a mutant's name. */
 const WANTED = process.env['LISTWATCH_ADAPTER_MUTANTS'] ?? ''
 
 const byAdapter = {
   etcd: etcdMutants,
+  http: httpMutants,
   kubernetes: kubernetesMutants,
   postgres: postgresMutants,
   redis: redisMutants,
+  share: shareMutants,
 }
 const adapters = Object.entries(byAdapter)
 const mutants = adapters.flatMap(([, all]) => all)

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { sharedSource } from '../../adapters/share/index.js'
+import { createInformer } from '../../src/index.js'
 import { useEtcd } from '../etcd/support.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
@@ -163,6 +165,32 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
       expect(await run(1, 'initial /prices/apple 130')).toBe(listedAt)
       writeFileSync(path, 'damaged')
       expect(await run(1, 'initial /prices/apple 130')).not.toBe(listedAt)
+    })
+  })
+
+  describe('examples/workers.ts', () => {
+    test('follows the prices in each worker, and over its socket', async () => {
+      const client = own.etcd.client()
+      await client.delete().prefix('/prices/')
+      await client.put('/prices/apple').value('{"cents":120}')
+      const folder = mkdtempSync(join(tmpdir(), 'workers-'))
+      onTestFinished(() => rmSync(folder, { recursive: true }))
+      const path = join(folder, 'prices.sock')
+      const env = { ...process.env, ETCD_ENDPOINTS: own.etcd.endpoint }
+      const child = new Child(node, [join('examples', 'workers.ts'), path], { cwd: root, env })
+      onTestFinished(() => child[Symbol.asyncDispose]())
+      const ready = ['worker 1 has 1 prices', 'worker 2 has 1 prices']
+      await child.until(() => ready.every((line) => child.lines.includes(line)), 'both workers')
+      await client.put('/prices/apple').value('{"cents":130}')
+      const changed = ['worker 1: /prices/apple costs 130', 'worker 2: /prices/apple costs 130']
+      await child.until(() => changed.every((line) => child.lines.includes(line)), 'the change in both workers')
+      const follower = createInformer({ source: sharedSource<{ readonly cents: number }>({ path }) }).start()
+      onTestFinished(() => follower.stop())
+      await follower.synced({ timeoutMs: 30_000 })
+      expect(follower.get('/prices/apple')).toEqual({ cents: 130 })
+      child.kill('SIGTERM')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expect(child.errors).toBe('')
     })
   })
 })

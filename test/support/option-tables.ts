@@ -97,6 +97,8 @@ const TABLES: readonly Table[] = [
   },
   { heading: '`ownedBy`', of: [['adapters/kubernetes/owned-by.d.ts', 'OwnedByOptions']] },
   { heading: '`serveMirror`', of: [['adapters/http/serve-mirror.d.ts', 'ServeMirrorOptions']] },
+  { heading: '`shareInformer`', of: [['adapters/share/share-informer.d.ts', 'ShareOptions']] },
+  { heading: '`sharedSource`', of: [['adapters/share/shared-source.d.ts', 'SharedSourceOptions']] },
   { heading: '`httpSource`', of: [['adapters/http/http-source.d.ts', 'HttpSourceOptions']] },
   {
     heading: '`informerCollectionOptions`',

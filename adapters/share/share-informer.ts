@@ -1,0 +1,128 @@
+import { resolve } from 'node:path'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { Clock } from '../../src/contract/clock.js'
+import { OptionError, SourceError } from '../../src/contract/errors.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import { checkOptions, isCount, isObject, isPositive } from '../../src/util/validate-options.js'
+import { type MirrorHandler, type MirrorScope, mirrorHandler } from '../http/serve-mirror.js'
+import { servePort } from './port-server.js'
+import { isSocketPath } from './socket-path.js'
+import { SocketServer } from './socket-server.js'
+
+/** The options of `shareInformer`. */
+export interface ShareOptions {
+  /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
+  readonly heartbeatMs?: number
+  /** The size of the history of each scope, in bytes. A follower that is further behind lists again. Default 16 MiB. */
+  readonly historyBytes?: number
+  /** The clock of all delays and timeouts. Default: `systemClock`. */
+  readonly clock?: Clock
+}
+
+/** An informer that is shared with other threads and processes. It does not keep the process alive. */
+export interface Share<I = {}> extends AsyncDisposable {
+  /**
+   * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port. With `where`, the
+   * worker has only objects with these values in these indexes.
+   *
+   * @throws OptionError for an unknown index.
+   * @throws SourceError STOPPED after `close`.
+   */
+  port(scope?: MirrorScope<I>): MessagePort
+  /**
+   * Listens at a Unix socket, whose file only this user can use (mode 0600). Other processes pass the path to `sharedSource`. The
+   * socket of a process that was killed is replaced.
+   *
+   * @throws OptionError for an unknown index.
+   * @throws SourceError STOPPED after `close`.
+   * @throws Error with the code of the system, for example EADDRINUSE if another process listens there.
+   */
+  listen(path: string, scope?: MirrorScope<I>): Promise<void>
+  /** Closes all ports and sockets. The informer continues. */
+  close(): Promise<void>
+}
+
+/**
+ * Shares an informer with worker threads and other processes of the host, so that the source has one watch. Followers are informers
+ * with `sharedSource`. A follower that is slow or dies costs the others nothing.
+ *
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { Worker } from 'node:worker_threads'
+ * import { shareInformer } from 'listwatch/share'
+ *
+ * const share = shareInformer(orders)
+ * const port = share.port()
+ * new Worker('./worker.js', { workerData: { orders: port }, transferList: [port] })
+ * await share.listen('/run/app/orders.sock') // for other processes
+ * ```
+ */
+export function shareInformer<T, I extends object>(informer: Informer<T, I>, options: ShareOptions = {}): Share<I> {
+  if (typeof (informer as Partial<Informer<T, I>> | undefined)?.changes !== 'function')
+    throw new OptionError('shareInformer: the first argument must be an informer', { option: 'informer' })
+  checkOptions('shareInformer', options, { heartbeatMs: isPositive, historyBytes: isCount, clock: isObject })
+  return new InformerShare(informer, options)
+}
+
+class InformerShare<T, I extends object> implements Share<I> {
+  readonly #informer: Informer<T, I>
+  readonly #mirror: MirrorHandler
+  readonly #scopes = new WeakMap<Request, MirrorScope<I>>()
+  readonly #ports = new Set<MessagePort>()
+  readonly #sockets = new Set<SocketServer>()
+  #isClosed = false
+
+  constructor(informer: Informer<T, I>, options: ShareOptions) {
+    this.#informer = informer
+    const scope = (request: Request): MirrorScope<I> => this.#scopes.get(request) ?? {}
+    this.#mirror = mirrorHandler(informer, { ...options, scope }, true)
+  }
+
+  port(scope: MirrorScope<I> = {}): MessagePort {
+    const handler = this.#handler('port', scope)
+    const { port1, port2 } = new MessageChannel()
+    this.#ports.add(port1)
+    servePort(port1, handler, () => this.#ports.delete(port1))
+    return port2
+  }
+
+  async listen(path: string, scope: MirrorScope<I> = {}): Promise<void> {
+    checkOptions('share.listen', { path }, { path: isSocketPath })
+    const socket = new SocketServer(resolve(path), this.#handler('listen', scope))
+    this.#sockets.add(socket)
+    try {
+      await socket.listen()
+    } catch (error) {
+      this.#sockets.delete(socket)
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#mirror.close()
+    for (const port of this.#ports) port.close()
+    await Promise.all([...this.#sockets].map((socket) => socket.close()))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #handler(call: string, scope: MirrorScope<I>): (request: Request) => Promise<Response> {
+    if (this.#isClosed) throw new SourceError(`share.${call}: the share is closed`, { code: 'STOPPED' })
+    checkOptions(`share.${call}`, scope, { where: isObject })
+    for (const [index, value] of Object.entries(scope.where ?? {})) {
+      if (!Object.hasOwn(this.#informer.by, index))
+        throw new OptionError(`share.${call}: the informer has no index "${index}"`, { option: 'where' })
+      if (value === undefined)
+        throw new OptionError(`share.${call}: the index "${index}" has no value`, { option: 'where' })
+    }
+    return (request) => {
+      this.#scopes.set(request, scope)
+      return this.#mirror(request)
+    }
+  }
+}

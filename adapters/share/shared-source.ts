@@ -1,0 +1,67 @@
+import { resolve } from 'node:path'
+import { MessagePort, parentPort } from 'node:worker_threads'
+import { OptionError } from '../../src/contract/errors.js'
+import { checkOptions, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
+import { type HttpSource, hasComparison, httpSource } from '../http/http-source.js'
+import type { UpstreamVersions } from '../http/http-version.js'
+import { portFetch } from './port-fetch.js'
+import { BASE_URL } from './port-messages.js'
+import { socketFetch } from './socket-fetch.js'
+import { isSocketPath } from './socket-path.js'
+
+/** The options of `sharedSource`. */
+export interface SharedSourceOptions {
+  /** A port of `share.port()`, in a worker thread. Either this or `path`. */
+  readonly port?: MessagePort
+  /** The path of the socket of `share.listen(path)`, in another process. Either this or `port`. */
+  readonly path?: string
+  /** The name in logs and errors. Default: `share:port`, or `share:` with the path. */
+  readonly name?: string
+  /** The option `heartbeatMs` of the share, in milliseconds. Default 10 000. */
+  readonly heartbeatMs?: number
+  /**
+   * Compares versions of the upstream source; its source object fits. With it, marks of its writers can be waited for. Default:
+   * only versions of the share can be compared.
+   */
+  readonly upstream?: UpstreamVersions
+}
+
+/**
+ * Returns a source that follows an informer of the main thread or of another process, which `shareInformer` shares.
+ *
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { workerData } from 'node:worker_threads'
+ * import { createInformer } from 'listwatch'
+ * import { sharedSource } from 'listwatch/share'
+ *
+ * const orders = createInformer({ source: sharedSource<Order>({ port: workerData.orders }) })
+ * await orders.start().synced()
+ * ```
+ */
+export function sharedSource<T>(options: SharedSourceOptions): HttpSource<T> {
+  checkOptions('sharedSource', options, {
+    port: isPort,
+    path: isSocketPath,
+    name: isName,
+    heartbeatMs: isPositive,
+    upstream: hasComparison,
+  })
+  const { port, path, ...others } = options ?? {}
+  if ((port === undefined) === (path === undefined)) {
+    const flaw = port === undefined ? 'option "port" or "path" is missing' : '"port" and "path" exclude each other'
+    throw new OptionError(`sharedSource: ${flaw}`, { option: 'port' })
+  }
+  const [where, fetch] =
+    path === undefined ? ['port', portFetch(port as MessagePort)] : [resolve(path), socketFetch(resolve(path))]
+  return httpSource<T>({ name: `share:${where}`, ...others, url: BASE_URL, fetch })
+}
+
+const isPort: OptionCheck = (value) => {
+  if (!(value instanceof MessagePort)) return 'must be a MessagePort of share.port()'
+  return value === parentPort
+    ? 'must be a port of share.port(), for example in workerData, and not parentPort'
+    : undefined
+}

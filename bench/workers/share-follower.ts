@@ -1,0 +1,55 @@
+// A worker thread of share.ts.
+import { parentPort, workerData } from 'node:worker_threads'
+import { createInformer } from 'listwatch'
+import { memorySource } from 'listwatch/memory'
+import { sharedSource } from 'listwatch/share'
+
+/** A row of about 300 bytes of JSON. */
+export interface Row {
+  readonly name: string
+  readonly tenant: string
+  readonly status: string
+  readonly created: number
+  /** When it was committed, in milliseconds. */
+  readonly at: number
+  readonly note: string
+}
+
+/** What a worker sends when it has its first list, and when it is asked. */
+export interface Answer {
+  readonly joinMs: number
+  readonly latencies: readonly number[]
+}
+
+const NOTE = 'x'.repeat(180)
+
+export function row(i: number, at: number): Row {
+  return { name: `object-${i}`, tenant: `tenant-${i % 1_000}`, status: `s${i % 7}`, created: i, at, note: NOTE + i }
+}
+
+/** Rows as a driver returns them: no row shares memory with another. */
+export function entriesOf(count: number): [string, Row][] {
+  return Array.from({ length: count }, (_, i) => [`${i}`, JSON.parse(JSON.stringify(row(i, 0))) as Row])
+}
+
+if (parentPort !== null) {
+  const { port, rows } = workerData
+  const source = port === undefined ? memorySource({ entries: entriesOf(rows) }) : sharedSource<Row>({ port })
+  const began = performance.now()
+  const informer = createInformer({ source })
+  let latencies: number[] = []
+  await informer.start().synced()
+  const joinMs = performance.now() - began
+  informer.subscribe({
+    update: ({ object }) => {
+      latencies.push(performance.timeOrigin + performance.now() - object.at)
+    },
+  })
+  const send = (): void => parentPort?.postMessage({ joinMs, latencies } satisfies Answer)
+  parentPort.on('message', (question) => {
+    if (question === 'gc') globalThis.gc?.()
+    send()
+    latencies = []
+  })
+  send()
+}

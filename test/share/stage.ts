@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { shareInformer } from '../../adapters/share/index.js'
+import { createInformer } from '../../src/index.js'
+import { memorySource } from '../../testing/index.js'
+
+export interface Row {
+  readonly n: number
+  readonly text: string
+}
+
+export function rows(count: number): [string, Row][] {
+  return Array.from({ length: count }, (_, i) => [`${i}`, { n: i, text: 'x'.repeat(100) }])
+}
+
+/** A shared informer over objects in memory, which counts the lists and watches of its source. */
+export async function stage(count: number) {
+  const memory = memorySource<Row>({ entries: rows(count), heartbeatMs: 300 })
+  let watches = 0
+  let snapshots = 0
+  const { watch } = memory
+  memory.watch = (context) => {
+    watches++
+    return watch.call(memory, context)
+  }
+  const informer = createInformer({ source: memory })
+  const { snapshot } = informer
+  informer.snapshot = () => {
+    snapshots++
+    return snapshot.call(informer)
+  }
+  await informer.start().synced()
+  const share = shareInformer(informer, { heartbeatMs: 300 })
+  onTestFinished(async () => {
+    await share.close()
+    await informer.stop()
+  })
+  const sum = (): number => informer.list().reduce((total, { n }) => total + n, 0)
+  return {
+    memory,
+    informer,
+    share,
+    sum,
+    /** How many watches the source had. */
+    watches: () => watches,
+    /** How many lists were encoded. */
+    snapshots: () => snapshots,
+  }
+}
+
+/** A path for a socket, in a folder that is removed. */
+export function socketPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'share-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'rows.sock')
+}
