@@ -256,7 +256,11 @@ describe('packages', () => {
           ['vitest', 'node:events', 'node:http', 'node:net', 'node:v8', 'node:vm'].includes(imported),
       ),
     ).toEqual([])
-    const suites = ['testing/conformance/vitest-suite.ts', 'testing/leases-conformance.ts']
+    const suites = [
+      'testing/conformance/vitest-suite.ts',
+      'testing/leases-conformance.ts',
+      'testing/relay-store-conformance.ts',
+    ]
     expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(suites)
     for (const path of suites) expect(codeOf(path)).not.toMatch(/from 'vitest'/)
   })
