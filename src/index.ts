@@ -74,8 +74,8 @@ export type {
   SavedMirror,
   SavedRecord,
 } from './contract/mirror-cache.js'
-export { RelayConflictError, type RelayStore, type StoredText, type TextChange } from './contract/relay-store.js'
 export { type Random, systemRandom } from './contract/random.js'
+export { RelayConflictError, type RelayStore, type StoredText, type TextChange } from './contract/relay-store.js'
 export type {
   Delete,
   Entry,

@@ -3,11 +3,12 @@ import type { TextChange } from '../../src/contract/relay-store.js'
 import type { Entry } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import type { Informer } from '../../src/informer/informer-types.js'
+import type { Added, Updated } from '../../src/queue/change.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import { historyOf } from '../../src/subscriptions/batch-history.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
 import type { Expected } from './difference.js'
-import { encodeKey, objectText } from './relay-texts.js'
+import { encodeKey, objectText, withoutVersion } from './relay-texts.js'
 
 /** A position of the mirror. `history` is the number of the history of its source; undefined if access was lost. */
 export interface MirrorPosition {
@@ -64,7 +65,10 @@ export class MirrorStream<T> {
         if (snapshot !== undefined) yield* snapshot.keys()
         for (const key of invalid.keys()) if (snapshot?.has(key) !== true) yield key
       },
-      text: (key) => objectText(snapshot?.entry(key), invalid.get(key)),
+      text: (key, isRepair) => {
+        const entry = snapshot?.entry(key)
+        return objectText(isRepair && entry !== undefined ? withoutVersion(entry) : entry, invalid.get(key))
+      },
     }
   }
 
@@ -104,14 +108,18 @@ export class MirrorStream<T> {
       for (const [key, reason] of this.#invalid) if (before.get(key) !== reason) set(key, this.#informer.entry(key))
       for (const key of before.keys()) if (!this.#invalid.has(key)) set(key, this.#informer.entry(key))
     }
-    for (const { type, key, object } of changes) set(key, type === 'delete' ? undefined : this.#entryOf(key, object))
+    for (const change of changes) set(change.key, change.type === 'delete' ? undefined : this.#entryOf(change))
     return Array.from(texts, ([key, text]) => ({ key, text }))
   }
 
-  /** If a later commit has replaced the object already, its version and uid are not known any more. */
-  #entryOf(key: string, object: T): Entry<T> {
+  /**
+   * If a later commit has replaced the object already, its version and uid are not known any more. A list may repair an object
+   * without another version: followers would ignore it with its version.
+   */
+  #entryOf({ key, object, type, origin }: Added<T> | Updated<T>): Entry<T> {
     const entry = this.#informer.entry(key)
-    return entry?.object === object ? entry : { key, object }
+    if (entry?.object !== object) return { key, object }
+    return type === 'update' && origin === 'relist' ? withoutVersion(entry) : entry
   }
 }
 

@@ -141,20 +141,21 @@ export class Publisher<T> implements Relay {
     while (!signal.aborted) {
       let term: Term | undefined
       try {
-        if ((await this.#stream.start(signal)) === undefined && this.#stopped === undefined) {
-          this.#set('stopped', 'the informer was stopped')
-          return
-        }
+        if ((await this.#stream.start(signal)) === undefined) break
         if (this.#status.state !== 'backing-off') this.#set('standby', 'another relay may write')
         term = await this.#leadership.acquire(signal)
         await this.#lead(term.signal)
-        return
+        break
       } catch (error) {
         if (!signal.aborted) await this.#failed(error)
+        // The store may not respond for as long as it likes.
+        if (this.#informer.status.state === 'stopped' && this.#stream.backlog.keys === 0) break
       } finally {
         term?.end()
       }
     }
+    // Without its informer, another relay should write.
+    if (this.#stopped === undefined) void this.stop()
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
@@ -182,6 +183,7 @@ export class Publisher<T> implements Relay {
       if (outcome !== 'other') return
     } else if (await this.#isRestored(header, context.signal)) {
       await this.#writer.claim(context)
+      this.#stream.release()
       this.#isAligned = true
       return
     }
@@ -197,6 +199,7 @@ export class Publisher<T> implements Relay {
     return (
       header?.isWhole === true &&
       header.fingerprint === this.#mirror.fingerprint &&
+      header.hasFiltered !== true &&
       header.version !== undefined &&
       header.version === start?.version
     )
@@ -209,8 +212,8 @@ export class Publisher<T> implements Relay {
     // Now another relay cannot write any more.
     await this.#writer.claim(context)
     const { expected } = this.#stream
-    const keys = await difference(this.#store, this.#writer.position, expected, context)
-    const changes = { [Symbol.iterator]: () => changesTo(keys, expected) }
+    const differing = await difference(this.#store, this.#writer.position, expected, context)
+    const changes = { [Symbol.iterator]: () => changesTo(differing, expected) }
     await this.#write({ changes, reached: this.#reached((header?.epoch ?? 0) + (isOther ? 1 : 0), start) }, context)
     this.#stream.release()
     this.#history = start.history
@@ -221,7 +224,10 @@ export class Publisher<T> implements Relay {
    * Opens a stream whose content is not older than that of the store. `isOther`: the store has another history of the source than
    * the mirror, so that their versions cannot be compared.
    */
-  async #reach(header: RelayHeader | undefined, signal: AbortSignal): Promise<{ start: MirrorPosition; isOther: boolean }> {
+  async #reach(
+    header: RelayHeader | undefined,
+    signal: AbortSignal,
+  ): Promise<{ start: MirrorPosition; isOther: boolean }> {
     const { source } = this.#mirror
     for (let isChecked = source.head === undefined; ; ) {
       await this.#stream.close()
@@ -229,7 +235,8 @@ export class Publisher<T> implements Relay {
       const start = await this.#stream.start(signal)
       if (start === undefined) throw stoppedError()
       const [at, mark] = [start.version, header?.version]
-      if (mark === undefined) return { start, isOther: true }
+      // With other options of the informer, objects of the same version differ.
+      if (mark === undefined || header?.fingerprint !== this.#mirror.fingerprint) return { start, isOther: true }
       if (at === undefined) return { start, isOther: false } // Access was lost, and the mirror is empty.
       const order = this.#order(at, mark)
       if (order === 'reached') return { start, isOther: false }
@@ -333,7 +340,7 @@ export class Publisher<T> implements Relay {
 
   #reached(epoch: number, { version }: MirrorPosition): Reached {
     const { fingerprint, resumeState, hasFiltered } = this.#mirror
-    return { epoch, version, resumeState, fingerprint: hasFiltered ? undefined : fingerprint }
+    return { epoch, version, resumeState, fingerprint, hasFiltered }
   }
 
   #context(signal: AbortSignal): SourceContext {

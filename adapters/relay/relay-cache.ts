@@ -1,8 +1,8 @@
 import { OptionError } from '../../src/contract/errors.js'
 import type { MirrorCache, MirrorCacheContext, SavedMirror, SavedRecord } from '../../src/contract/mirror-cache.js'
+import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import { type ListEvent, PAGE_SIZE } from '../../src/contract/source.js'
-import { systemRandom } from '../../src/contract/random.js'
 import { eventsOf, HEADER_KEY, parseHeader } from './relay-texts.js'
 import { isStore } from './store-check.js'
 
@@ -36,10 +36,13 @@ export function relayCache(store: RelayStore): MirrorCache {
   }
 }
 
-async function open(store: RelayStore, { signal, clock, fingerprint, warn }: MirrorCacheContext): Promise<SavedMirror | undefined> {
+async function open(
+  store: RelayStore,
+  { signal, clock, fingerprint, warn }: MirrorCacheContext,
+): Promise<SavedMirror | undefined> {
   const context = { signal, clock, random: systemRandom, warn, pageSize: PAGE_SIZE }
   const before = parseHeader((await store.read(HEADER_KEY, context)).text)
-  if (before?.fingerprint === undefined) return undefined
+  if (before?.fingerprint === undefined || before.hasFiltered === true) return undefined
   if (before.fingerprint !== fingerprint) {
     warn('its content is of another source, or of an informer with other options: it is not used')
     return undefined

@@ -19,8 +19,10 @@ export interface RelayHeader {
   readonly isWhole: boolean
   /** The version of the upstream source; undefined while its mirror has none. */
   readonly version?: Version | undefined
-  /** The fingerprint of the mirror. Without one, no mirror starts from these objects. */
+  /** The fingerprint of the mirror. */
   readonly fingerprint?: string | undefined
+  /** Whether keys that `transform` filters out are missing. Then no mirror starts from these objects. */
+  readonly hasFiltered?: boolean | undefined
   readonly resumeState?: string | undefined
 }
 
@@ -31,7 +33,7 @@ export function headerText(header: RelayHeader): string {
 /** Returns undefined if there is no header. */
 export function parseHeader(text: string | undefined): RelayHeader | undefined {
   if (text === undefined) return undefined
-  const { format, writer, write, epoch, isWhole, version, fingerprint, resumeState } = parsed(text)
+  const { format, writer, write, epoch, isWhole, version, fingerprint, hasFiltered, resumeState } = parsed(text)
   if (format !== 1 || typeof writer !== 'string' || typeof write !== 'number' || typeof epoch !== 'number')
     throw new SourceError('the header of the relay is not valid: another program has written it, or a later version', {
       code: 'PROTOCOL',
@@ -43,6 +45,7 @@ export function parseHeader(text: string | undefined): RelayHeader | undefined {
     isWhole: isWhole === true,
     version: textOf(version),
     fingerprint: textOf(fingerprint),
+    hasFiltered: hasFiltered === true,
     resumeState: textOf(resumeState),
   }
 }
@@ -67,6 +70,16 @@ export function objectText(entry: Entry<unknown> | undefined, invalid: string | 
   } catch (error) {
     return JSON.stringify({ invalid: invalid ?? `it cannot be relayed: ${messageOf(error)}`, version })
   }
+}
+
+export function withoutVersion<T>({ version: _, ...entry }: Entry<T>): Entry<T> {
+  return entry
+}
+
+/** Whether two texts of one key have the same version, so that followers would ignore the second one. */
+export function hasSameVersion(text: string | undefined, other: string | undefined): boolean {
+  const version = text === undefined ? undefined : parsed(text)['version']
+  return version !== undefined && other !== undefined && parsed(other)['version'] === version
 }
 
 /** A decoded text. */

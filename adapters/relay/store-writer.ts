@@ -4,7 +4,7 @@ import type { Version } from '../../src/contract/version.js'
 import { HEADER_KEY, headerText, type RelayHeader } from './relay-texts.js'
 
 /** The state of the mirror that a batch leads to. */
-export type Reached = Pick<RelayHeader, 'epoch' | 'version' | 'fingerprint' | 'resumeState'>
+export type Reached = Pick<RelayHeader, 'epoch' | 'version' | 'fingerprint' | 'hasFiltered' | 'resumeState'>
 
 /** A batch to write. Its changes can be read again, for another attempt. */
 export interface Outgoing {
@@ -69,8 +69,8 @@ export class StoreWriter {
 
   /** Takes over the collection. Then no other relay can write without reading this first. */
   async claim(context: SourceContext): Promise<void> {
-    const { epoch = 0, isWhole = false, version, fingerprint, resumeState } = this.#header ?? {}
-    await this.#send([], { epoch, version, fingerprint, resumeState }, isWhole, context)
+    const { epoch = 0, isWhole = false } = this.#header ?? {}
+    await this.#send([], this.#before({ epoch }), isWhole, context)
   }
 
   /** Writes a batch. Returns the number of its changes. */
@@ -104,7 +104,12 @@ export class StoreWriter {
   }
 
   /** A part that is not the last one. The first one says that the collection is not whole. */
-  async #part(changes: readonly TextChange[], hasBegun: boolean, reached: Reached, context: SourceContext): Promise<void> {
+  async #part(
+    changes: readonly TextChange[],
+    hasBegun: boolean,
+    reached: Reached,
+    context: SourceContext,
+  ): Promise<void> {
     if (hasBegun) this.#position = await this.#store.write(changes, this.#position, context)
     else if (changes.length < this.#store.maxChanges) await this.#send(changes, this.#before(reached), false, context)
     else {
@@ -114,12 +119,17 @@ export class StoreWriter {
   }
 
   /** The state before a batch. Its epoch is the new one, so that followers of the old one do not collect the parts. */
-  #before({ epoch }: Reached): Reached {
-    const { version, fingerprint, resumeState } = this.#header ?? {}
-    return { epoch, version, fingerprint, resumeState }
+  #before({ epoch }: Pick<Reached, 'epoch'>): Reached {
+    const { version, fingerprint, hasFiltered, resumeState } = this.#header ?? {}
+    return { epoch, version, fingerprint, hasFiltered, resumeState }
   }
 
-  async #send(changes: readonly TextChange[], reached: Reached, isWhole: boolean, context: SourceContext): Promise<void> {
+  async #send(
+    changes: readonly TextChange[],
+    reached: Reached,
+    isWhole: boolean,
+    context: SourceContext,
+  ): Promise<void> {
     const header = this.#headerOf(reached, isWhole)
     this.#write = header.write
     this.#unconfirmed = header.write

@@ -33,7 +33,8 @@ export interface UpstreamComparison {
 /** Whether a follower includes everything up to a mark that only versions of the upstream source can be compared with. */
 export function hasReachedUpstream({ compare, at, mark, isOfFollower, of }: UpstreamComparison): boolean {
   if (compare !== undefined && isComparable(at) && isComparable(mark)) return compare.hasReached(at, mark)
-  if (isOfFollower) throw new SourceError(`the version is of another history than that of ${of}`, { code: 'EPOCH_CHANGED' })
+  if (isOfFollower)
+    throw new SourceError(`the version is of another history than that of ${of}`, { code: 'EPOCH_CHANGED' })
   // The mirror has no version until it has listed again: its objects were deleted because access was lost.
   if (compare !== undefined && at === '') return false
   const reason =
@@ -44,7 +45,11 @@ export function hasReachedUpstream({ compare, at, mark, isOfFollower, of }: Upst
 }
 
 /** Whether `mark` belongs to a later epoch of the upstream source. */
-export function isLaterUpstreamEpoch({ compare, at, mark }: Pick<UpstreamComparison, 'compare' | 'at' | 'mark'>): boolean {
+export function isLaterUpstreamEpoch({
+  compare,
+  at,
+  mark,
+}: Pick<UpstreamComparison, 'compare' | 'at' | 'mark'>): boolean {
   return isComparable(at) && isComparable(mark) && compare?.isLaterEpoch?.(at, mark) === true
 }
 
