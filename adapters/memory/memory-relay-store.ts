@@ -40,7 +40,7 @@ export interface MemoryRelayStoreOptions {
   readonly name?: string
   /** How many changes one write may have. Default 1 000. */
   readonly maxChanges?: number
-  /** How many bytes the keys and texts of one write may have. Default 1 MiB. */
+  /** How many bytes the keys and texts of one write may have. Default 16 MiB. */
   readonly maxBytes?: number
 }
 
@@ -77,7 +77,7 @@ class Memory implements MemoryRelayStore {
   #late: (() => void)[] = []
   #isAvailable = true
 
-  constructor({ name = 'memory relay', maxChanges = 1_000, maxBytes = 1024 * 1024 }: MemoryRelayStoreOptions) {
+  constructor({ name = 'memory relay', maxChanges = 1_000, maxBytes = 16 * 1024 * 1024 }: MemoryRelayStoreOptions) {
     this.name = name
     this.maxChanges = maxChanges
     this.maxBytes = maxBytes

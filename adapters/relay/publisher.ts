@@ -197,6 +197,7 @@ export class Publisher<T> implements Relay {
     const start = await this.#stream.start(signal)
     this.#history = start?.history
     return (
+      this.#mirror.isRestored &&
       header?.isWhole === true &&
       header.fingerprint === this.#mirror.fingerprint &&
       header.hasFiltered !== true &&

@@ -7,6 +7,8 @@ export interface RelayedMirror {
   readonly fingerprint: string
   /** What a later process needs to resume the watch. */
   readonly resumeState: string | undefined
+  /** Whether the first content was that of the cache. */
+  readonly isRestored: boolean
   /** Whether the store lacks keys that `transform` has filtered out. */
   readonly hasFiltered: boolean
 }

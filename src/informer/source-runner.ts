@@ -170,6 +170,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#host.fingerprint
   }
 
+  get isRestored(): boolean {
+    return this.warmStart?.restored !== undefined
+  }
+
   /** Whether content that is saved now lacks keys that `transform` has filtered out. */
   get hasFiltered(): boolean {
     return this.part.filtered.size > 0

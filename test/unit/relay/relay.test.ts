@@ -58,7 +58,7 @@ function relayOf(
     close: async () => {},
   }
   const cache = isWarm ? { cache: relayCache(store) } : {}
-  const informer = createInformer<Item>({ source, clock, random, onAccessLost, logger: quiet, ...cache })
+  const informer = createInformer({ source, clock, random, onAccessLost, logger: quiet, ...cache })
   const relay = publish(informer, own, { clock, random, ...(replicas === undefined ? {} : { replicas }) })
   const errors: SourceError[] = []
   relay.on('error', (error) => errors.push(error))
@@ -90,7 +90,7 @@ interface Follower {
 }
 
 function followerOf(store: MemoryRelayStore, upstream: MemorySource<Item>): Follower {
-  const informer = createInformer<Item>({ source: relaySource<Item>({ store, upstream }), clock, random })
+  const informer = createInformer({ source: relaySource<Item>({ store, upstream }), clock, random })
   const changes: Change<Item>[] = []
   const errors: SourceError[] = []
   informer.on('error', (error) => errors.push(error))
@@ -112,7 +112,7 @@ function items(...keys: string[]): [string, Item][] {
 }
 
 /** Counts the lists of a source. */
-function countLists(source: { list: MemorySource<never>['list'] }): () => number {
+function countLists<T>(source: MemorySource<T>): () => number {
   let lists = 0
   const { list } = source
   Object.defineProperty(source, 'list', {
@@ -273,7 +273,7 @@ describe('a relay that starts again', () => {
     const warnings: string[] = []
     const logger = { ...quiet, warn: (text: string) => warnings.push(text) }
     const transform = ({ n }: Item): Item => ({ n: [n] })
-    const informer = createInformer<Item>({ source, clock, transform, cache: relayCache(store), logger })
+    const informer = createInformer({ source, clock, transform, cache: relayCache(store), logger })
     const relay = publish(informer, store, { clock })
     informer.start()
     stops.push(
@@ -536,9 +536,8 @@ test('a repaired object is delivered, although its version is the same', async (
   await clock.advance(2_000)
   expect(follower.content()).toEqual({ a: 'wrong', b: 0 })
   relayOf(source, store, { isWarm: false })
-  source.put('b', { n: 1 })
   await clock.advance(2_000)
-  expect(follower.content()).toEqual({ a: 0, b: 1 })
+  expect(follower.content()).toEqual({ a: 0, b: 0 })
 })
 
 describe('stop', () => {
@@ -589,7 +588,7 @@ describe('stop', () => {
 describe('wrong arguments', () => {
   test('are refused with the name of the option', () => {
     const source = memorySource<Item>()
-    const informer = createInformer<Item>({ source })
+    const informer = createInformer({ source })
     const store = memoryRelayStore()
     expect(() => publish({} as typeof informer, store)).toThrow('publish: the first argument must be an informer')
     expect(() => publish(informer, {} as typeof store)).toThrow('publish: the store must be a relay store')
@@ -601,7 +600,7 @@ describe('wrong arguments', () => {
       'option "upstream" must have the method hasReached',
     )
     expect(() => relayCache({} as never)).toThrow('relayCache: the store must be a relay store')
-    const secrets = createInformer<Item>({
+    const secrets = createInformer({
       source: { name: 's', isSensitive: true, list: source.list, watch: source.watch },
     })
     expect(() => publish(secrets, store)).toThrow('allow it with secrets: true')
