@@ -137,6 +137,7 @@ class Memory implements MemoryRelayStore {
   }
 
   flush(): void {
+    this.#states = []
     this.#restore(new Map())
   }
 
