@@ -12,6 +12,7 @@ import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
 import { postgresWriters } from './postgres-writers.ts'
 import { redis } from './redis.ts'
+import { relay } from './relay.ts'
 import { type Measured, report } from './report.ts'
 import { stalls } from './stalls.ts'
 import { store } from './store.ts'
@@ -34,6 +35,7 @@ const benchmarks: readonly Benchmark[] = [
   redis,
   kubernetes,
   warmStart,
+  relay,
 ]
 
 const args = process.argv.slice(2)

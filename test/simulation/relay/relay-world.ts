@@ -124,51 +124,62 @@ class RelayWorld {
     this.#note(action)
     switch (action) {
       case 'write':
-        return this.#write(1 + random.below(2))
       case 'large':
-        return this.#write(KEYS.length)
+        this.#write(action === 'large' ? KEYS.length : 1 + random.below(2))
+        break
       case 'mark':
-        return this.#wait()
-      case 'begin':
-        if (this.#processes.length < 3) this.#begin()
-        return
-      case 'kill':
-        return this.#kill()
+        this.#wait()
+        break
       case 'restart':
         this.#kill()
-        return this.#begin()
+        this.#begin()
+        break
+      case 'begin':
+        if (this.#processes.length < 3) this.#begin()
+        break
+      case 'kill':
+        this.#kill()
+        break
       case 'drain':
-        return this.#drain()
+        this.#drain()
+        break
       case 'lost reply':
       case 'lost request':
       case 'late request':
-        return this.#store.disturb(action)
+        this.#store.disturb(action)
+        break
       case 'deliver':
-        return this.#store.deliver()
+        this.#store.deliver()
+        break
       case 'away':
       case 'back':
-        return this.#store.setAvailable(action === 'back')
+        this.#store.setAvailable(action === 'back')
+        break
+      case 'expire':
+        this.#source.compact()
+        break
       case 'fork':
       case 'flush':
       case 'compact':
-      case 'expire':
-        if (action !== 'expire' && !random.chance(0.3)) return
-        this.#hasLost ||= action !== 'expire'
-        if (action === 'fork') this.#store.fork(1 + random.below(4))
-        else if (action === 'flush') this.#store.flush()
-        else if (action === 'compact') this.#store.collection.compact()
-        else this.#source.compact()
-        return
+        if (random.chance(0.3)) this.#lose(action)
+        break
       case 'upstream':
         if (random.chance(0.3)) this.#restore()
-        return
+        break
       case 'disconnect':
         if (random.chance(0.5)) this.#source.disconnect()
         else this.#store.collection.disconnect()
-        return
+        break
       case 'follower':
         if (this.#followers.length < 3) this.#follow()
     }
+  }
+
+  #lose(what: 'fork' | 'flush' | 'compact'): void {
+    this.#hasLost = true
+    if (what === 'fork') this.#store.fork(1 + this.#random.below(4))
+    else if (what === 'flush') this.#store.flush()
+    else this.#store.collection.compact()
   }
 
   /** One transaction of the upstream. Each state is unique by the number in `tx`. */
@@ -265,7 +276,10 @@ class RelayWorld {
     if (!informer.status.isSynced) return
     const text = textOf(informer.entries())
     const index = this.#indexes.get(text)
-    if (index === undefined) return this.#violate('true state', `${name} shows ${text}, which the upstream never had`)
+    if (index === undefined) {
+      this.#violate('true state', `${name} shows ${text}, which the upstream never had`)
+      return
+    }
     const isOtherEpoch = epochs !== epochsWhenShown
     if (index < shown && !isOtherEpoch) this.#violate('order', `${name} went back from state ${shown} to ${index}`)
     const histories = [shown, index].map((at) => this.#states[at]?.history ?? 0)
