@@ -13,6 +13,9 @@ export interface Expected {
   text(key: string, isRepair?: boolean): string | undefined
 }
 
+/** The texts of an empty mirror. */
+export const NOTHING: Expected = { keys: () => [], text: () => undefined }
+
 /** The keys whose texts differ, as they are in the store. True: the version of the object is the same. */
 export type Difference = ReadonlyMap<string, boolean>
 

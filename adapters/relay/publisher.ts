@@ -12,12 +12,14 @@ import { type Backoff, backoff, drawDelay, grown, reset } from '../../src/reflec
 import { checkWait, settleWithin, type Wait, withDeadline } from '../../src/util/deadline.js'
 import { Latch } from '../../src/util/latch.js'
 import { checkOptions, isPositive } from '../../src/util/validate-options.js'
-import { changesTo, difference } from './difference.js'
+import { changesTo, difference, type Expected, NOTHING } from './difference.js'
 import { Leadership, type Term } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
+import { discarding } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
 import { type Outgoing, type Reached, StoreWriter } from './store-writer.js'
+import { versionOrder } from './version-order.js'
 
 /** A relay without changes reads the position of the store after this time, in milliseconds. */
 const CHECK_MS = 5_000
@@ -52,6 +54,8 @@ export class Publisher<T> implements Relay {
   #stream: MirrorStream<T>
   /** Whether the store has what the mirror had before `#unwritten` and the next batch of the stream. */
   #isAligned = false
+  /** Whether the store was cleared, because access was lost before the mirror had content. */
+  #isCleared = false
   /** The batch whose write was not confirmed. */
   #unwritten: Outgoing | undefined
   /** The history of the mirror that the store shows. */
@@ -141,9 +145,14 @@ export class Publisher<T> implements Relay {
     while (!signal.aborted) {
       let term: Term | undefined
       try {
-        if ((await this.#stream.start(signal)) === undefined) break
+        const isDiscarded = await this.#hasStarted(signal)
+        if (isDiscarded === undefined) break
         if (this.#status.state !== 'backing-off') this.#set('standby', 'another relay may write')
         term = await this.#leadership.acquire(signal)
+        if (isDiscarded) {
+          await this.#clear(this.#context(term.signal))
+          continue
+        }
         await this.#lead(term.signal)
         break
       } catch (error) {
@@ -156,6 +165,32 @@ export class Publisher<T> implements Relay {
     }
     // Without its informer, another relay should write.
     if (this.#stopped === undefined) void this.stop()
+  }
+
+  /**
+   * Resolves when the mirror has content; true if it has none, because access to the source was lost before. Undefined if the stream
+   * has ended.
+   */
+  async #hasStarted(signal: AbortSignal): Promise<boolean | undefined> {
+    const discard = this.#isCleared ? new AbortController().signal : discarding(this.#store).signal
+    try {
+      const start = await this.#stream.start(AbortSignal.any([signal, discard]))
+      return start === undefined ? undefined : false
+    } catch (error) {
+      if (signal.aborted || !discard.aborted) throw error
+      return true
+    }
+  }
+
+  /** Deletes all objects of the store. */
+  async #clear(context: SourceContext): Promise<void> {
+    const header = await this.#find(context)
+    if (header !== undefined) {
+      await this.#writer.claim(context)
+      await this.#writeDifference(NOTHING, header.epoch, { version: undefined, history: undefined }, context)
+    }
+    this.#isCleared = true
+    this.#set('waiting', 'access to the source was lost')
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
@@ -173,9 +208,7 @@ export class Publisher<T> implements Relay {
 
   /** Continues where this relay, or another one, has stopped. */
   async #takeOver(context: SourceContext): Promise<void> {
-    const found = await this.#store.read(HEADER_KEY, context)
-    const header = parseHeader(found.text)
-    this.#writer.found(found, header)
+    const header = await this.#find(context)
     if (this.#isAligned) {
       const outcome = this.#writer.outcome(header)
       if (outcome === 'written') this.#written(0)
@@ -190,6 +223,13 @@ export class Publisher<T> implements Relay {
     this.#isAligned = false
     this.#unwritten = undefined
     await this.#compare(header, context)
+  }
+
+  async #find(context: SourceContext): Promise<RelayHeader | undefined> {
+    const found = await this.#store.read(HEADER_KEY, context)
+    const header = parseHeader(found.text)
+    this.#writer.found(found, header)
+    return header
   }
 
   /** Whether the stream begins with the content of the store: the mirror was restored from it. */
@@ -212,13 +252,22 @@ export class Publisher<T> implements Relay {
     const { start, isOther } = await this.#reach(header, context.signal)
     // Now another relay cannot write any more.
     await this.#writer.claim(context)
-    const { expected } = this.#stream
-    const differing = await difference(this.#store, this.#writer.position, expected, context)
-    const changes = { [Symbol.iterator]: () => changesTo(differing, expected) }
-    await this.#write({ changes, reached: this.#reached((header?.epoch ?? 0) + (isOther ? 1 : 0), start) }, context)
+    const epoch = (header?.epoch ?? 0) + (isOther ? 1 : 0)
+    await this.#writeDifference(this.#stream.expected, epoch, start, context)
     this.#stream.release()
     this.#history = start.history
     this.#isAligned = true
+  }
+
+  async #writeDifference(
+    expected: Expected,
+    epoch: number,
+    position: MirrorPosition,
+    context: SourceContext,
+  ): Promise<void> {
+    const differing = await difference(this.#store, this.#writer.position, expected, context)
+    const changes = { [Symbol.iterator]: () => changesTo(differing, expected) }
+    await this.#write({ changes, reached: this.#reached(epoch, position) }, context)
   }
 
   /**
@@ -239,7 +288,7 @@ export class Publisher<T> implements Relay {
       // With other options of the informer, objects of the same version differ.
       if (mark === undefined || header?.fingerprint !== this.#mirror.fingerprint) return { start, isOther: true }
       if (at === undefined) return { start, isOther: false } // Access was lost, and the mirror is empty.
-      const order = this.#order(at, mark)
+      const order = versionOrder(source, at, mark)
       if (order === 'reached') return { start, isOther: false }
       if (order === 'behind') {
         this.#set('comparing', 'the store is ahead of the mirror: waits until the mirror has reached its version')
@@ -252,16 +301,6 @@ export class Publisher<T> implements Relay {
         await this.#informer.fresh({ signal })
         isChecked = true
       }
-    }
-  }
-
-  #order(at: string, mark: string): 'reached' | 'behind' | 'other' {
-    const { source } = this.#mirror
-    try {
-      if (source.hasReached === undefined) return at === mark ? 'reached' : 'other'
-      return source.hasReached(at, mark) ? 'reached' : 'behind'
-    } catch {
-      return source.isLaterEpoch?.(at, mark) === true ? 'behind' : 'other'
     }
   }
 

@@ -1,4 +1,4 @@
-import { OptionError } from '../../src/contract/errors.js'
+import { ABORTED, OptionError } from '../../src/contract/errors.js'
 import type { MirrorCache, MirrorCacheContext, SavedMirror, SavedRecord } from '../../src/contract/mirror-cache.js'
 import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
@@ -33,7 +33,17 @@ export function relayCache(store: RelayStore): MirrorCache {
     maxAgeMs: 2 ** 31 - 1,
     open: (context) => open(store, context),
     save: async () => {},
+    discard: async () => discarding(store).abort(ABORTED),
   }
+}
+
+const discards = new WeakMap<RelayStore, AbortController>()
+
+/** Aborts when the content of the store must be deleted, because access to the source was lost before the relay had any. */
+export function discarding(store: RelayStore): AbortController {
+  const discard = discards.get(store) ?? new AbortController()
+  discards.set(store, discard)
+  return discard
 }
 
 async function open(

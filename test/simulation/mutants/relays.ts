@@ -35,7 +35,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     name: 'a relay that is behind the store writes',
     breaks: 'the store never goes back (order)',
     kind,
-    file: `${folder}/publisher.ts`,
+    file: `${folder}/version-order.ts`,
     edits: [["return source.hasReached(at, mark) ? 'reached' : 'behind'", "return 'reached'"]],
   },
   {

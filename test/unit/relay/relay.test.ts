@@ -57,7 +57,7 @@ function relayOf(
     write: async (...args) => (isKilled ? new Promise<never>(() => {}) : await store.write(...args)),
     close: async () => {},
   }
-  const cache = isWarm ? { cache: relayCache(store) } : {}
+  const cache = isWarm ? { cache: relayCache(own) } : {}
   const informer = createInformer({ source, clock, random, onAccessLost, logger: quiet, ...cache })
   const relay = publish(informer, own, { clock, random, ...(replicas === undefined ? {} : { replicas }) })
   const errors: SourceError[] = []
@@ -538,6 +538,21 @@ test('a repaired object is delivered, although its version is the same', async (
   relayOf(source, store, { isWarm: false })
   await clock.advance(2_000)
   expect(follower.content()).toEqual({ a: 0, b: 0 })
+})
+
+test('a relay that starts without access clears the followers, with onAccessLost "clear"', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const first = relayOf(source, store)
+  const follower = followerOf(store, source)
+  await clock.advance(2_000)
+  first.kill()
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 5)
+  relayOf(source, store, { onAccessLost: 'clear' })
+  await clock.advance(500)
+  expect(follower.content()).toEqual({})
+  await clock.advance(120_000)
+  expect(follower.content()).toEqual({ a: 0 })
 })
 
 describe('stop', () => {
