@@ -16,9 +16,12 @@ export interface MirrorPosition {
   readonly history: number | undefined
 }
 
-/** The changes of a batch as texts, and the position after them. */
+/** The changes of a batch, and the position after them. */
 export interface MirrorBatch extends MirrorPosition {
-  readonly changes: readonly TextChange[]
+  /** The number of changes. */
+  readonly size: number
+  /** They are encoded when they are read, also if they are read again. */
+  readonly changes: Iterable<TextChange>
 }
 
 /** The changes of a mirror as texts, after the content that it had when the stream was opened. */
@@ -33,12 +36,12 @@ export class MirrorStream<T> {
   #start: MirrorPosition | undefined
 
   /** `hasSnapshot`: keeps the content of now, for `expected`, until `release`. */
-  constructor(informer: Informer<T>, hasSnapshot: boolean) {
+  constructor(informer: Informer<T>, name: string, hasSnapshot: boolean) {
     this.#informer = informer
     this.#invalid = reasonsIn(informer)
     // Both are of one moment, because there is no await between them.
     if (hasSnapshot) this.#snapshot = informer.snapshot()
-    this.#stream = informer.changes({ delivery: 'latest' })
+    this.#stream = informer.changes({ name, delivery: 'latest' })
     this.#batches = this.#stream[Symbol.asyncIterator]()
   }
 
@@ -81,7 +84,7 @@ export class MirrorStream<T> {
   /** The next batch; undefined if the stream has ended. After an abort the same batch is returned by the next call. */
   async next(signal: AbortSignal): Promise<MirrorBatch | undefined> {
     const batch = await this.#read(signal)
-    return batch === undefined ? undefined : { ...positionOf(batch), changes: this.#texts(batch) }
+    return batch === undefined ? undefined : { ...positionOf(batch), ...this.#changesIn(batch) }
   }
 
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {
@@ -96,20 +99,20 @@ export class MirrorStream<T> {
     return done === true ? undefined : value
   }
 
-  #texts({ changes, version }: ChangeBatch<T>): readonly TextChange[] {
-    const texts = new Map<string, string | undefined>()
+  #changesIn({ changes, version }: ChangeBatch<T>): Pick<MirrorBatch, 'size' | 'changes'> {
+    const objects = new Map<string, readonly [entry: Entry<T> | undefined, invalid: string | undefined]>()
     const before = this.#invalid
     // A later commit may have changed which objects are invalid. Its batch follows.
     if (version === this.#informer.version) this.#invalid = reasonsIn(this.#informer)
     const set = (key: string, entry: Entry<T> | undefined): void => {
-      texts.set(encodeKey(key), objectText(entry, this.#invalid.get(key)))
+      objects.set(key, [entry, this.#invalid.get(key)])
     }
     if (this.#invalid !== before) {
       for (const [key, reason] of this.#invalid) if (before.get(key) !== reason) set(key, this.#informer.entry(key))
       for (const key of before.keys()) if (!this.#invalid.has(key)) set(key, this.#informer.entry(key))
     }
     for (const change of changes) set(change.key, change.type === 'delete' ? undefined : this.#entryOf(change))
-    return Array.from(texts, ([key, text]) => ({ key, text }))
+    return { size: objects.size, changes: { [Symbol.iterator]: () => textsOf(objects) } }
   }
 
   /**
@@ -121,6 +124,12 @@ export class MirrorStream<T> {
     if (entry?.object !== object) return { key, object }
     return type === 'update' && origin === 'relist' ? withoutVersion(entry) : entry
   }
+}
+
+function* textsOf(
+  objects: ReadonlyMap<string, readonly [entry: Entry<unknown> | undefined, invalid: string | undefined]>,
+): Generator<TextChange> {
+  for (const [key, [entry, invalid]] of objects) yield { key: encodeKey(key), text: objectText(entry, invalid) }
 }
 
 function positionOf(batch: ChangeBatch<unknown>): MirrorPosition {

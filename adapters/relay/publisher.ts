@@ -80,7 +80,7 @@ export class Publisher<T> implements Relay {
       changes: 0,
       lastError: undefined,
     }
-    this.#stream = new MirrorStream(informer, false)
+    this.#stream = new MirrorStream(informer, `relay to ${store.name}`, false)
     this.#running = this.#run()
   }
 
@@ -281,7 +281,7 @@ export class Publisher<T> implements Relay {
     const { source } = this.#mirror
     for (let isChecked = source.head === undefined; ; ) {
       await this.#stream.close()
-      this.#stream = new MirrorStream(this.#informer, true)
+      this.#stream = new MirrorStream(this.#informer, `relay to ${this.#store.name}`, true)
       const start = await this.#stream.start(signal)
       if (start === undefined) throw stoppedError()
       const [at, mark] = [start.version, header?.version]
@@ -322,10 +322,10 @@ export class Publisher<T> implements Relay {
     }
   }
 
-  async #publish({ changes, version, history }: MirrorBatch, context: SourceContext): Promise<void> {
+  async #publish({ size, changes, version, history }: MirrorBatch, context: SourceContext): Promise<void> {
     const { epoch = 0, version: before } = this.#writer.header ?? {}
     const isOther = history !== undefined && history !== this.#history
-    if (changes.length === 0 && version === before && !isOther) return
+    if (size === 0 && version === before && !isOther) return
     this.#history = history ?? this.#history
     const reached = this.#reached(isOther ? epoch + 1 : epoch, { version, history })
     this.#unwritten = { changes, reached }
@@ -362,7 +362,9 @@ export class Publisher<T> implements Relay {
       : error.message
     this.#status = { ...this.#status, lastError: error }
     this.#set('backing-off', message)
-    this.#events.report(new SourceError(message, { code: error.code, phase: 'apply', cause: error }))
+    // The leases have reported their own error.
+    if (error.code !== 'LEASE_LOST')
+      this.#events.report(new SourceError(message, { code: error.code, phase: 'apply', cause: error }))
     const delay = isReplaced ? REPLACED_MS : drawDelay(this.#retry, random)
     this.#retry = grown(this.#retry)
     await clock.sleep(delay, signal).catch(() => {})
