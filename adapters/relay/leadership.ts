@@ -40,13 +40,14 @@ export class Leadership {
     return this.#gate?.status
   }
 
-  /** Resolves when this relay may write. Rejects when the signal aborts. */
-  async acquire(signal: AbortSignal): Promise<Term> {
+  /** Resolves when this relay may write; calls `waits` if it has to wait for that. Rejects when the signal aborts. */
+  async acquire(signal: AbortSignal, waits: () => void): Promise<Term> {
     const gate = this.#gate
     if (gate === undefined) return { signal, end: () => {} }
     gate.ready()
     while (!gate.mayRun(KEY)) {
       signal.throwIfAborted()
+      waits()
       this.#gained = new AbortController()
       await this.#clock.sleep(this.#retryMs, AbortSignal.any([signal, this.#gained.signal])).catch(() => {})
     }

@@ -121,7 +121,7 @@ export class Publisher<T> implements Relay {
 
   async #stop(drainMs: number | undefined): Promise<void> {
     const { clock } = this.#host
-    if (drainMs !== undefined && this.#isAligned) {
+    if (drainMs !== undefined && this.#isAligned && this.#status.state !== 'standby') {
       void this.#stream.close({ drain: true })
       await settleWithin(drainMs, this.#running, clock)
     }
@@ -147,8 +147,9 @@ export class Publisher<T> implements Relay {
       try {
         const isDiscarded = await this.#hasStarted(signal)
         if (isDiscarded === undefined) break
-        if (this.#status.state !== 'backing-off') this.#set('standby', 'another relay may write')
-        term = await this.#leadership.acquire(signal)
+        term = await this.#leadership.acquire(signal, () =>
+          this.#set('standby', 'it has no lease: another relay may write'),
+        )
         if (isDiscarded) {
           await this.#clear(this.#context(term.signal))
           continue
@@ -360,8 +361,7 @@ export class Publisher<T> implements Relay {
     const message = isReplaced
       ? `another relay writes to ${this.#store.name}: give all of them the option "replicas" (${error.message})`
       : error.message
-    this.#status = { ...this.#status, lastError: error }
-    this.#set('backing-off', message)
+    this.#status = { ...this.#status, state: 'backing-off', reason: message, lastError: error }
     // The leases have reported their own error.
     if (error.code !== 'LEASE_LOST')
       this.#events.report(new SourceError(message, { code: error.code, phase: 'apply', cause: error }))
