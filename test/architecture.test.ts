@@ -67,7 +67,6 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/subscriptions/controller-types.ts',
     'src/subscriptions/replicas/replica-gate.ts',
     'src/subscriptions/subscription-types.ts',
-    'src/informer/informer.ts',
     'src/informer/informer-events.ts',
     'src/informer/informer-types.ts',
     'src/informer/relayed-mirror.ts',

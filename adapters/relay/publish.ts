@@ -2,8 +2,8 @@ import { systemClock } from '../../src/contract/clock.js'
 import { OptionError } from '../../src/contract/errors.js'
 import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
-import { SourceInformer } from '../../src/informer/informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
+import { mirrorOf } from '../../src/informer/relayed-mirror.js'
 import { checkOptions, isBoolean, isObject, type OptionCheck } from '../../src/util/validate-options.js'
 import { hasMethods } from '../shared/properties.js'
 import { Publisher } from './publisher.js'
@@ -31,7 +31,7 @@ const isLeases: OptionCheck = (value) =>
  * const client = new Redis(url, { lazyConnect: true })
  * const store = redisRelayStore({ client, name: 'orders' })
  * const orders = createInformer({ source, cache: relayCache(store) })
- * const replicas = redisLeases({ client, group: 'relay of orders', mode: 'leader' })
+ * const replicas = redisLeases({ client, group: 'relay-of-orders', mode: 'leader' })
  * const relay = publish(orders, store, { replicas })
  * orders.start()
  * process.once('SIGINT', async () => {
@@ -48,12 +48,12 @@ export function publish<T, I>(informer: Informer<T, I>, store: RelayStore, optio
     clock: isObject,
     random: isObject,
   })
-  if (!(informer instanceof SourceInformer))
-    throw new OptionError('publish: the first argument must be an informer', { option: 'informer' })
   const flaw = isStore(store)
   if (flaw !== undefined) throw new OptionError(`publish: the store ${flaw}`, { option: 'store' })
-  const { mirror } = informer
-  if (mirror === undefined)
+  const mirror = mirrorOf(informer)
+  if (mirror === 'unknown')
+    throw new OptionError('publish: the first argument must be an informer', { option: 'informer' })
+  if (mirror === 'several')
     throw new OptionError('publish: an informer of several sources has no version: publish each source by itself', {
       option: 'informer',
     })

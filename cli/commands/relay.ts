@@ -56,12 +56,14 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
     open.close()
     target.close()
   }
+  let isListed = false
   try {
     reportErrors(rows, open, hasScreen)
     relaying.on('error', ({ message }) => {
       if (!hasScreen) process.stderr.write(`listwatch: ${oneLine(message)}\n`)
     })
     await awaitFirstList(rows, open, shutdown.signal)
+    isListed = true
     shutDownAfter(forMs, shutdown)
     const keys = new Map([['q', () => shutdown.abort()]])
     const meter = new RateMeter(systemClock)
@@ -76,7 +78,7 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
     else await printStatus(relaying, shutdown.signal)
   } finally {
     await end()
-    if (!hasScreen) printLine(relaying.status)
+    if (!hasScreen && isListed) printLine(relaying.status)
     forceExit(shutdown)
   }
 }

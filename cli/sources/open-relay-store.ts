@@ -26,7 +26,7 @@ export async function openRelayStore(url: string, { name, retention }: RelayStor
   const client = new Redis({ ...address, lazyConnect: true })
   return {
     store: redisRelayStore({ client, name, ...(retention === undefined ? {} : { retention }) }),
-    replicas: redisLeases({ client, group: `relay:${name}`, mode: 'leader' }),
+    replicas: redisLeases({ client, group: `relay:${encodeURIComponent(name)}`, mode: 'leader' }),
     close: () => client.disconnect(),
   }
 }
