@@ -72,7 +72,9 @@ async function contentOf(db: Database): Promise<Record<string, unknown>> {
 }
 
 function stored({ rows }: Follower): Record<string, unknown> {
-  return Object.fromEntries(Array.from(rows.entries(), ([id, { n }]) => [id, n]).sort())
+  return Object.fromEntries(
+    Array.from(rows.entries(), ([id, { n }]) => [id, n] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
+  )
 }
 
 const isLive = (child: Child): boolean => child.lines.some((line) => line.includes('"state":"live"'))
