@@ -12,6 +12,7 @@ import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
 import { postgresWriters } from './postgres-writers.ts'
 import { redis } from './redis.ts'
+import { relay } from './relay.ts'
 import { type Measured, report } from './report.ts'
 import { share } from './share.ts'
 import { stalls } from './stalls.ts'
@@ -36,6 +37,7 @@ const benchmarks: readonly Benchmark[] = [
   kubernetes,
   share,
   warmStart,
+  relay,
 ]
 
 const args = process.argv.slice(2)

@@ -2,8 +2,8 @@ import { resolve } from 'node:path'
 import { MessagePort, parentPort } from 'node:worker_threads'
 import { OptionError } from '../../src/contract/errors.js'
 import { checkOptions, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
-import { type HttpSource, hasComparison, httpSource } from '../http/http-source.js'
-import type { UpstreamVersions } from '../http/http-version.js'
+import { type HttpSource, httpSource } from '../http/http-source.js'
+import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { portFetch } from './port-fetch.js'
 import { BASE_URL } from './port-messages.js'
 import { socketFetch } from './socket-fetch.js'
@@ -47,7 +47,7 @@ export function sharedSource<T>(options: SharedSourceOptions): HttpSource<T> {
     path: isSocketPath,
     name: isName,
     heartbeatMs: isPositive,
-    upstream: hasComparison,
+    upstream: isUpstream,
   })
   const { port, path, ...others } = options ?? {}
   if ((port === undefined) === (path === undefined)) {

@@ -25,7 +25,7 @@ import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/
 import { CommitRouting } from './commit-routing.js'
 import { CommitSignal, connectSignal } from './commit-signal.js'
 import { InformerFeedHost } from './feed-host.js'
-import { cacheOf } from './fingerprint.js'
+import { savedOptions } from './fingerprint.js'
 import { InformerEvents } from './informer-events.js'
 import { InformerSources } from './informer-sources.js'
 import { InformerStatus } from './informer-status.js'
@@ -37,9 +37,10 @@ import type { GroupMember } from './lifecycle.js'
 import type { Measurements } from './measurements.js'
 import { Observation } from './observation.js'
 import { informers } from './registry.js'
+import { rememberMirror } from './relayed-mirror.js'
 import type { RelistLimiter } from './relist-limiter.js'
 import type { SourceRunner } from './source-runner.js'
-import { DynamicSourceSet } from './source-set.js'
+import type { DynamicSourceSet } from './source-set.js'
 
 /** The subscriptions by the method that creates them. */
 const KINDS = { subscribe: 'subscription', changes: 'stream', reconcile: 'controller' } as const
@@ -90,7 +91,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       events,
       indexer,
       stopped,
-      cache: source instanceof DynamicSourceSet ? undefined : cacheOf(options, source),
+      ...savedOptions(options, source),
       onAccessLost: options.onAccessLost ?? 'keep',
       acquireRelistSlot: (signal) => this.#limiter?.acquire(signal, clock),
       committed: (runner, commit) => this.#routing.committed(runner, commit),
@@ -137,6 +138,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     })
     for (const each of [this, ...Object.values(indexer.by)]) connectSignal(each, this.#signal)
     informers.add(this)
+    rememberMirror(this, this.#sources.only)
   }
 
   get name(): string {

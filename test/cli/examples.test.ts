@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
+import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
@@ -241,5 +242,35 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
     expect(load.statuses).toEqual(new Set([200, 201]))
     // A new connection is refused; one that was idle may be closed just as its next request is sent.
     expect([...load.failures].filter((code) => !['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code))).toEqual([])
+  })
+})
+
+describeServer('postgres 18', 'examples/relay.ts', (postgres) => {
+  const at = useServer(postgres)
+
+  describeServer('redis 7.0', 'behind Redis', (found) => {
+    const own = useRedis(found)
+
+    test('publishes a table, and another process follows it; a second relay continues', async () => {
+      const db = await at.database()
+      await db.sql(`CREATE TABLE orders (id text PRIMARY KEY, status text); INSERT INTO orders VALUES ('1', 'new')`)
+      await db.install('orders')
+      const env = { DATABASE_URL: urlOf(db), REDIS_URL: own.redis.url }
+      const relay = example('relay.ts', ['publish'], env)
+      await relay.until(() => relay.lines.includes('publishing 1 orders'), 'the relay')
+      const follower = example('relay.ts', ['follow'], env)
+      await follower.until(() => follower.lines.includes('following 1 orders'), 'the follower')
+      await db.sql(`UPDATE orders SET status = 'paid'`)
+      await follower.until(() => follower.lines.includes('update 1 paid'), 'the update')
+      relay.kill('SIGTERM')
+      expect(await relay.ended).toEqual({ code: 0, signal: null })
+      const second = example('relay.ts', ['publish'], env)
+      await db.sql('DELETE FROM orders')
+      await follower.until(() => follower.lines.includes('delete 1'), 'the delete')
+      for (const child of [second, follower]) child.kill('SIGTERM')
+      expect(await follower.ended).toEqual({ code: 0, signal: null })
+      expect([relay.errors, follower.errors]).toEqual(['', ''])
+      await second.ended
+    })
   })
 })

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
+import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
@@ -231,6 +232,29 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       const get = onTerminal(['get', urlOf(db), '--table', 'orders', '1'])
       await get.child.ended
       expect(get.terminal().text).toBe(JSON.stringify({ id: 1, doc: { a: { b: 'c d' } } }, undefined, 2))
+    })
+  })
+
+  describeServer('postgres 18', 'relay', (postgres) => {
+    const at = useServer(postgres)
+
+    describeServer('redis 7.0', 'to Redis', (found) => {
+      const own = useRedis(found)
+
+      test('shows the mirror and the store, and q writes what waits and ends', async () => {
+        const db = await at.database()
+        await db.sql(`CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1), (2)`)
+        await db.install('orders')
+        const session = onTerminal(['relay', urlOf(db), '--table', 'orders', '--to', own.redis.url])
+        const { child, terminal, press } = session
+        await child.until(() => terminal().text.includes('to redis:relay:orders   live'), 'the picture')
+        expect(terminal().text).toMatch(/listwatch postgres:orders .*\nobjects 2 /)
+        expect(terminal().text).toMatch(/batches 1 .*waiting 0\s+relays 1/)
+        press('q')
+        expect(await child.ended).toEqual({ code: 0, signal: null })
+        expect(terminal().text).toMatch(/\n\[q\] quit$/)
+        expectTidy(session)
+      })
     })
   })
 })

@@ -58,6 +58,7 @@ const TABLES: readonly Table[] = [
   { heading: '`natsKvSource`', of: [['adapters/nats/nats-options.d.ts', 'NatsKvOptions']] },
   { heading: '`redisCollection`', of: [['adapters/redis/collection/redis-collection.d.ts', 'RedisCollectionOptions']] },
   { heading: '`redisWriter`', of: [['adapters/redis/collection/redis-writer.d.ts', 'RedisWriterOptions']] },
+  { heading: '`redisRelayStore`', of: [['adapters/redis/collection/relay-store.d.ts', 'RedisRelayStoreOptions']] },
   { heading: '`redisStream`', of: [['adapters/redis/stream/stream-source.d.ts', 'RedisStreamOptions']] },
   { heading: '`redisKeys`', of: [['adapters/redis/keys/keys-source.d.ts', 'RedisKeysOptions']] },
   {
@@ -67,6 +68,9 @@ const TABLES: readonly Table[] = [
       ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
     ],
   },
+  { heading: '`publish`', of: [['adapters/relay/relay-types.d.ts', 'PublishOptions']] },
+  { heading: '`relaySource`', of: [['adapters/relay/relay-source.d.ts', 'RelaySourceOptions']] },
+  { heading: '`memoryRelayStore`', of: [['adapters/memory/memory-relay-store.d.ts', 'MemoryRelayStoreOptions']] },
   {
     heading: '`kubernetesSource`',
     of: [['adapters/kubernetes/kubernetes-options.d.ts', 'KubernetesSourceOptions']],

@@ -20,6 +20,7 @@ export { OptionError, SourceError, type SourceErrorCode, type SourceErrorOptions
 export { type Eviction, LeaseLostError, type LeaseRecord, type LeaseSession, type Leases, type LeaseView, } from './contract/leases.js';
 export type { MirrorCache, MirrorCacheContext, MirrorHeader, MirrorToSave, SavedEntry, SavedFiltered, SavedInvalid, SavedMirror, SavedRecord, } from './contract/mirror-cache.js';
 export { type Random, systemRandom } from './contract/random.js';
+export { RelayConflictError, type RelayStore, type StoredText, type TextChange } from './contract/relay-store.js';
 export type { Delete, Entry, Invalid, ListContext, ListEvent, ListerWatcher, ListPage, Put, Replace, SourceContext, VersionPage, WatchBatch, WatchContext, WatchEvent, } from './contract/source.js';
 export type { Version } from './contract/version.js';
 export type { ListTransaction, Sink } from './contract/source.js';

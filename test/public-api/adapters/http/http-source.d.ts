@@ -1,6 +1,6 @@
 import { type ListerWatcher, type SourceContext } from '../../src/contract/source.js';
 import type { Version } from '../../src/contract/version.js';
-import { type UpstreamVersions } from './http-version.js';
+import { type UpstreamVersions } from '../shared/upstream-versions.js';
 /** The headers of a request, by name. */
 export type RequestHeaders = Headers | Readonly<Record<string, string>>;
 /** The options of `httpSource`. */

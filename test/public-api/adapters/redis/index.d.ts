@@ -3,6 +3,7 @@ export type { RedisCollection } from './collection/collection-source.js';
 export type { ApplyOptions, RedisChange } from './collection/redis-change.js';
 export { type RedisCollectionOptions, redisCollection } from './collection/redis-collection.js';
 export { type RedisShardedWriter, type RedisWriter, type RedisWriterOptions, redisWriter, } from './collection/redis-writer.js';
+export { type RedisRelayStoreOptions, redisRelayStore } from './collection/relay-store.js';
 export { type RedisWriteCode, RedisWriteError } from './collection/write-error.js';
 export type { RedisClient } from './connection/client.js';
 export type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './connection/codec-types.js';

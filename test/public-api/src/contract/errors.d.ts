@@ -10,10 +10,11 @@
  * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`, also for an `OptionError`; retried with growing delays |
  * | `STOPPED`, `HANDLER` | not for sources: the informer was stopped; a handler threw |
  * | `LEASE_LOST` | not for sources: a replica lost its lease, and joins its group again |
+ * | `CONFLICT` | not for sources: another relay writes to the store of a relay |
  *
  * Any other code counts as `UNAVAILABLE`.
  */
-export type SourceErrorCode = 'VERSION_EXPIRED' | 'EPOCH_CHANGED' | 'STALE_LIST' | 'UNAVAILABLE' | 'UNAUTHORIZED' | 'NOT_FOUND' | 'PROTOCOL' | 'DECODE' | 'TIMEOUT' | 'STOPPED' | 'HANDLER' | 'LEASE_LOST';
+export type SourceErrorCode = 'VERSION_EXPIRED' | 'EPOCH_CHANGED' | 'STALE_LIST' | 'UNAVAILABLE' | 'UNAUTHORIZED' | 'NOT_FOUND' | 'PROTOCOL' | 'DECODE' | 'TIMEOUT' | 'STOPPED' | 'HANDLER' | 'LEASE_LOST' | 'CONFLICT';
 /** The step that failed. */
 export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle';
 /** The properties of a new `SourceError`. */

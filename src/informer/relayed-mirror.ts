@@ -1,0 +1,26 @@
+import type { ListerWatcher } from '../contract/source.js'
+
+const mirrors = new WeakMap<object, RelayedMirror | 'several'>()
+
+/** Remembers the mirror of an informer; undefined if it has several sources. */
+export function rememberMirror(informer: object, mirror: RelayedMirror | undefined): void {
+  mirrors.set(informer, mirror ?? 'several')
+}
+
+/** The mirror of an informer. */
+export function mirrorOf(informer: object): RelayedMirror | 'several' | 'unknown' {
+  return mirrors.get(informer) ?? 'unknown'
+}
+
+/** The mirror of one source, as a relay of it needs it. */
+export interface RelayedMirror {
+  readonly source: ListerWatcher<unknown>
+  /** Names the source, its selection, and the functions that change its objects. */
+  readonly fingerprint: string
+  /** What a later process needs to resume the watch. */
+  readonly resumeState: string | undefined
+  /** Whether the first content was that of the cache. */
+  readonly isRestored: boolean
+  /** Whether the store lacks keys that `transform` has filtered out. */
+  readonly hasFiltered: boolean
+}
