@@ -36,6 +36,8 @@ export interface BucketState {
 /** A follower that responded within this time does not follow another leader yet: an election takes longer. */
 const RECENT_NS = 2_000_000_000
 
+const NOT_CURRENT = 'the leader of the stream has lost its followers'
+
 export function streamOf(bucket: string): string {
   return `KV_${bucket}`
 }
@@ -71,24 +73,33 @@ export async function readLastSeq(session: Session, bucket: string, subject: str
   return found?.message.seq ?? 0
 }
 
+/** What the newest message of a version shows: whether the stream has it, or has lost or replaced it. */
+export type Continuity = 'proved' | 'unproved'
+
 /** Throws `EPOCH_CHANGED` if the stream is provably not a later state of the one at `version`. */
 export async function assertContinues(
   session: Session,
   bucket: string,
   state: BucketState,
   version: NatsVersion,
-): Promise<void> {
+): Promise<Continuity> {
   if (state.created !== version.created) throw createdAgain()
   if (state.lastSeq < version.seq) {
     const detail = `the sequence went back from ${version.seq} to ${state.lastSeq}`
-    throw state.isCurrent ? forked(detail) : unavailable(`${detail}, and the leader has lost its followers`)
+    throw state.isCurrent ? forked(detail) : unavailable(`${detail}, and ${NOT_CURRENT}`)
   }
-  if (version.newest === 0) return
+  if (version.newest === 0 || version.time === '0') return 'proved'
   const found = await session.request<{ message: { time: string } }>(`STREAM.MSG.GET.${streamOf(bucket)}`, {
     seq: version.newest,
   })
-  if (found !== undefined && nanosecondsOf(found.message.time) !== version.time)
-    throw forked(`its message ${version.newest} is another`)
+  if (found === undefined) return 'unproved'
+  if (nanosecondsOf(found.message.time) !== version.time) throw forked(`its message ${version.newest} is another`)
+  return 'proved'
+}
+
+/** Throws `UNAVAILABLE` if there may be another leader with a later state. */
+export function assertCurrent({ isCurrent }: BucketState): void {
+  if (!isCurrent) throw unavailable(NOT_CURRENT)
 }
 
 function createdAgain(): SourceError {

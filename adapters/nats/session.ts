@@ -23,6 +23,8 @@ interface ApiError {
   readonly description?: string
 }
 
+const CLOSED =
+  'natsKvSource: the connection is closed: stop the informer before you close it; if the server may refuse its login for a while, connect with maxReconnectAttempts: -1 and ignoreAuthErrorAbort: true'
 const STREAM_NOT_FOUND = 10_059
 const NO_MESSAGE_FOUND = 10_037
 const BAD_REQUEST = 400
@@ -43,6 +45,8 @@ export class Session {
   readonly #status: AsyncIterable<{ readonly type: string }>
   /** Sends the requests again that have no response yet. A connection drops what is sent before it is open again. */
   readonly #unanswered = new Set<() => void>()
+  /** The subjects that this session has published to. */
+  readonly #published = new Set<string>()
   #receivedAt = 0
   #names = 0
 
@@ -50,9 +54,7 @@ export class Session {
     const { client, signal } = options
     signal.throwIfAborted()
     if (client.isClosed() || client.isDraining())
-      throw new OptionError('natsKvSource: the connection is closed: stop the informer before you close it', {
-        option: 'connection',
-      })
+      throw new OptionError(CLOSED, { option: 'connection' })
     this.clock = options.clock
     this.#options = options
     this.#scope = new DeadlineScope(options)
@@ -91,11 +93,9 @@ export class Session {
 
   publish(subject: string, body: object, reply?: string): void {
     this.assertOpen()
-    this.#options.client.publish(
-      this.#options.prefix + subject,
-      JSON.stringify(body),
-      reply === undefined ? {} : { reply },
-    )
+    const full = this.#options.prefix + subject
+    this.#published.add(full)
+    this.#options.client.publish(full, JSON.stringify(body), reply === undefined ? {} : { reply })
   }
 
   /** The response to a request; undefined if it is about a message that does not exist. */
@@ -194,10 +194,11 @@ export class Session {
     }
   }
 
-  /** Whether the server refused a subject of this session. */
+  /** Whether the server refused the login, or a subject of this session. The program may send other requests. */
   #isOurs(error: unknown): boolean {
     const { subject } = propertiesOf(error)
-    return typeof subject === 'string' && (subject.startsWith(this.#options.prefix) || subject.startsWith(this.#inbox))
+    if (subject === undefined) return isRefusal(messageOf(error))
+    return typeof subject === 'string' && (this.#published.has(subject) || subject.startsWith(this.#inbox))
   }
 }
 
@@ -208,8 +209,11 @@ export function uniqueName(): string {
 
 function clientError(thrown: unknown): SourceError {
   const message = messageOf(thrown)
-  const isRefused = /permissions? violation|authorization/i.test(message)
-  return new SourceError(message, { code: isRefused ? 'UNAUTHORIZED' : 'UNAVAILABLE', cause: thrown })
+  return new SourceError(message, { code: isRefusal(message) ? 'UNAUTHORIZED' : 'UNAVAILABLE', cause: thrown })
+}
+
+function isRefusal(message: string): boolean {
+  return /permissions? violation|authorization|authentication/i.test(message)
 }
 
 function apiError({ code = 0, err_code: id = 0, description = '' }: ApiError): SourceError {
