@@ -17,6 +17,8 @@ export interface NatsOptions {
     readonly advertisedPort: number
     readonly routes: readonly number[]
   }
+  /** Default true. */
+  readonly hasJetStream?: boolean
   /** How a client of the tests connects. */
   readonly login?: Partial<NodeConnectionOptions>
 }
@@ -64,23 +66,27 @@ export class NatsServer extends ServerProcess {
 
   /** Starts it, and waits for nothing. */
   async launch(config: string = this.#options.config ?? ''): Promise<void> {
-    const { member } = this.#options
+    await writeFile(join(this.folder, 'nats.conf'), this.configWith(config))
+    await this.spawn('nats-server', ['-c', join(this.folder, 'nats.conf')])
+  }
+
+  /** The text of its configuration file. */
+  configWith(config: string): string {
+    const { member, hasJetStream = true } = this.#options
     const cluster =
       member === undefined
         ? ''
         : `cluster { name: tests, listen: "127.0.0.1:${member.port}", advertise: "127.0.0.1:${member.advertisedPort}", routes: [${member.routes
             .map((port) => `"nats://127.0.0.1:${port}"`)
             .join(', ')}] }`
-    const text = `
+    return `
 server_name: ${member?.name ?? 'only'}
 listen: "127.0.0.1:${this.port}"
 max_payload: 8MB
-jetstream { store_dir: ${JSON.stringify(join(this.folder, 'data'))} }
+${hasJetStream ? `jetstream { store_dir: ${JSON.stringify(join(this.folder, 'data'))} }` : ''}
 ${cluster}
 ${config}
 `
-    await writeFile(join(this.folder, 'nats.conf'), text)
-    await this.spawn('nats-server', ['-c', join(this.folder, 'nats.conf')])
   }
 
   async #accepts(): Promise<boolean> {
