@@ -53,8 +53,7 @@ export class Session {
   constructor(options: SessionOptions) {
     const { client, signal } = options
     signal.throwIfAborted()
-    if (client.isClosed() || client.isDraining())
-      throw new OptionError(CLOSED, { option: 'connection' })
+    if (client.isClosed() || client.isDraining()) throw new OptionError(CLOSED, { option: 'connection' })
     this.clock = options.clock
     this.#options = options
     this.#scope = new DeadlineScope(options)

@@ -6,6 +6,7 @@ import { type Report, runTests } from '../simulation/mutants/tests.js'
 import type { AdapterMutant } from './adapter-mutant.js'
 import { etcdMutants } from './etcd.js'
 import { kubernetesMutants } from './kubernetes.js'
+import { natsMutants } from './nats.js'
 import { postgresMutants } from './postgres.js'
 import { redisMutants } from './redis.js'
 
@@ -15,6 +16,7 @@ const WANTED = process.env['LISTWATCH_ADAPTER_MUTANTS'] ?? ''
 const byAdapter = {
   etcd: etcdMutants,
   kubernetes: kubernetesMutants,
+  nats: natsMutants,
   postgres: postgresMutants,
   redis: redisMutants,
 }

@@ -30,10 +30,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
   }
 
   /** The errors that no retry fixes, and lists: none if the mirror has resumed. */
-  const repairs = (stage: Stage): unknown[] => [
-    stage.relists,
-    ...stage.codes.filter((code) => code !== 'UNAVAILABLE'),
-  ]
+  const repairs = (stage: Stage): unknown[] => [stage.relists, ...stage.codes.filter((code) => code !== 'UNAVAILABLE')]
 
   test('the server of the connection is killed: the mirror resumes at another, without a list', async () => {
     await withStage({ moves: true }, async (stage) => {

@@ -92,13 +92,19 @@ describeServer('nats 2.15', 'a server without JetStream', (server) => {
   test('is UNAVAILABLE, and says that it is not enabled', async () => {
     await using nats = await NatsServer.start({ server, hasJetStream: false })
     const source = natsKvSource({ connection: await nats.connect(), bucket: 'any' })
-    expect(await refusal(source)).toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('not enabled') })
+    expect(await refusal(source)).toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining('not enabled'),
+    })
   })
 
   test('or one whose account has none, is UNAVAILABLE and says so', async () => {
     const config = 'accounts { plain: { users: [{ user: u, password: p }] } }'
     await using nats = await NatsServer.start({ server, config, login: { user: 'u', pass: 'p' } })
     const source = natsKvSource({ connection: await nats.connect(), bucket: 'any' })
-    expect(await refusal(source)).toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('not enabled') })
+    expect(await refusal(source)).toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining('not enabled'),
+    })
   })
 })
