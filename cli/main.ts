@@ -7,6 +7,7 @@ import { defineDemo } from './commands/define-demo.js'
 import { defineDoctor } from './commands/define-doctor.js'
 import { definePg } from './commands/define-pg.js'
 import { defineRead } from './commands/define-read.js'
+import { defineRelay } from './commands/define-relay.js'
 import { defineServe } from './commands/define-serve.js'
 import { defineVerify } from './commands/define-verify.js'
 import { defineWatch } from './commands/define-watch.js'
@@ -57,6 +58,7 @@ async function main(): Promise<void> {
   defineVerify(program)
   defineDoctor(program)
   defineServe(program)
+  defineRelay(program)
   definePg(program)
   defineDemo(program)
   defineCompletion(program)

@@ -75,6 +75,7 @@ export type {
   SavedRecord,
 } from './contract/mirror-cache.js'
 export { type Random, systemRandom } from './contract/random.js'
+export { RelayConflictError, type RelayStore, type StoredText, type TextChange } from './contract/relay-store.js'
 export type {
   Delete,
   Entry,

@@ -57,6 +57,21 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/subscriptions/subscription-types.ts',
     'src/informer/informer-types.ts',
   ],
+  'adapters/relay': [
+    'adapters/shared',
+    'src/contract',
+    'src/util',
+    'src/reflector/backoff.ts',
+    'src/store/store-view.ts',
+    'src/subscriptions/batch-history.ts',
+    'src/subscriptions/controller-types.ts',
+    'src/subscriptions/replicas/replica-gate.ts',
+    'src/subscriptions/subscription-types.ts',
+    'src/informer/informer.ts',
+    'src/informer/informer-events.ts',
+    'src/informer/informer-types.ts',
+    'src/informer/relayed-mirror.ts',
+  ],
   'adapters/kubernetes': ['adapters/shared', 'src/contract', 'src/util', 'src/informer/source-set.ts'],
   'adapters/kubernetes/types': ['src/contract'],
   'adapters/kubernetes/http': ['adapters/kubernetes/types', 'adapters/shared', 'src/contract', 'src/util'],
@@ -256,7 +271,11 @@ describe('packages', () => {
           ['vitest', 'node:events', 'node:http', 'node:net', 'node:v8', 'node:vm'].includes(imported),
       ),
     ).toEqual([])
-    const suites = ['testing/conformance/vitest-suite.ts', 'testing/leases-conformance.ts']
+    const suites = [
+      'testing/conformance/vitest-suite.ts',
+      'testing/leases-conformance.ts',
+      'testing/relay-store-conformance.ts',
+    ]
     expect(all.filter((path) => importsOf(path).includes('vitest'))).toEqual(suites)
     for (const path of suites) expect(codeOf(path)).not.toMatch(/from 'vitest'/)
   })

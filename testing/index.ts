@@ -13,6 +13,9 @@ export { describeListerWatcher } from './conformance/vitest-suite.js'
 export { type LeasesCase, leasesCases } from './leases/cases.js'
 export type { LeasesHarness } from './leases/harness.js'
 export { leasesConformance } from './leases-conformance.js'
+export { type RelayStoreCase, relayStoreCases } from './relay-store/cases.js'
+export type { RelayStoreHarness } from './relay-store/harness.js'
+export { relayStoreConformance } from './relay-store-conformance.js'
 export { SeededRandom } from './seeded-random.js'
 export {
   type TestController,

@@ -19,16 +19,10 @@ import {
   type OptionCheck,
 } from '../../src/util/validate-options.js'
 import { onAbort } from '../shared/on-abort.js'
+import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { eventsIn } from './event-json.js'
 import { serverSentEvents } from './event-stream.js'
-import {
-  hasReached,
-  isLaterEpoch,
-  parseVersion,
-  resumePoint,
-  UNKNOWN_FEED,
-  type UpstreamVersions,
-} from './http-version.js'
+import { hasReached, isLaterEpoch, parseVersion, resumePoint, UNKNOWN_FEED } from './http-version.js'
 
 /** How many chunks of a list are requested at a time. */
 const CHUNK_REQUESTS = 4
@@ -85,7 +79,7 @@ export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
     headers: (value) => (typeof value === 'function' ? undefined : isObject(value)),
     fetch: isFunction,
     heartbeatMs: isPositive,
-    upstream: hasComparison,
+    upstream: isUpstream,
   })
   if (options?.url === undefined) throw new OptionError('httpSource: option "url" is missing', { option: 'url' })
   return new Http<T>(options)
@@ -95,9 +89,6 @@ const isUrl: OptionCheck = (value) => {
   const url = typeof value === 'string' || value instanceof URL ? String(value) : ''
   return URL.canParse(url) && /^https?:/.test(url) ? undefined : 'must be an address with http: or https:'
 }
-
-const hasComparison: OptionCheck = (value) =>
-  typeof Object(value).hasReached === 'function' ? undefined : 'must have the method hasReached'
 
 class Http<T> implements HttpSource<T> {
   readonly name: string

@@ -1,5 +1,6 @@
 import { SourceError } from '../../src/contract/errors.js'
 import { MAX_VERSION_BYTES, type Version } from '../../src/contract/version.js'
+import { hasReachedUpstream, isLaterUpstreamEpoch, type UpstreamVersions } from '../shared/upstream-versions.js'
 
 /** The position of a feed, and the version of the upstream source at it; empty if the mirror has none at the time. */
 export interface HttpVersion {
@@ -8,19 +9,8 @@ export interface HttpVersion {
   readonly upstream: string
 }
 
-/** Compares versions of the upstream source. Its `ListerWatcher` has these methods. */
-export interface UpstreamVersions {
-  /** Returns whether `at` includes everything up to `mark`. */
-  hasReached(at: Version, mark: Version): boolean
-  /** Returns whether `mark` certainly belongs to an epoch that began after that of `at`. */
-  isLaterEpoch?(at: Version, mark: Version): boolean
-}
-
 /** The code of a response to a version of another server, of another scope, or of a scope that was dropped. */
 export const UNKNOWN_FEED = 'UNKNOWN_FEED'
-
-/** The upstream version of a mirror of several sources, which have a version each. */
-export const SEVERAL_SOURCES = '*'
 
 const pattern = /^h1\.([\w-]{22})\.(\d{1,15})\.([\x20-\x7e]*)$/
 
@@ -50,28 +40,13 @@ export function hasReached(at: Version, mark: Version, compare: UpstreamVersions
   const there = parseVersion(mark)
   if (there?.feed === here.feed) return here.sequence >= there.sequence
   const upstream = there === undefined ? mark : there.upstream
-  if (compare !== undefined && isComparable(here.upstream) && isComparable(upstream))
-    return compare.hasReached(here.upstream, upstream)
-  if (there !== undefined) throw new SourceError('the version is of another feed', { code: 'EPOCH_CHANGED' })
-  // The mirror has no version until it has listed again: its objects were deleted because access was lost.
-  if (compare !== undefined && here.upstream === '') return false
-  const reason =
-    compare === undefined
-      ? 'the option "upstream" allows versions of the upstream source'
-      : 'the mirror has several sources'
-  throw new SourceError(`the version is not one of an HTTP source (${reason})`, { code: 'PROTOCOL' })
-}
-
-function isComparable(upstream: string): boolean {
-  return upstream !== '' && upstream !== SEVERAL_SOURCES
+  const isOfFollower = there !== undefined
+  return hasReachedUpstream({ compare, at: here.upstream, mark: upstream, isOfFollower, of: 'an HTTP source' })
 }
 
 /** Whether `mark` belongs to a later epoch of the upstream source. */
 export function isLaterEpoch(at: Version, mark: Version, compare: UpstreamVersions | undefined): boolean {
-  const here = parsed(at).upstream
-  const there = parseVersion(mark)
-  const upstream = there === undefined ? mark : there.upstream
-  return isComparable(here) && isComparable(upstream) && compare?.isLaterEpoch?.(here, upstream) === true
+  return isLaterUpstreamEpoch({ compare, at: parsed(at).upstream, mark: parseVersion(mark)?.upstream ?? mark })
 }
 
 function parsed(version: Version): HttpVersion {

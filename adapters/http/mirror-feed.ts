@@ -7,10 +7,11 @@ import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { onAbort } from '../shared/on-abort.js'
+import { SEVERAL_SOURCES } from '../shared/upstream-versions.js'
 import { eventText } from './event-json.js'
 import { errorFrame, Follower } from './follower.js'
 import { FrameLog } from './frame-log.js'
-import { formatVersion, SEVERAL_SOURCES } from './http-version.js'
+import { formatVersion } from './http-version.js'
 
 /** The size of a chunk of a list, in characters. */
 const CHUNK_CHARACTERS = 512 * 1024

@@ -1,2 +1,8 @@
 export { type LeaseFault, type MemoryLeases, type MemoryLeasesOptions, memoryLeases } from './memory-leases.js'
+export {
+  type MemoryRelayStore,
+  type MemoryRelayStoreOptions,
+  memoryRelayStore,
+  type RelayFault,
+} from './memory-relay-store.js'
 export { type MemorySource, type MemorySourceOptions, memorySource } from './memory-source.js'

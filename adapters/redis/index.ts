@@ -8,6 +8,7 @@ export {
   type RedisWriterOptions,
   redisWriter,
 } from './collection/redis-writer.js'
+export { type RedisRelayStoreOptions, redisRelayStore } from './collection/relay-store.js'
 export { type RedisWriteCode, RedisWriteError } from './collection/write-error.js'
 export type { RedisClient } from './connection/client.js'
 export type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './connection/codec-types.js'

@@ -19,7 +19,7 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     name: 'Redis',
     scheme: /^rediss?:/,
     noun: 'keys',
-    options: ['collection', 'stream', 'key', 'fold', 'keys', 'cluster', 'codec'],
+    options: ['collection', 'relay', 'stream', 'key', 'fold', 'keys', 'cluster', 'codec'],
   },
   kubernetes: {
     name: 'Kubernetes',

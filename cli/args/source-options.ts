@@ -41,6 +41,7 @@ export function addSourceOptions(
       ]),
     )
     .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
+    .option('--relay <name>', 'Redis: the objects that a relay publishes', name)
     .option('--stream <key>', 'Redis: a stream', name)
     .option('--key <field>', 'with --stream: the field with the key of the object (default: id)', name)
     .option('--fold', 'with --stream: mirror the remaining entries if others were trimmed')

@@ -1,5 +1,6 @@
 import type { RedisClient, StreamDecode } from '../../adapters/redis/index.js'
-import { redisCollection, redisKeys, redisStream } from '../../adapters/redis/index.js'
+import { redisCollection, redisKeys, redisRelayStore, redisStream } from '../../adapters/redis/index.js'
+import { relaySource } from '../../adapters/relay/index.js'
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
@@ -11,6 +12,7 @@ import type { OpenSource, Row } from './source-types.js'
 /** The options of Redis. */
 export interface RedisFlags {
   readonly collection?: string
+  readonly relay?: string
   readonly stream?: string
   readonly keys?: string
   readonly key?: string
@@ -53,8 +55,8 @@ export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSou
 }
 
 /** Returns the name of the mirrored collection. Throws unless exactly one is given. */
-export function checkForm({ collection, stream, keys, key, fold, codec }: RedisFlags): string {
-  const given = [collection, stream, keys].filter((name) => name !== undefined)
+export function checkForm({ collection, relay, stream, keys, key, fold, codec }: RedisFlags): string {
+  const given = [collection, relay, stream, keys].filter((name) => name !== undefined)
   const [of, more] = given
   if (of === undefined || more !== undefined)
     throw new CliError(
@@ -65,15 +67,18 @@ export function checkForm({ collection, stream, keys, key, fold, codec }: RedisF
   if (keys !== undefined && /[*?[\\]/.test(keys.slice(0, -1)))
     throw new CliError('--keys must be a prefix without * ? [ and \\, and one star at its end: "user:*"')
   if (stream === undefined && (key !== undefined || fold === true)) throw new CliError('--key and --fold need --stream')
-  if (stream !== undefined && codec !== undefined)
-    throw new CliError('--codec needs --collection or --keys; the fields of a stream are shown unchanged')
+  if ((stream !== undefined || relay !== undefined) && codec !== undefined)
+    throw new CliError(
+      `--codec needs --collection or --keys; ${relay === undefined ? 'the fields of a stream are shown unchanged' : 'a relay has a format of its own'}`,
+    )
   return of
 }
 
 function sourceOf(
   client: RedisClient,
-  { collection, stream, keys = '', key = 'id', fold, codec = 'json' }: RedisFlags,
+  { collection, relay, stream, keys = '', key = 'id', fold, codec = 'json' }: RedisFlags,
 ): ListerWatcher<Row> {
+  if (relay !== undefined) return relaySource<Row>({ store: redisRelayStore({ client, name: relay }) })
   if (collection !== undefined) return redisCollection<Row>({ client, name: collection, codec })
   if (stream === undefined) return redisKeys<Row>({ client, prefix: keys.slice(0, -1), codec })
   return redisStream<Row>({
@@ -125,8 +130,9 @@ export function addressOf(url: string): Address {
 }
 
 /** The hint if the first list is empty. */
-function emptyHint({ collection, stream, keys }: RedisFlags): string {
+function emptyHint({ collection, relay, stream, keys }: RedisFlags): string {
   const database = 'the database at the end of the URL'
+  if (relay !== undefined) return `the source of the relay "${relay}" is empty`
   if (collection !== undefined)
     return `nothing is in the collection "${collection}" yet: check its name and ${database}; a redisWriter creates it`
   return stream === undefined

@@ -10,6 +10,7 @@
  * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`, also for an `OptionError`; retried with growing delays |
  * | `STOPPED`, `HANDLER` | not for sources: the informer was stopped; a handler threw |
  * | `LEASE_LOST` | not for sources: a replica lost its lease, and joins its group again |
+ * | `CONFLICT` | not for sources: another relay writes to the store of a relay |
  *
  * Any other code counts as `UNAVAILABLE`.
  */
@@ -26,6 +27,7 @@ export type SourceErrorCode =
   | 'STOPPED'
   | 'HANDLER'
   | 'LEASE_LOST'
+  | 'CONFLICT'
 
 /** The step that failed. */
 export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'

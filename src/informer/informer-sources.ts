@@ -55,6 +55,11 @@ export class InformerSources<S, T> {
     }
   }
 
+  /** The runner of a single source; undefined for a source set. */
+  get only(): SourceRunner<S, T> | undefined {
+    return this.#only
+  }
+
   get isSet(): boolean {
     return this.#set !== undefined
   }

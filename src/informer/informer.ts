@@ -25,7 +25,7 @@ import { checkOptions, isFunction, isName, isPositive, isSignal } from '../util/
 import { CommitRouting } from './commit-routing.js'
 import { CommitSignal, connectSignal } from './commit-signal.js'
 import { InformerFeedHost } from './feed-host.js'
-import { cacheOf } from './fingerprint.js'
+import { fingerprintOf } from './fingerprint.js'
 import { InformerEvents } from './informer-events.js'
 import { InformerSources } from './informer-sources.js'
 import { InformerStatus } from './informer-status.js'
@@ -37,6 +37,7 @@ import type { GroupMember } from './lifecycle.js'
 import type { Measurements } from './measurements.js'
 import { Observation } from './observation.js'
 import { informers } from './registry.js'
+import type { RelayedMirror } from './relayed-mirror.js'
 import type { RelistLimiter } from './relist-limiter.js'
 import type { SourceRunner } from './source-runner.js'
 import { DynamicSourceSet } from './source-set.js'
@@ -91,7 +92,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
       events,
       indexer,
       stopped,
-      cache: source instanceof DynamicSourceSet ? undefined : cacheOf(options, source),
+      cache: options.cache,
+      fingerprint: source instanceof DynamicSourceSet ? '' : fingerprintOf(options, source),
       onAccessLost: options.onAccessLost ?? 'keep',
       acquireRelistSlot: (signal) => this.#limiter?.acquire(signal, clock),
       committed: (runner, commit) => this.#routing.committed(runner, commit),
@@ -161,6 +163,11 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   /** @internal */
   get clock(): Clock {
     return this.#clock
+  }
+
+  /** @internal The mirror of the only source; undefined for a source set. */
+  get mirror(): RelayedMirror | undefined {
+    return this.#sources.only
   }
 
   /** @internal */

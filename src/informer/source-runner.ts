@@ -1,5 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, type SourceError, toSourceError } from '../contract/errors.js'
+import type { MirrorCache } from '../contract/mirror-cache.js'
 import type { Random } from '../contract/random.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Proof, Status } from '../contract/status.js'
@@ -14,7 +15,8 @@ import type { Wait } from '../util/deadline.js'
 import { Audit } from './audit.js'
 import { EpochCheck } from './epoch-check.js'
 import type { InformerEvents } from './informer-events.js'
-import { type CachedMirror, type CacheOption, SourceCache } from './source-cache.js'
+import type { RelayedMirror } from './relayed-mirror.js'
+import { type CachedMirror, SourceCache } from './source-cache.js'
 import { SourceCounts } from './source-counts.js'
 import { SourceHistory } from './source-history.js'
 import { SourceProof } from './source-proof.js'
@@ -29,7 +31,9 @@ export interface RunnerHost<S, T> {
   /** Resolves when a relist may begin, with a function that releases the slot. Undefined if it may begin at once. */
   acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined
   /** The cache of the informer, if it has one. */
-  readonly cache: CacheOption | undefined
+  readonly cache: MirrorCache | undefined
+  /** Names the source, its selection, and the functions that change its objects; empty for a source set. */
+  readonly fingerprint: string
   /** A list or a batch is about to be written to the store. */
   writing(runner: SourceRunner<S, T>): void
   stateChanged(runner: SourceRunner<S, T>, previous: ReflectorState): void
@@ -39,7 +43,7 @@ export interface RunnerHost<S, T> {
 }
 
 /** Runs one source of an informer: its reflector, its audits, and the waits for its versions. */
-export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
+export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, RelayedMirror {
   /** The name of the source in its set. */
   readonly name: string
   readonly source: ListerWatcher<S>
@@ -81,7 +85,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
       (at, mark) => source.hasReached?.(at, mark) === true,
       this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),
     )
-    this.warmStart = host.cache === undefined ? undefined : new SourceCache<T>(host.cache, this, host)
+    const { cache, fingerprint } = host
+    // A source of a set is not saved.
+    const isSaved = cache !== undefined && fingerprint !== ''
+    this.warmStart = isSaved ? new SourceCache<T>({ cache, fingerprint }, this, host) : undefined
     // The indexer converts source objects to stored objects, with `schema` and `transform`.
     const sink = part as unknown as Partition<S>
     this.reflector = new Reflector<S>(source, sink, { clock: host.clock, random: host.random }, this)
@@ -157,6 +164,19 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T> {
 
   get isRepairDue(): boolean {
     return this.reflector.isRepairDue
+  }
+
+  get fingerprint(): string {
+    return this.#host.fingerprint
+  }
+
+  get isRestored(): boolean {
+    return this.warmStart?.restored !== undefined
+  }
+
+  /** Whether content that is saved now lacks keys that `transform` has filtered out. */
+  get hasFiltered(): boolean {
+    return this.part.filtered.size > 0
   }
 
   get resumeState(): string | undefined {

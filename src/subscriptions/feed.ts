@@ -9,6 +9,7 @@ import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Wait } from '../util/deadline.js'
 import type { SerialQueue } from '../util/serial-queue.js'
 import { finish, type Slices, type Steps } from '../util/steps.js'
+import { withHistory } from './batch-history.js'
 import { type BatchEnd, BatchPositions } from './batch-positions.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
 import { FeedAcceptance } from './feed-acceptance.js'
@@ -285,7 +286,7 @@ export class Feed<T> implements AwaitedFeed {
     if (queued === undefined) return undefined
     const { changes, version, source, history } = queued
     this.#progress.nextIsOf(history)
-    return this.#batch(changes, version, source, true)
+    return withHistory(this.#batch(changes, version, source, true), history)
   }
 
   #takeReplayed(replay: Replay<T>): ChangeBatch<T> {
@@ -293,7 +294,7 @@ export class Feed<T> implements AwaitedFeed {
     if (!isLast) return this.#batch(changes, undefined, undefined, false)
     this.#progress.nextIsOf(replay.position.history)
     this.#replay = undefined
-    return this.#batch(changes, replay.position.version, undefined, true)
+    return withHistory(this.#batch(changes, replay.position.version, undefined, true), replay.position.history)
   }
 
   #batch(

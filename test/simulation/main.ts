@@ -28,10 +28,12 @@ const mutant = mutantNamed(values.mutant)
 if (mutant !== undefined && !values.mutants) mutate(mutant)
 
 const { kinds } = await import('./runner/schedule.js')
+const { worldKinds } = await import('./runner/world-kinds.js')
 const { layers } = await import('./mutants/hunt.js')
 const { runReplicaCampaign: replicas } = await import('./replicas/campaign.js')
+const { runRelayCampaign: relays } = await import('./relay/campaign.js')
 const { huntMutants, replay, runCampaign } = await import('./runner/commands.js')
-const allKinds = [...kinds, 'replicas'] as const
+const allKinds = [...kinds, ...worldKinds] as const
 const kind =
   allKinds.find((each) => each === values.kind) ?? (mutant === undefined ? undefined : (mutant.kind ?? 'one'))
 if (values.kind !== undefined && values.kind !== kind)
@@ -44,6 +46,7 @@ const { foreign, json, keep } = values
 const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
 if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })
 else if (kind === 'replicas') await replicas({ runs: requestedRuns ?? 50_000, seed, minutes, mutant })
+else if (kind === 'relay') await relays({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
 else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', keep })
 else await runCampaign({ runs: requestedRuns ?? 50_000, seed, kind, minutes, mutant, json })
 

@@ -73,6 +73,19 @@ export class CollectionReader {
     return (await this.#readMeta()) ?? { absentAt }
   }
 
+  /** A field of the hash, and the position at that moment. */
+  async field(key: string): Promise<{ readonly value: Buffer | string | undefined; readonly at: Position | Absent }> {
+    const { hash, meta } = this.#keys
+    const [place, found] = await this.#session.transaction([
+      ['HMGET', meta, ...META_FIELDS],
+      ['HGET', hash, key],
+    ])
+    const at = readMeta(place)
+    if (at !== undefined) return { value: isBulkString(found) ? found : undefined, at }
+    const here = await this.current()
+    return 'absentAt' in here ? { value: undefined, at: here } : await this.field(key)
+  }
+
   /** Some fields of the hash, and the next cursor, which is `0` at the end. Other clients may write meanwhile. */
   async scan(cursor: string): Promise<{ readonly next: string; readonly fields: readonly Field[] }> {
     const { size } = this.#fields

@@ -93,6 +93,17 @@ export class CollectionSource<T> implements RedisCollection<T> {
     return this.#runner.once(context, async ({ session }) => formatVersion(await this.#reader(session, 1).current()))
   }
 
+  /** The value of a key, and the version at that moment. */
+  field(
+    key: string,
+    context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>,
+  ): Promise<{ readonly value: string | undefined; readonly version: Version }> {
+    return this.#runner.once(context, async ({ session }) => {
+      const { value, at } = await this.#reader(session, 1).field(key)
+      return { value: value?.toString(), version: formatVersion(at) }
+    })
+  }
+
   hasReached(at: Version, mark: Version): boolean {
     return includesMark(at, mark)
   }

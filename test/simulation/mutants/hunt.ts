@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { RegressionSeed } from '../runner/regression-seeds.js'
 import type { Shrunk } from '../runner/shrink.js'
 import { SimulationProcess } from '../runner/worker-process.js'
+import { isWorldKind } from '../runner/world-kinds.js'
 import type { Invariant } from '../system/scenario.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
@@ -114,7 +115,7 @@ async function inSchedules(mutant: Mutant, seed: number, options: HuntOptions): 
   const thread = new SimulationProcess(mutant, kind)
   try {
     const job = {
-      kind: kind === 'replicas' ? undefined : kind,
+      kind: isWorldKind(kind) ? undefined : kind,
       from: seed,
       count: options.schedules ?? mutant.maxSchedules ?? MAX_SCHEDULES,
       untilFailure: options.shrinks ? 'shrunk' : true,

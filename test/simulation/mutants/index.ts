@@ -8,6 +8,7 @@ import { mutantsOfLargeWrites } from './large-writes.js'
 import type { Mutant } from './mutate.js'
 import { mutantsOfQueue } from './queue.js'
 import { mutantsOfReflector } from './reflector.js'
+import { mutantsOfRelays } from './relays.js'
 import { mutantsOfReplays } from './replays.js'
 import { mutantsOfReplicas } from './replicas.js'
 import { mutantsOfSets } from './sets.js'
@@ -32,4 +33,5 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfReplays,
   ...mutantsOfReplicas,
   ...mutantsOfCaches,
+  ...mutantsOfRelays,
 ]

@@ -8,7 +8,7 @@ export interface Mutant {
   readonly name: string
   /** The promise that it breaks. */
   readonly breaks: string
-  /** Under src/. */
+  /** Relative to src/. */
   readonly file: string
   /** Texts that the file has exactly once, each with its replacement. */
   readonly edits: readonly (readonly [find: string, replace: string])[]

@@ -5,14 +5,14 @@ import type { SystemUnderTest } from '../system/system-under-test.js'
 import { hashOf, RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { Mark } from './coverage-marks.js'
+import type { WorldKind } from './world-kinds.js'
 
 /** The kinds of schedules: one source, a set of sources in one store, a group of informers, or processes over one cache. */
 export const kinds = ['one', 'set', 'group', 'cache'] as const
 
 export type Kind = (typeof kinds)[number]
 
-/** Schedules of replicas have a runner of their own. */
-export type AnyKind = Kind | 'replicas'
+export type AnyKind = Kind | WorldKind
 
 export interface Outcome {
   readonly kind: Kind

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Mutant } from '../mutants/mutate.js'
 import type { AnyKind } from './schedule.js'
 import type { Job, JobDone } from './worker.js'
+import { isWorldKind } from './world-kinds.js'
 
 /**
  * A job that takes longer than this hangs. A job takes 2 s of CPU time, but a process with `nice -n 19` beside four busy
@@ -18,7 +19,7 @@ export class SimulationProcess {
   readonly #child: ChildProcess
 
   constructor(mutant?: Mutant, kind?: AnyKind) {
-    const worker = kind === 'replicas' ? '../replicas/worker.ts' : './worker.ts'
+    const worker = isWorldKind(kind) ? `../${kind}/worker.ts` : './worker.ts'
     const typescript = new URL('../../../scripts/typescript.mjs', import.meta.url)
     this.#child = fork(fileURLToPath(new URL(worker, import.meta.url)), {
       execArgv: ['--import', typescript.href, '--max-semi-space-size=32', '--disable-warning=ExperimentalWarning'],

@@ -47,6 +47,7 @@ export type Invariant =
   | 'errors'
   /** Replicas: a key has one owner at a time, fences grow, and after faults each key has an owner. */
   | 'replicas'
+  | 'relay'
   /** Saved content is one state of the source, and nothing of it counts before the source has confirmed it. */
   | 'cache'
   /** `health` reports whether the informer is live and ready, and which key is stuck. */

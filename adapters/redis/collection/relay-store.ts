@@ -1,0 +1,128 @@
+import type { Clock } from '../../../src/contract/clock.js'
+import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import {
+  RelayConflictError,
+  type RelayStore,
+  type StoredText,
+  type TextChange,
+} from '../../../src/contract/relay-store.js'
+import type { SourceContext } from '../../../src/contract/source.js'
+import type { Version } from '../../../src/contract/version.js'
+import { checkOptions, isCount, isPositive, type OptionCheck } from '../../../src/util/validate-options.js'
+import { unavailable } from '../../shared/source-errors.js'
+import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.js'
+import { nameFlaw } from './collection-keys.js'
+import { CollectionSource } from './collection-source.js'
+import { MAX_CHANGES } from './collection-writer.js'
+import { type RedisWriter, redisWriter } from './redis-writer.js'
+import { RedisWriteError } from './write-error.js'
+
+/** The options of `redisRelayStore`. */
+export interface RedisRelayStoreOptions {
+  /**
+   * A `Redis` or `Cluster` of ioredis. The store opens connections with the same options, and never closes the client.
+   */
+  readonly client: RedisClient
+  /** The name of the relay. Its keys are `{relay:name}:h`, `{relay:name}:s` and `{relay:name}:m`, after the client's `keyPrefix`. */
+  readonly name: string
+  /** The approximate number of batches to keep. A follower that is further behind lists again. Default 10 000. */
+  readonly retention?: number
+  /** A read that waits for changes ends after this many milliseconds, with a bookmark. Default 2 000. */
+  readonly blockMs?: number
+  /** A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000. */
+  readonly timeoutMs?: number
+}
+
+/** What one write may have, in bytes. Redis blocks while it applies a write. */
+const MAX_BYTES = 16 * 1024 * 1024
+
+const optionChecks: Readonly<Record<keyof RedisRelayStoreOptions, OptionCheck>> = {
+  client: clientFlaw,
+  name: nameFlaw,
+  retention: isCount,
+  blockMs: isCount,
+  timeoutMs: isPositive,
+}
+
+/**
+ * Returns the store of a relay in Redis 7 or later, or Valkey: a collection, as a `redisWriter` writes it. It connects on first use.
+ * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { redisRelayStore } from 'listwatch/redis'
+ * import { publish } from 'listwatch/relay'
+ *
+ * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), name: 'orders' })
+ * publish(orders, store)
+ * ```
+ */
+export function redisRelayStore(options: RedisRelayStoreOptions): RelayStore {
+  checkOptions('redisRelayStore', options, optionChecks)
+  assertGiven('redisRelayStore', options, ['client', 'name'])
+  return new RedisRelayStore(options)
+}
+
+class RedisRelayStore implements RelayStore {
+  readonly name: string
+  readonly collection: CollectionSource<string>
+  /** One change is the header of the relay. */
+  readonly maxChanges: number = MAX_CHANGES
+  readonly maxBytes: number = MAX_BYTES
+  readonly #options: RedisRelayStoreOptions
+  #writer: RedisWriter<string> | undefined
+
+  constructor(options: RedisRelayStoreOptions) {
+    const { client, blockMs = 2_000, timeoutMs = 5_000 } = options
+    this.#options = options
+    const name = `relay:${options.name}`
+    this.name = `redis:${name}`
+    this.collection = new CollectionSource<string>({
+      client,
+      name,
+      codec: 'string',
+      keys: 'string',
+      blockMs,
+      timeoutMs,
+    })
+  }
+
+  async read(key: string, context: SourceContext): Promise<StoredText> {
+    const { value, version } = await this.collection.field(key, context)
+    return { text: value, position: version }
+  }
+
+  async write(changes: readonly TextChange[], after: Version, { clock, signal }: SourceContext): Promise<Version> {
+    signal.throwIfAborted()
+    const applied = changes.map(({ key, text }) => (text === undefined ? { delete: key } : { put: key, object: text }))
+    try {
+      return await this.#writerOf(clock).apply(applied, { ifVersion: after })
+    } catch (error) {
+      if (!(error instanceof RedisWriteError)) throw error
+      if (error.code === 'CONFLICT') throw new RelayConflictError(error.message, { cause: error })
+      const { cause } = error
+      if (cause instanceof SourceError && error.code === 'NOT_WRITTEN') throw cause
+      throw unavailable(messageOf(error), error)
+    }
+  }
+
+  async close(): Promise<void> {
+    const writer = this.#writer
+    this.#writer = undefined
+    await writer?.close()
+  }
+
+  #writerOf(clock: Clock): RedisWriter<string> {
+    const { client, name, retention = 10_000, timeoutMs = 5_000 } = this.#options
+    this.#writer ??= redisWriter<string>({
+      client,
+      name: `relay:${name}`,
+      codec: 'string',
+      clock,
+      retention,
+      timeoutMs,
+    })
+    return this.#writer
+  }
+}

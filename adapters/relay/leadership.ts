@@ -1,0 +1,63 @@
+import type { Clock } from '../../src/contract/clock.js'
+import { ABORTED, type SourceError } from '../../src/contract/errors.js'
+import type { Leases } from '../../src/contract/leases.js'
+import type { Random } from '../../src/contract/random.js'
+import type { ReplicaStatus } from '../../src/subscriptions/controller-types.js'
+import { type OwnedRun, ReplicaGate } from '../../src/subscriptions/replicas/replica-gate.js'
+
+/** The only key of the group of a relay. */
+const KEY = 'relay'
+
+/** One period in which a relay may write. */
+export interface Term {
+  /** Aborts when the lease is lost. */
+  readonly signal: AbortSignal
+  /** The relay does not write any more. */
+  end(): void
+}
+
+/** Which of several relays writes to a store: by a lease, if there are leases. */
+export class Leadership {
+  readonly #gate: ReplicaGate | undefined
+  readonly #clock: Clock
+  readonly #retryMs: number
+  #gained = new AbortController()
+  readonly #left = Promise.withResolvers<void>()
+
+  constructor(
+    leases: Leases | undefined,
+    { clock, random, report }: { clock: Clock; random: Random; report: (error: SourceError) => void },
+  ) {
+    this.#clock = clock
+    this.#retryMs = leases?.renewMs ?? 0
+    const gained = (): void => this.#gained.abort(ABORTED)
+    const left = (): void => this.#left.resolve()
+    if (leases === undefined) left()
+    else this.#gate = new ReplicaGate(leases, { clock, random, report, gained, left })
+  }
+
+  get status(): ReplicaStatus | undefined {
+    return this.#gate?.status
+  }
+
+  /** Resolves when this relay may write. Rejects when the signal aborts. */
+  async acquire(signal: AbortSignal): Promise<Term> {
+    const gate = this.#gate
+    if (gate === undefined) return { signal, end: () => {} }
+    gate.ready()
+    while (!gate.mayRun(KEY)) {
+      signal.throwIfAborted()
+      this.#gained = new AbortController()
+      await this.#clock.sleep(this.#retryMs, AbortSignal.any([signal, this.#gained.signal])).catch(() => {})
+    }
+    signal.throwIfAborted()
+    const run: OwnedRun = gate.begin(KEY)
+    return { signal: AbortSignal.any([signal, run.signal]), end: () => run.end() }
+  }
+
+  /** Leaves the group, so that another relay need not wait until the lease expires. */
+  async leave(reason: SourceError): Promise<void> {
+    this.#gate?.leave(reason)
+    await this.#left.promise
+  }
+}

@@ -1,0 +1,145 @@
+import { messageOf } from '../../src/contract/errors.js'
+import type { TextChange } from '../../src/contract/relay-store.js'
+import type { Entry } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import type { Added, Updated } from '../../src/queue/change.js'
+import type { StoreView } from '../../src/store/store-view.js'
+import { historyOf } from '../../src/subscriptions/batch-history.js'
+import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
+import type { Expected } from './difference.js'
+import { encodeKey, objectText, withoutVersion } from './relay-texts.js'
+
+/** A position of the mirror. `history` is the number of the history of its source; undefined if access was lost. */
+export interface MirrorPosition {
+  readonly version: Version | undefined
+  readonly history: number | undefined
+}
+
+/** The changes of a batch as texts, and the position after them. */
+export interface MirrorBatch extends MirrorPosition {
+  readonly changes: readonly TextChange[]
+}
+
+/** The changes of a mirror as texts, after the content that it had when the stream was opened. */
+export class MirrorStream<T> {
+  readonly #informer: Informer<T>
+  readonly #stream: ChangeStream<T>
+  readonly #batches: AsyncIterator<ChangeBatch<T>, unknown>
+  #snapshot: (StoreView<T> & Disposable) | undefined
+  /** The invalid objects that the texts have, with the reasons. */
+  #invalid: ReadonlyMap<string, string>
+  #reading: Promise<IteratorResult<ChangeBatch<T>, unknown>> | undefined
+  #start: MirrorPosition | undefined
+
+  /** `hasSnapshot`: keeps the content of now, for `expected`, until `release`. */
+  constructor(informer: Informer<T>, hasSnapshot: boolean) {
+    this.#informer = informer
+    this.#invalid = reasonsIn(informer)
+    // Both are of one moment, because there is no await between them.
+    if (hasSnapshot) this.#snapshot = informer.snapshot()
+    this.#stream = informer.changes({ delivery: 'latest' })
+    this.#batches = this.#stream[Symbol.asyncIterator]()
+  }
+
+  get backlog(): { readonly keys: number; readonly oldestMs: number } {
+    return this.#stream.backlog
+  }
+
+  /** The position of the content with which the stream begins. Call it before `next`. Undefined if the stream has ended. */
+  async start(signal: AbortSignal): Promise<MirrorPosition | undefined> {
+    while (this.#start === undefined) {
+      const batch = await this.#read(signal)
+      if (batch === undefined) return undefined
+      if (batch.isSynced) this.#start = positionOf(batch)
+    }
+    return this.#start
+  }
+
+  /** The texts of the content with which the stream begins. */
+  get expected(): Expected {
+    const snapshot = this.#snapshot
+    const invalid = this.#invalid
+    return {
+      *keys() {
+        if (snapshot !== undefined) yield* snapshot.keys()
+        for (const key of invalid.keys()) if (snapshot?.has(key) !== true) yield key
+      },
+      text: (key, isRepair) => {
+        const entry = snapshot?.entry(key)
+        return objectText(isRepair && entry !== undefined ? withoutVersion(entry) : entry, invalid.get(key))
+      },
+    }
+  }
+
+  /** Frees the content with which the stream began. */
+  release(): void {
+    this.#snapshot?.[Symbol.dispose]()
+    this.#snapshot = undefined
+  }
+
+  /** The next batch; undefined if the stream has ended. After an abort the same batch is returned by the next call. */
+  async next(signal: AbortSignal): Promise<MirrorBatch | undefined> {
+    const batch = await this.#read(signal)
+    return batch === undefined ? undefined : { ...positionOf(batch), changes: this.#texts(batch) }
+  }
+
+  async close(options: { readonly drain?: boolean } = {}): Promise<void> {
+    if (options.drain !== true) this.release()
+    await this.#stream.close(options)
+  }
+
+  async #read(signal: AbortSignal): Promise<ChangeBatch<T> | undefined> {
+    this.#reading ??= this.#batches.next()
+    const { done, value } = await abortable(this.#reading, signal)
+    this.#reading = undefined
+    return done === true ? undefined : value
+  }
+
+  #texts({ changes, version }: ChangeBatch<T>): readonly TextChange[] {
+    const texts = new Map<string, string | undefined>()
+    const before = this.#invalid
+    // A later commit may have changed which objects are invalid. Its batch follows.
+    if (version === this.#informer.version) this.#invalid = reasonsIn(this.#informer)
+    const set = (key: string, entry: Entry<T> | undefined): void => {
+      texts.set(encodeKey(key), objectText(entry, this.#invalid.get(key)))
+    }
+    if (this.#invalid !== before) {
+      for (const [key, reason] of this.#invalid) if (before.get(key) !== reason) set(key, this.#informer.entry(key))
+      for (const key of before.keys()) if (!this.#invalid.has(key)) set(key, this.#informer.entry(key))
+    }
+    for (const change of changes) set(change.key, change.type === 'delete' ? undefined : this.#entryOf(change))
+    return Array.from(texts, ([key, text]) => ({ key, text }))
+  }
+
+  /**
+   * If a later commit has replaced the object already, its version and uid are not known any more. A list may repair an object
+   * without another version: followers would ignore it with its version.
+   */
+  #entryOf({ key, object, type, origin }: Added<T> | Updated<T>): Entry<T> {
+    const entry = this.#informer.entry(key)
+    if (entry?.object !== object) return { key, object }
+    return type === 'update' && origin === 'relist' ? withoutVersion(entry) : entry
+  }
+}
+
+function positionOf(batch: ChangeBatch<unknown>): MirrorPosition {
+  return { version: batch.version, history: historyOf(batch) }
+}
+
+function reasonsIn({ invalid }: Pick<Informer<unknown>, 'invalid'>): ReadonlyMap<string, string> {
+  return new Map(Array.from(invalid, ([key, error]) => [key, messageOf(error.cause ?? error)]))
+}
+
+/** Rejects when the signal aborts, and leaves the promise as it is. */
+async function abortable<V>(promise: Promise<V>, signal: AbortSignal): Promise<V> {
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([promise, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}

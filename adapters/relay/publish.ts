@@ -1,0 +1,67 @@
+import { systemClock } from '../../src/contract/clock.js'
+import { OptionError } from '../../src/contract/errors.js'
+import { systemRandom } from '../../src/contract/random.js'
+import type { RelayStore } from '../../src/contract/relay-store.js'
+import { SourceInformer } from '../../src/informer/informer.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import { checkOptions, isBoolean, isObject, type OptionCheck } from '../../src/util/validate-options.js'
+import { hasMethods } from '../shared/properties.js'
+import { Publisher } from './publisher.js'
+import type { PublishOptions, Relay } from './relay-types.js'
+import { isStore } from './store-check.js'
+
+const isLeases: OptionCheck = (value) =>
+  hasMethods(value, 'open') ? undefined : 'must be leases, such as redisLeases of listwatch/redis returns'
+
+/**
+ * Publishes the mirror of an informer to an engine, from where any number of followers read it with `relaySource`. Each batch is
+ * written as a whole, together with its version, so that another process can continue after a crash at any moment.
+ *
+ * Call it before `informer.start()`, and pass `relayCache(store)` as the informer's `cache`: then a relay that starts again resumes
+ * from the store, and lists neither the source nor the store.
+ *
+ * @throws OptionError for a wrong option, for an informer of several sources, and for a source of secrets without `secrets: true`.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { redisLeases, redisRelayStore } from 'listwatch/redis'
+ * import { publish, relayCache } from 'listwatch/relay'
+ *
+ * const client = new Redis(url, { lazyConnect: true })
+ * const store = redisRelayStore({ client, name: 'orders' })
+ * const orders = createInformer({ source, cache: relayCache(store) })
+ * const replicas = redisLeases({ client, group: 'relay of orders', mode: 'leader' })
+ * const relay = publish(orders, store, { replicas })
+ * orders.start()
+ * process.once('SIGINT', async () => {
+ *   await relay.stop({ drainMs: 5_000 })
+ *   await orders.stop()
+ * })
+ * ```
+ */
+export function publish<T, I>(informer: Informer<T, I>, store: RelayStore, options: PublishOptions = {}): Relay {
+  checkOptions('publish', options, {
+    replicas: isLeases,
+    secrets: isBoolean,
+    logger: isObject,
+    clock: isObject,
+    random: isObject,
+  })
+  if (!(informer instanceof SourceInformer))
+    throw new OptionError('publish: the first argument must be an informer', { option: 'informer' })
+  const flaw = isStore(store)
+  if (flaw !== undefined) throw new OptionError(`publish: the store ${flaw}`, { option: 'store' })
+  const { mirror } = informer
+  if (mirror === undefined)
+    throw new OptionError('publish: an informer of several sources has no version: publish each source by itself', {
+      option: 'informer',
+    })
+  if (mirror.source.isSensitive === true && options.secrets !== true)
+    throw new OptionError(
+      `publish: the source has secrets, and ${store.name} would contain them; allow it with secrets: true`,
+      { option: 'secrets' },
+    )
+  const { clock = systemClock, random = systemRandom, replicas, logger } = options
+  return new Publisher<T>(informer as unknown as Informer<T>, mirror, store, { clock, random, replicas, logger })
+}

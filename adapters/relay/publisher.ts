@@ -1,0 +1,359 @@
+import type { Clock } from '../../src/contract/clock.js'
+import { ABORTED, SourceError, toSourceError } from '../../src/contract/errors.js'
+import type { Leases } from '../../src/contract/leases.js'
+import type { Random } from '../../src/contract/random.js'
+import { RelayConflictError, type RelayStore } from '../../src/contract/relay-store.js'
+import type { SourceContext } from '../../src/contract/source.js'
+import type { Logger } from '../../src/contract/status.js'
+import { InformerEvents } from '../../src/informer/informer-events.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import type { RelayedMirror } from '../../src/informer/relayed-mirror.js'
+import { type Backoff, backoff, drawDelay, grown, reset } from '../../src/reflector/backoff.js'
+import { checkWait, settleWithin, type Wait, withDeadline } from '../../src/util/deadline.js'
+import { Latch } from '../../src/util/latch.js'
+import { checkOptions, isPositive } from '../../src/util/validate-options.js'
+import { changesTo, difference } from './difference.js'
+import { Leadership, type Term } from './leadership.js'
+import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
+import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
+import type { Relay, RelayState, RelayStatus } from './relay-types.js'
+import { type Outgoing, type Reached, StoreWriter } from './store-writer.js'
+
+/** A relay without changes reads the position of the store after this time, in milliseconds. */
+const CHECK_MS = 5_000
+/** The delays between attempts, in milliseconds. */
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 10_000
+/** Without leases, a relay that was replaced replaces the other one after this time, in milliseconds. */
+const REPLACED_MS = 30_000
+/** `stop` waits for a write in progress at most this time, in milliseconds. */
+const STOP_GRACE_MS = 1_000
+
+interface PublisherHost {
+  readonly clock: Clock
+  readonly random: Random
+  readonly replicas: Leases | undefined
+  readonly logger: Logger | undefined
+}
+
+/** Writes the changes of a mirror to a store, one batch at a time, as long as it is the leader. */
+export class Publisher<T> implements Relay {
+  readonly #informer: Informer<T>
+  readonly #mirror: RelayedMirror
+  readonly #store: RelayStore
+  readonly #host: PublisherHost
+  readonly #events: InformerEvents
+  readonly #writer: StoreWriter
+  readonly #leadership: Leadership
+  readonly #synced = new Latch()
+  readonly #stopping = new AbortController()
+  readonly #running: Promise<void>
+  /** The changes after the content of the store, if `#isAligned`; before the first comparison, after saved content. */
+  #stream: MirrorStream<T>
+  /** Whether the store has what the mirror had before `#unwritten` and the next batch of the stream. */
+  #isAligned = false
+  /** The batch whose write was not confirmed. */
+  #unwritten: Outgoing | undefined
+  /** The history of the mirror that the store shows. */
+  #history: number | undefined
+  #retry: Backoff = backoff(FIRST_RETRY_MS, MAX_RETRY_MS)
+  #status: Pick<RelayStatus, 'state' | 'reason' | 'batches' | 'changes' | 'lastError'>
+  #stopped: Promise<void> | undefined
+
+  constructor(informer: Informer<T>, mirror: RelayedMirror, store: RelayStore, host: PublisherHost) {
+    const { clock, random, replicas, logger } = host
+    this.#informer = informer
+    this.#mirror = mirror
+    this.#store = store
+    this.#host = host
+    this.#events = new InformerEvents(clock, logger, () => `the relay to ${store.name}`)
+    this.#writer = new StoreWriter(store, newId(random))
+    this.#leadership = new Leadership(replicas, { clock, random, report: (error) => this.#events.report(error) })
+    this.#status = {
+      state: 'waiting',
+      reason: 'the mirror has no content yet',
+      batches: 0,
+      changes: 0,
+      lastError: undefined,
+    }
+    this.#stream = new MirrorStream(informer, false)
+    this.#running = this.#run()
+  }
+
+  get status(): RelayStatus {
+    const { backlog } = this.#stream
+    return { ...this.#status, version: this.#writer.header?.version, backlog, replica: this.#leadership.status }
+  }
+
+  on(event: 'error', listener: (error: SourceError) => void): this {
+    this.#events.on(event, listener)
+    return this
+  }
+
+  off(event: 'error', listener: (error: SourceError) => void): this {
+    this.#events.off(event, listener)
+    return this
+  }
+
+  async synced(wait: Wait = {}): Promise<void> {
+    checkWait('synced', wait)
+    const why = (): string => `the relay is ${this.#status.state}: ${this.#status.reason}`
+    const register = (settle: Parameters<Latch['enter']>[0]): (() => void) => {
+      if (this.#status.state === 'stopped') settle.reject(stoppedError())
+      return this.#synced.enter(settle)
+    }
+    await withDeadline(`synced of the relay to ${this.#store.name}`, wait, this.#host.clock, register, why)
+  }
+
+  stop(options: { readonly drainMs?: number | undefined } = {}): Promise<void> {
+    checkOptions('stop', options, { drainMs: isPositive })
+    this.#stopped ??= this.#stop(options.drainMs)
+    return this.#stopped
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async #stop(drainMs: number | undefined): Promise<void> {
+    const { clock } = this.#host
+    if (drainMs !== undefined && this.#isAligned) {
+      void this.#stream.close({ drain: true })
+      await settleWithin(drainMs, this.#running, clock)
+    }
+    this.#stopping.abort(ABORTED)
+    await settleWithin(STOP_GRACE_MS, this.#running, clock)
+    await Promise.all([this.#stream.close(), this.#leadership.leave(stoppedError())])
+    this.#stream.release()
+    await settleWithin(STOP_GRACE_MS, this.#store.close(), clock)
+    this.#set('stopped', 'the relay was stopped')
+    this.#synced.rejectAll(stoppedError())
+    this.#events.close()
+  }
+
+  #set(state: RelayState, reason: string): void {
+    this.#status = { ...this.#status, state, reason }
+  }
+
+  /** Ends when the stream has ended: the informer or the relay was stopped. */
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      let term: Term | undefined
+      try {
+        if ((await this.#stream.start(signal)) === undefined) break
+        if (this.#status.state !== 'backing-off') this.#set('standby', 'another relay may write')
+        term = await this.#leadership.acquire(signal)
+        await this.#lead(term.signal)
+        break
+      } catch (error) {
+        if (!signal.aborted) await this.#failed(error)
+        // The store may not respond for as long as it likes.
+        if (this.#informer.status.state === 'stopped' && this.#stream.backlog.keys === 0) break
+      } finally {
+        term?.end()
+      }
+    }
+    // Without its informer, another relay should write.
+    if (this.#stopped === undefined) void this.stop()
+  }
+
+  async #lead(signal: AbortSignal): Promise<void> {
+    const context = this.#context(signal)
+    await this.#takeOver(context)
+    this.#set('live', 'the store follows the mirror')
+    this.#synced.open()
+    for (;;) {
+      const batch = await this.#next(context)
+      if (batch === 'ended') return
+      if (batch === 'silent') await this.#check(context)
+      else await this.#publish(batch, context)
+    }
+  }
+
+  /** Continues where this relay, or another one, has stopped. */
+  async #takeOver(context: SourceContext): Promise<void> {
+    const found = await this.#store.read(HEADER_KEY, context)
+    const header = parseHeader(found.text)
+    this.#writer.found(found, header)
+    if (this.#isAligned) {
+      const outcome = this.#writer.outcome(header)
+      if (outcome === 'written') this.#written(0)
+      else if (outcome === 'missing' && this.#unwritten !== undefined) await this.#write(this.#unwritten, context)
+      if (outcome !== 'other') return
+    } else if (await this.#isRestored(header, context.signal)) {
+      await this.#writer.claim(context)
+      this.#stream.release()
+      this.#isAligned = true
+      return
+    }
+    this.#isAligned = false
+    this.#unwritten = undefined
+    await this.#compare(header, context)
+  }
+
+  /** Whether the stream begins with the content of the store: the mirror was restored from it. */
+  async #isRestored(header: RelayHeader | undefined, signal: AbortSignal): Promise<boolean> {
+    const start = await this.#stream.start(signal)
+    this.#history = start?.history
+    return (
+      this.#mirror.isRestored &&
+      header?.isWhole === true &&
+      header.fingerprint === this.#mirror.fingerprint &&
+      header.hasFiltered !== true &&
+      header.version !== undefined &&
+      header.version === start?.version
+    )
+  }
+
+  /** Writes what differs between the store and the mirror. */
+  async #compare(header: RelayHeader | undefined, context: SourceContext): Promise<void> {
+    this.#set('comparing', 'reads the store')
+    const { start, isOther } = await this.#reach(header, context.signal)
+    // Now another relay cannot write any more.
+    await this.#writer.claim(context)
+    const { expected } = this.#stream
+    const differing = await difference(this.#store, this.#writer.position, expected, context)
+    const changes = { [Symbol.iterator]: () => changesTo(differing, expected) }
+    await this.#write({ changes, reached: this.#reached((header?.epoch ?? 0) + (isOther ? 1 : 0), start) }, context)
+    this.#stream.release()
+    this.#history = start.history
+    this.#isAligned = true
+  }
+
+  /**
+   * Opens a stream whose content is not older than that of the store. `isOther`: the store has another history of the source than
+   * the mirror, so that their versions cannot be compared.
+   */
+  async #reach(
+    header: RelayHeader | undefined,
+    signal: AbortSignal,
+  ): Promise<{ start: MirrorPosition; isOther: boolean }> {
+    const { source } = this.#mirror
+    for (let isChecked = source.head === undefined; ; ) {
+      await this.#stream.close()
+      this.#stream = new MirrorStream(this.#informer, true)
+      const start = await this.#stream.start(signal)
+      if (start === undefined) throw stoppedError()
+      const [at, mark] = [start.version, header?.version]
+      // With other options of the informer, objects of the same version differ.
+      if (mark === undefined || header?.fingerprint !== this.#mirror.fingerprint) return { start, isOther: true }
+      if (at === undefined) return { start, isOther: false } // Access was lost, and the mirror is empty.
+      const order = this.#order(at, mark)
+      if (order === 'reached') return { start, isOther: false }
+      if (order === 'behind') {
+        this.#set('comparing', 'the store is ahead of the mirror: waits until the mirror has reached its version')
+        await this.#informer.waitFor(mark, { signal }).catch((error: unknown) => {
+          if (!(error instanceof SourceError) || error.code !== 'EPOCH_CHANGED') throw error
+        })
+      } else {
+        if (isChecked) return { start, isOther: true }
+        // The mirror may not know yet that its source has another history.
+        await this.#informer.fresh({ signal })
+        isChecked = true
+      }
+    }
+  }
+
+  #order(at: string, mark: string): 'reached' | 'behind' | 'other' {
+    const { source } = this.#mirror
+    try {
+      if (source.hasReached === undefined) return at === mark ? 'reached' : 'other'
+      return source.hasReached(at, mark) ? 'reached' : 'behind'
+    } catch {
+      return source.isLaterEpoch?.(at, mark) === true ? 'behind' : 'other'
+    }
+  }
+
+  /** The next batch; `silent` if there is none for some time. */
+  async #next({ signal, clock }: SourceContext): Promise<MirrorBatch | 'silent' | 'ended'> {
+    const timer = new AbortController()
+    const limit = AbortSignal.any([signal, timer.signal])
+    clock.sleep(CHECK_MS, limit).then(
+      () => timer.abort(ABORTED),
+      () => {},
+    )
+    try {
+      return (await this.#stream.next(limit)) ?? 'ended'
+    } catch (error) {
+      if (signal.aborted || !timer.signal.aborted) throw error
+      return 'silent'
+    } finally {
+      timer.abort(ABORTED)
+    }
+  }
+
+  async #publish({ changes, version, history }: MirrorBatch, context: SourceContext): Promise<void> {
+    const { epoch = 0, version: before } = this.#writer.header ?? {}
+    const isOther = history !== undefined && history !== this.#history
+    if (changes.length === 0 && version === before && !isOther) return
+    this.#history = history ?? this.#history
+    const reached = this.#reached(isOther ? epoch + 1 : epoch, { version, history })
+    this.#unwritten = { changes, reached }
+    await this.#write(this.#unwritten, context)
+    this.#retry = reset(this.#retry)
+  }
+
+  async #write(outgoing: Outgoing, context: SourceContext): Promise<void> {
+    this.#written(await this.#writer.write(outgoing, context))
+  }
+
+  #written(changes: number): void {
+    this.#unwritten = undefined
+    this.#status = {
+      ...this.#status,
+      batches: this.#status.batches + 1,
+      changes: this.#status.changes + changes,
+    }
+  }
+
+  /** The engine may have lost writes, or another relay may have written. */
+  async #check(context: SourceContext): Promise<void> {
+    const { position } = await this.#store.read(HEADER_KEY, context)
+    if (position !== this.#writer.position) throw new RelayConflictError(`${this.#store.name} is at another position`)
+  }
+
+  async #failed(thrown: unknown): Promise<void> {
+    const { clock, random, replicas } = this.#host
+    const { signal } = this.#stopping
+    const error = toSourceError(thrown, { phase: 'apply', source: this.#store.name })
+    const isReplaced = error.code === 'CONFLICT' && replicas === undefined && (await this.#isForeign())
+    const message = isReplaced
+      ? `another relay writes to ${this.#store.name}: give all of them the option "replicas" (${error.message})`
+      : error.message
+    this.#status = { ...this.#status, lastError: error }
+    this.#set('backing-off', message)
+    this.#events.report(new SourceError(message, { code: error.code, phase: 'apply', cause: error }))
+    const delay = isReplaced ? REPLACED_MS : drawDelay(this.#retry, random)
+    this.#retry = grown(this.#retry)
+    await clock.sleep(delay, signal).catch(() => {})
+  }
+
+  /** Whether another relay was the last one to write. */
+  async #isForeign(): Promise<boolean> {
+    try {
+      const { text } = await this.#store.read(HEADER_KEY, this.#context(this.#stopping.signal))
+      return this.#writer.isForeign(parseHeader(text))
+    } catch {
+      return false
+    }
+  }
+
+  #reached(epoch: number, { version }: MirrorPosition): Reached {
+    const { fingerprint, resumeState, hasFiltered } = this.#mirror
+    return { epoch, version, resumeState, fingerprint, hasFiltered }
+  }
+
+  #context(signal: AbortSignal): SourceContext {
+    const { clock, random } = this.#host
+    return { signal, clock, random, warn: (message) => this.#events.warning(message) }
+  }
+}
+
+function stoppedError(): SourceError {
+  return new SourceError('the relay was stopped', { code: 'STOPPED' })
+}
+
+function newId(random: Random): string {
+  return Array.from({ length: 12 }, () => Math.floor(random.next() * 36).toString(36)).join('')
+}

@@ -1,0 +1,80 @@
+import { OptionError } from '../../src/contract/errors.js'
+import type { MirrorCache, MirrorCacheContext, SavedMirror, SavedRecord } from '../../src/contract/mirror-cache.js'
+import { systemRandom } from '../../src/contract/random.js'
+import type { RelayStore } from '../../src/contract/relay-store.js'
+import { type ListEvent, PAGE_SIZE } from '../../src/contract/source.js'
+import { eventsOf, HEADER_KEY, parseHeader } from './relay-texts.js'
+import { isStore } from './store-check.js'
+
+/**
+ * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at the version that
+ * the store has. It saves nothing itself, because `publish` writes the store.
+ *
+ * @throws OptionError if it is not a relay store.
+ *
+ * @example
+ * ```ts
+ * import { publish, relayCache } from 'listwatch/relay'
+ *
+ * const orders = createInformer({ source, cache: relayCache(store) })
+ * publish(orders, store)
+ * orders.start()
+ * ```
+ */
+export function relayCache(store: RelayStore): MirrorCache {
+  const flaw = isStore(store)
+  if (flaw !== undefined) throw new OptionError(`relayCache: the store ${flaw}`, { option: 'store' })
+  return {
+    name: store.name,
+    serveStale: false,
+    // Nothing has to be saved.
+    saveEveryMs: 2 ** 31 - 1,
+    saveAfterShare: 1,
+    maxAgeMs: 2 ** 31 - 1,
+    open: (context) => open(store, context),
+    save: async () => {},
+  }
+}
+
+async function open(
+  store: RelayStore,
+  { signal, clock, fingerprint, warn }: MirrorCacheContext,
+): Promise<SavedMirror | undefined> {
+  const context = { signal, clock, random: systemRandom, warn, pageSize: PAGE_SIZE }
+  const before = parseHeader((await store.read(HEADER_KEY, context)).text)
+  if (before?.fingerprint === undefined || before.hasFiltered === true) return undefined
+  if (before.fingerprint !== fingerprint) {
+    warn('its content is of another source, or of an informer with other options: it is not used')
+    return undefined
+  }
+  let header = before
+  const stored = new Map<string, readonly SavedRecord[]>()
+  for await (const { events } of store.collection.list(context)) {
+    for (const event of events) {
+      if (event.key === HEADER_KEY && event.type === 'put') header = parseHeader(event.object) ?? header
+      else if (event.key !== undefined) stored.set(event.key, recordsOf(event))
+    }
+  }
+  const { version, resumeState } = header
+  if (!header.isWhole || header.fingerprint !== fingerprint || version === undefined) {
+    warn('its content is incomplete, because a relay ended while it wrote a large batch: it is not used')
+    return undefined
+  }
+  const records = [...stored.values()].flat()
+  async function* pages(): AsyncGenerator<readonly SavedRecord[]> {
+    for (let at = 0; at < records.length; at += PAGE_SIZE) yield records.slice(at, at + PAGE_SIZE)
+  }
+  return { version, resumeState, size: records.length, savedAt: clock.now(), pages, close: async () => {} }
+}
+
+function recordsOf(event: ListEvent<string>): readonly SavedRecord[] {
+  return eventsOf<unknown>(event).flatMap((each): readonly SavedRecord[] => {
+    if (each.type === 'put') return [{ ...each, type: 'entry' }]
+    if (each.type === 'delete' || each.key === undefined) return []
+    return [{ type: 'invalid', key: each.key, version: each.version, reason: reasonOf(each.error) }]
+  })
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,169 @@
+import { OptionError } from '../../src/contract/errors.js'
+import type { RelayStore } from '../../src/contract/relay-store.js'
+import type {
+  ListContext,
+  ListEvent,
+  ListerWatcher,
+  ListPage,
+  SourceContext,
+  WatchBatch,
+  WatchContext,
+  WatchEvent,
+} from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { checkOptions } from '../../src/util/validate-options.js'
+import { unavailable } from '../shared/source-errors.js'
+import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
+import { eventsOf, HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
+import {
+  type Comparison,
+  formatVersion,
+  hasReached,
+  isLaterEpoch,
+  parsedVersion,
+  upstreamChanged,
+} from './relay-version.js'
+import { isStore } from './store-check.js'
+
+/** The options of `relaySource`. */
+export interface RelaySourceOptions {
+  /** The store that a relay writes. */
+  readonly store: RelayStore
+  /**
+   * Compares versions of the upstream source; its source object fits, also if it never connects. With it, marks of the writers of the
+   * upstream can be waited for. Default: only versions of followers can be compared.
+   */
+  readonly upstream?: UpstreamVersions
+}
+
+/** The source that `relaySource` returns. */
+export interface RelaySource<T> extends ListerWatcher<T> {
+  /** Returns the version of the store, which includes every write of the relay before the call. */
+  head(context: SourceContext): Promise<Version>
+  /** Returns whether `at` includes everything up to `mark`. */
+  hasReached(at: Version, mark: Version): boolean
+  /** Returns whether `mark` certainly belongs to an epoch that began after that of `at`. */
+  isLaterEpoch(at: Version, mark: Version): boolean
+}
+
+/**
+ * Returns a source that follows a mirror which `publish` of another process writes to an engine. Its versions contain those of the
+ * upstream source.
+ *
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { postgresSource } from 'listwatch/postgres'
+ * import { redisRelayStore } from 'listwatch/redis'
+ * import { relaySource } from 'listwatch/relay'
+ *
+ * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), name: 'orders' })
+ * const upstream = postgresSource<Order>({ client, table: 'orders' })
+ * const orders = createInformer({ source: relaySource<Order>({ store, upstream }) })
+ * ```
+ */
+export function relaySource<T>(options: RelaySourceOptions): RelaySource<T> {
+  checkOptions('relaySource', options, { store: isStore, upstream: isUpstream })
+  if (options?.store === undefined) throw new OptionError('relaySource: option "store" is missing', { option: 'store' })
+  return new Relayed<T>(options)
+}
+
+class Relayed<T> implements RelaySource<T> {
+  readonly name: string
+  readonly selection: string
+  readonly heartbeatMs?: number
+  readonly #store: RelayStore
+  readonly #comparison: Comparison
+
+  constructor({ store, upstream }: RelaySourceOptions) {
+    const { collection, name } = store
+    this.name = name
+    this.selection = JSON.stringify(['relay', collection.selection ?? collection.name])
+    if (collection.heartbeatMs !== undefined) this.heartbeatMs = collection.heartbeatMs
+    this.#store = store
+    this.#comparison = { collection, upstream }
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return hasReached(at, mark, this.#comparison)
+  }
+
+  isLaterEpoch(at: Version, mark: Version): boolean {
+    return isLaterEpoch(at, mark, this.#comparison)
+  }
+
+  async head(context: SourceContext): Promise<Version> {
+    const { text, position } = await this.#store.read(HEADER_KEY, context)
+    return this.#version(position, this.#complete(parseHeader(text)))
+  }
+
+  resumeState(mirror: object): string | undefined {
+    return this.#store.collection.resumeState?.(mirror)
+  }
+
+  async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
+    const floor = context.floor === undefined ? undefined : parsedVersion(context.floor)
+    // A store that is not complete is not read as a whole.
+    const { text } = await this.#store.read(HEADER_KEY, context)
+    this.#complete(parseHeader(text))
+    let header: RelayHeader | undefined
+    for await (const page of this.#store.collection.list({ ...context, floor: floor?.position })) {
+      const events: ListEvent<T>[] = []
+      for (const event of page.events) {
+        if (event.key === HEADER_KEY) header = headerIn(event)
+        else events.push(...eventsOf<T>(event))
+      }
+      const remaining = page.remaining === undefined ? {} : { remaining: page.remaining }
+      if (page.version === undefined) yield { events, ...remaining }
+      else {
+        const last = this.#complete(header)
+        if (floor !== undefined && floor.epoch !== last.epoch) throw upstreamChanged()
+        yield { events, version: this.#version(page.version, last), ...remaining }
+      }
+    }
+  }
+
+  async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+    const after = parsedVersion(context.after)
+    let version = context.after
+    let { epoch, upstream } = after
+    let isWhole = true
+    /** The changes of a batch whose last part has not arrived. */
+    let pending: WatchEvent<T>[] = []
+    for await (const batch of this.#store.collection.watch({ ...context, after: after.position })) {
+      for (const event of batch.events) {
+        if (event.type === 'replace') throw new TypeError('the collection of a relay store must not yield "replace"')
+        if (event.key !== HEADER_KEY) pending.push(...eventsOf<T>(event))
+        else {
+          const header = headerIn(event)
+          if (header !== undefined && header.epoch !== epoch) throw upstreamChanged()
+          isWhole = header?.isWhole === true
+          upstream = header?.version ?? ''
+          epoch = header?.epoch ?? epoch
+        }
+      }
+      if (isWhole) {
+        version = formatVersion({ epoch, position: batch.version, upstream })
+        const { committedAt } = batch
+        yield { events: pending, version, ...(committedAt === undefined ? {} : { committedAt }) }
+        pending = []
+      } else yield { events: [], version } // The watch is alive.
+    }
+  }
+
+  #version(position: Version, { epoch, version = '' }: RelayHeader): Version {
+    return formatVersion({ epoch, position, upstream: version })
+  }
+
+  #complete(header: RelayHeader | undefined): RelayHeader {
+    if (header === undefined) throw unavailable(`no relay has written to ${this.name} yet`)
+    if (header.isWhole) return header
+    throw unavailable(`a relay has written a part of a batch to ${this.name}; the rest is missing`)
+  }
+}
+
+function headerIn(event: ListEvent<string>): RelayHeader | undefined {
+  return event.type === 'put' ? parseHeader(event.object) : undefined
+}

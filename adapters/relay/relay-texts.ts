@@ -1,0 +1,129 @@
+import { messageOf, SourceError } from '../../src/contract/errors.js'
+import type { Entry, ListEvent } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { type Properties, propertiesOf } from '../shared/properties.js'
+import { decodeValue, encodeValue, survivesJson } from '../shared/value-encoding.js'
+
+/** The key of the header. Keys of objects that begin with this character are quoted. */
+export const HEADER_KEY = '\0relay'
+const QUOTED = '\0"'
+
+/** What a relay knows of the collection. It is written together with the objects, so that another relay can go on from it. */
+export interface RelayHeader {
+  /** The relay that wrote it, and the number of its write. */
+  readonly writer: string
+  readonly write: number
+  /** Grows by one if the upstream has another history. */
+  readonly epoch: number
+  /** Whether all objects are of `version`. While a large batch is written in several parts, some are newer. */
+  readonly isWhole: boolean
+  /** The version of the upstream source; undefined while its mirror has none. */
+  readonly version?: Version | undefined
+  /** The fingerprint of the mirror. */
+  readonly fingerprint?: string | undefined
+  /** Whether keys that `transform` filters out are missing. Then no mirror starts from these objects. */
+  readonly hasFiltered?: boolean | undefined
+  readonly resumeState?: string | undefined
+}
+
+export function headerText(header: RelayHeader): string {
+  return JSON.stringify({ format: 1, ...header })
+}
+
+/** Returns undefined if there is no header. */
+export function parseHeader(text: string | undefined): RelayHeader | undefined {
+  if (text === undefined) return undefined
+  const { format, writer, write, epoch, isWhole, version, fingerprint, hasFiltered, resumeState } = parsed(text)
+  if (format !== 1 || typeof writer !== 'string' || typeof write !== 'number' || typeof epoch !== 'number')
+    throw new SourceError('the header of the relay is not valid: another program has written it, or a later version', {
+      code: 'PROTOCOL',
+    })
+  return {
+    writer,
+    write,
+    epoch,
+    isWhole: isWhole === true,
+    version: textOf(version),
+    fingerprint: textOf(fingerprint),
+    hasFiltered: hasFiltered === true,
+    resumeState: textOf(resumeState),
+  }
+}
+
+/** The key of an object in the store: without lone surrogates. */
+export function encodeKey(key: string): string {
+  return key !== '' && key.isWellFormed() && !key.startsWith('\0') ? key : `\0${JSON.stringify(key)}`
+}
+
+export function decodeKey(stored: string): string {
+  return stored.startsWith(QUOTED) ? String(JSON.parse(stored.slice(1))) : stored
+}
+
+/** The text of an object, and of the reason why its newest state is invalid; undefined if there is neither. */
+export function objectText(entry: Entry<unknown> | undefined, invalid: string | undefined): string | undefined {
+  if (entry === undefined) return invalid === undefined ? undefined : JSON.stringify({ invalid })
+  const { object, version, uid } = entry
+  try {
+    return survivesJson(object)
+      ? JSON.stringify({ object, version, uid, invalid })
+      : JSON.stringify({ encoded: encodeValue(object), version, uid, invalid })
+  } catch (error) {
+    return JSON.stringify({ invalid: invalid ?? `it cannot be relayed: ${messageOf(error)}`, version })
+  }
+}
+
+export function withoutVersion<T>({ version: _, ...entry }: Entry<T>): Entry<T> {
+  return entry
+}
+
+/** Whether two texts of one key have the same version, so that followers would ignore the second one. */
+export function hasSameVersion(text: string | undefined, other: string | undefined): boolean {
+  const version = text === undefined ? undefined : parsed(text)['version']
+  return version !== undefined && other !== undefined && parsed(other)['version'] === version
+}
+
+/** A decoded text. */
+export interface RelayedObject {
+  readonly entry: Entry<unknown> | undefined
+  /** Why the newest state of the object is invalid. */
+  readonly invalid: string | undefined
+}
+
+/** Throws if the text is not that of an object. */
+export function parseObject(stored: string, text: string): RelayedObject {
+  const key = decodeKey(stored)
+  const fields = parsed(text)
+  const version = textOf(fields['version'])
+  const uid = textOf(fields['uid'])
+  const invalid = textOf(fields['invalid'])
+  const hasObject = 'object' in fields || 'encoded' in fields
+  if (!hasObject && invalid === undefined) throw new SyntaxError('it is not the text of a relayed object')
+  const object = 'encoded' in fields ? decodeValue(fields['encoded']) : fields['object']
+  const own = { ...(version === undefined ? {} : { version }), ...(uid === undefined ? {} : { uid }) }
+  return { entry: hasObject ? { key, object, ...own } : undefined, invalid }
+}
+
+/** The events of a change of the collection, for a follower. */
+export function eventsOf<T>(event: ListEvent<string>): readonly ListEvent<T>[] {
+  if (event.key === undefined) return [event as ListEvent<never>]
+  const key = decodeKey(event.key)
+  if (event.type === 'delete') return [{ type: 'delete', key }]
+  if (event.type === 'invalid') return [{ ...event, key }]
+  try {
+    const { entry, invalid } = parseObject(event.key, event.object)
+    const events: ListEvent<T>[] = []
+    if (entry !== undefined) events.push({ type: 'put', ...(entry as Entry<T>) })
+    if (invalid !== undefined) events.push({ type: 'invalid', key, error: new Error(invalid) })
+    return events
+  } catch (error) {
+    return [{ type: 'invalid', key, error }]
+  }
+}
+
+function parsed(text: string): Properties {
+  return propertiesOf(JSON.parse(text))
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

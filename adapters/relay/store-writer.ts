@@ -1,0 +1,157 @@
+import type { RelayStore, StoredText, TextChange } from '../../src/contract/relay-store.js'
+import type { SourceContext } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { HEADER_KEY, headerText, type RelayHeader } from './relay-texts.js'
+
+/** The state of the mirror that a batch leads to. */
+export type Reached = Pick<RelayHeader, 'epoch' | 'version' | 'fingerprint' | 'hasFiltered' | 'resumeState'>
+
+/** A batch to write. Its changes can be read again, for another attempt. */
+export interface Outgoing {
+  readonly changes: Iterable<TextChange>
+  readonly reached: Reached
+}
+
+/** What a text costs besides its characters, in bytes. */
+const CHANGE_BYTES = 32
+
+/** Writes batches to a store, each as a whole: a batch that is too large for one write is written in several parts. */
+export class StoreWriter {
+  readonly #store: RelayStore
+  readonly #id: string
+  #write = 0
+  /** The number of the last write that the store confirmed. */
+  #confirmed = -1
+  /** The number that the last write of a batch has in its header, until the store confirms it. */
+  #unconfirmed: number | undefined
+  #position: Version = ''
+  #header: RelayHeader | undefined
+
+  constructor(store: RelayStore, id: string) {
+    this.#store = store
+    this.#id = id
+  }
+
+  /** The position after the last write. */
+  get position(): Version {
+    return this.#position
+  }
+
+  /** The header that the store had last. */
+  get header(): RelayHeader | undefined {
+    return this.#header
+  }
+
+  /** Another relay may write from here on, or this one after a failure. */
+  found({ position }: StoredText, header: RelayHeader | undefined): void {
+    this.#position = position
+    this.#header = header
+  }
+
+  /** Whether another relay was the last one to write. */
+  isForeign(header: RelayHeader | undefined): boolean {
+    return header !== undefined && header.writer !== this.#id
+  }
+
+  /**
+   * Compares what the store has with the last batch of this relay. `written`: the store has it. `missing`: it has the batch before.
+   * `other`: another relay has written, or the engine has lost writes.
+   */
+  outcome(header: RelayHeader | undefined): 'written' | 'missing' | 'other' {
+    if (header?.writer !== this.#id || !header.isWhole) return 'other'
+    if (header.write === this.#unconfirmed) {
+      this.#confirmed = header.write
+      this.#unconfirmed = undefined
+      return 'written'
+    }
+    return header.write === this.#confirmed ? 'missing' : 'other'
+  }
+
+  /** Takes over the collection. Then no other relay can write without reading this first. */
+  async claim(context: SourceContext): Promise<void> {
+    const { epoch = 0, isWhole = false } = this.#header ?? {}
+    await this.#send([], this.#before({ epoch }), isWhole, context)
+  }
+
+  /** Writes a batch. Returns the number of its changes. */
+  async write({ changes, reached }: Outgoing, context: SourceContext): Promise<number> {
+    const reserve = Buffer.byteLength(headerText(this.#headerOf(reached, false))) + 2 * CHANGE_BYTES
+    const { maxChanges, maxBytes } = this.#store
+    let part: TextChange[] = []
+    let bytes = 0
+    let count = 0
+    let hasBegun = false
+    for (const change of changes) {
+      const fitting = this.#fitting(change, maxBytes - reserve)
+      const size = sizeOf(fitting)
+      // The header needs one change in the first and in the last part.
+      if (part.length > 0 && (part.length + 1 >= maxChanges || bytes + size > maxBytes - reserve)) {
+        await this.#part(part, hasBegun, reached, context)
+        hasBegun = true
+        part = []
+        bytes = 0
+      }
+      part.push(fitting)
+      bytes += size
+      count++
+    }
+    if (part.length + 1 > maxChanges) {
+      await this.#part(part, hasBegun, reached, context)
+      part = []
+    }
+    await this.#send(part, reached, true, context)
+    return count
+  }
+
+  /** A part that is not the last one. The first one says that the collection is not whole. */
+  async #part(
+    changes: readonly TextChange[],
+    hasBegun: boolean,
+    reached: Reached,
+    context: SourceContext,
+  ): Promise<void> {
+    if (hasBegun) this.#position = await this.#store.write(changes, this.#position, context)
+    else if (changes.length < this.#store.maxChanges) await this.#send(changes, this.#before(reached), false, context)
+    else {
+      await this.#send([], this.#before(reached), false, context)
+      this.#position = await this.#store.write(changes, this.#position, context)
+    }
+  }
+
+  /** The state before a batch. Its epoch is the new one, so that followers of the old one do not collect the parts. */
+  #before({ epoch }: Pick<Reached, 'epoch'>): Reached {
+    const { version, fingerprint, hasFiltered, resumeState } = this.#header ?? {}
+    return { epoch, version, fingerprint, hasFiltered, resumeState }
+  }
+
+  async #send(
+    changes: readonly TextChange[],
+    reached: Reached,
+    isWhole: boolean,
+    context: SourceContext,
+  ): Promise<void> {
+    const header = this.#headerOf(reached, isWhole)
+    this.#write = header.write
+    this.#unconfirmed = header.write
+    const own = { key: HEADER_KEY, text: headerText(header) }
+    this.#position = await this.#store.write([...changes, own], this.#position, context)
+    this.#confirmed = header.write
+    this.#unconfirmed = undefined
+    this.#header = header
+  }
+
+  #headerOf(reached: Reached, isWhole: boolean): RelayHeader {
+    return { writer: this.#id, write: this.#write + 1, isWhole, ...reached }
+  }
+
+  #fitting(change: TextChange, maxBytes: number): TextChange {
+    const size = sizeOf(change)
+    if (size <= maxBytes) return change
+    const invalid = `it cannot be relayed: it has ${size} bytes, and ${this.#store.name} takes ${maxBytes}`
+    return { key: change.key, text: JSON.stringify({ invalid }) }
+  }
+}
+
+function sizeOf({ key, text }: TextChange): number {
+  return Buffer.byteLength(key) + (text === undefined ? 0 : Buffer.byteLength(text)) + CHANGE_BYTES
+}

@@ -1,0 +1,58 @@
+import { SourceError } from '../../src/contract/errors.js'
+import type { Version } from '../../src/contract/version.js'
+import type { OptionCheck } from '../../src/util/validate-options.js'
+import { hasMethods } from './properties.js'
+
+/** Compares versions of the upstream source. Its `ListerWatcher` has these methods. */
+export interface UpstreamVersions {
+  /** Returns whether `at` includes everything up to `mark`. */
+  hasReached(at: Version, mark: Version): boolean
+  /** Returns whether `mark` certainly belongs to an epoch that began after that of `at`. */
+  isLaterEpoch?(at: Version, mark: Version): boolean
+}
+
+/** The upstream version of a mirror of several sources, which have a version each. */
+export const SEVERAL_SOURCES = '*'
+
+/** The check of an option `upstream`. */
+export const isUpstream: OptionCheck = (value) =>
+  hasMethods(value, 'hasReached') ? undefined : 'must have the method hasReached'
+
+export interface UpstreamComparison {
+  readonly compare: UpstreamVersions | undefined
+  /** The upstream version of the follower; empty if the mirror has none at the time. */
+  readonly at: string
+  /** The upstream version of the mark. */
+  readonly mark: string
+  /** Whether the mark is a version of a follower. Then it is of another history than the one of this follower. */
+  readonly isOfFollower: boolean
+  /** The kind of source, for messages: "an HTTP source". */
+  readonly of: string
+}
+
+/** Whether a follower includes everything up to a mark that only versions of the upstream source can be compared with. */
+export function hasReachedUpstream({ compare, at, mark, isOfFollower, of }: UpstreamComparison): boolean {
+  if (compare !== undefined && isComparable(at) && isComparable(mark)) return compare.hasReached(at, mark)
+  if (isOfFollower)
+    throw new SourceError(`the version is of another history than that of ${of}`, { code: 'EPOCH_CHANGED' })
+  // The mirror has no version until it has listed again: its objects were deleted because access was lost.
+  if (compare !== undefined && at === '') return false
+  const reason =
+    compare === undefined
+      ? 'the option "upstream" allows versions of the upstream source'
+      : 'the mirror has several sources'
+  throw new SourceError(`the version is not one of ${of} (${reason})`, { code: 'PROTOCOL' })
+}
+
+/** Whether `mark` belongs to a later epoch of the upstream source. */
+export function isLaterUpstreamEpoch({
+  compare,
+  at,
+  mark,
+}: Pick<UpstreamComparison, 'compare' | 'at' | 'mark'>): boolean {
+  return isComparable(at) && isComparable(mark) && compare?.isLaterEpoch?.(at, mark) === true
+}
+
+function isComparable(upstream: string): boolean {
+  return upstream !== '' && upstream !== SEVERAL_SOURCES
+}

@@ -1,0 +1,113 @@
+import { publish, type Relay, type RelayStatus, relayCache } from '../../adapters/relay/index.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { createInformer } from '../../src/informer/create-informer.js'
+import type { Command } from '../bundled.js'
+import { colors } from '../bundled.js'
+import { CliError } from '../output/cli-error.js'
+import { oneLine } from '../output/error-hints.js'
+import { awaitFirstList, reportErrors } from '../output/first-list.js'
+import { RateMeter } from '../output/rate-meter.js'
+import { labelled, statusLines, thousands, wrapParts } from '../output/status-view.js'
+import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
+import { durationOf } from '../output/watch-runner.js'
+import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
+import { openRelayStore } from '../sources/open-relay-store.js'
+import { openSource, type SourceFlags } from '../sources/open-source.js'
+
+export interface RelayFlags {
+  readonly to: string
+  readonly as?: string
+  readonly retention?: number
+  readonly showSecrets?: boolean
+  readonly for?: string
+}
+
+/** How long Ctrl-C waits until the changes that wait are written, in milliseconds. */
+const DRAIN_MS = 5_000
+/** In a pipe, the status is compared at this interval, and printed at least at the other one, in milliseconds. */
+const LOOK_MS = 100
+const LINE_MS = 10_000
+
+/** Mirrors a source, and publishes it to an engine until it is interrupted. */
+export async function relay(url: string, flags: RelayFlags & SourceFlags, command: Command): Promise<void> {
+  const forMs = durationOf(flags) // It is checked before anything is opened.
+  if (flags.retention !== undefined && !(Number.isInteger(flags.retention) && flags.retention > 0))
+    throw new CliError('--retention must be a whole number above 0')
+  const open = await openSource(url, flags, command)
+  const target = await openRelayStore(flags.to, { name: flags.as ?? open.of, retention: flags.retention }).catch(
+    (error: unknown) => {
+      open.close()
+      throw error
+    },
+  )
+  const { store, replicas } = target
+  const shutdown = shutdownSignal()
+  if (open.source.isSensitive === true && flags.showSecrets !== true) {
+    open.close()
+    target.close()
+    throw new CliError(`the source has secrets, and ${store.name} would contain them: allow it with --show-secrets`)
+  }
+  const rows = createInformer({ source: open.source, cache: relayCache(store) })
+  const relaying = publish(rows, store, { replicas, secrets: true })
+  const hasScreen = process.stdout.isTTY
+  const end = async (): Promise<void> => {
+    await relaying.stop({ drainMs: DRAIN_MS })
+    await rows.stop()
+    open.close()
+    target.close()
+  }
+  try {
+    reportErrors(rows, open, hasScreen)
+    relaying.on('error', ({ message }) => {
+      if (!hasScreen) process.stderr.write(`listwatch: ${oneLine(message)}\n`)
+    })
+    await awaitFirstList(rows, open, shutdown.signal)
+    shutDownAfter(forMs, shutdown)
+    const keys = new Map([['q', () => shutdown.abort()]])
+    const meter = new RateMeter(systemClock)
+    const count = (): void => meter.add(rows.status.lagMs)
+    rows.subscribe({ add: ({ origin }) => origin !== 'initial' && count(), update: count, delete: count })
+    const frame = (): string[] => [
+      ...statusLines(open.source.name, rows.status, ['objects', rows.size], meter),
+      ...relayLines(store.name, relaying.status),
+      colors.dim('[q] quit'),
+    ]
+    if (hasScreen) await showView({ frame, line: () => '' }, keys, systemClock, shutdown.signal)
+    else await printStatus(relaying, shutdown.signal)
+  } finally {
+    await end()
+    if (!hasScreen) printLine(relaying.status)
+    forceExit(shutdown)
+  }
+}
+
+function relayLines(name: string, { state, reason, batches, changes, backlog, replica }: RelayStatus): string[] {
+  return wrapParts([
+    `${colors.bold('to')} ${name}`,
+    state === 'live' ? colors.green(state) : colors.yellow(state),
+    colors.dim(oneLine(reason)),
+    labelled('batches', thousands(batches)),
+    labelled('changes', thousands(changes)),
+    labelled('waiting', thousands(backlog.keys)),
+    ...(replica === undefined ? [] : [labelled('relays', String(Math.max(1, replica.members.length)))]),
+  ])
+}
+
+/** Prints the status after each change of the state, and regularly. */
+async function printStatus(relaying: Relay, signal: AbortSignal): Promise<void> {
+  let printed = { state: '', at: -Infinity }
+  do {
+    const { status } = relaying
+    const now = systemClock.now()
+    if (status.state === printed.state && now - printed.at < LINE_MS) continue
+    printed = { state: status.state, at: now }
+    printLine(status)
+  } while (await sleepUnlessAborted(LOOK_MS, systemClock, signal))
+}
+
+function printLine({ state, reason, version, batches, changes, backlog, lastError }: RelayStatus): void {
+  const error = lastError === undefined ? undefined : oneLine(lastError.message)
+  process.stdout.write(
+    `${JSON.stringify({ type: 'status', state, reason, version, batches, changes, backlog, error })}\n`,
+  )
+}

@@ -1,0 +1,14 @@
+import type { ListerWatcher } from '../contract/source.js'
+
+/** The mirror of one source, as a relay of it needs it. */
+export interface RelayedMirror {
+  readonly source: ListerWatcher<unknown>
+  /** Names the source, its selection, and the functions that change its objects. */
+  readonly fingerprint: string
+  /** What a later process needs to resume the watch. */
+  readonly resumeState: string | undefined
+  /** Whether the first content was that of the cache. */
+  readonly isRestored: boolean
+  /** Whether the store lacks keys that `transform` has filtered out. */
+  readonly hasFiltered: boolean
+}

@@ -1,0 +1,42 @@
+import { redisRelayStore } from '../../../adapters/redis/index.js'
+import { describeListerWatcher, relayStoreConformance } from '../../../testing/index.js'
+import { driverNames, userClient } from '../../redis/drivers.js'
+import { useRedis } from '../../redis/support.js'
+import { startFaultProxy } from '../../servers/fault-proxy.js'
+import { describeRedis } from '../../servers/index.js'
+import { relayHarness } from './relay-harness.js'
+
+describeRedis('a relay store of Redis', async (server) => {
+  const own = useRedis(server)
+  for (const driver of driverNames) {
+    await relayStoreConformance(`with ${driver}`, {
+      create: (name) => redisRelayStore({ client: userClient(driver, own.redis.port), name, blockMs: 200 }),
+      remove: async (name) => {
+        const tag = `{relay:${name}}`
+        await own.redis.client().del(`${tag}:h`, `${tag}:s`, `${tag}:m`)
+      },
+    })
+  }
+})
+
+describeRedis('a follower of a relay behind Redis', async (server) => {
+  const own = useRedis(server)
+  let cases = 0
+  await describeListerWatcher(
+    'with ioredis',
+    relayHarness(async ({ heartbeatMs }) => {
+      const { redis } = own
+      const proxy = await startFaultProxy({ targetPort: redis.port })
+      const name = `case ${++cases}`
+      const options = { name, blockMs: Math.ceil(heartbeatMs / 2) }
+      return {
+        written: redisRelayStore({ ...options, client: userClient('ioredis 6', redis.port) }),
+        read: redisRelayStore({ ...options, client: userClient('ioredis 6', proxy.port) }),
+        compact: async () => void (await redis.client().xtrim(`{relay:${name}}:s`, 'MAXLEN', 0)),
+        disconnect: () => proxy.reset(),
+        connections: () => proxy.counts.open,
+        dispose: async () => await proxy[Symbol.asyncDispose](),
+      }
+    }),
+  )
+})

@@ -1,0 +1,137 @@
+import type { Mutant } from './mutate.js'
+
+const kind = 'relay'
+const folder = '../adapters/relay'
+
+/** A relay passes a mirror on through an engine. */
+export const mutantsOfRelays: readonly Mutant[] = [
+  {
+    name: 'the first part of a large batch counts as a whole one',
+    breaks: 'followers see a batch as a whole (true state)',
+    kind,
+    file: `${folder}/store-writer.ts`,
+    edits: [
+      [
+        'else if (changes.length < this.#store.maxChanges) await this.#send(changes, this.#before(reached), false, context)',
+        'else if (changes.length < this.#store.maxChanges) await this.#send(changes, this.#before(reached), true, context)',
+      ],
+    ],
+  },
+  {
+    name: 'a follower shows the parts of a large batch',
+    breaks: 'followers see a batch as a whole (true state)',
+    kind,
+    file: `${folder}/relay-source.ts`,
+    edits: [['      if (isWhole) {', '      if (version !== "") {']],
+  },
+  {
+    name: 'a follower lists a part of a batch',
+    breaks: 'a list is a state of the upstream (true state)',
+    kind,
+    file: `${folder}/relay-source.ts`,
+    edits: [['if (header.isWhole) return header', 'return header']],
+  },
+  {
+    name: 'a relay that is behind the store writes',
+    breaks: 'the store never goes back (order)',
+    kind,
+    file: `${folder}/publisher.ts`,
+    edits: [["return source.hasReached(at, mark) ? 'reached' : 'behind'", "return 'reached'"]],
+  },
+  {
+    name: 'another history of the upstream is not another epoch',
+    breaks: 'an upstream epoch change is one for followers (epoch)',
+    kind,
+    file: `${folder}/publisher.ts`,
+    edits: [['const isOther = history !== undefined && history !== this.#history', 'const isOther = false']],
+  },
+  {
+    name: 'a follower ignores another epoch',
+    breaks: 'an upstream epoch change is one for followers (epoch)',
+    kind,
+    file: `${folder}/relay-source.ts`,
+    edits: [['if (header !== undefined && header.epoch !== epoch) throw upstreamChanged()', '']],
+  },
+  {
+    name: 'a batch whose request was lost is not written again',
+    breaks: 'each batch is written (true state)',
+    kind,
+    file: `${folder}/publisher.ts`,
+    edits: [["else if (outcome === 'missing' && this.#unwritten !== undefined)", 'else if (this.#host === undefined)']],
+  },
+  {
+    name: 'a relay continues after the write of another one',
+    breaks: 'a relay continues only after its own last write (true state)',
+    kind,
+    file: `${folder}/store-writer.ts`,
+    edits: [
+      [
+        "if (header?.writer !== this.#id || !header.isWhole) return 'other'",
+        "if (header === undefined) return 'other'",
+      ],
+    ],
+  },
+  {
+    name: 'a relay continues although the engine lost writes',
+    breaks: 'lost writes are noticed (true state)',
+    kind,
+    file: `${folder}/store-writer.ts`,
+    edits: [["return header.write === this.#confirmed ? 'missing' : 'other'", "return 'missing'"]],
+  },
+  {
+    name: 'a mirror is restored from another version than that of the store',
+    breaks: 'a relay continues from the content that it has restored (true state)',
+    kind,
+    file: `${folder}/publisher.ts`,
+    edits: [['header.version === start?.version', 'start !== undefined']],
+  },
+  {
+    name: 'an incomplete store is restored',
+    breaks: 'only a whole store is restored (true state)',
+    kind,
+    file: `${folder}/relay-cache.ts`,
+    edits: [['if (!header.isWhole || ', 'if (']],
+  },
+  {
+    name: 'a comparison does not write what the store lacks',
+    breaks: 'after a comparison the store equals the mirror (true state)',
+    kind,
+    file: `${folder}/difference.ts`,
+    edits: [['if (!found.has(stored)) differing.set(stored, false)', 'found.add(stored)']],
+  },
+  {
+    name: 'a relay without changes does not look at the store',
+    breaks: 'a store that was flushed is filled again (live)',
+    kind,
+    file: `${folder}/publisher.ts`,
+    edits: [['if (position !== this.#writer.position) throw', 'if (position === "") throw']],
+  },
+  {
+    name: 'a batch that was read when the relay lost its term is forgotten',
+    breaks: 'each batch is written (true state)',
+    kind,
+    file: `${folder}/mirror-stream.ts`,
+    edits: [['this.#reading ??= this.#batches.next()', 'this.#reading = this.#batches.next()']],
+  },
+  {
+    name: 'a relay that takes over does not claim the store',
+    breaks: 'after a takeover the other relay cannot write (calm)',
+    kind,
+    file: `${folder}/publisher.ts`,
+    edits: [['    // Now another relay cannot write any more.\n    await this.#writer.claim(context)', '']],
+    onlyBy: {
+      test: 'unit/relay/relay.test.ts',
+      named: 'a write that arrives late is refused after another relay has taken over',
+    },
+  },
+  {
+    name: 'a follower compares positions of another epoch of the upstream',
+    breaks: 'a mark of an older epoch is not reached (wait)',
+    file: `${folder}/relay-version.ts`,
+    edits: [['if (here.epoch !== there.epoch) throw upstreamChanged()', '']],
+    onlyBy: {
+      test: 'unit/relay/relay.test.ts',
+      named: 'with another history: followers see EPOCH_CHANGED, and waits for the old history reject',
+    },
+  },
+]
