@@ -65,7 +65,7 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
  */
 export function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSource<T> {
   checkNatsOptions(options)
-  return new BucketSource<T>(options)
+  return new BucketSource<T>(options, PLAIN)
 }
 
 const TIMEOUT_MS = 10_000
@@ -75,6 +75,29 @@ const ALL = '>'
 const PULL_SIZE = 500
 /** How often a replica that lags behind is asked for its position. */
 const LAGGING_MS = 50
+
+/** How a bucket is read. */
+export interface BucketForm {
+  /** The key of what follows the prefix of a subject. */
+  decodeKey(name: string): string
+  /** Whether every list and batch must be a state that the bucket had, however long that takes. */
+  readonly isExact: boolean
+}
+
+const PLAIN: BucketForm = { decodeKey: (name) => name, isExact: false }
+
+/** The same as `natsKvSource` with checked options, for a bucket of another form. */
+export function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): NatsKvSource<T> {
+  return new BucketSource<T>(options, form)
+}
+
+export function sessionOf(
+  { connection: client, domain, timeoutMs = TIMEOUT_MS }: Pick<NatsKvOptions<never>, 'connection' | 'domain' | 'timeoutMs'>,
+  { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
+): Session {
+  const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`
+  return new Session({ client, prefix, signal, clock, timeoutMs })
+}
 
 /** What a mirror has of the stream. */
 interface Known {
@@ -92,14 +115,16 @@ class BucketSource<T> implements NatsKvSource<T> {
   readonly selection: string
   readonly heartbeatMs: number
   readonly #options: NatsKvOptions<T>
+  readonly #form: BucketForm
   readonly #filters: readonly string[]
   readonly #codec: ValueCodec<T>
   readonly #listed = new WeakMap<object, Listed>()
   readonly #known = new WeakMap<object, Known>()
 
-  constructor(options: NatsKvOptions<T>) {
+  constructor(options: NatsKvOptions<T>, form: BucketForm) {
     const { bucket, codec = 'json', domain = '', filter = ALL } = options
     this.#options = options
+    this.#form = form
     this.#filters = [filter].flat()
     this.#codec = new ValueCodec(codec, 'string')
     this.heartbeatMs = options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS
@@ -194,7 +219,7 @@ class BucketSource<T> implements NatsKvSource<T> {
       let { seq, newest, time } = from
       let version = after
       let messages: StoredMessage[] = []
-      const cut = new StateCut(session.clock, options.lastSeq)
+      const cut = new StateCut(session.clock, options.lastSeq, options.isExact)
       following.probe() // Its heartbeat is the first batch.
       for (;;) {
         const delivered = await consumer.next()
@@ -213,7 +238,7 @@ class BucketSource<T> implements NatsKvSource<T> {
         seq = Math.max(seq, delivered.position)
         const missing = search?.missing(seq) ?? []
         const events = messages.map((message) => this.#event(message, state))
-        for (const subject of missing) events.push({ type: 'delete', key: subject.slice(state.subjectPrefix.length) })
+        for (const subject of missing) events.push({ type: 'delete', key: this.#key({ subject }, state) })
         version = formatVersion({ created: state.created, seq, newest, time })
         const committedAt = last === undefined ? {} : { committedAt: Math.floor(Number(last.time) / 1e6) }
         known?.recent.expect(messages, version)
@@ -250,10 +275,8 @@ class BucketSource<T> implements NatsKvSource<T> {
     return this.heartbeatMs / 2
   }
 
-  #session({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): Session {
-    const { connection: client, domain, timeoutMs = TIMEOUT_MS } = this.#options
-    const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`
-    return new Session({ client, prefix, signal, clock, timeoutMs })
+  #session(context: Pick<SourceContext, 'signal' | 'clock'>): Session {
+    return sessionOf(this.#options, context)
   }
 
   #state(session: Session): Promise<BucketState> {
@@ -267,7 +290,8 @@ class BucketSource<T> implements NatsKvSource<T> {
       if (this.#isWhole) return (await readState(session, bucket)).lastSeq
       return Math.max(...(await Promise.all(filters.map((filter) => readLastSeq(session, bucket, filter)))))
     }
-    return { session, stream: streamOf(bucket), filters, heartbeatMs: this.#beatMs, lastSeq }
+    const { isExact } = this.#form
+    return { session, stream: streamOf(bucket), filters, heartbeatMs: this.#beatMs, lastSeq, isExact }
   }
 
   /** Whether all keys of the bucket are read. */
@@ -349,8 +373,8 @@ class BucketSource<T> implements NatsKvSource<T> {
     return formatVersion({ created, seq, newest: newest?.seq ?? 0, time: newest?.time ?? '0' })
   }
 
-  #key({ subject }: StoredMessage, { subjectPrefix }: BucketState): string {
-    return subject.slice(subjectPrefix.length)
+  #key({ subject }: Pick<StoredMessage, 'subject'>, { subjectPrefix }: BucketState): string {
+    return this.#form.decodeKey(subject.slice(subjectPrefix.length))
   }
 
   #event(message: StoredMessage, state: BucketState): ListEvent<T> {

@@ -97,6 +97,37 @@ export class Session {
     this.#options.client.publish(full, JSON.stringify(body), reply === undefined ? {} : { reply })
   }
 
+  /** Publishes a message that a stream stores. */
+  store(subject: string, payload: string, headers: Readonly<Record<string, string>>, reply?: string): void {
+    this.assertOpen()
+    this.#published.add(subject)
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const encoded = Buffer.from(`NATS/1.0\r\n${lines.join('')}\r\n`)
+    const options = { ...(reply === undefined ? {} : { reply }), headers: { encode: () => encoded } }
+    this.#options.client.publish(subject, payload, options)
+  }
+
+  /** The same, and waits for the response of the stream. The message is sent once. */
+  async storeAndWait<R extends object>(
+    subject: string,
+    payload: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<R> {
+    let receive: (message: NatsMessage) => void = () => {}
+    const response = new Promise<NatsMessage>((resolve) => {
+      receive = resolve
+    })
+    const reply = this.receiver(receive)
+    try {
+      this.store(subject, payload, headers, reply.subject)
+      const { data, headers: status } = await this.wait(response, 'the stream did not confirm a write')
+      if (status?.code === NO_RESPONDERS) throw unavailable('no stream stores the subject')
+      return JSON.parse(Buffer.from(data).toString()) as R
+    } finally {
+      reply.remove()
+    }
+  }
+
   /** The response to a request; undefined if it is about a message that does not exist. */
   async request<R extends object>(subject: string, body: object = {}): Promise<R | undefined> {
     let receive: (message: NatsMessage) => void = () => {}
