@@ -92,7 +92,11 @@ export function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): Na
 }
 
 export function sessionOf(
-  { connection: client, domain, timeoutMs = TIMEOUT_MS }: Pick<NatsKvOptions<never>, 'connection' | 'domain' | 'timeoutMs'>,
+  {
+    connection: client,
+    domain,
+    timeoutMs = TIMEOUT_MS,
+  }: Pick<NatsKvOptions<never>, 'connection' | 'domain' | 'timeoutMs'>,
   { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
 ): Session {
   const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`

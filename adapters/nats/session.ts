@@ -45,8 +45,8 @@ export class Session {
   readonly #status: AsyncIterable<{ readonly type: string }>
   /** Sends the requests again that have no response yet. A connection drops what is sent before it is open again. */
   readonly #unanswered = new Set<() => void>()
-  /** The subjects that this session has published to. */
-  readonly #published = new Set<string>()
+  /** The subjects of messages whose response is due. */
+  readonly #pending = new Set<string>()
   #receivedAt = 0
   #names = 0
 
@@ -92,15 +92,13 @@ export class Session {
 
   publish(subject: string, body: object, reply?: string): void {
     this.assertOpen()
-    const full = this.#options.prefix + subject
-    this.#published.add(full)
-    this.#options.client.publish(full, JSON.stringify(body), reply === undefined ? {} : { reply })
+    const options = reply === undefined ? {} : { reply }
+    this.#options.client.publish(this.#options.prefix + subject, JSON.stringify(body), options)
   }
 
   /** Publishes a message that a stream stores. */
   store(subject: string, payload: string, headers: Readonly<Record<string, string>>, reply?: string): void {
     this.assertOpen()
-    this.#published.add(subject)
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     const encoded = Buffer.from(`NATS/1.0\r\n${lines.join('')}\r\n`)
     const options = { ...(reply === undefined ? {} : { reply }), headers: { encode: () => encoded } }
@@ -118,6 +116,7 @@ export class Session {
       receive = resolve
     })
     const reply = this.receiver(receive)
+    this.#pending.add(subject)
     try {
       this.store(subject, payload, headers, reply.subject)
       const { data, headers: status } = await this.wait(response, 'the stream did not confirm a write')
@@ -125,6 +124,7 @@ export class Session {
       return JSON.parse(Buffer.from(data).toString()) as R
     } finally {
       reply.remove()
+      this.#pending.delete(subject)
     }
   }
 
@@ -136,7 +136,9 @@ export class Session {
     })
     const reply = this.receiver(receive)
     const send = (): void => this.publish(subject, body, reply.subject)
+    const full = this.#options.prefix + subject
     this.#unanswered.add(send)
+    this.#pending.add(full)
     try {
       send()
       const { data, headers } = await this.wait(response, `${subject.split('.').slice(0, 2).join('.')} timed out`)
@@ -149,6 +151,7 @@ export class Session {
     } finally {
       reply.remove()
       this.#unanswered.delete(send)
+      this.#pending.delete(full)
     }
   }
 
@@ -228,7 +231,9 @@ export class Session {
   #isOurs(error: unknown): boolean {
     const { subject } = propertiesOf(error)
     if (subject === undefined) return isRefusal(messageOf(error))
-    return typeof subject === 'string' && (this.#published.has(subject) || subject.startsWith(this.#inbox))
+    if (typeof subject !== 'string') return false
+    const isOfConsumer = [...this.#consumers.keys()].some((name) => subject.endsWith(`.${name}`))
+    return isOfConsumer || this.#pending.has(subject) || subject.startsWith(this.#inbox)
   }
 }
 

@@ -111,7 +111,9 @@ export const natsMutants: readonly AdapterMutant[] = [
     name: 'any refused subject of the connection is taken for one of the mirror',
     breaks: 'A program whose own request is refused does not disturb the mirrors of its connection.',
     file: at('session'),
-    edits: [['(this.#published.has(subject) || subject.startsWith(this.#inbox))', 'subject.length > 0']],
+    edits: [
+      ['return isOfConsumer || this.#pending.has(subject)', 'return !isOfConsumer || this.#pending.has(subject)'],
+    ],
     test: 'nats/rights.test.ts',
     named: 'refused another request',
     server,
@@ -120,7 +122,9 @@ export const natsMutants: readonly AdapterMutant[] = [
     name: 'a refused login is not reported',
     breaks: 'A user that was removed gets UNAUTHORIZED.',
     file: at('session'),
-    edits: [['if (subject === undefined) return isRefusal(messageOf(error))', 'if (subject === undefined) return false']],
+    edits: [
+      ['if (subject === undefined) return isRefusal(messageOf(error))', 'if (subject === undefined) return false'],
+    ],
     test: 'nats/rights.test.ts',
     named: 'that is removed gets UNAUTHORIZED',
     server,

@@ -42,6 +42,8 @@ let stages = 0
 /** A bucket of its own, a proxy before the server, a mirror that reads through the proxy, and a writer that does not. */
 export class Stage extends BackendStage<Item> {
   readonly bucket: string
+  /** How many revisions of each key the bucket keeps. */
+  readonly history: number
   readonly kv: Bucket
   readonly admin: NatsConnection
   readonly connection: NatsConnection
@@ -49,7 +51,7 @@ export class Stage extends BackendStage<Item> {
   readonly own: NatsKvSource<Item>
 
   private constructor(
-    { source, instead }: StageOptions,
+    { source, instead, config }: StageOptions,
     places: Pick<Stage, 'proxy' | 'bucket' | 'kv' | 'admin' | 'connection'>,
   ) {
     const { bucket, connection } = places
@@ -59,6 +61,7 @@ export class Stage extends BackendStage<Item> {
     super(places.proxy, own, { clock: new CountingClock(fastClock(SPEED)), checker })
     this.own = own
     this.bucket = bucket
+    this.history = config?.history ?? 1
     this.kv = places.kv
     this.admin = places.admin
     this.connection = connection
@@ -114,7 +117,9 @@ export class Stage extends BackendStage<Item> {
   override async truth(): Promise<ReadonlyMap<string, string>> {
     const info = (): Promise<StreamInfo> => this.ask(`STREAM.INFO.${this.stream}`, { subjects_filter: '>' })
     const before = await info()
-    if (before.cluster?.replicas?.every(({ active }) => active > 2e9)) throw new Error('the leader has no followers')
+    const replicas = before.cluster?.replicas ?? []
+    if (replicas.length > 0 && replicas.every(({ active }) => active > 2e9))
+      throw new Error('the leader has no followers')
     const objects = new Map<string, string>()
     await Promise.all(
       Object.keys(before.state?.subjects ?? {}).map(async (subject) => {
