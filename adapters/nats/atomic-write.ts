@@ -39,10 +39,10 @@ export async function writeAtomically(
     }
     if (!isLast) session.store(subject, payload, all)
     else {
-      const { seq, error } = await session.storeAndWait<Stored>(subject, payload, all)
-      if (seq !== undefined) return seq
-      const detail = `${error?.description} (${error?.err_code})`
-      if (WRONG_LAST_SEQUENCE.includes(error?.err_code)) throw new RelayConflictError(detail)
+      const { seq = 0, error } = await session.storeAndWait<Stored>(subject, payload, all)
+      if (error === undefined) return seq
+      const detail = `${error.description} (${error.err_code})`
+      if (WRONG_LAST_SEQUENCE.includes(error.err_code)) throw new RelayConflictError(detail)
       throw unavailable(`the write was refused: ${detail}`)
     }
   }

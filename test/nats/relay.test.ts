@@ -151,7 +151,7 @@ function relayTests(engine: () => Engine): void {
     await one.kill()
     await stage.writes(50)
     await stage.agree(follower)
-    expect(two.relay.status.state).toBe('live')
+    await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
     expect(follower.status.relists).toBe(0)
   })
 
@@ -166,7 +166,7 @@ function relayTests(engine: () => Engine): void {
     await stage.writes(100)
     await one.kill()
     await stage.agree(follower)
-    expect(two.relay.status.state).toBe('live')
+    await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
   })
 
   test('another history of the upstream is one of the follower', async () => {
@@ -199,6 +199,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await follower.start().synced(WAIT)
       await started().ask(`STREAM.DELETE.KV_relay-${stage.name}`)
       await stage.writes(20)
+      await waitUntil('the bucket', () => follower.get('a')?.n === stage.n, 60_000)
       await stage.agree(follower)
     })
   })

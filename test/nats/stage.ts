@@ -4,6 +4,7 @@ import { type NatsKvOptions, type NatsKvSource, natsKvSource } from '../../adapt
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import type { NatsServer } from '../servers/nats.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { BackendStage } from '../support/backend-stage.js'
 import { CountingClock, fastClock } from '../support/clocks.js'
 import { ContractChecker } from './contract-checker.js'
@@ -39,6 +40,18 @@ interface StreamInfo {
 const SPEED = 5
 let stages = 0
 
+/** Creates a bucket. A cluster may need some time to place it. */
+async function bucketOf(admin: NatsConnection, name: string, config: StageOptions['config']): Promise<Bucket> {
+  let bucket: Bucket | undefined
+  const create = async (): Promise<boolean> => {
+    bucket = (await new Kvm(admin).create(name, config)) as Bucket
+    return true
+  }
+  await waitUntil('a bucket', () => create().catch(() => false), 60_000)
+  if (bucket === undefined) throw new Error('no bucket')
+  return bucket
+}
+
 /** A bucket of its own, a proxy before the server, a mirror that reads through the proxy, and a writer that does not. */
 export class Stage extends BackendStage<Item> {
   readonly bucket: string
@@ -72,7 +85,7 @@ export class Stage extends BackendStage<Item> {
     const { nats, bucket = `stage-${++stages}`, config = {} } = options
     const proxy = await startFaultProxy({ targetPort: nats.port })
     const admin = await (options.admin?.() ?? nats.connect())
-    const kv = (await new Kvm(admin).create(bucket, config)) as Bucket
+    const kv = await bucketOf(admin, bucket, config)
     const connection = await (options.connect?.() ?? nats.connect({ port: proxy.port }))
     return new Stage(options, { proxy, bucket, kv, admin, connection })
   }
