@@ -35,8 +35,8 @@ export interface ConsumerOptions {
 
 /** The server removes a consumer that has no reader for this time, if it could not be removed. */
 const INACTIVE_MS = 30_000
-/** The maximum size of the response to one pull. A larger message is read alone. */
-const MAX_BYTES = 4 * 1024 * 1024
+/** The maximum size of the response to one pull. On a slow line other responses wait behind it. A larger message is read alone. */
+const MAX_BYTES = 1024 * 1024
 const MS = 1_000_000
 const HEARTBEAT = 100
 const CONFLICT = 409
@@ -151,6 +151,7 @@ export class Consumer {
           yield { ...delivered, messages: last }
           return
         }
+        yield { ...delivered, messages: [] } // The reader is alive.
       }
       if (delivered.messages.length > 0) left = MOST_PROBES
       if (!delivered.isEnd || delivered.messages.length > 0) continue

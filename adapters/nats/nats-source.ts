@@ -28,7 +28,7 @@ import { checkNatsOptions, type NatsKvOptions } from './nats-options.js'
 import { formatVersion, includesMark, type NatsVersion, parseVersion } from './nats-version.js'
 import { RecentMessages } from './recent-messages.js'
 import { RemovalSearch } from './removal-search.js'
-import { Session } from './session.js'
+import { type Session, sessionOf } from './session.js'
 import { StateCut } from './state-cut.js'
 import type { StoredMessage } from './stored-message.js'
 
@@ -68,7 +68,6 @@ export function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSour
   return new BucketSource<T>(options, PLAIN)
 }
 
-const TIMEOUT_MS = 10_000
 const VERIFY_MS = 10_000
 const ALL = '>'
 /** The maximum number of messages of one pull of a watch. */
@@ -89,18 +88,6 @@ const PLAIN: BucketForm = { decodeKey: (name) => name, isExact: false }
 /** The same as `natsKvSource` with checked options, for a bucket of another form. */
 export function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): NatsKvSource<T> {
   return new BucketSource<T>(options, form)
-}
-
-export function sessionOf(
-  {
-    connection: client,
-    domain,
-    timeoutMs = TIMEOUT_MS,
-  }: Pick<NatsKvOptions<never>, 'connection' | 'domain' | 'timeoutMs'>,
-  { signal, clock }: Pick<SourceContext, 'signal' | 'clock'>,
-): Session {
-  const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`
-  return new Session({ client, prefix, signal, clock, timeoutMs })
 }
 
 /** What a mirror has of the stream. */
@@ -223,6 +210,7 @@ class BucketSource<T> implements NatsKvSource<T> {
       let { seq, newest, time } = from
       let version = after
       let messages: StoredMessage[] = []
+      let aliveAt = session.clock.now()
       const cut = new StateCut(session.clock, options.lastSeq, options.isExact)
       following.probe() // Its heartbeat is the first batch.
       for (;;) {
@@ -236,7 +224,13 @@ class BucketSource<T> implements NatsKvSource<T> {
         }
         known?.keys.expect(delivered.messages)
         for (const message of delivered.messages) messages.push(message)
-        if (!(await cut.isWhole(delivered))) continue
+        if (!(await cut.isWhole(delivered))) {
+          if (session.clock.now() - aliveAt < this.#beatMs) continue
+          aliveAt = session.clock.now()
+          yield { events: [], version } // A long catch-up is alive.
+          continue
+        }
+        aliveAt = session.clock.now()
         const last = messages.at(-1)
         if (last !== undefined) [newest, time] = [last.seq, last.time]
         seq = Math.max(seq, delivered.position)

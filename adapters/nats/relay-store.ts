@@ -14,10 +14,10 @@ import { type NewMessage, writeAtomically } from './atomic-write.js'
 import { assertCurrent, type BucketState, readMessage, readState, streamOf } from './bucket-stream.js'
 import { isNatsClient, type NatsClient } from './nats-client.js'
 import { isToken } from './nats-options.js'
-import { bucketSource, type NatsKvSource, sessionOf } from './nats-source.js'
+import { bucketSource, type NatsKvSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
-import type { Session } from './session.js'
+import { type Session, sessionOf } from './session.js'
 
 /** The options of `natsRelayStore`. */
 export interface NatsRelayStoreOptions {

@@ -5,6 +5,7 @@ import { DeadlineScope } from '../shared/deadline-scope.js'
 import { propertiesOf } from '../shared/properties.js'
 import { unavailable } from '../shared/source-errors.js'
 import type { NatsClient, NatsMessage } from './nats-client.js'
+import type { NatsKvOptions } from './nats-options.js'
 import { type StoredMessage, storedMessage } from './stored-message.js'
 
 export interface SessionOptions {
@@ -235,6 +236,22 @@ export class Session {
     const isOfConsumer = [...this.#consumers.keys()].some((name) => subject.endsWith(`.${name}`))
     return isOfConsumer || this.#pending.has(subject) || subject.startsWith(this.#inbox)
   }
+}
+
+/** The default of `timeoutMs`. */
+const TIMEOUT_MS = 10_000
+
+/** A session with the options of a source. */
+export function sessionOf(
+  {
+    connection: client,
+    domain,
+    timeoutMs = TIMEOUT_MS,
+  }: Pick<NatsKvOptions<unknown>, 'connection' | 'domain' | 'timeoutMs'>,
+  { signal, clock }: Pick<SessionOptions, 'signal' | 'clock'>,
+): Session {
+  const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`
+  return new Session({ client, prefix, signal, clock, timeoutMs })
 }
 
 /** Differs from the names of all other processes that use the server. */

@@ -46,6 +46,7 @@ describeServer('nats 2.15', 'a user of the server', (server) => {
       await stage.fill(5)
       await stage.live()
       await reload(nats, users(mirrorUser(denied)))
+      stage.informer.relist({ timeoutMs: 60_000 }).catch(() => {}) // A watch goes on with the consumer that it has.
       await stage.until('the refusal', () => stage.codes.includes('UNAUTHORIZED'))
       expect(stage.informer.size).toBe(5)
       expect(stage.errors.find(({ code }) => code === 'UNAUTHORIZED')?.message).toMatch(/Permissions Violation/i)

@@ -12,8 +12,8 @@ describeServer('nats 2.15', 'over a connection of 1 MB/s', (server) => {
     ['many values', 12, 500_000],
     ['a large value', 1, 6_000_000],
   ])('a bucket with %s is listed at the first attempt, and so it catches up', async (_title, values, bytes) => {
-    const source = { codec: (value: Uint8Array) => ({ n: value[0] ?? 0 }) }
-    await Stage.with({ nats: shared.nats, source }, async (stage) => {
+    const source = { codec: (value: Uint8Array) => ({ n: value[0] ?? 0 }), heartbeatMs: 10_000 }
+    await Stage.with({ nats: shared.nats, source, speed: 1 }, async (stage) => {
       const write = async (n: number): Promise<void> => {
         for (let at = 0; at < values; at++) await stage.kv.put(`k${at}`, new Uint8Array(bytes).fill(n))
       }
