@@ -10,6 +10,7 @@ interface StreamInfo {
     readonly messages: number
     readonly first_seq: number
     readonly last_seq: number
+    readonly last_ts?: string
     readonly num_deleted?: number
     readonly num_subjects?: number
   }
@@ -23,6 +24,8 @@ interface StreamInfo {
 export interface BucketState {
   readonly created: string
   readonly lastSeq: number
+  /** When the last message was stored, in nanoseconds. */
+  readonly lastTime: string
   /** The subject of a key is this and the key. */
   readonly subjectPrefix: string
   /** The number of subjects that have a message. */
@@ -35,6 +38,8 @@ export interface BucketState {
 
 /** A follower that responded within this time does not follow another leader yet: an election takes longer. */
 const RECENT_NS = 2_000_000_000
+
+const NOT_CURRENT = 'the leader of the stream has lost its followers'
 
 export function streamOf(bucket: string): string {
   return `KV_${bucket}`
@@ -50,6 +55,7 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
   return {
     created: nanosecondsOf(created),
     lastSeq: state.last_seq,
+    lastTime: nanosecondsOf(state.last_ts ?? ''),
     subjects: state.num_subjects ?? 0,
     subjectPrefix: `$KV.${origin}.`,
     extent: [state.messages, state.first_seq, state.last_seq, state.num_deleted ?? 0].join('.'),
@@ -65,11 +71,36 @@ export async function assertSameStream(session: Session, bucket: string, { creat
 
 /** The sequence of the last message of a subject, which may have wildcards; 0 if there is none. */
 export async function readLastSeq(session: Session, bucket: string, subject: string): Promise<number> {
-  const found = await session.request<{ message: { seq: number } }>(`STREAM.MSG.GET.${streamOf(bucket)}`, {
-    last_by_subj: subject,
-  })
-  return found?.message.seq ?? 0
+  return (await readMessage(session, bucket, { last_by_subj: subject }))?.seq ?? 0
 }
+
+/** A message as the leader of the stream has it. */
+export interface FoundMessage {
+  readonly seq: number
+  readonly time: string
+  readonly isDelete: boolean
+  readonly text: string
+}
+
+/** Reads one message from the leader; undefined if there is none. */
+export async function readMessage(
+  session: Session,
+  bucket: string,
+  which: { readonly seq: number } | { readonly last_by_subj: string },
+): Promise<FoundMessage | undefined> {
+  const found = await session.request<{ message: { seq: number; time: string; hdrs?: string; data?: string } }>(
+    `STREAM.MSG.GET.${streamOf(bucket)}`,
+    which,
+  )
+  if (found === undefined) return undefined
+  const { seq, time, hdrs = '', data = '' } = found.message
+  const headers = Buffer.from(hdrs, 'base64').toString()
+  const isDelete = /^(KV-Operation: *(DEL|PURGE)|Nats-Marker-Reason:)/im.test(headers)
+  return { seq, time: nanosecondsOf(time), isDelete, text: Buffer.from(data, 'base64').toString() }
+}
+
+/** What the newest message of a version shows: whether the stream has it, or has lost or replaced it. */
+export type Continuity = 'proved' | 'unproved'
 
 /** Throws `EPOCH_CHANGED` if the stream is provably not a later state of the one at `version`. */
 export async function assertContinues(
@@ -77,18 +108,22 @@ export async function assertContinues(
   bucket: string,
   state: BucketState,
   version: NatsVersion,
-): Promise<void> {
+): Promise<Continuity> {
   if (state.created !== version.created) throw createdAgain()
   if (state.lastSeq < version.seq) {
     const detail = `the sequence went back from ${version.seq} to ${state.lastSeq}`
-    throw state.isCurrent ? forked(detail) : unavailable(`${detail}, and the leader has lost its followers`)
+    throw state.isCurrent ? forked(detail) : unavailable(`${detail}, and ${NOT_CURRENT}`)
   }
-  if (version.newest === 0) return
-  const found = await session.request<{ message: { time: string } }>(`STREAM.MSG.GET.${streamOf(bucket)}`, {
-    seq: version.newest,
-  })
-  if (found !== undefined && nanosecondsOf(found.message.time) !== version.time)
-    throw forked(`its message ${version.newest} is another`)
+  if (version.newest === 0 || version.time === '0') return 'proved'
+  const found = await readMessage(session, bucket, { seq: version.newest })
+  if (found === undefined) return 'unproved'
+  if (found.time !== version.time) throw forked(`its message ${version.newest} is another`)
+  return 'proved'
+}
+
+/** Throws `UNAVAILABLE` if there may be another leader with a later state. */
+export function assertCurrent({ isCurrent }: BucketState): void {
+  if (!isCurrent) throw unavailable(NOT_CURRENT)
 }
 
 function createdAgain(): SourceError {

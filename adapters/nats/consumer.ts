@@ -13,6 +13,8 @@ export interface Delivered {
   readonly isEnd: boolean
   /** Whether messages may have been replaced before their delivery: their sequences are missing. */
   readonly hasGap: boolean
+  /** Whether the last message is in the middle of an atomic batch. */
+  readonly isInBatch: boolean
 }
 
 export interface ConsumerOptions {
@@ -22,6 +24,8 @@ export interface ConsumerOptions {
   /** The first sequence; undefined for the newest message of each subject. */
   readonly from?: number
   readonly isHeadersOnly?: boolean
+  /** Whether every state must be one that the stream had, however long that takes. */
+  readonly isExact: boolean
   /** Reads the sequence of the last message that matches the filters, or a later one. */
   lastSeq(): Promise<number>
   readonly pullSize: number
@@ -31,8 +35,8 @@ export interface ConsumerOptions {
 
 /** The server removes a consumer that has no reader for this time, if it could not be removed. */
 const INACTIVE_MS = 30_000
-/** The maximum size of the response to one pull. A larger message is read alone. */
-const MAX_BYTES = 4 * 1024 * 1024
+/** The maximum size of the response to one pull. On a slow line other responses wait behind it. A larger message is read alone. */
+const MAX_BYTES = 1024 * 1024
 const MS = 1_000_000
 const HEARTBEAT = 100
 const CONFLICT = 409
@@ -63,6 +67,7 @@ export class Consumer {
   #hasNews = false
   #isEnd = false
   #hasGap = false
+  #isInBatch = false
   #isProbing = false
   #pullSize: number
   #wake: () => void = () => {}
@@ -122,7 +127,7 @@ export class Consumer {
     const [isEnd, hasGap] = [this.#isEnd, this.#hasGap]
     this.#isEnd = false
     this.#hasGap = false
-    return { messages, position: this.#position, isEnd, hasGap }
+    return { messages, position: this.#position, isEnd, hasGap, isInBatch: this.#isInBatch }
   }
 
   /**
@@ -130,7 +135,7 @@ export class Consumer {
    * in which more can be written. The replica that is read may lag behind.
    */
   async *through(): AsyncGenerator<Delivered> {
-    const { session, lastSeq } = this.#options
+    const { session, lastSeq, isExact } = this.#options
     const upTo = await lastSeq()
     const last: StoredMessage[] = []
     let cut: StateCut | undefined
@@ -141,11 +146,12 @@ export class Consumer {
         for (const message of delivered.messages) last.push(message)
         this.#pullSize = Math.max(this.#pullSize, LAST_PULL_SIZE)
         const isFirst = cut === undefined
-        cut ??= new StateCut(session.clock, lastSeq)
+        cut ??= new StateCut(session.clock, lastSeq, isExact)
         if (await cut.isWhole({ ...delivered, hasGap: delivered.hasGap || isFirst })) {
           yield { ...delivered, messages: last }
           return
         }
+        yield { ...delivered, messages: [] } // The reader is alive.
       }
       if (delivered.messages.length > 0) left = MOST_PROBES
       if (!delivered.isEnd || delivered.messages.length > 0) continue
@@ -188,6 +194,8 @@ export class Consumer {
     this.#due--
     if (message.seq !== this.#position + 1) this.#hasGap = true
     this.#position = Math.max(this.#position, message.seq)
+    // With filters, the rest of a batch may not match.
+    this.#isInBatch = message.isInBatch && this.#options.filters.some((filter) => filter.endsWith('.>'))
     this.#messages.push(message)
     this.#notify()
   }

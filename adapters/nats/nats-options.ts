@@ -29,7 +29,7 @@ export interface NatsKvOptions<T> {
   readonly verifyMs?: number
 }
 
-const isToken: OptionCheck = (value) =>
+export const isToken: OptionCheck = (value) =>
   typeof value === 'string' && /^[\w-]+$/.test(value) ? undefined : 'must consist of letters, digits, "-" and "_"'
 
 const isFilter = (value: unknown): boolean =>

@@ -10,12 +10,14 @@ import type {
 } from '../../src/contract/source.js'
 import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { expired } from '../shared/source-errors.js'
+import { expired, forked, isExpired } from '../shared/source-errors.js'
 import { ValueCodec } from '../shared/value-codec.js'
 import {
   assertContinues,
+  assertCurrent,
   assertSameStream,
   type BucketState,
+  type Continuity,
   readLastSeq,
   readState,
   streamOf,
@@ -23,9 +25,10 @@ import {
 import { Consumer, type ConsumerOptions } from './consumer.js'
 import { KnownKeys } from './known-keys.js'
 import { checkNatsOptions, type NatsKvOptions } from './nats-options.js'
-import { formatVersion, includesMark, parseVersion } from './nats-version.js'
+import { formatVersion, includesMark, type NatsVersion, parseVersion } from './nats-version.js'
+import { RecentMessages } from './recent-messages.js'
 import { RemovalSearch } from './removal-search.js'
-import { Session } from './session.js'
+import { type Session, sessionOf } from './session.js'
 import { StateCut } from './state-cut.js'
 import type { StoredMessage } from './stored-message.js'
 
@@ -62,19 +65,40 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
  */
 export function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSource<T> {
   checkNatsOptions(options)
-  return new BucketSource<T>(options)
+  return new BucketSource<T>(options, PLAIN)
 }
 
-const TIMEOUT_MS = 10_000
 const VERIFY_MS = 10_000
 const ALL = '>'
 /** The maximum number of messages of one pull of a watch. */
 const PULL_SIZE = 500
+/** How often a replica that lags behind is asked for its position. */
+const LAGGING_MS = 50
 
-/** The keys that a list found, for the watch that starts at its version. */
-interface Listed {
-  readonly version: Version
+/** How a bucket is read. */
+export interface BucketForm {
+  /** The key of what follows the prefix of a subject. */
+  decodeKey(name: string): string
+  /** Whether every list and batch must be a state that the bucket had, however long that takes. */
+  readonly isExact: boolean
+}
+
+const PLAIN: BucketForm = { decodeKey: (name) => name, isExact: false }
+
+/** The same as `natsKvSource` with checked options, for a bucket of another form. */
+export function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): NatsKvSource<T> {
+  return new BucketSource<T>(options, form)
+}
+
+/** What a mirror has of the stream. */
+interface Known {
   readonly keys: KnownKeys
+  readonly recent: RecentMessages
+}
+
+/** What a list found, for the watch that starts at its version. */
+interface Listed extends Known {
+  readonly version: Version
 }
 
 class BucketSource<T> implements NatsKvSource<T> {
@@ -82,14 +106,16 @@ class BucketSource<T> implements NatsKvSource<T> {
   readonly selection: string
   readonly heartbeatMs: number
   readonly #options: NatsKvOptions<T>
+  readonly #form: BucketForm
   readonly #filters: readonly string[]
   readonly #codec: ValueCodec<T>
   readonly #listed = new WeakMap<object, Listed>()
-  readonly #known = new WeakMap<object, KnownKeys>()
+  readonly #known = new WeakMap<object, Known>()
 
-  constructor(options: NatsKvOptions<T>) {
+  constructor(options: NatsKvOptions<T>, form: BucketForm) {
     const { bucket, codec = 'json', domain = '', filter = ALL } = options
     this.#options = options
+    this.#form = form
     this.#filters = [filter].flat()
     this.#codec = new ValueCodec(codec, 'string')
     this.heartbeatMs = options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS
@@ -103,9 +129,14 @@ class BucketSource<T> implements NatsKvSource<T> {
     try {
       const state = await this.#state(session)
       // A list is judged as a resumed watch is: another history must not pass for a later state.
-      if (context.floor !== undefined)
-        await assertContinues(session, this.#options.bucket, state, parseVersion(context.floor))
+      if (context.floor !== undefined) {
+        const known = this.#knownAt(context.mirror, context.floor)
+        await this.#assertContinues(session, state, parseVersion(context.floor), known).catch((error: unknown) => {
+          if (!isExpired(error)) throw error
+        })
+      }
       const keys = new KnownKeys()
+      const recent = new RecentMessages()
       let newest: StoredMessage | undefined
       let position = 0
       for await (const page of this.#everything(session, state, context, false)) {
@@ -116,11 +147,12 @@ class BucketSource<T> implements NatsKvSource<T> {
           keys.settle([message])
           if (newest === undefined || message.seq > newest.seq) newest = message
         }
+        recent.add(page.messages)
         position = Math.max(page.position, state.lastSeq) // What matches up to there has been read.
         yield { events }
       }
       const version = this.#version(state, position, newest)
-      if (context.mirror !== undefined) this.#listed.set(context.mirror, { version, keys })
+      if (context.mirror !== undefined) this.#listed.set(context.mirror, { version, keys, recent })
       yield { events: [], version }
     } finally {
       session.close()
@@ -155,47 +187,64 @@ class BucketSource<T> implements NatsKvSource<T> {
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const { after, mirror, onProgressRequest, requestAudit, isUnconfirmed = false } = context
     const from = parseVersion(after)
-    const keys = this.#keysAt(mirror, after)
+    const known = this.#knownAt(mirror, after)
     // The keys of a mirror that another process saved are not known: a delete whose marker is gone would be missed.
-    if (keys === undefined && isUnconfirmed) throw expired('its keys are not known to this process')
+    if (known === undefined && isUnconfirmed) throw expired('its keys are not known to this process')
     const session = this.#session(context)
     let consumer: Consumer | undefined
     try {
       const state = await this.#state(session)
-      await assertContinues(session, this.#options.bucket, state, from)
+      const continuity = await this.#assertContinues(session, state, from, known)
       const options = this.#consumerOptions(session, state)
-      consumer = await Consumer.create({ ...options, from: from.seq + 1, pullSize: PULL_SIZE })
-      if (keys === undefined) requestAudit?.('deletes whose markers are gone cannot be found for this mirror')
+      // Nothing between the newest message and the version matched: such a message is one of another history.
+      const start = (continuity === 'proved' ? from.newest : from.seq) + 1
+      consumer = await Consumer.create({ ...options, from: start, pullSize: PULL_SIZE })
+      if (known === undefined) requestAudit?.('deletes whose markers are gone cannot be found for this mirror')
       await assertSameStream(session, this.#options.bucket, state) // Else it reads another stream.
       const following = consumer
       const probe = (): void => {
         if (session.isOpen) following.probe()
       }
       onProgressRequest(probe)
-      const search = keys && this.#search(keys, state, options, probe)
+      const search = known && this.#search(known.keys, state, options, probe)
       let { seq, newest, time } = from
       let version = after
       let messages: StoredMessage[] = []
-      const cut = new StateCut(session.clock, options.lastSeq)
+      let aliveAt = session.clock.now()
+      const cut = new StateCut(session.clock, options.lastSeq, options.isExact)
       following.probe() // Its heartbeat is the first batch.
       for (;;) {
         const delivered = await consumer.next()
-        const later = delivered.messages.filter((message) => message.seq > seq)
-        keys?.expect(later)
-        for (const message of later) messages.push(message)
-        if (!(await cut.isWhole(delivered))) continue
+        const another = delivered.messages.find((message) => message.seq <= from.seq)
+        if (another !== undefined) throw forked(`its message ${another.seq} is another`)
+        if (delivered.position < from.seq) {
+          await session.pause(LAGGING_MS)
+          probe()
+          continue
+        }
+        known?.keys.expect(delivered.messages)
+        for (const message of delivered.messages) messages.push(message)
+        if (!(await cut.isWhole(delivered))) {
+          if (session.clock.now() - aliveAt < this.#beatMs) continue
+          aliveAt = session.clock.now()
+          yield { events: [], version } // A long catch-up is alive.
+          continue
+        }
+        aliveAt = session.clock.now()
         const last = messages.at(-1)
         if (last !== undefined) [newest, time] = [last.seq, last.time]
         seq = Math.max(seq, delivered.position)
         const missing = search?.missing(seq) ?? []
         const events = messages.map((message) => this.#event(message, state))
-        for (const subject of missing) events.push({ type: 'delete', key: subject.slice(state.subjectPrefix.length) })
+        for (const subject of missing) events.push({ type: 'delete', key: this.#key({ subject }, state) })
         version = formatVersion({ created: state.created, seq, newest, time })
         const committedAt = last === undefined ? {} : { committedAt: Math.floor(Number(last.time) / 1e6) }
+        known?.recent.expect(messages, version)
         yield { events, version, ...committedAt }
-        keys?.settle(messages)
+        known?.recent.settle()
+        known?.keys.settle(messages)
         messages = []
-        keys?.forget(missing)
+        known?.keys.forget(missing)
         await search?.begin(seq)
       }
     } finally {
@@ -207,8 +256,10 @@ class BucketSource<T> implements NatsKvSource<T> {
   async head(context: SourceContext): Promise<Version> {
     const session = this.#session(context)
     try {
-      const { created, lastSeq } = await this.#state(session)
-      return formatVersion({ created, seq: lastSeq, newest: 0, time: '0' })
+      const state = await this.#state(session)
+      assertCurrent(state)
+      const { created, lastSeq } = state
+      return formatVersion({ created, seq: lastSeq, newest: lastSeq, time: '0' })
     } finally {
       session.close()
     }
@@ -222,10 +273,8 @@ class BucketSource<T> implements NatsKvSource<T> {
     return this.heartbeatMs / 2
   }
 
-  #session({ signal, clock }: Pick<SourceContext, 'signal' | 'clock'>): Session {
-    const { connection: client, domain, timeoutMs = TIMEOUT_MS } = this.#options
-    const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`
-    return new Session({ client, prefix, signal, clock, timeoutMs })
+  #session(context: Pick<SourceContext, 'signal' | 'clock'>): Session {
+    return sessionOf(this.#options, context)
   }
 
   #state(session: Session): Promise<BucketState> {
@@ -239,7 +288,8 @@ class BucketSource<T> implements NatsKvSource<T> {
       if (this.#isWhole) return (await readState(session, bucket)).lastSeq
       return Math.max(...(await Promise.all(filters.map((filter) => readLastSeq(session, bucket, filter)))))
     }
-    return { session, stream: streamOf(bucket), filters, heartbeatMs: this.#beatMs, lastSeq }
+    const { isExact } = this.#form
+    return { session, stream: streamOf(bucket), filters, heartbeatMs: this.#beatMs, lastSeq, isExact }
   }
 
   /** Whether all keys of the bucket are read. */
@@ -282,23 +332,47 @@ class BucketSource<T> implements NatsKvSource<T> {
     })
   }
 
-  /** The keys that the mirror may have; undefined if they are not known. */
-  #keysAt(mirror: object | undefined, version: Version): KnownKeys | undefined {
+  /** What the mirror has at a version; undefined if that is not known. */
+  #knownAt(mirror: object | undefined, version: Version): Known | undefined {
     if (mirror === undefined) return undefined
     const listed = this.#listed.get(mirror)
     if (listed?.version === version) {
       this.#listed.delete(mirror)
-      this.#known.set(mirror, listed.keys)
+      this.#known.set(mirror, listed)
     }
-    return this.#known.get(mirror)
+    const known = this.#known.get(mirror)
+    known?.recent.settle(version)
+    return known
+  }
+
+  /** Throws `EPOCH_CHANGED` for another history. With the messages of the mirror it is `VERSION_EXPIRED` in doubt. */
+  async #assertContinues(
+    session: Session,
+    state: BucketState,
+    version: NatsVersion,
+    known: Known | undefined,
+  ): Promise<Continuity> {
+    const { bucket } = this.#options
+    const continuity = await assertContinues(session, bucket, state, version)
+    if (continuity === 'proved' || known === undefined) return continuity
+    const options = this.#consumerOptions(session, state)
+    const { recent } = known
+    const consumer = await Consumer.create({ ...options, from: recent.from, isHeadersOnly: true, pullSize: PULL_SIZE })
+    try {
+      await assertSameStream(session, bucket, state)
+      await recent.assertContinues(consumer, version.seq, (subject) => readLastSeq(session, bucket, subject))
+    } finally {
+      consumer.close()
+    }
+    return continuity
   }
 
   #version({ created }: BucketState, seq: number, newest: StoredMessage | undefined): Version {
     return formatVersion({ created, seq, newest: newest?.seq ?? 0, time: newest?.time ?? '0' })
   }
 
-  #key({ subject }: StoredMessage, { subjectPrefix }: BucketState): string {
-    return subject.slice(subjectPrefix.length)
+  #key({ subject }: Pick<StoredMessage, 'subject'>, { subjectPrefix }: BucketState): string {
+    return this.#form.decodeKey(subject.slice(subjectPrefix.length))
   }
 
   #event(message: StoredMessage, state: BucketState): ListEvent<T> {

@@ -7,9 +7,9 @@ export interface NatsVersion {
   readonly created: string
   /** Everything up to this sequence has been read. */
   readonly seq: number
-  /** The sequence of the newest message that was read; 0 if there is none. */
+  /** The sequence of the newest message that was read; 0 if there is none. Nothing between it and `seq` matches. */
   readonly newest: number
-  /** When that message was stored, in nanoseconds. */
+  /** When that message was stored, in nanoseconds; 0 if that is not known. */
   readonly time: string
 }
 

@@ -1,5 +1,5 @@
 import { forked } from '../shared/source-errors.js'
-import { type BucketState, readState } from './bucket-stream.js'
+import { assertCurrent, type BucketState, readState } from './bucket-stream.js'
 import type { Consumer } from './consumer.js'
 import type { KnownKeys } from './known-keys.js'
 import type { Session } from './session.js'
@@ -95,12 +95,13 @@ export class RemovalSearch {
     }
   }
 
-  /** The state of the stream. Its subjects say nothing about another stream. */
+  /** The state of the stream. Its subjects say nothing about another stream, or about a later state elsewhere. */
   async #state(): Promise<BucketState> {
     const { session, bucket, state } = this.#options
     const now = await readState(session, bucket)
     if (now.created !== state.created) session.end(forked('the stream of the bucket was created again'))
     session.assertOpen()
+    assertCurrent(now)
     return now
   }
 }

@@ -5,6 +5,7 @@ import { DeadlineScope } from '../shared/deadline-scope.js'
 import { propertiesOf } from '../shared/properties.js'
 import { unavailable } from '../shared/source-errors.js'
 import type { NatsClient, NatsMessage } from './nats-client.js'
+import type { NatsKvOptions } from './nats-options.js'
 import { type StoredMessage, storedMessage } from './stored-message.js'
 
 export interface SessionOptions {
@@ -23,6 +24,8 @@ interface ApiError {
   readonly description?: string
 }
 
+const CLOSED =
+  'natsKvSource: the connection is closed: stop the informer before you close it; if the server may refuse its login for a while, connect with maxReconnectAttempts: -1 and ignoreAuthErrorAbort: true'
 const STREAM_NOT_FOUND = 10_059
 const NO_MESSAGE_FOUND = 10_037
 const BAD_REQUEST = 400
@@ -43,16 +46,15 @@ export class Session {
   readonly #status: AsyncIterable<{ readonly type: string }>
   /** Sends the requests again that have no response yet. A connection drops what is sent before it is open again. */
   readonly #unanswered = new Set<() => void>()
+  /** The subjects of messages whose response is due. */
+  readonly #pending = new Set<string>()
   #receivedAt = 0
   #names = 0
 
   constructor(options: SessionOptions) {
     const { client, signal } = options
     signal.throwIfAborted()
-    if (client.isClosed() || client.isDraining())
-      throw new OptionError('natsKvSource: the connection is closed: stop the informer before you close it', {
-        option: 'connection',
-      })
+    if (client.isClosed() || client.isDraining()) throw new OptionError(CLOSED, { option: 'connection' })
     this.clock = options.clock
     this.#options = options
     this.#scope = new DeadlineScope(options)
@@ -91,11 +93,40 @@ export class Session {
 
   publish(subject: string, body: object, reply?: string): void {
     this.assertOpen()
-    this.#options.client.publish(
-      this.#options.prefix + subject,
-      JSON.stringify(body),
-      reply === undefined ? {} : { reply },
-    )
+    const options = reply === undefined ? {} : { reply }
+    this.#options.client.publish(this.#options.prefix + subject, JSON.stringify(body), options)
+  }
+
+  /** Publishes a message that a stream stores. */
+  store(subject: string, payload: string, headers: Readonly<Record<string, string>>, reply?: string): void {
+    this.assertOpen()
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const encoded = Buffer.from(`NATS/1.0\r\n${lines.join('')}\r\n`)
+    const options = { ...(reply === undefined ? {} : { reply }), headers: { encode: () => encoded } }
+    this.#options.client.publish(subject, payload, options)
+  }
+
+  /** The same, and waits for the response of the stream. The message is sent once. */
+  async storeAndWait<R extends object>(
+    subject: string,
+    payload: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<R> {
+    let receive: (message: NatsMessage) => void = () => {}
+    const response = new Promise<NatsMessage>((resolve) => {
+      receive = resolve
+    })
+    const reply = this.receiver(receive)
+    this.#pending.add(subject)
+    try {
+      this.store(subject, payload, headers, reply.subject)
+      const { data, headers: status } = await this.wait(response, 'the stream did not confirm a write')
+      if (status?.code === NO_RESPONDERS) throw unavailable('no stream stores the subject')
+      return JSON.parse(Buffer.from(data).toString()) as R
+    } finally {
+      reply.remove()
+      this.#pending.delete(subject)
+    }
   }
 
   /** The response to a request; undefined if it is about a message that does not exist. */
@@ -106,7 +137,9 @@ export class Session {
     })
     const reply = this.receiver(receive)
     const send = (): void => this.publish(subject, body, reply.subject)
+    const full = this.#options.prefix + subject
     this.#unanswered.add(send)
+    this.#pending.add(full)
     try {
       send()
       const { data, headers } = await this.wait(response, `${subject.split('.').slice(0, 2).join('.')} timed out`)
@@ -119,6 +152,7 @@ export class Session {
     } finally {
       reply.remove()
       this.#unanswered.delete(send)
+      this.#pending.delete(full)
     }
   }
 
@@ -194,11 +228,30 @@ export class Session {
     }
   }
 
-  /** Whether the server refused a subject of this session. */
+  /** Whether the server refused the login, or a subject of this session. The program may send other requests. */
   #isOurs(error: unknown): boolean {
     const { subject } = propertiesOf(error)
-    return typeof subject === 'string' && (subject.startsWith(this.#options.prefix) || subject.startsWith(this.#inbox))
+    if (subject === undefined) return isRefusal(messageOf(error))
+    if (typeof subject !== 'string') return false
+    const isOfConsumer = [...this.#consumers.keys()].some((name) => subject.endsWith(`.${name}`))
+    return isOfConsumer || this.#pending.has(subject) || subject.startsWith(this.#inbox)
   }
+}
+
+/** The default of `timeoutMs`. */
+const TIMEOUT_MS = 10_000
+
+/** A session with the options of a source. */
+export function sessionOf(
+  {
+    connection: client,
+    domain,
+    timeoutMs = TIMEOUT_MS,
+  }: Pick<NatsKvOptions<unknown>, 'connection' | 'domain' | 'timeoutMs'>,
+  { signal, clock }: Pick<SessionOptions, 'signal' | 'clock'>,
+): Session {
+  const prefix = domain === undefined ? '$JS.API.' : `$JS.${domain}.API.`
+  return new Session({ client, prefix, signal, clock, timeoutMs })
 }
 
 /** Differs from the names of all other processes that use the server. */
@@ -208,8 +261,11 @@ export function uniqueName(): string {
 
 function clientError(thrown: unknown): SourceError {
   const message = messageOf(thrown)
-  const isRefused = /permissions? violation|authorization/i.test(message)
-  return new SourceError(message, { code: isRefused ? 'UNAUTHORIZED' : 'UNAVAILABLE', cause: thrown })
+  return new SourceError(message, { code: isRefusal(message) ? 'UNAUTHORIZED' : 'UNAVAILABLE', cause: thrown })
+}
+
+function isRefusal(message: string): boolean {
+  return /permissions? violation|authorization|authentication/i.test(message)
 }
 
 function apiError({ code = 0, err_code: id = 0, description = '' }: ApiError): SourceError {

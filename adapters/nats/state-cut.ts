@@ -3,26 +3,35 @@ import type { Clock } from '../../src/contract/clock.js'
 /** A mirror waits at most this long for a state that the stream had, while keys are overwritten all the time. */
 const MOST_MS = 1_000
 
+interface Cut {
+  readonly position: number
+  readonly hasGap: boolean
+  readonly isInBatch: boolean
+}
+
 /**
  * Decides whether the delivered messages add up to a state that the stream had. A message that was replaced before its
  * delivery leaves a gap. Its replacement is at or before the last sequence that is read after the gap was seen: when all
- * up to there is delivered, and without another gap, nothing is missing.
+ * up to there is delivered, and without another gap, nothing is missing. Within an atomic batch there is no such state.
  */
 export class StateCut {
   readonly #clock: Clock
   readonly #lastSeq: () => Promise<number>
+  readonly #mostMs: number
   #upTo = 0
   #since: number | undefined
 
-  constructor(clock: Clock, lastSeq: () => Promise<number>) {
+  /** `isExact`: waits as long as necessary. */
+  constructor(clock: Clock, lastSeq: () => Promise<number>, isExact: boolean) {
+    this.#mostMs = isExact ? Number.POSITIVE_INFINITY : MOST_MS
     this.#clock = clock
     this.#lastSeq = lastSeq
   }
 
-  async isWhole({ position, hasGap }: { readonly position: number; readonly hasGap: boolean }): Promise<boolean> {
+  async isWhole({ position, hasGap, isInBatch }: Cut): Promise<boolean> {
     if (hasGap) this.#upTo = await this.#lastSeq()
     this.#since ??= this.#clock.now()
-    const isWhole = position >= this.#upTo || this.#clock.now() - this.#since > MOST_MS
+    const isWhole = (position >= this.#upTo && !isInBatch) || this.#clock.now() - this.#since > this.#mostMs
     if (isWhole) this.#since = undefined
     return isWhole
   }

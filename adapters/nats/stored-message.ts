@@ -11,6 +11,8 @@ export interface StoredMessage {
   /** When it was stored, in nanoseconds. */
   readonly time: string
   readonly isDelete: boolean
+  /** Whether a later message belongs to the same atomic batch. */
+  readonly isInBatch: boolean
   readonly data: Uint8Array
 }
 
@@ -32,6 +34,7 @@ export function storedMessage({ subject, reply = '', data, headers }: NatsMessag
     delivery,
     time: tokens[at + 7] ?? '0',
     isDelete: operation === 'DEL' || operation === 'PURGE' || (headers?.get('Nats-Marker-Reason') ?? '') !== '',
+    isInBatch: (headers?.get('Nats-Batch-Id') ?? '') !== '' && headers?.get('Nats-Batch-Commit') === '',
     data,
   }
 }

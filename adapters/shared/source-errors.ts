@@ -18,3 +18,7 @@ export function unavailable(detail: string, cause?: unknown): SourceError {
 export function isUnavailable(thrown: unknown): boolean {
   return thrown instanceof SourceError && thrown.code === 'UNAVAILABLE'
 }
+
+export function isExpired(thrown: unknown): boolean {
+  return thrown instanceof SourceError && thrown.code === 'VERSION_EXPIRED'
+}

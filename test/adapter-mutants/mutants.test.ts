@@ -7,6 +7,7 @@ import type { AdapterMutant } from './adapter-mutant.js'
 import { etcdMutants } from './etcd.js'
 import { httpMutants } from './http.js'
 import { kubernetesMutants } from './kubernetes.js'
+import { natsMutants } from './nats.js'
 import { postgresMutants } from './postgres.js'
 import { redisMutants } from './redis.js'
 import { shareMutants } from './share.js'
@@ -18,6 +19,7 @@ const byAdapter = {
   etcd: etcdMutants,
   http: httpMutants,
   kubernetes: kubernetesMutants,
+  nats: natsMutants,
   postgres: postgresMutants,
   redis: redisMutants,
   share: shareMutants,

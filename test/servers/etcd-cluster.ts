@@ -1,57 +1,7 @@
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePort } from '../../tools/postgres/free-port.js'
 import { EtcdServer } from './etcd.js'
 import type { FoundServer } from './locate.js'
-
-/** A proxy between a member and its peers. It identifies the caller by a header of members, and blocks partitioned peers. */
-class PeerGate implements AsyncDisposable {
-  readonly port: number
-  readonly #target: number
-  readonly #server: Server
-  readonly #sockets = new Map<Socket, string>()
-  readonly isCut: (caller: string) => boolean
-
-  constructor(port: number, target: number, isCut: (caller: string) => boolean) {
-    this.port = port
-    this.#target = target
-    this.isCut = isCut
-    this.#server = createServer((socket) => this.#accept(socket))
-  }
-
-  listen(): Promise<void> {
-    return new Promise((resolve) => this.#server.listen(this.port, '127.0.0.1', resolve))
-  }
-
-  /** Ends what may be open no longer. */
-  sweep(): void {
-    for (const [socket, caller] of this.#sockets) if (this.isCut(caller)) socket.destroy()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#sockets.keys()) socket.destroy()
-    await new Promise<void>((resolve) => this.#server.close(() => resolve()))
-  }
-
-  #accept(socket: Socket): void {
-    socket.on('error', () => {})
-    this.#sockets.set(socket, '')
-    socket.once('data', (head: Buffer) => {
-      const caller = /x-server-from: (\w+)/i.exec(head.toString('latin1'))?.[1] ?? ''
-      this.#sockets.set(socket, caller)
-      if (this.isCut(caller)) {
-        socket.destroy()
-        return
-      }
-      const peer = connect(this.#target, '127.0.0.1')
-      peer.on('error', () => socket.destroy())
-      peer.on('close', () => socket.destroy())
-      peer.write(head)
-      socket.pipe(peer).pipe(socket)
-      socket.on('close', () => peer.destroy())
-    })
-    socket.on('close', () => this.#sockets.delete(socket))
-  }
-}
+import { PeerGate } from './peer-gate.js'
 
 /** Three members, any of which can be cut off from the other two. */
 export class EtcdCluster implements AsyncDisposable {
@@ -65,9 +15,14 @@ export class EtcdCluster implements AsyncDisposable {
     this.members = members
     this.#gates = members.map(
       ({ peerPort }, at) =>
-        new PeerGate(ports[at] ?? 0, peerPort, (caller) => {
-          if (this.#cut === undefined) return false
-          return this.#cut === at || caller === '' || caller === this.#ids[this.#cut]
+        new PeerGate({
+          port: ports[at] ?? 0,
+          target: peerPort,
+          callerOf: (head) => /x-server-from: (\w+)/i.exec(head)?.[1] ?? '',
+          isCut: (caller) => {
+            if (this.#cut === undefined) return false
+            return this.#cut === at || caller === '' || caller === this.#ids[this.#cut]
+          },
         }),
     )
   }

@@ -10,8 +10,15 @@ export interface NatsOptions {
   readonly server: FoundServer
   /** More lines of the configuration file. */
   readonly config?: string
-  /** For a member of a cluster: its name, its port for the others, and the ports at which it reaches them. */
-  readonly member?: { readonly name: string; readonly port: number; readonly routes: readonly number[] }
+  /** For a member of a cluster: its name, its port, the port that it tells the others, and those at which it reaches them. */
+  readonly member?: {
+    readonly name: string
+    readonly port: number
+    readonly advertisedPort: number
+    readonly routes: readonly number[]
+  }
+  /** Default true. */
+  readonly hasJetStream?: boolean
   /** How a client of the tests connects. */
   readonly login?: Partial<NodeConnectionOptions>
 }
@@ -23,6 +30,7 @@ export class NatsServer extends ServerProcess {
   readonly port: number
   readonly #options: NatsOptions
   readonly #connections = new Set<NatsConnection>()
+  #admin: Promise<NatsConnection> | undefined
 
   private constructor(options: NatsOptions, folder: string, port: number) {
     super(options.server, folder)
@@ -48,28 +56,37 @@ export class NatsServer extends ServerProcess {
   /** Starts it, and waits until a client can connect. */
   async start(config: string = this.#options.config ?? ''): Promise<void> {
     await this.launch(config)
+    await this.ready()
+  }
+
+  /** Waits until a client can connect. */
+  async ready(): Promise<void> {
     await this.answering('nats-server', () => this.#accepts(), START_TIMEOUT_MS)
   }
 
   /** Starts it, and waits for nothing. */
   async launch(config: string = this.#options.config ?? ''): Promise<void> {
-    const { member } = this.#options
+    await writeFile(join(this.folder, 'nats.conf'), this.configWith(config))
+    await this.spawn('nats-server', ['-c', join(this.folder, 'nats.conf')])
+  }
+
+  /** The text of its configuration file. */
+  configWith(config: string): string {
+    const { member, hasJetStream = true } = this.#options
     const cluster =
       member === undefined
         ? ''
-        : `cluster { name: tests, listen: "127.0.0.1:${member.port}", no_advertise: true, routes: [${member.routes
+        : `cluster { name: tests, listen: "127.0.0.1:${member.port}", advertise: "127.0.0.1:${member.advertisedPort}", routes: [${member.routes
             .map((port) => `"nats://127.0.0.1:${port}"`)
             .join(', ')}] }`
-    const text = `
+    return `
 server_name: ${member?.name ?? 'only'}
 listen: "127.0.0.1:${this.port}"
 max_payload: 8MB
-jetstream { store_dir: ${JSON.stringify(join(this.folder, 'data'))} }
+${hasJetStream ? `jetstream { store_dir: ${JSON.stringify(join(this.folder, 'data'))} }` : ''}
 ${cluster}
 ${config}
 `
-    await writeFile(join(this.folder, 'nats.conf'), text)
-    await this.spawn('nats-server', ['-c', join(this.folder, 'nats.conf')])
   }
 
   async #accepts(): Promise<boolean> {
@@ -82,7 +99,7 @@ ${config}
   /** A connection of its own for the test; closed at the end. */
   async connect(options: NodeConnectionOptions = {}): Promise<NatsConnection> {
     const connection = await connect({
-      port: this.port,
+      ...(options.servers === undefined ? { port: this.port } : {}),
       reconnectTimeWait: 50,
       maxReconnectAttempts: -1,
       ...this.#options.login,
@@ -90,6 +107,13 @@ ${config}
     })
     this.#connections.add(connection)
     return connection
+  }
+
+  /** The response of JetStream to one request. */
+  async ask<R>(subject: string, body: object = {}): Promise<R> {
+    this.#admin ??= this.connect()
+    const connection = await this.#admin
+    return (await connection.request(`$JS.API.${subject}`, JSON.stringify(body), { timeout: 2_000 })).json<R>()
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {

@@ -65,7 +65,7 @@ export abstract class ServerProcess implements AsyncDisposable {
     await this.#end('SIGTERM')
   }
 
-  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL'): void {
+  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGKILL' | 'SIGHUP'): void {
     this.#child?.kill(name)
   }
 

@@ -1,0 +1,198 @@
+import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
+import {
+  RelayConflictError,
+  type RelayStore,
+  type StoredText,
+  type TextChange,
+} from '../../src/contract/relay-store.js'
+import type { SourceContext } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
+import { checkOptions, isCount, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
+import { propertiesOf } from '../shared/properties.js'
+import { unavailable } from '../shared/source-errors.js'
+import { type NewMessage, writeAtomically } from './atomic-write.js'
+import { assertCurrent, type BucketState, readMessage, readState, streamOf } from './bucket-stream.js'
+import { isNatsClient, type NatsClient } from './nats-client.js'
+import { isToken } from './nats-options.js'
+import { bucketSource, type NatsKvSource } from './nats-source.js'
+import { formatVersion, parseVersion } from './nats-version.js'
+import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
+import { type Session, sessionOf } from './session.js'
+
+/** The options of `natsRelayStore`. */
+export interface NatsRelayStoreOptions {
+  /** A `NatsConnection` of the package @nats-io/transport-node 3.x. The store never closes it. */
+  readonly connection: NatsClient
+  /** The name of the relay: letters, digits, "-" and "_". Its bucket is `relay-<name>`, which the store creates. */
+  readonly name: string
+  /** How many servers of a cluster keep the bucket, when the store creates it. Default 1; 3 for a cluster of three. */
+  readonly replicas?: number
+  /** The JetStream domain of the bucket. Default: that of the connection. */
+  readonly domain?: string
+  /** The longest silence of a healthy watch, in milliseconds. Default 10 000. */
+  readonly heartbeatMs?: number
+  /** A request without a response counts as lost after this many milliseconds. Default 10 000. */
+  readonly timeoutMs?: number
+}
+
+/** The most messages of an atomic batch, which a server accepts by default. */
+const MAX_CHANGES = 1_000
+const MAX_BYTES = 8 * 1024 * 1024
+const DEFAULT_PAYLOAD = 1024 * 1024
+/** What the headers of a message may need of the maximum payload. */
+const HEADER_BYTES = 1_024
+/** Servers accept protocol lines of 4 096 bytes. */
+const MAX_SUBJECT = 3_500
+/** A follower that is further behind compares all keys. */
+const MARKER_TTL = '1h'
+/** How often followers look for markers that have expired. */
+const VERIFY_MS = 60_000
+const ABSENT = formatVersion({ created: '0', seq: 0, newest: 0, time: '0' })
+const NAME_IN_USE = 10_058
+const READ_TRIES = 20
+
+const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> = {
+  connection: (value) =>
+    isNatsClient(value) ? undefined : 'must be a NatsConnection of the package @nats-io/transport-node 3.x',
+  name: isToken,
+  replicas: isCount,
+  domain: isToken,
+  heartbeatMs: isPositive,
+  timeoutMs: isPositive,
+}
+
+/**
+ * Returns the store of a relay in NATS JetStream 2.12 or later: a bucket. Each write is one atomic batch of messages, which
+ * followers receive as a whole. It is created on first use.
+ * @throws OptionError when an option is missing or not allowed.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@nats-io/transport-node'
+ * import { natsRelayStore } from 'listwatch/nats'
+ * import { publish } from 'listwatch/relay'
+ *
+ * const connection = await connect({ servers: 'nats-0:4222', maxReconnectAttempts: -1 })
+ * publish(orders, natsRelayStore({ connection, name: 'orders', replicas: 3 }))
+ * ```
+ */
+export function natsRelayStore(options: NatsRelayStoreOptions): RelayStore {
+  checkOptions('natsRelayStore', options, optionChecks)
+  for (const option of ['connection', 'name'] as const) {
+    if (options?.[option] === undefined)
+      throw new OptionError(`natsRelayStore: option "${option}" is required`, { option })
+  }
+  return new NatsRelayStore(options)
+}
+
+class NatsRelayStore implements RelayStore {
+  readonly name: string
+  readonly collection: NatsKvSource<string>
+  readonly maxChanges: number = MAX_CHANGES
+  readonly maxBytes: number
+  readonly #options: NatsRelayStoreOptions
+  readonly #bucket: string
+
+  constructor(options: NatsRelayStoreOptions) {
+    const { name, replicas: _, ...own } = options
+    this.#options = options
+    this.#bucket = `relay-${name}`
+    this.name = `nats:${this.#bucket}`
+    const payload = propertiesOf(propertiesOf(options.connection)['info'])['max_payload']
+    this.maxBytes = Math.min(MAX_BYTES, typeof payload === 'number' ? payload : DEFAULT_PAYLOAD) - HEADER_BYTES
+    this.collection = bucketSource<string>(
+      { ...own, bucket: this.#bucket, codec: 'string', verifyMs: VERIFY_MS },
+      { decodeKey: decodeRelayKey, isExact: true },
+    )
+  }
+
+  async read(key: string, context: SourceContext): Promise<StoredText> {
+    return await this.#within(context, async (session) => {
+      for (let tries = 0; tries < READ_TRIES; tries++) {
+        const state = await this.#stateIn(session)
+        if (state === undefined) return { text: undefined, position: ABSENT }
+        assertCurrent(state)
+        const found = await readMessage(session, this.#bucket, { last_by_subj: this.#subject(key) })
+        // What is the last message of the key now was so at that position, unless it is later.
+        if (found !== undefined && found.seq > state.lastSeq) continue
+        return { text: found === undefined || found.isDelete ? undefined : found.text, position: positionOf(state) }
+      }
+      throw unavailable('it is written faster than it can be read')
+    })
+  }
+
+  async write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version> {
+    const { created, seq } = parseVersion(after)
+    return await this.#within(context, async (session) => {
+      const state = after === ABSENT ? await this.#create(session) : await this.#stateIn(session)
+      if (state === undefined || (after !== ABSENT && state.created !== created))
+        throw new RelayConflictError(`${this.name} was removed`)
+      const messages = changes.map((change) => this.#message(change))
+      const last = await writeAtomically(session, messages, seq)
+      const stored = await readMessage(session, this.#bucket, { seq: last })
+      return formatVersion({ created: state.created, seq: last, newest: last, time: stored?.time ?? '0' })
+    })
+  }
+
+  async close(): Promise<void> {} // The connection is the program's own.
+
+  async #within<R>(context: SourceContext, work: (session: Session) => Promise<R>): Promise<R> {
+    context.signal.throwIfAborted()
+    const session = sessionOf(this.#options, context)
+    try {
+      return await work(session)
+    } finally {
+      session.close()
+    }
+  }
+
+  async #stateIn(session: Session): Promise<BucketState | undefined> {
+    try {
+      return await readState(session, this.#bucket)
+    } catch (error) {
+      if (error instanceof SourceError && error.code === 'NOT_FOUND') return undefined
+      throw error
+    }
+  }
+
+  async #create(session: Session): Promise<BucketState> {
+    const stream = streamOf(this.#bucket)
+    const config = {
+      name: stream,
+      subjects: [`${this.#prefix}>`],
+      max_msgs_per_subject: 1,
+      num_replicas: this.#options.replicas ?? 1,
+      storage: 'file',
+      discard: 'new',
+      allow_direct: true,
+      allow_rollup_hdrs: true,
+      allow_msg_ttl: true,
+      allow_atomic: true,
+      deny_delete: false,
+    }
+    await session.request(`STREAM.CREATE.${stream}`, config).catch((error: unknown) => {
+      if (!messageOf(error).includes(`(${NAME_IN_USE})`)) throw error // Another relay has created it.
+    })
+    return await readState(session, this.#bucket)
+  }
+
+  get #prefix(): string {
+    return `$KV.${this.#bucket}.`
+  }
+
+  #subject(key: string): string {
+    const subject = this.#prefix + encodeRelayKey(key)
+    if (subject.length <= MAX_SUBJECT) return subject
+    throw new SourceError(`the key "${key.slice(0, 40)}…" is too long for a subject of NATS`, { code: 'PROTOCOL' })
+  }
+
+  #message({ key, text }: TextChange): NewMessage {
+    const subject = this.#subject(key)
+    if (text !== undefined) return { subject, payload: text, headers: {} }
+    return { subject, payload: '', headers: { 'KV-Operation': 'DEL', 'Nats-TTL': MARKER_TTL } }
+  }
+}
+
+function positionOf({ created, lastSeq, lastTime }: BucketState): Version {
+  return formatVersion({ created, seq: lastSeq, newest: lastSeq, time: lastSeq === 0 ? '0' : lastTime })
+}

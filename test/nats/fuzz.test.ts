@@ -1,0 +1,52 @@
+import { randomInt } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { describeServer } from '../servers/index.js'
+import { campaign, clusterCampaign } from './campaign.js'
+import { watcherSource } from './watcher-source.js'
+
+/** The number of checks: 16, or the value of the environment variable. */
+const CHECKS = Number(process.env['LISTWATCH_NATS_CHECKS'] ?? 16)
+/** Of the first campaign; the others count on. */
+const SEED = Number(process.env['LISTWATCH_NATS_SEED'] ?? randomInt(1_000_000))
+/** Three quarters are campaigns against one server; those against a cluster wait for elections. */
+const EACH = Math.ceil((CHECKS * 3) / 4 / 2)
+const OF_CLUSTER = Math.ceil(CHECKS / 4)
+const TIMEOUT_MS = 120_000 + CHECKS * 30_000
+
+describe.concurrent('faults of every kind, and overlapping', () => {
+  describeServer('nats 2.15', 'leave a mirror that is what the bucket has', (server) => {
+    test.concurrent.each([
+      ['one server', 0, campaign, EACH],
+      ['one server again', 1, campaign, EACH],
+      ['three servers', 2, clusterCampaign, OF_CLUSTER],
+    ] as const)(
+      'with %s',
+      async (title, number, run, checks) => {
+        const seed = SEED + number
+        process.stdout.write(`nats fuzz: ${title}, LISTWATCH_NATS_SEED=${SEED}, ${checks} checks\n`)
+        const { divergences, writes, relists, missing } = await run({ server, seed, checks })
+        process.stdout.write(`nats fuzz: ${title}, seed ${seed}: ${writes} writes, ${relists} relists\n`)
+        expect(divergences, `seed ${seed}`).toEqual([])
+        expect(writes).toBeGreaterThan(checks)
+        expect(missing).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+  })
+
+  describeServer(
+    'nats 2.15',
+    'leave a mirror over the watcher of @nats-io/kv wrong, which shows that they are noticed',
+    (server) => {
+      test.concurrent(
+        'within 30 checks',
+        async () => {
+          const options = { server, seed: SEED, checks: 30, patienceMs: 5_000, instead: watcherSource }
+          const { divergences } = await campaign(options)
+          expect(divergences).toEqual([expect.stringContaining('keys differ')])
+        },
+        TIMEOUT_MS + 300_000,
+      )
+    },
+  )
+})

@@ -1,0 +1,231 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { NatsConnection } from '@nats-io/transport-node'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../adapters/memory/index.js'
+import { natsRelayStore } from '../../adapters/nats/index.js'
+import { publish, type Relay, relayCache, relaySource } from '../../adapters/relay/index.js'
+import { createInformer, type Informer } from '../../src/index.js'
+import { describeServer } from '../servers/index.js'
+import { NatsServer } from '../servers/nats.js'
+import { NatsCluster } from '../servers/nats-cluster.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { startForTests } from '../support/start-for-tests.js'
+
+interface Item {
+  readonly n: number
+}
+
+interface Engine {
+  connect(): Promise<NatsConnection>
+  readonly replicas: number
+}
+
+const WAIT = { timeoutMs: 60_000 }
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+let names = 0
+
+/** An upstream, relays that publish its mirror, and a follower that checks that batches are whole. */
+class RelayStage {
+  readonly upstream: MemorySource<Item> = memorySource<Item>()
+  readonly name = `relay-${++names}`
+  readonly engine: Engine
+  /** Batches in which the two keys of each transaction differ. */
+  readonly torn: string[] = []
+  n = 0
+
+  constructor(engine: Engine) {
+    this.engine = engine
+  }
+
+  /** A relay with a mirror and a connection of its own, as another process has. `kill` ends its connection at once. */
+  async relay(replicas?: MemoryLeases): Promise<{ relay: Relay; informer: Informer<Item>; kill(): Promise<void> }> {
+    const connection = await this.engine.connect()
+    const store = natsRelayStore({ connection, name: this.name, replicas: this.engine.replicas, timeoutMs: 2_000 })
+    const informer = createInformer({ source: this.upstream, logger: quiet, cache: relayCache(store) })
+    const relay = publish(informer, store, { logger: quiet, ...(replicas === undefined ? {} : { replicas }) })
+    informer.start()
+    const kill = async (): Promise<void> => {
+      await connection.close()
+      await relay.stop()
+      await informer.stop()
+    }
+    onTestFinished(kill)
+    return { relay, informer, kill }
+  }
+
+  async follower(): Promise<Informer<Item>> {
+    const connection = await this.engine.connect()
+    const store = natsRelayStore({ connection, name: this.name, heartbeatMs: 1_000, timeoutMs: 2_000 })
+    const follower = createInformer({ source: relaySource<Item>({ store, upstream: this.upstream }), logger: quiet })
+    const check = (): void => {
+      const [a, b] = [follower.get('a')?.n, follower.get('b')?.n]
+      if (a !== b) this.torn.push(`${a} and ${b}`)
+    }
+    follower.subscribe({ add: check, update: check, delete: check })
+    onTestFinished(async () => {
+      await follower.stop()
+      await connection.close()
+    })
+    return follower
+  }
+
+  /** Writes both keys, and another one, in one transaction. Returns the mark of the upstream. */
+  write(): string {
+    this.n++
+    return this.upstream.transaction((tx) => {
+      tx.put('a', { n: this.n })
+      tx.put('b', { n: this.n })
+      if (this.n % 5 === 0) tx.delete(`k${this.n % 20}`)
+      else tx.put(`k${this.n % 20}`, { n: this.n })
+    })
+  }
+
+  /** Writes for some time. Returns the last mark. */
+  async writes(count: number): Promise<string> {
+    let mark = ''
+    for (let at = 0; at < count; at++) {
+      mark = this.write()
+      await sleep(2)
+    }
+    return mark
+  }
+
+  /** The follower has the last write, by its mark, and equals the upstream. */
+  async agree(follower: Informer<Item>): Promise<void> {
+    await follower.waitFor(this.write(), WAIT)
+    const mirror = createInformer({ source: this.upstream, logger: quiet })
+    await mirror.start().synced()
+    expect(Object.fromEntries(follower.entries())).toEqual(Object.fromEntries(mirror.entries()))
+    await mirror.stop()
+    expect(this.torn).toEqual([])
+  }
+}
+
+function relayTests(engine: () => Engine): void {
+  test('a follower waits for marks of the upstream, and receives each batch as a whole', async () => {
+    const stage = new RelayStage(engine())
+    stage.write()
+    const { relay } = await stage.relay()
+    await relay.synced(WAIT)
+    const follower = await stage.follower()
+    await follower.start().synced(WAIT)
+    for (let round = 0; round < 20; round++) {
+      const mark = await stage.writes(10)
+      await follower.waitFor(mark, WAIT)
+      expect(follower.get('a')?.n).toBeGreaterThanOrEqual(round * 10)
+    }
+    await stage.agree(follower)
+    expect(follower.status.relists).toBe(0)
+  })
+
+  test('relays are killed at any moment, and others go on: the follower reads no list', async () => {
+    const stage = new RelayStage(engine())
+    stage.write()
+    let { relay, kill } = await stage.relay()
+    await relay.synced(WAIT)
+    const follower = await stage.follower()
+    await follower.start().synced(WAIT)
+    for (let round = 0; round < 5; round++) {
+      const writing = stage.writes(60)
+      await sleep(20 + 17 * round)
+      await kill()
+      ;({ relay, kill } = await stage.relay())
+      await writing
+    }
+    await stage.agree(follower)
+    expect(follower.status.relists).toBe(0)
+  })
+
+  test('of two relays with leases one writes, and the other replaces it', async () => {
+    const stage = new RelayStage(engine())
+    stage.write()
+    const leases = memoryLeases({ group: stage.name, mode: 'leader', leaseMs: 3_000 })
+    const one = await stage.relay(leases)
+    await one.relay.synced(WAIT)
+    const two = await stage.relay(leases)
+    const follower = await stage.follower()
+    await follower.start().synced(WAIT)
+    await stage.writes(50)
+    await stage.agree(follower)
+    expect(two.relay.status.batches).toBe(0)
+    await one.kill()
+    await stage.writes(50)
+    await stage.agree(follower)
+    await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
+    expect(follower.status.relists).toBe(0)
+  })
+
+  test('another history of the upstream is one of the follower', async () => {
+    const stage = new RelayStage(engine())
+    stage.write()
+    const { relay } = await stage.relay()
+    await relay.synced(WAIT)
+    const follower = await stage.follower()
+    const codes: string[] = []
+    follower.on('error', ({ code }) => codes.push(code))
+    await follower.start().synced(WAIT)
+    stage.upstream.restore(new Map([['other', { n: 1 }]]))
+    await waitUntil('the restored content', () => follower.size === 1 && follower.get('other')?.n === 1, 60_000)
+    expect(codes).toContain('EPOCH_CHANGED')
+    await stage.agree(follower)
+  })
+}
+
+describeServer('nats 2.15', 'a relay through NATS', (server) => {
+  describe('one server', () => {
+    const started = startForTests(() => NatsServer.start({ server }))
+    relayTests(() => ({ connect: () => started().connect(), replicas: 1 }))
+
+    test('two relays without leases never write a state that the upstream did not have', async () => {
+      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
+      stage.write()
+      const one = await stage.relay()
+      await one.relay.synced(WAIT)
+      const follower = await stage.follower()
+      await follower.start().synced(WAIT)
+      const two = await stage.relay()
+      await stage.writes(100)
+      await one.kill()
+      await stage.agree(follower)
+      await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
+    })
+
+    test('a bucket that is removed is written again', async () => {
+      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
+      stage.write()
+      const { relay } = await stage.relay()
+      await relay.synced(WAIT)
+      const follower = await stage.follower()
+      await follower.start().synced(WAIT)
+      await started().ask(`STREAM.DELETE.KV_relay-${stage.name}`)
+      await stage.writes(20)
+      await waitUntil('the bucket', () => follower.get('a')?.n === stage.n, 60_000)
+      await stage.agree(follower)
+    })
+  })
+
+  describe('three servers', () => {
+    const started = startForTests(() => NatsCluster.start(server))
+    const engine = (): Engine => ({ connect: () => started().connect(), replicas: 3 })
+    afterEach(() => started().mend())
+    relayTests(engine)
+
+    test('the leader of the bucket is killed again and again: batches stay whole, and nothing is lost', async () => {
+      const stage = new RelayStage(engine())
+      stage.write()
+      const { relay } = await stage.relay()
+      await relay.synced(WAIT)
+      const follower = await stage.follower()
+      await follower.start().synced(WAIT)
+      for (let round = 0; round < 2; round++) {
+        const leader = await started().leaderOf(`KV_relay-${stage.name}`)
+        const writing = stage.writes(200)
+        await started().members[leader]?.kill()
+        await writing
+        await stage.agree(follower)
+        await started().mend()
+      }
+      expect(follower.status.relists).toBe(0)
+    })
+  })
+})

@@ -1,0 +1,182 @@
+import { cp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { describeServer } from '../servers/index.js'
+import { NatsServer } from '../servers/nats.js'
+import { listed } from '../support/source-calls.js'
+import { backupOf, restore } from './backups.js'
+import { Stage, type StageOptions } from './stage.js'
+import { useNats } from './support.js'
+
+/** Runs a test on a server of its own, with what was saved of its data folder at any time. */
+async function withFolder(
+  nats: NatsServer,
+  options: Omit<StageOptions, 'nats'>,
+  act: (stage: Stage, save: () => Promise<void>, putBack: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const [data, saved] = [join(nats.folder, 'data'), join(nats.folder, 'saved')]
+  const moved = async (from: string, to: string): Promise<void> => {
+    await nats.stop()
+    await rm(to, { recursive: true, force: true })
+    await cp(from, to, { recursive: true })
+    await nats.start()
+  }
+  await Stage.with({ nats, ...options }, (stage) =>
+    act(
+      stage,
+      () => moved(data, saved),
+      () => moved(saved, data),
+    ),
+  )
+}
+
+describeServer('nats 2.15', 'a data folder that is put back', (server) => {
+  const epochChanges = (stage: Stage): number => stage.codes.filter((code) => code === 'EPOCH_CHANGED').length
+
+  test('is another history if its sequence is lower', async () => {
+    await using nats = await NatsServer.start({ server })
+    await withFolder(nats, {}, async (stage, save, putBack) => {
+      await stage.fill(10)
+      await save()
+      await stage.live()
+      await stage.put('k1', 1)
+      await stage.put('new', 1)
+      await stage.healed()
+      await putBack()
+      await stage.healed()
+      expect([epochChanges(stage), stage.informer.get('new')]).toEqual([1, undefined])
+    })
+  })
+
+  test.each([
+    ['the newest message of the mirror is another', 3],
+    ['the newest message of the mirror was replaced', 40],
+  ])('is another history if %s', async (_title, writes) => {
+    await using nats = await NatsServer.start({ server })
+    await withFolder(nats, {}, async (stage, save, putBack) => {
+      await stage.fill(10)
+      await save()
+      await stage.live()
+      await stage.put('lost', 1)
+      await stage.put('k2', 1)
+      await stage.put('k3', 1)
+      await stage.healed()
+      stage.cut()
+      await putBack()
+      // As many messages as the mirror has seen, of other keys; then its newest position is overwritten by later ones.
+      for (let n = 0; n < writes; n++) await stage.put(`other${n % 3}`, n)
+      stage.proxy.pass()
+      await stage.healed()
+      expect(epochChanges(stage)).toBe(1)
+      expect([stage.informer.get('lost'), stage.informer.get('k2')?.n]).toEqual([undefined, 0])
+    })
+  })
+
+  test('is another history if a key of the filter was written at a sequence that the mirror has passed', async () => {
+    await using nats = await NatsServer.start({ server })
+    await withFolder(nats, { source: { filter: 'mine.*' } }, async (stage, save, putBack) => {
+      await stage.put('mine.a', 1)
+      await save()
+      await stage.live()
+      for (let n = 0; n < 20; n++) await stage.put('other', n)
+      await stage.until('the position', () => Number(stage.informer.version?.split('.')[2]) === 21)
+      stage.cut()
+      await putBack()
+      await stage.put('mine.b', 2)
+      for (let n = 0; n < 40; n++) await stage.put('other', n)
+      stage.proxy.pass()
+      await stage.until('the key', () => stage.informer.get('mine.b')?.n === 2)
+      expect(epochChanges(stage)).toBe(1)
+    })
+  })
+
+  test('is a list if all that identifies its history was replaced', async () => {
+    await using nats = await NatsServer.start({ server })
+    await withFolder(nats, {}, async (stage, save, putBack) => {
+      await stage.fill(600)
+      await save()
+      await stage.live()
+      await stage.fill(300, 1)
+      await stage.healed()
+      stage.cut()
+      await putBack()
+      await stage.fill(300, 2)
+      await stage.fill(300, 3)
+      stage.proxy.pass()
+      await stage.healed()
+      expect(stage.relists).toBe(1)
+    })
+  })
+})
+
+describeServer('nats 2.15', 'a bucket', (server) => {
+  const shared = useNats(server)
+
+  test('that is restored from a backup of its stream is another history', async () => {
+    await Stage.with({ nats: shared.nats }, async (stage) => {
+      await stage.fill(10)
+      const backup = await backupOf(stage.admin, stage.stream)
+      await stage.live()
+      await stage.put('lost', 1)
+      await stage.healed()
+      const mark = String(await stage.put('k1', 2))
+      await stage.informer.waitFor(mark, { timeoutMs: 60_000 })
+      await stage.ask(`STREAM.DELETE.${stage.stream}`)
+      await restore(stage.admin, stage.stream, backup)
+      await stage.put('k2', 3)
+      await stage.healed()
+      expect(stage.codes).toContain('EPOCH_CHANGED')
+      expect(stage.informer.get('lost')).toBeUndefined()
+    })
+  })
+
+  test('whose backup is restored while the mirror is away, and is written further, is another history', async () => {
+    await Stage.with({ nats: shared.nats }, async (stage) => {
+      await stage.fill(10)
+      const backup = await backupOf(stage.admin, stage.stream)
+      await stage.live()
+      await stage.put('lost', 1)
+      await stage.put('k2', 1)
+      await stage.healed()
+      stage.cut()
+      await stage.ask(`STREAM.DELETE.${stage.stream}`)
+      await restore(stage.admin, stage.stream, backup)
+      for (let n = 0; n < 30; n++) await stage.put('other', n)
+      stage.proxy.pass()
+      await stage.healed()
+      expect(stage.codes).toContain('EPOCH_CHANGED')
+      expect(stage.informer.get('lost')).toBeUndefined()
+    })
+  })
+
+  test('whose newest message was replaced while the mirror was away is resumed without a list', async () => {
+    await Stage.with({ nats: shared.nats }, async (stage) => {
+      await stage.fill(1_000)
+      await stage.live()
+      await stage.put('hot', 1)
+      await stage.healed()
+      stage.cut()
+      for (let n = 0; n < 50; n++) await stage.put('hot', n)
+      await stage.put('k1')
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.relists, stage.codes.filter((code) => code !== 'UNAVAILABLE')]).toEqual([0, []])
+    })
+  })
+
+  test('with older revisions of each key is resumed without a list, too', async () => {
+    await Stage.with({ nats: shared.nats, config: { history: 5 } }, async (stage) => {
+      await stage.fill(100)
+      await stage.fill(100, 1)
+      await stage.live()
+      await stage.put('hot', 1)
+      await stage.healed()
+      stage.cut()
+      for (let n = 0; n < 50; n++) await stage.put('hot', n)
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.relists, stage.codes.filter((code) => code !== 'UNAVAILABLE')]).toEqual([0, []])
+      expect((await listed(stage.own)).objects.size).toBe(101)
+    })
+  })
+})

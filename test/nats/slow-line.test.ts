@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { describeServer } from '../servers/index.js'
+import { Stage } from './stage.js'
+import { useNats } from './support.js'
+
+const BYTES_PER_SECOND = 1_000_000
+
+describeServer('nats 2.15', 'over a connection of 1 MB/s', (server) => {
+  const shared = useNats(server)
+
+  test.each([
+    ['many values', 12, 500_000],
+    ['a large value', 1, 6_000_000],
+  ])('a bucket with %s is listed at the first attempt, and so it catches up', async (_title, values, bytes) => {
+    const source = { codec: (value: Uint8Array) => ({ n: value[0] ?? 0 }), heartbeatMs: 10_000 }
+    await Stage.with({ nats: shared.nats, source, speed: 1 }, async (stage) => {
+      const write = async (n: number): Promise<void> => {
+        for (let at = 0; at < values; at++) await stage.kv.put(`k${at}`, new Uint8Array(bytes).fill(n))
+      }
+      const isShown = (n: number): boolean =>
+        stage.informer.size === values && [...stage.informer.list()].every((object) => object.n === n)
+      await write(1)
+      stage.proxy.throttle(BYTES_PER_SECOND)
+      stage.informer.start()
+      await stage.until('the list', () => isShown(1), 40_000)
+      expect(stage.errors).toEqual([])
+      stage.cut()
+      await write(2)
+      stage.proxy.pass()
+      stage.proxy.throttle(BYTES_PER_SECOND)
+      const errors = stage.errors.length
+      await stage.until('the catch-up', () => isShown(2), 40_000)
+      const later = stage.errors.slice(errors).map(({ message }) => message)
+      expect(later.filter((message) => !/connection was lost/.test(message))).toEqual([])
+      expect(stage.relists).toBe(0)
+    })
+  })
+})

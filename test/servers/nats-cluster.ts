@@ -1,0 +1,143 @@
+import type { NatsConnection } from '@nats-io/transport-node'
+import { freePort } from '../../tools/postgres/free-port.js'
+import type { FoundServer } from './locate.js'
+import { NatsServer } from './nats.js'
+import { PeerGate } from './peer-gate.js'
+import { waitUntil } from './wait-until.js'
+
+/** How long elections and the first start may take on a busy machine. */
+const ELECTION_MS = 60_000
+
+/** Three servers with replicated JetStream, any of which can be cut off from the other two. */
+export class NatsCluster implements AsyncDisposable {
+  readonly members: readonly NatsServer[]
+  readonly #gates: readonly PeerGate[]
+  /** Number of the member that is cut off. */
+  #cut: number | undefined
+
+  private constructor(members: readonly NatsServer[], ports: readonly { gate: number; own: number }[]) {
+    this.members = members
+    this.#gates = ports.map(
+      ({ gate, own }, at) =>
+        new PeerGate({
+          port: gate,
+          target: own,
+          callerOf: (head) => /"server_name":"(\w+)"/.exec(head)?.[1],
+          isCut: (caller) => this.#cut !== undefined && (this.#cut === at || caller === `m${this.#cut}`),
+        }),
+    )
+  }
+
+  /** Retried if another process takes one of its nine ports first. */
+  static async start(server: FoundServer, config = '', tries = 3): Promise<NatsCluster> {
+    const cluster = await NatsCluster.#create(server, config)
+    try {
+      await cluster.#launch()
+      return cluster
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]()
+      if (tries <= 1 || !/address already in use|EADDRINUSE/.test(String(error))) throw error
+      return await NatsCluster.start(server, config, tries - 1)
+    }
+  }
+
+  static async #create(server: FoundServer, config: string): Promise<NatsCluster> {
+    const ports: { gate: number; own: number }[] = []
+    for (let at = 0; at < 3; at++) ports.push({ gate: await freePort(), own: await freePort() })
+    const members: NatsServer[] = []
+    for (const [at, { gate, own }] of ports.entries()) {
+      const routes = ports.flatMap((each, other) => (other === at ? [] : [each.gate]))
+      const member = { name: `m${at}`, port: own, advertisedPort: gate, routes }
+      members.push(await NatsServer.create({ server, config, member }))
+    }
+    return new NatsCluster(members, ports)
+  }
+
+  async #launch(): Promise<void> {
+    for (const gate of this.#gates) await gate.listen()
+    for (const member of this.members) await member.launch()
+    await this.ready()
+  }
+
+  /** Waits until every member responds, and reaches a leader of the cluster. */
+  async ready(): Promise<void> {
+    for (const member of this.members) await member.ready()
+    for (const member of this.members) await waitUntil('a leader', () => hasLeader(member), ELECTION_MS)
+  }
+
+  get ports(): number[] {
+    return this.members.map(({ port }) => port)
+  }
+
+  /** A connection that reaches these members, in this order. Default: all. */
+  connect(order: readonly number[] = [0, 1, 2]): Promise<NatsConnection> {
+    const servers = order.map((at) => `127.0.0.1:${this.members[at]?.port}`)
+    const [first] = order
+    const member = this.members[first ?? 0]
+    if (member === undefined) throw new Error('no such member')
+    return member.connect({ servers, noRandomize: true, ignoreClusterUpdates: true })
+  }
+
+  /** The number of the member that leads a stream. */
+  async leaderOf(stream: string, askAt?: number): Promise<number> {
+    let leader = -1
+    const isKnown = async (): Promise<boolean> => {
+      for (const at of askAt === undefined ? this.members.keys() : [askAt]) {
+        const member = this.members[at]
+        if (member?.isRunning !== true) continue
+        const info = await member.ask<StreamInfo>(`STREAM.INFO.${stream}`).catch(() => undefined)
+        const name = info?.cluster?.leader
+        const isFollowed = info?.cluster?.replicas?.some(({ active, offline }) => offline !== true && active < 2e9)
+        if (name !== undefined && isFollowed === true) leader = this.members.findIndex((_, each) => `m${each}` === name)
+        if (leader >= 0) return true
+      }
+      return false
+    }
+    await waitUntil(`a leader of ${stream}`, isKnown, ELECTION_MS)
+    return leader
+  }
+
+  /** The leader of a stream resigns. */
+  async stepDown(stream: string): Promise<void> {
+    const [first] = this.members
+    await first?.ask(`STREAM.LEADER.STEPDOWN.${stream}`)
+  }
+
+  /** From now on this member receives nothing from the others, nor they from it. */
+  cutOff(member: number): void {
+    this.#cut = member
+    for (const gate of this.#gates) gate.sweep()
+  }
+
+  join(): void {
+    this.#cut = undefined
+  }
+
+  /** All members run, are connected and respond. */
+  async mend(): Promise<void> {
+    this.join()
+    for (const member of this.members) {
+      if (member.isRunning) member.signal('SIGCONT')
+      else await member.launch()
+    }
+    await this.ready()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const member of this.members) await member[Symbol.asyncDispose]()
+    for (const gate of this.#gates) await gate[Symbol.asyncDispose]()
+  }
+}
+
+interface StreamInfo {
+  readonly cluster?: {
+    readonly leader?: string
+    readonly replicas?: readonly { readonly active: number; readonly offline?: boolean }[]
+  }
+}
+
+/** The leader of the cluster responds to this request, from whichever member it comes. */
+async function hasLeader(member: NatsServer): Promise<boolean> {
+  const names = await member.ask<{ total?: number }>('STREAM.NAMES').catch(() => undefined)
+  return names?.total !== undefined
+}
