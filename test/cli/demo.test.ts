@@ -67,6 +67,28 @@ describeServer('postgres 18', 'demo', () => {
     await room.expectLeft()
   })
 
+  test('prints the address of the inspector, which shows its mirror; --no-inspect leaves it out', async () => {
+    const room = new Room()
+    const child = room.start([])
+    const pageOf = ({ lines }: Child): RegExpExecArray | undefined =>
+      lines
+        .map((line) => /^page: (http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)$/.exec(line))
+        .find((found) => found !== null)
+    await child.until(() => pageOf(child) !== undefined, 'the address')
+    const [, origin = '', token = ''] = pageOf(child) ?? []
+    const response = await fetch(`${origin}/api/status`, { headers: { authorization: `Bearer ${token}` } })
+    expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ name: 'postgres:orders' })])
+    const hidden = new Room()
+    const without = hidden.start(['--no-inspect'])
+    await without.until(() => without.lines.some((line) => line.startsWith('live: ')), 'it to run')
+    expect(pageOf(without)).toBeUndefined()
+    for (const each of [child, without]) {
+      each.kill('SIGINT')
+      expect((await each.ended).code).toBe(0)
+    }
+    for (const each of [room, hidden]) await each.expectLeft()
+  })
+
   describe('SIGINT', () => {
     test('in the middle ends it with its comparison', async () => {
       const room = new Room()

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { changeLogStatus } from '../../adapters/postgres/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
+import { blocksOf } from '../support/documents.js'
 import { changes, ROWS } from './ddl-changes.js'
 import {
   type Database,
@@ -493,6 +494,18 @@ describePostgres('the definition of a table', (postgres) => {
         expect([rows.informer.size, rows.informer.status.relists]).toEqual([3, 1])
       },
     )
+
+    test('the migration in docs/postgres.md breaks no writer', async () => {
+      const [migration] = blocksOf(['docs/postgres.md']).filter(({ language }) => language === 'sql')
+      const db = await at.database()
+      await db.sql('CREATE TABLE orders (id int PRIMARY KEY, n int); INSERT INTO orders VALUES (1, 10)')
+      await db.install('orders')
+      const orders = await mirror(db, { table: 'orders' })
+      await db.sql(migration?.text ?? '')
+      await db.sql('INSERT INTO orders (order_id, n) VALUES (2, 20)')
+      await waitUntil('the row', () => orders.informer.has('2'))
+      expect(orders.informer.get('2')).toEqual({ order_id: 2, n: 20 })
+    })
 
     test('listwatch.reinstall keeps the options and the readers', async () => {
       const db = await at.database()

@@ -433,6 +433,24 @@ describe('an audit', () => {
     expect(errors.map(({ code }) => code)).toEqual(['DECODE', 'DECODE'])
   })
 
+  test('finds an object that is valid again at the version before it was invalid', async () => {
+    const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
+    const { version } = informer.entry('b') ?? {}
+    source.memory.corrupt('b', new Error('no JSON'))
+    await clock.advance(10)
+    expect(informer.entry('b')?.version).toBe(version)
+    const versions = source.versions.bind(source)
+    source.versions = async function* (context) {
+      for await (const page of versions(context))
+        yield {
+          ...page,
+          keys: page.keys.map((each) => (each.key === 'b' ? { key: 'b', version: String(version) } : each)),
+        }
+    }
+    await clock.advance(PERIOD_MS + 2_000)
+    expect(errors.map(({ code }) => code).slice(0, 2)).toEqual(['DECODE', 'PROTOCOL'])
+  })
+
   test('does not run on a request of the source if audits are off', async () => {
     const { clock, source } = await synced(new LossyVersioned(three), { audit: false })
     source.requestAudit?.('it looks strange')
