@@ -1,5 +1,6 @@
 import { type ListerWatcher, type SourceContext } from '../../src/contract/source.js';
 import type { Version } from '../../src/contract/version.js';
+import { type OptionCheck } from '../../src/util/validate-options.js';
 import { type UpstreamVersions } from './http-version.js';
 /** The headers of a request, by name. */
 export type RequestHeaders = Headers | Readonly<Record<string, string>>;
@@ -44,3 +45,5 @@ export interface HttpSource<T> extends ListerWatcher<T> {
  * ```
  */
 export declare function httpSource<T>(options: HttpSourceOptions): HttpSource<T>;
+/** An object that compares versions of the upstream source. */
+export declare const hasComparison: OptionCheck;
