@@ -1,0 +1,53 @@
+import { type MessagePort } from 'node:worker_threads';
+import type { Clock } from '../../src/contract/clock.js';
+import type { Informer } from '../../src/informer/informer-types.js';
+import { type MirrorScope } from '../http/serve-mirror.js';
+/** The options of `shareInformer`. */
+export interface ShareOptions {
+    /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
+    readonly heartbeatMs?: number;
+    /** The size of the history of each scope, in bytes. A follower that is further behind lists again. Default 16 MiB. */
+    readonly historyBytes?: number;
+    /** The clock of all delays and timeouts. Default: `systemClock`. */
+    readonly clock?: Clock;
+}
+/** An informer that is shared with other threads and processes. It does not keep the process alive. */
+export interface Share<I = {}> extends AsyncDisposable {
+    /**
+     * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port. With `where`, the
+     * worker has only objects with these values in these indexes.
+     *
+     * @throws OptionError for an unknown index.
+     * @throws SourceError STOPPED after `close`.
+     */
+    port(scope?: MirrorScope<I>): MessagePort;
+    /**
+     * Listens at a Unix socket, whose file only this user can use (mode 0600). Other processes pass the path to `sharedSource`. The
+     * socket of a process that was killed is replaced.
+     *
+     * @throws OptionError for an unknown index.
+     * @throws SourceError STOPPED after `close`.
+     * @throws Error with the code of the system, for example EADDRINUSE if another process listens there.
+     */
+    listen(path: string, scope?: MirrorScope<I>): Promise<void>;
+    /** Closes all ports and sockets. The informer continues. */
+    close(): Promise<void>;
+}
+/**
+ * Shares an informer with worker threads and other processes of the host, so that the source has one watch. Followers are informers
+ * with `sharedSource`. A follower that is slow or dies costs the others nothing.
+ *
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { Worker } from 'node:worker_threads'
+ * import { shareInformer } from 'listwatch/share'
+ *
+ * const share = shareInformer(orders)
+ * const port = share.port()
+ * new Worker('./worker.js', { workerData: { orders: port }, transferList: [port] })
+ * await share.listen('/run/app/orders.sock') // for other processes
+ * ```
+ */
+export declare function shareInformer<T, I extends object>(informer: Informer<T, I>, options?: ShareOptions): Share<I>;
