@@ -46,13 +46,6 @@ export const mutantsOfRelays: readonly Mutant[] = [
     edits: [['const isOther = history !== undefined && history !== this.#history', 'const isOther = false']],
   },
   {
-    name: 'a follower ignores another epoch',
-    breaks: 'an upstream epoch change is one for followers (epoch)',
-    kind,
-    file: `${folder}/relay-source.ts`,
-    edits: [['if (header !== undefined && header.epoch !== epoch) throw upstreamChanged()', '']],
-  },
-  {
     name: 'a batch whose request was lost is not written again',
     breaks: 'each batch is written (true state)',
     kind,
@@ -88,9 +81,12 @@ export const mutantsOfRelays: readonly Mutant[] = [
   {
     name: 'an incomplete store is restored',
     breaks: 'only a whole store is restored (true state)',
-    kind,
     file: `${folder}/relay-cache.ts`,
     edits: [['if (!header.isWhole || ', 'if (']],
+    onlyBy: {
+      test: 'unit/relay/relay.test.ts',
+      named: 'content of which only a part was written is not restored',
+    },
   },
   {
     name: 'a comparison does not write what the store lacks',
