@@ -113,17 +113,6 @@ export const mutantsOfRelays: readonly Mutant[] = [
     edits: [['this.#reading ??= this.#batches.next()', 'this.#reading = this.#batches.next()']],
   },
   {
-    name: 'a relay that takes over does not claim the store',
-    breaks: 'after a takeover the other relay cannot write (calm)',
-    kind,
-    file: `${folder}/publisher.ts`,
-    edits: [['    // Now another relay cannot write any more.\n    await this.#writer.claim(context)', '']],
-    onlyBy: {
-      test: 'unit/relay/relay.test.ts',
-      named: 'a write that arrives late is refused after another relay has taken over',
-    },
-  },
-  {
     name: 'a follower compares positions of another epoch of the upstream',
     breaks: 'a mark of an older epoch is not reached (wait)',
     file: `${folder}/relay-version.ts`,
