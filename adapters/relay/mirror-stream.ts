@@ -1,6 +1,6 @@
-import { messageOf } from '../../src/contract/errors.js'
+import { ABORTED, messageOf } from '../../src/contract/errors.js'
 import type { TextChange } from '../../src/contract/relay-store.js'
-import type { Entry } from '../../src/contract/source.js'
+import type { Entry, SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Added, Updated } from '../../src/queue/change.js'
@@ -49,7 +49,7 @@ export class MirrorStream<T> {
     return this.#stream.backlog
   }
 
-  /** The position of the content with which the stream begins. Call it before `next`. Undefined if the stream has ended. */
+  /** The position of the content with which the stream begins. Call it before `nextWithin`. Undefined if the stream has ended. */
   async start(signal: AbortSignal): Promise<MirrorPosition | undefined> {
     while (this.#start === undefined) {
       const batch = await this.#read(signal)
@@ -81,10 +81,26 @@ export class MirrorStream<T> {
     this.#snapshot = undefined
   }
 
-  /** The next batch; undefined if the stream has ended. After an abort the same batch is returned by the next call. */
-  async next(signal: AbortSignal): Promise<MirrorBatch | undefined> {
-    const batch = await this.#read(signal)
-    return batch === undefined ? undefined : { ...positionOf(batch), ...this.#changesIn(batch) }
+  /**
+   * The next batch; `silent` if there is none for `ms` milliseconds, `ended` if the stream has ended. After an abort the next call
+   * returns the same batch.
+   */
+  async nextWithin(ms: number, { signal, clock }: SourceContext): Promise<MirrorBatch | 'silent' | 'ended'> {
+    const timer = new AbortController()
+    const limit = AbortSignal.any([signal, timer.signal])
+    clock.sleep(ms, limit).then(
+      () => timer.abort(ABORTED),
+      () => {},
+    )
+    try {
+      const batch = await this.#read(limit)
+      return batch === undefined ? 'ended' : { ...positionOf(batch), ...this.#changesIn(batch) }
+    } catch (error) {
+      if (signal.aborted || !timer.signal.aborted) throw error
+      return 'silent'
+    } finally {
+      timer.abort(ABORTED)
+    }
   }
 
   async close(options: { readonly drain?: boolean } = {}): Promise<void> {

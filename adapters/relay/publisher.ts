@@ -199,11 +199,15 @@ export class Publisher<T> implements Relay {
     await this.#takeOver(context)
     this.#set('live', 'the store follows the mirror')
     this.#synced.open()
-    for (;;) {
-      const batch = await this.#next(context)
+    for (let checkAt = 0; ; ) {
+      const batch = await this.#stream.nextWithin(CHECK_MS, context)
       if (batch === 'ended') return
-      if (batch === 'silent') await this.#check(context)
-      else await this.#publish(batch, context)
+      // Bookmarks of an unchanged version are not written.
+      if (batch !== 'silent' && (await this.#publish(batch, context))) checkAt = context.clock.now() + CHECK_MS
+      else if (batch === 'silent' || context.clock.now() >= checkAt) {
+        await this.#check(context)
+        checkAt = context.clock.now() + CHECK_MS
+      }
     }
   }
 
@@ -305,33 +309,17 @@ export class Publisher<T> implements Relay {
     }
   }
 
-  /** The next batch; `silent` if there is none for some time. */
-  async #next({ signal, clock }: SourceContext): Promise<MirrorBatch | 'silent' | 'ended'> {
-    const timer = new AbortController()
-    const limit = AbortSignal.any([signal, timer.signal])
-    clock.sleep(CHECK_MS, limit).then(
-      () => timer.abort(ABORTED),
-      () => {},
-    )
-    try {
-      return (await this.#stream.next(limit)) ?? 'ended'
-    } catch (error) {
-      if (signal.aborted || !timer.signal.aborted) throw error
-      return 'silent'
-    } finally {
-      timer.abort(ABORTED)
-    }
-  }
-
-  async #publish({ size, changes, version, history }: MirrorBatch, context: SourceContext): Promise<void> {
+  /** Returns whether there was something to write. */
+  async #publish({ size, changes, version, history }: MirrorBatch, context: SourceContext): Promise<boolean> {
     const { epoch = 0, version: before } = this.#writer.header ?? {}
     const isOther = history !== undefined && history !== this.#history
-    if (size === 0 && version === before && !isOther) return
+    if (size === 0 && version === before && !isOther) return false
     this.#history = history ?? this.#history
     const reached = this.#reached(isOther ? epoch + 1 : epoch, { version, history })
     this.#unwritten = { changes, reached }
     await this.#write(this.#unwritten, context)
     this.#retry = reset(this.#retry)
+    return true
   }
 
   async #write(outgoing: Outgoing, context: SourceContext): Promise<void> {

@@ -75,7 +75,9 @@ export class StoreWriter {
 
   /** Writes a batch. Returns the number of its changes. */
   async write({ changes, reached }: Outgoing, context: SourceContext): Promise<number> {
-    const reserve = Buffer.byteLength(headerText(this.#headerOf(reached, false))) + 2 * CHANGE_BYTES
+    // The first part has the header from before, and the last one the new one.
+    const headers = [reached, this.#before(reached)].map((state) => headerText(this.#headerOf(state, false)))
+    const reserve = Math.max(...headers.map((text) => Buffer.byteLength(text))) + 2 * CHANGE_BYTES
     const { maxChanges, maxBytes } = this.#store
     let part: TextChange[] = []
     let bytes = 0

@@ -1,4 +1,4 @@
-import { memoryLeases, memoryRelayStore, memorySource } from '../../../adapters/memory/index.js'
+import { type MemorySource, memoryLeases, memoryRelayStore, memorySource } from '../../../adapters/memory/index.js'
 import { publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
 import { createInformer, type Informer, type LeaseSession, type Leases } from '../../../src/index.js'
@@ -58,7 +58,7 @@ class RelayWorld {
   readonly #random: SeededRandom
   readonly #onEvent: ((line: string) => void) | undefined
   readonly #clock = new VirtualClock(0)
-  readonly #source = memorySource<Item>({ heartbeatMs: 3_000 })
+  readonly #source: MemorySource<Item>
   readonly #store: ReturnType<typeof memoryRelayStore>
   readonly #leases: Leases | undefined
   readonly #processes: Process[] = []
@@ -80,6 +80,8 @@ class RelayWorld {
     this.#seed = seed
     this.#random = random
     this.#onEvent = onEvent
+    // A relay looks at its store after 5 s without a batch.
+    this.#source = memorySource<Item>({ heartbeatMs: random.pick([3_000, 10_000]) })
     this.#store = memoryRelayStore({ maxChanges: random.pick([2, 3, 5, 100]) })
     this.#leases = random.chance(0.6)
       ? memoryLeases({ group: 'relay', mode: 'leader', leaseMs: LEASE_MS, clock: this.#clock })

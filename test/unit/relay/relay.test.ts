@@ -315,6 +315,28 @@ describe('a relay that starts again', () => {
   })
 })
 
+test('content of which only a part was written is not restored', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore({ maxChanges: 5 })
+  const first = relayOf(source, store)
+  await clock.advance(2_000)
+  const { write } = store
+  let writes = 0
+  store.write = async (...args) => (++writes > 2 ? new Promise<never>(() => {}) : await write.apply(store, args))
+  source.transaction((tx) => {
+    for (let n = 0; n < 20; n++) tx.put(`k${n}`, { n })
+  })
+  await settled()
+  first.kill()
+  store.write = write
+  const lists = countLists(source)
+  const second = relayOf(source, store)
+  await clock.advance(2_000)
+  expect(lists()).toBe(1)
+  expect(second.informer.size).toBe(21)
+  expect(store.texts.size).toBe(22)
+})
+
 describe('of two relays', () => {
   const replicas = (): MemoryLeases => memoryLeases({ group: 'relay', mode: 'leader', clock, leaseMs: 5_000 })
 
@@ -455,6 +477,17 @@ describe('an engine', () => {
     expect(errors.map(({ code }) => code)).toEqual(['CONFLICT'])
     expect(follower.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')
     expect(store.texts.size).toBe(3)
+  })
+
+  test('that was flushed is noticed, although the source sends a bookmark every second', async () => {
+    const source = memorySource<Item>({ entries: items('a'), heartbeatMs: 1_000 })
+    const store = memoryRelayStore()
+    const { errors } = relayOf(source, store)
+    await clock.advance(5_500)
+    store.flush()
+    await clock.advance(6_500)
+    expect(errors.map(({ code }) => code)).toEqual(['CONFLICT'])
+    expect(store.texts.size).toBe(2)
   })
 
   test('that lost writes: followers return to what the source has', async () => {

@@ -19,7 +19,7 @@ import type { PublishOptions, Relay } from './relay-types.js';
  * const client = new Redis(url, { lazyConnect: true })
  * const store = redisRelayStore({ client, name: 'orders' })
  * const orders = createInformer({ source, cache: relayCache(store) })
- * const replicas = redisLeases({ client, group: 'relay of orders', mode: 'leader' })
+ * const replicas = redisLeases({ client, group: 'relay-of-orders', mode: 'leader' })
  * const relay = publish(orders, store, { replicas })
  * orders.start()
  * process.once('SIGINT', async () => {
