@@ -68,7 +68,7 @@ export const postgresLatency: Benchmark = {
       )
       await rows.fresh()
       await rows.stop()
-      return [figure('p50', 0.5, 3, late, notified, sent), figure('p99', 0.99, 30, late, notified, sent)]
+      return [figure('p50', 0.5, 1, late, notified, sent), figure('p99', 0.99, 8, late, notified, sent)]
     } finally {
       await Promise.all(clients.map((client) => client.end()))
       await server.stop()

@@ -57,7 +57,7 @@ describePostgres('transactions that were prepared before a crash', ({ binDir, en
 
   test(
     `leave the mirror equal to the table, whenever they end (seed ${SEED})`,
-    { timeout: 60_000 + CHECKS * 20_000 },
+    { timeout: 60_000 + CHECKS * 60_000 },
     () =>
       Stage.with({ server }, async (stage) => {
         await stage.live()
