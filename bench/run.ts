@@ -8,6 +8,7 @@ import { followers } from './followers.ts'
 import { indexLookup } from './index-lookup.ts'
 import { indexes } from './indexes.ts'
 import { kubernetes } from './kubernetes.ts'
+import { kubernetesMemory } from './kubernetes-memory.ts'
 import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
 import { postgresWriters } from './postgres-writers.ts'
@@ -36,6 +37,7 @@ const benchmarks: readonly Benchmark[] = [
   redis,
   kubernetes,
   share,
+  kubernetesMemory,
   warmStart,
   relay,
 ]
