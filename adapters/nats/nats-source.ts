@@ -357,7 +357,8 @@ class BucketSource<T> implements NatsKvSource<T> {
     if (continuity === 'proved' || known === undefined) return continuity
     const options = this.#consumerOptions(session, state)
     const { recent } = known
-    const consumer = await Consumer.create({ ...options, from: recent.from, isHeadersOnly: true, pullSize: PULL_SIZE })
+    const reading = { from: recent.from, isHeadersOnly: true, isOnce: true, pullSize: PULL_SIZE }
+    const consumer = await Consumer.create({ ...options, ...reading })
     try {
       await assertSameStream(session, bucket, state)
       await recent.assertContinues(consumer, version.seq, (subject) => readLastSeq(session, bucket, subject))

@@ -1,0 +1,42 @@
+import type { RelayStore } from '../../src/contract/relay-store.js';
+import type { ListerWatcher, SourceContext } from '../../src/contract/source.js';
+import type { Version } from '../../src/contract/version.js';
+import { type UpstreamVersions } from '../shared/upstream-versions.js';
+/** The options of `relaySource`. */
+export interface RelaySourceOptions {
+    /** The store that a relay writes. */
+    readonly store: RelayStore;
+    /**
+     * Compares versions of the upstream source; its source object fits, also if it never connects. With it, marks of the writers of the
+     * upstream can be waited for. Default: only versions of followers can be compared.
+     */
+    readonly upstream?: UpstreamVersions;
+}
+/** The source that `relaySource` returns. */
+export interface RelaySource<T> extends ListerWatcher<T> {
+    /** Returns the version of the store, which includes every write of the relay before the call. */
+    head(context: SourceContext): Promise<Version>;
+    /** Returns whether `at` includes everything up to `mark`. */
+    hasReached(at: Version, mark: Version): boolean;
+    /** Returns whether `mark` certainly belongs to an epoch that began after that of `at`. */
+    isLaterEpoch(at: Version, mark: Version): boolean;
+}
+/**
+ * Returns a source that follows a mirror which `publish` of another process writes to an engine. Its versions contain those of the
+ * upstream source.
+ *
+ * @throws OptionError for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { postgresSource } from 'listwatch/postgres'
+ * import { redisRelayStore } from 'listwatch/redis'
+ * import { relaySource } from 'listwatch/relay'
+ *
+ * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), name: 'orders' })
+ * const upstream = postgresSource<Order>({ client, table: 'orders' })
+ * const orders = createInformer({ source: relaySource<Order>({ store, upstream }) })
+ * ```
+ */
+export declare function relaySource<T>(options: RelaySourceOptions): RelaySource<T>;

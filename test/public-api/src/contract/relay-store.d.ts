@@ -1,0 +1,61 @@
+import { SourceError } from './errors.js';
+import type { ListerWatcher, SourceContext } from './source.js';
+import type { Version } from './version.js';
+/**
+ * A collection of texts in an engine: a relay writes it, and its followers read it. `publish` and `relaySource` of
+ * `listwatch/relay` decide what the texts are. An engine needs these four members only.
+ */
+export interface RelayStore {
+    /** For logs and errors: "redis:relay:orders". */
+    readonly name: string;
+    /**
+     * The collection as a source: its objects are the texts. Each call of `write` is delivered as a whole, in one batch. Its versions
+     * are the positions of `read` and `write`. It needs `hasReached`, which throws `EPOCH_CHANGED` if the engine lost writes, or if the
+     * collection was deleted.
+     */
+    readonly collection: ListerWatcher<string>;
+    /** How many changes one call of `write` may have, at least 1. */
+    readonly maxChanges: number;
+    /** How many bytes the keys and texts of one call of `write` may have, as UTF-8. */
+    readonly maxBytes: number;
+    /**
+     * Reads one text, and the position of the collection at that moment. The read is linearizable: it includes every write that
+     * has resolved. A collection that does not exist has a position too.
+     *
+     * @throws SourceError UNAVAILABLE if the engine does not respond.
+     */
+    read(key: string, context: SourceContext): Promise<StoredText>;
+    /**
+     * Applies all changes atomically if the collection is still at the position `after`, and returns the position then. So a relay
+     * that another one has replaced cannot write. Each key occurs once.
+     *
+     * @throws RelayConflictError if the collection is at another position. Nothing was written.
+     * @throws SourceError UNAVAILABLE if nothing was written, or if the response was lost: then the changes may have been written, or
+     * will be.
+     */
+    write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version>;
+    /** Closes what `read` and `write` opened. Pending calls may reject. */
+    close(): Promise<void>;
+}
+/** The result of `read`. */
+export interface StoredText {
+    /** The text of the key; undefined if there is none. */
+    readonly text: string | undefined;
+    /** The position of the collection. */
+    readonly position: Version;
+}
+/** A change of one key. Keys and texts are strings without lone surrogates. */
+export interface TextChange {
+    /** The key: any characters, at least 1. */
+    readonly key: string;
+    /** The new text; undefined deletes the key. */
+    readonly text: string | undefined;
+}
+/** The collection is at another position: another relay has written, or the engine has lost writes. */
+export declare class RelayConflictError extends SourceError {
+    /** `RelayConflictError`. */
+    readonly name: string;
+    constructor(message: string, options?: {
+        readonly cause?: unknown;
+    });
+}

@@ -1,0 +1,13 @@
+import type { RelayStore } from '../../src/contract/relay-store.js';
+/** How the cases of `relayStoreConformance` create a relay store. */
+export interface RelayStoreHarness {
+    /**
+     * Returns the store of a collection. Each call returns another object, as another process has it. Stores of one name share their
+     * collection; a new name has none.
+     */
+    create(name: string): RelayStore | Promise<RelayStore>;
+    /** Removes a collection from the engine, as an administrator would. */
+    remove(name: string): Promise<void>;
+    /** The timeout of each wait in a case, in milliseconds. Default 10 000. */
+    readonly timeoutMs?: number;
+}
