@@ -345,7 +345,7 @@ class BucketSource<T> implements NatsKvSource<T> {
     return known
   }
 
-  /** Throws `EPOCH_CHANGED` for another history. With the messages of the mirror it is `VERSION_EXPIRED` in doubt. */
+  /** Throws `EPOCH_CHANGED` for another history. It is `VERSION_EXPIRED` if nothing proves either. */
   async #assertContinues(
     session: Session,
     state: BucketState,

@@ -1,9 +1,0 @@
-import type { RelayStoreHarness } from './harness.js';
-/** One promise of the contract of relay stores, with its check. */
-export interface RelayStoreCase {
-    /** The promise as a sentence. */
-    readonly name: string;
-    /** Checks a store. Rejects with a description if the store violates the contract. */
-    run(harness: RelayStoreHarness): Promise<void>;
-}
-export declare const relayStoreCases: readonly RelayStoreCase[];
