@@ -24,6 +24,8 @@ export interface ConsumerOptions {
   /** The first sequence; undefined for the newest message of each subject. */
   readonly from?: number
   readonly isHeadersOnly?: boolean
+  /** Whether the reader ends at the end of what there is. Default: if `from` is undefined. */
+  readonly isOnce?: boolean
   /** Whether every state must be one that the stream had, however long that takes. */
   readonly isExact: boolean
   /** Reads the sequence of the last message that matches the filters, or a later one. */
@@ -177,12 +179,12 @@ export class Consumer {
   }
 
   #pull(): void {
-    const { session, stream, from, heartbeatMs } = this.#options
+    const { session, stream, from, heartbeatMs, isOnce = from === undefined } = this.#options
     this.#due = this.#isAlone ? 1 : this.#pullSize
     const body = {
       batch: this.#due,
       ...(this.#isAlone ? {} : { max_bytes: MAX_BYTES }),
-      ...(from === undefined ? { no_wait: true } : { expires: 4 * heartbeatMs * MS, idle_heartbeat: heartbeatMs * MS }),
+      ...(isOnce ? { no_wait: true } : { expires: 4 * heartbeatMs * MS, idle_heartbeat: heartbeatMs * MS }),
     }
     this.#isAlone = false
     session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#replies.subject)

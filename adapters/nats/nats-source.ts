@@ -345,7 +345,7 @@ class BucketSource<T> implements NatsKvSource<T> {
     return known
   }
 
-  /** Throws `EPOCH_CHANGED` for another history. With the messages of the mirror it is `VERSION_EXPIRED` in doubt. */
+  /** Throws `EPOCH_CHANGED` for another history. It is `VERSION_EXPIRED` if nothing proves either. */
   async #assertContinues(
     session: Session,
     state: BucketState,
@@ -357,7 +357,8 @@ class BucketSource<T> implements NatsKvSource<T> {
     if (continuity === 'proved' || known === undefined) return continuity
     const options = this.#consumerOptions(session, state)
     const { recent } = known
-    const consumer = await Consumer.create({ ...options, from: recent.from, isHeadersOnly: true, pullSize: PULL_SIZE })
+    const reading = { from: recent.from, isHeadersOnly: true, isOnce: true, pullSize: PULL_SIZE }
+    const consumer = await Consumer.create({ ...options, ...reading })
     try {
       await assertSameStream(session, bucket, state)
       await recent.assertContinues(consumer, version.seq, (subject) => readLastSeq(session, bucket, subject))

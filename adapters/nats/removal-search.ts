@@ -95,7 +95,7 @@ export class RemovalSearch {
     }
   }
 
-  /** The state of the stream. Its subjects say nothing about another stream, or about a later state elsewhere. */
+  /** The state of the stream. Subjects of another stream, or of a leader that was replaced, prove nothing. */
   async #state(): Promise<BucketState> {
     const { session, bucket, state } = this.#options
     const now = await readState(session, bucket)

@@ -79,7 +79,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     })
   })
 
-  test('the leader is partitioned with the mirror: the mirror reports it, goes on when it is over, and is never stale', async () => {
+  test('the leader is partitioned with the mirror: the mirror reports it, resumes afterwards, and is never stale', async () => {
     await withStage({}, async (stage) => {
       await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
@@ -111,7 +111,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     })
   })
 
-  test('a follower is partitioned with the mirror: the mirror reports it, and goes on when it is over', async () => {
+  test('a follower is partitioned with the mirror: the mirror reports it, and resumes afterwards', async () => {
     await withStage({}, async (stage) => {
       await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
@@ -154,7 +154,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     })
   })
 
-  test('two of three servers are gone: the mirror reports it, serves what it has, and goes on with the majority', async () => {
+  test('two of three servers are gone: the mirror reports it, serves what it has, and resumes with the majority', async () => {
     await withStage({}, async (stage) => {
       await stage.fill(20)
       await stage.live()

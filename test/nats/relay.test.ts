@@ -118,7 +118,7 @@ function relayTests(engine: () => Engine): void {
     expect(follower.status.relists).toBe(0)
   })
 
-  test('relays are killed at any moment, and others go on: the follower reads no list', async () => {
+  test('relays are killed at any moment, and others continue: the follower reads no list', async () => {
     const stage = new RelayStage(engine())
     stage.write()
     let { relay, kill } = await stage.relay()

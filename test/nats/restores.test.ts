@@ -164,6 +164,25 @@ describeServer('nats 2.15', 'a bucket', (server) => {
     })
   })
 
+  test('whose newest messages were erased while the mirror was away is resumed at once', async () => {
+    await Stage.with({ nats: shared.nats, source: { heartbeatMs: 60_000 } }, async (stage) => {
+      await stage.fill(100)
+      await stage.live()
+      for (const key of ['x', 'y', 'z']) await stage.put(key, 1)
+      await stage.healed()
+      stage.cut()
+      await stage.put('x')
+      await stage.ask(`STREAM.PURGE.${stage.stream}`, { filter: `$KV.${stage.bucket}.x` })
+      await stage.ask(`STREAM.PURGE.${stage.stream}`, { filter: `$KV.${stage.bucket}.z` })
+      stage.proxy.pass()
+      const since = performance.now()
+      await stage.healed()
+      // Less than one heartbeat, which is 30 s.
+      expect(performance.now() - since).toBeLessThan(15_000)
+      expect(stage.relists).toBe(0)
+    })
+  })
+
   test('with older revisions of each key is resumed without a list, too', async () => {
     await Stage.with({ nats: shared.nats, config: { history: 5 } }, async (stage) => {
       await stage.fill(100)

@@ -41,12 +41,12 @@ describeServer('nats 2.15', 'a user of the server', (server) => {
     ['to read the stream', '"$JS.API.STREAM.INFO.>"'],
     ['to create consumers', '"$JS.API.CONSUMER.CREATE.>"'],
     ['to read messages', '"$JS.API.CONSUMER.MSG.NEXT.>"'],
-  ])('whose right %s is revoked gets UNAUTHORIZED, and goes on when it has it again', async (_right, denied) => {
+  ])('whose right %s is revoked gets UNAUTHORIZED, and resumes when it has it again', async (_right, denied) => {
     await withMirror(users(mirrorUser()), async (stage, nats) => {
       await stage.fill(5)
       await stage.live()
       await reload(nats, users(mirrorUser(denied)))
-      stage.informer.relist({ timeoutMs: 60_000 }).catch(() => {}) // A watch goes on with the consumer that it has.
+      stage.informer.relist({ timeoutMs: 60_000 }).catch(() => {}) // A watch continues with the consumer that it has.
       await stage.until('the refusal', () => stage.codes.includes('UNAUTHORIZED'))
       expect(stage.informer.size).toBe(5)
       expect(stage.errors.find(({ code }) => code === 'UNAUTHORIZED')?.message).toMatch(/Permissions Violation/i)
@@ -56,7 +56,7 @@ describeServer('nats 2.15', 'a user of the server', (server) => {
     })
   })
 
-  test('that is removed gets UNAUTHORIZED, and goes on when it exists again', async () => {
+  test('that is removed gets UNAUTHORIZED, and resumes when it exists again', async () => {
     await withMirror(users(mirrorUser()), async (stage, nats) => {
       await stage.fill(5)
       await stage.live()

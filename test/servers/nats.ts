@@ -102,6 +102,9 @@ ${config}
       ...(options.servers === undefined ? { port: this.port } : {}),
       reconnectTimeWait: 50,
       maxReconnectAttempts: -1,
+      // A connection without a server is noticed within seconds, as docs/nats.md recommends.
+      pingInterval: 1_000,
+      maxPingOut: 2,
       ...this.#options.login,
       ...options,
     })

@@ -21,6 +21,7 @@ export interface NatsClient {
     /** Publishes a message. */
     publish(subject: string, payload: string, options?: {
         reply?: string;
+        headers?: object;
     }): void;
     /** Calls `callback` for each message of a subject. */
     subscribe(subject: string, options: {

@@ -1,3 +1,4 @@
+import { type OptionCheck } from '../../src/util/validate-options.js';
 import { type NatsClient } from './nats-client.js';
 /** Returns the object for the value that is stored under a key. If it throws, this one object is invalid. */
 export type NatsCodec<T> = (value: Uint8Array, key: string) => T;
@@ -23,5 +24,6 @@ export interface NatsKvOptions<T> {
     /** How often the watch searches keys that were removed without a delete marker, in milliseconds. Default 10 000. */
     readonly verifyMs?: number;
 }
+export declare const isToken: OptionCheck;
 /** Throws an OptionError that names the option and says what is allowed. */
 export declare function checkNatsOptions<T>(options: NatsKvOptions<T>): void;

@@ -32,3 +32,12 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
  * ```
  */
 export declare function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSource<T>;
+/** How a bucket is read. */
+export interface BucketForm {
+    /** The key of what follows the prefix of a subject. */
+    decodeKey(name: string): string;
+    /** Whether every list and batch must be a state that the bucket had, however long that takes. */
+    readonly isExact: boolean;
+}
+/** The same as `natsKvSource` with checked options, for a bucket of another form. */
+export declare function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): NatsKvSource<T>;
