@@ -57,6 +57,7 @@ export function createInformer<S, I extends object, P = S, T = P>(
     onInvalid: isOneOf('omit', 'keep-previous'),
     onAccessLost: isOneOf('keep', 'clear'),
     freeze: isBoolean,
+    intern: isBoolean,
     slices: isObject,
     audit: (value) => (value === false ? undefined : isObject(value) && 'must be false or an object'),
     cache: isCache,

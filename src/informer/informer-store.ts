@@ -32,6 +32,7 @@ export function informerStore<S, I extends object, P, T>(
       clock,
       slices,
       freeze: options.freeze ?? isDevelopment(),
+      intern: options.intern,
       onInvalid: options.onInvalid,
       onReleased: (part) => sources().runners.get(part)?.reflector.relist('another source released a key'),
       remembersFiltered:

@@ -3,6 +3,7 @@ import type { SavedEntry } from '../contract/mirror-cache.js'
 import type { Entry, Put } from '../contract/source.js'
 import { redact } from '../util/redact.js'
 import { deepFreeze } from './deep-freeze.js'
+import { Interner } from './interner.js'
 
 /** How the source's objects become stored objects. */
 export interface IngestOptions<T> {
@@ -11,6 +12,8 @@ export interface IngestOptions<T> {
   readonly equals: (a: T, b: T) => boolean
   /** Whether plain objects and arrays are deep-frozen. */
   readonly freeze: boolean
+  /** Whether equal subtrees of all objects are stored once. Default: false. */
+  readonly intern?: boolean | undefined
   /** Returns the name of the source of a partition, for messages. */
   readonly sourceOf?: ((partition: string | undefined) => string | undefined) | undefined
   /** Called once, when `equals` throws for the first time. */
@@ -29,10 +32,12 @@ export const FILTERED: unique symbol = Symbol('filtered')
  */
 export class Ingest<T> {
   readonly #options: IngestOptions<T>
+  readonly #interner: Interner | undefined
   #hasEqualsFailed = false
 
   constructor(options: IngestOptions<T>) {
     this.#options = options
+    this.#interner = options.intern === true ? new Interner() : undefined
   }
 
   ingest(
@@ -59,6 +64,7 @@ export class Ingest<T> {
       return { ...arrived, object: current.object }
     }
     try {
+      if (this.#interner !== undefined) object = this.#interner.intern(object)
       if (freeze) deepFreeze(object)
     } catch (error) {
       return this.invalid(arrived.key, error, partition) // A getter of the object, or a proxy, threw.
@@ -68,8 +74,9 @@ export class Ingest<T> {
 
   /** Returns a saved entry as it was before it was saved. */
   restored(saved: SavedEntry): Entry<T> {
-    const entry: Put<unknown> = { ...saved, type: 'put' }
-    if (this.#options.freeze) deepFreeze(entry.object)
+    const object = this.#interner === undefined ? saved.object : this.#interner.intern(saved.object)
+    const entry: Put<unknown> = { ...saved, type: 'put', object }
+    if (this.#options.freeze) deepFreeze(object)
     return entry as Put<unknown> & Entry<T>
   }
 

@@ -80,6 +80,7 @@ export class StoreWriter<T> {
       prepare: hooks.prepare,
       equals: hooks.equals ?? structuralEqual,
       freeze: hooks.freeze ?? false,
+      intern: hooks.intern,
       sourceOf: hooks.sourceOf,
       report: this.warn,
     })

@@ -1,0 +1,281 @@
+/** Objects that nest deeper are kept as they are. So are cyclic ones, which seem to have no end. */
+const MAX_DEPTH = 200
+/** Objects with more values are kept as they are: an object may contain one value very often. */
+const MAX_VALUES = 100_000
+/** Larger objects and arrays are kept as they are, with everything inside. */
+const MAX_MEMBERS = 256
+/** Longer strings are kept as they are: the table of strings refers to its strings, so it must stay small. */
+const MAX_TEXT = 128
+/** V8 shares shorter strings of JSON by itself. */
+const LONG_TEXT = 10
+const TEXT_SLOTS = 16_384
+/** The first size of the table of subtrees, and the greatest one. */
+const SLOTS = 16_384
+const MAX_SLOTS = 262_144
+/** The number of places that a subtree with a given hash can have. */
+const WAYS = 4
+
+type Members = Record<PropertyKey, unknown>
+
+/**
+ * Replaces subtrees (plain objects and arrays) and strings inside an object by equal ones of earlier objects, so that the
+ * memory has them once. Two subtrees are equal if they have the same properties, in the same order.
+ *
+ * Its tables have a fixed greatest size, and their places are reused. The table of subtrees refers to them weakly: a subtree
+ * that no stored object contains is collected. A subtree whose place was reused is not found, and may be kept twice.
+ */
+export class Interner {
+  #refs: (WeakRef<object> | undefined)[]
+  #hashes: Int32Array
+  /** 1 for a subtree that was found since its place was last wanted by another one. */
+  #isFound: Uint8Array
+  /** How often subtrees that were found had to give up their places, since the table has its size. */
+  #losses = 0
+  readonly #texts: (string | undefined)[] = new Array(TEXT_SLOTS)
+  readonly #isTextFound = new Uint8Array(TEXT_SLOTS)
+  #valuesLeft = 0
+  /** The hash of the value that was visited last. */
+  #hash = 0
+  /** Whether an equal value was found for it. Strings are the same for every comparison. */
+  #isReplaced = false
+
+  constructor(slots: number = SLOTS) {
+    this.#refs = new Array(slots)
+    this.#hashes = new Int32Array(slots)
+    this.#isFound = new Uint8Array(slots)
+  }
+
+  /**
+   * Returns an equal object whose subtrees are shared, or the object itself. It is not modified. The object as a whole is
+   * never shared: the store recognizes unchanged objects by their identity.
+   */
+  intern<T>(object: T): T {
+    if (typeof object !== 'object' || object === null) return object
+    this.#valuesLeft = MAX_VALUES
+    const visited = this.#visitMembers(object, 0)
+    return visited === undefined || !visited.isChanged ? object : (copyOf(object, visited) as T)
+  }
+
+  #visit(value: unknown, depth: number): unknown {
+    this.#isReplaced = false
+    this.#valuesLeft--
+    switch (typeof value) {
+      case 'string':
+        return this.#visitText(value)
+      case 'number':
+        this.#hash = Math.imul(value, 0x9e3779b1) ^ Math.trunc(value * 1_024)
+        return value
+      case 'boolean':
+        this.#hash = value ? 3 : 5
+        return value
+      case 'object':
+        if (value !== null) return this.#visitObject(value, depth)
+        break
+      default:
+    }
+    this.#hash = 7
+    return value
+  }
+
+  #visitText(text: string): string {
+    const hash = hashOf(text)
+    this.#hash = hash
+    if (text.length < 2 || text.length > MAX_TEXT) return text
+    const slot = (hash ^ (hash >>> 16)) & (TEXT_SLOTS - 1)
+    const known = this.#texts[slot]
+    if (known === text) {
+      this.#isTextFound[slot] = 1
+      this.#isReplaced = text.length > LONG_TEXT
+      return known
+    }
+    // A string that occurs once does not replace one that occurs often.
+    if (this.#isTextFound[slot] === 1) this.#isTextFound[slot] = 0
+    else this.#texts[slot] = text
+    return text
+  }
+
+  #visitObject(object: object, depth: number): object {
+    const visited = this.#visitMembers(object, depth)
+    if (visited === undefined) {
+      this.#isReplaced = false
+      this.#hash = 11
+      return object
+    }
+    const { hash } = visited
+    this.#hash = hash
+    const known = this.#find(hash, object, visited)
+    this.#isReplaced = (known !== undefined && known !== object) || visited.isChanged
+    if (known !== undefined) return known
+    const shared = visited.isChanged ? copyOf(object, visited) : object
+    this.#add(hash, shared)
+    return shared
+  }
+
+  /** Visits all members. Undefined if the object is kept as it is, with everything inside. */
+  #visitMembers(object: object, depth: number): Visited | undefined {
+    const names = namesOf(object)
+    if (names === undefined || depth > MAX_DEPTH) {
+      // An object that is only a member of a deeper one stops nothing, a cycle does.
+      if (depth > MAX_DEPTH) this.#valuesLeft = 0
+      return undefined
+    }
+    const length = names === ARRAY ? (object as readonly unknown[]).length : names.length
+    const values = new Array<unknown>(length)
+    let hash = names === ARRAY ? 0x2c1b : 0x51ed
+    let isChanged = false
+    for (let at = 0; at < length; at++) {
+      const name = names === ARRAY ? at : (names[at] ?? '')
+      values[at] = this.#visit((object as Members)[name], depth + 1)
+      if (this.#valuesLeft <= 0) return undefined
+      isChanged ||= this.#isReplaced
+      if (typeof name === 'string') hash = mix(hash, hashOfName(name))
+      hash = mix(hash, this.#hash)
+    }
+    return { names, values, hash, isChanged }
+  }
+
+  #find(hash: number, object: object, visited: Visited): object | undefined {
+    const first = this.#placeOf(hash)
+    for (let slot = first; slot < first + WAYS; slot++) {
+      if (this.#hashes[slot] !== hash) continue
+      const known = this.#refs[slot]?.deref()
+      if (known === undefined || !isSame(known, object, visited)) continue
+      this.#isFound[slot] = 1
+      return known
+    }
+    return undefined
+  }
+
+  #add(hash: number, object: object): void {
+    const slot = this.#freeSlot(this.#placeOf(hash))
+    this.#refs[slot] = new WeakRef(object)
+    this.#hashes[slot] = hash
+    this.#isFound[slot] = 0
+    if (this.#losses > this.#refs.length / 8 && this.#refs.length < MAX_SLOTS) this.#grow()
+  }
+
+  /** An empty place, or that of a subtree that was not found since another one wanted its place. */
+  #freeSlot(first: number): number {
+    let free: number | undefined
+    for (let slot = first; slot < first + WAYS; slot++) {
+      if (this.#refs[slot] === undefined) return slot
+      if (this.#isFound[slot] === 0) free ??= slot
+    }
+    if (free !== undefined) {
+      // The last one is the newest: it gives up its place last.
+      for (let slot = free; slot < first + WAYS - 1; slot++) this.#move(slot + 1, slot)
+      return first + WAYS - 1
+    }
+    for (let slot = first; slot < first + WAYS; slot++) {
+      if (this.#refs[slot]?.deref() === undefined) return slot
+      this.#isFound[slot] = 0
+    }
+    this.#losses++
+    return first
+  }
+
+  #move(from: number, to: number): void {
+    this.#refs[to] = this.#refs[from]
+    this.#hashes[to] = this.#hashes[from] ?? 0
+    this.#isFound[to] = this.#isFound[from] ?? 0
+  }
+
+  #grow(): void {
+    const [refs, hashes, isFound] = [this.#refs, this.#hashes, this.#isFound]
+    const slots = refs.length * 2
+    this.#refs = new Array(slots)
+    this.#hashes = new Int32Array(slots)
+    this.#isFound = new Uint8Array(slots)
+    this.#losses = 0
+    for (let from = 0; from < refs.length; from++) {
+      const ref = refs[from]
+      if (ref === undefined) continue
+      const hash = hashes[from] ?? 0
+      // A place of the smaller table is divided among two, so that one of them is always empty here.
+      let to = this.#placeOf(hash)
+      while (this.#refs[to] !== undefined) to++
+      this.#refs[to] = ref
+      this.#hashes[to] = hash
+      this.#isFound[to] = isFound[from] ?? 0
+    }
+  }
+
+  /** The first of the places for a hash. */
+  #placeOf(hash: number): number {
+    return ((hash ^ (hash >>> 15)) & (this.#refs.length / WAYS - 1)) * WAYS
+  }
+}
+
+/** The members of an object, with the shared values. */
+interface Visited {
+  readonly names: readonly string[] | typeof ARRAY
+  readonly values: readonly unknown[]
+  readonly hash: number
+  /** Whether a value is another than that of the object. */
+  readonly isChanged: boolean
+}
+
+const ARRAY: unique symbol = Symbol('array')
+
+/**
+ * Returns the names of the properties. Undefined if the object may not be replaced by an equal one: it is an instance of a
+ * class, has properties that are not enumerable, or has a gap.
+ */
+function namesOf(object: object): readonly string[] | typeof ARRAY | undefined {
+  const prototype: unknown = Object.getPrototypeOf(object)
+  if (Array.isArray(object)) {
+    if (prototype !== Array.prototype || object.length > MAX_MEMBERS) return undefined
+    return Reflect.ownKeys(object).length === object.length + 1 ? ARRAY : undefined
+  }
+  if (prototype !== Object.prototype) return undefined
+  const names = Object.keys(object)
+  if (names.length > MAX_MEMBERS || Reflect.ownKeys(object).length !== names.length) return undefined
+  // It cannot be assigned to a copy.
+  return names.includes('__proto__') ? undefined : names
+}
+
+/** Whether the known subtree has the same members, in the same order. Members that are subtrees are shared already. */
+function isSame(known: object, object: object, { names, values }: Visited): boolean {
+  if (known === object) return true
+  if (names === ARRAY) {
+    if (!Array.isArray(known) || known.length !== values.length) return false
+    for (let at = 0; at < values.length; at++) if (!Object.is(known[at], values[at])) return false
+    return true
+  }
+  if (Array.isArray(known)) return false
+  const others = Object.keys(known)
+  if (others.length !== names.length) return false
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at] ?? ''
+    if (others[at] !== name || !Object.is((known as Members)[name], values[at])) return false
+  }
+  return true
+}
+
+function copyOf(object: object, { names, values }: Visited): object {
+  if (names === ARRAY) return Object.isFrozen(object) ? Object.freeze(values) : values
+  const copy: Members = { ...object }
+  for (let at = 0; at < names.length; at++) copy[names[at] ?? ''] = values[at]
+  return Object.isFrozen(object) ? Object.freeze(copy) : copy
+}
+
+/** Reads the beginning and the end of a long string. */
+function hashOf(text: string): number {
+  const { length } = text
+  let hash = length
+  for (let at = 0; at < length; at++) {
+    if (at === 8 && length > 32) at = length - 24
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  }
+  return hash ^ (hash >>> 15)
+}
+
+/** Names are few: the values of their properties distinguish most subtrees. */
+function hashOfName(name: string): number {
+  return (name.charCodeAt(0) << 16) ^ (name.charCodeAt(name.length - 1) << 8) ^ name.length
+}
+
+function mix(hash: number, other: number): number {
+  const mixed = Math.imul(hash ^ other, 0x85ebca6b)
+  return mixed ^ (mixed >>> 13)
+}
