@@ -29,7 +29,8 @@ export function firstPage(session: Session, options: PagesOptions, timeoutMs?: n
 
 /**
  * A range at one revision, in pages, after its first page. Every page is a linearizable read: the grpc-proxy of etcd
- * answers a serializable read from its cache, which may be older than a restored backup.
+ * answers a serializable read from its cache, which may be older than a restored backup. The next page is requested
+ * before the previous one is yielded, so that up to two pages are in memory.
  */
 export async function* rangePages(
   session: Session,
@@ -41,14 +42,20 @@ export async function* rangePages(
   for (let page = first; ; ) {
     assertFits(page, first, received)
     received += page.kvs.length
-    yield { header, count, kvs: page.kvs, remaining: count - received }
+    const remaining = count - received
     const last = page.kvs.at(-1)
-    if (received === count || last === undefined) {
+    // The server prepares the next page while the consumer takes this one.
+    const next =
+      remaining === 0 || last === undefined
+        ? undefined
+        : requestPage(session, options, { key: keyAfter(last.key), revision: header.revision, remaining })
+    next?.catch(() => {}) // The consumer may have stopped.
+    yield { header, count, kvs: page.kvs, remaining }
+    if (next === undefined) {
       options.limit.completed()
       return
     }
-    const request = { key: keyAfter(last.key), revision: header.revision, remaining: count - received }
-    page = await requestPage(session, options, request)
+    page = await next
   }
 }
 

@@ -43,7 +43,7 @@ export class ValueCodec<T> {
   key(bytes: Buffer | string): string {
     if (typeof bytes === 'string') return bytes
     if (this.#keys === 'bytes') return bytes.toString('latin1')
-    return isUtf8(bytes) ? bytes.toString() : `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex')}`
+    return utf8In(bytes) ?? `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex')}`
   }
 
   /** The object of a value. Throws if the value, or the key that `key` returned, cannot be decoded. */
@@ -70,8 +70,15 @@ function asBuffer(value: Buffer | string): Buffer {
 
 function utf8Text(bytes: Buffer | string, what: string): string {
   if (typeof bytes === 'string') return bytes
-  if (!isUtf8(bytes)) throw notUtf8(what, 'codec')
-  return bytes.toString()
+  const text = utf8In(bytes)
+  if (text === undefined) throw notUtf8(what, 'codec')
+  return text
+}
+
+/** The text of bytes; undefined if they are not UTF-8. Only a text with a replacement character needs a second look. */
+function utf8In(bytes: Buffer): string | undefined {
+  const text = bytes.toString()
+  return text.includes('\ufffd') && !isUtf8(bytes) ? undefined : text
 }
 
 function notUtf8(what: string, option: 'codec' | 'keys'): TypeError {

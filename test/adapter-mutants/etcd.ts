@@ -486,8 +486,8 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('range-pages'),
     edits: [
       [
-        'yield { header, count, kvs: page.kvs, remaining: count - received }',
-        'yield { header: page.header, count, kvs: page.kvs, remaining: count - received }',
+        'yield { header, count, kvs: page.kvs, remaining }',
+        'yield { header: page.header, count, kvs: page.kvs, remaining }',
       ],
     ],
     test: 'etcd/guarantees.test.ts',

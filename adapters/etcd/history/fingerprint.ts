@@ -46,7 +46,9 @@ export class HistoryFingerprint {
     this.settle()
   }
 
-  /** Applies events in the order of their revisions. */
+  /**
+   * Applies events in the order of their revisions. Without `settle` afterwards, the entries keep their messages in memory.
+   */
   apply(events: readonly EtcdEvent[]): void {
     for (const { isDelete, kv } of events) {
       if (isDelete) this.#count--
@@ -60,24 +62,18 @@ export class HistoryFingerprint {
       if (isDelete) this.#candidates.delete(nameOf(kv))
       else this.#remember(kv)
     }
-    this.settle()
   }
 
   /** Computes the missing digests, and releases the messages that contain the entries. */
   settle(): void {
-    for (const candidate of this.#candidates.values()) {
-      if (candidate.bytes === undefined) continue
-      candidate.digest = digestOf(candidate.bytes)
-      candidate.bytes = undefined
-    }
+    for (const candidate of this.#candidates.values()) settled(candidate)
   }
 
   fingerprint(): Fingerprint {
     let newest: Candidate | undefined
     for (const candidate of this.#candidates.values()) newest = candidate
     if (newest === undefined) return { count: this.#count, newest: 0, digest: this.#count === 0 ? '-' : '?' }
-    if (newest.bytes !== undefined) this.settle()
-    return { count: this.#count, newest: newest.modRevision, digest: newest.digest }
+    return { count: this.#count, newest: newest.modRevision, digest: settled(newest).digest }
   }
 
   #remember(kv: KeyValue): void {
@@ -90,6 +86,13 @@ export class HistoryFingerprint {
       break
     }
   }
+}
+
+function settled(candidate: Candidate): Candidate {
+  if (candidate.bytes === undefined) return candidate
+  candidate.digest = digestOf(candidate.bytes)
+  candidate.bytes = undefined
+  return candidate
 }
 
 /** The hash of key and value, in 16 characters. */

@@ -165,6 +165,7 @@ class WatchLoop {
       this.#position.apply(part)
       yield { events: part, version: await this.#version() }
     }
+    this.#position.settle()
     // A fragment in the middle of a revision shows that the watch is alive.
     if (events.length === 0 && message.isFragment) yield await this.#bookmark()
   }

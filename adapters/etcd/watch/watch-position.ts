@@ -37,10 +37,15 @@ export class WatchPosition {
     if (revision > this.#revision) this.#revision = revision
   }
 
-  /** These events are delivered: whole revisions, in order. */
+  /** These events are delivered: whole revisions, in order. `settle` releases their message. */
   apply(events: readonly EtcdEvent[]): void {
     this.#newest.apply(events)
     this.advanceTo(events.at(-1)?.kv.modRevision ?? 0)
+  }
+
+  /** Called after the last events of a message: nothing refers to the message any more. */
+  settle(): void {
+    this.#newest.settle()
   }
 
   /** The fingerprint at this position. Reads the newest entry if all remembered entries have been deleted. */
