@@ -15,7 +15,10 @@ const AT = '2026-01-02T03:04:05Z'
 
 /** A container as Helm charts and admission webhooks write it: many small fields. */
 function container(name: string): object {
-  const env = Array.from({ length: 20 }, (_, i) => ({ name: `${name.toUpperCase()}_SETTING_${i}`, value: `value ${i}` }))
+  const env = Array.from({ length: 20 }, (_, i) => ({
+    name: `${name.toUpperCase()}_SETTING_${i}`,
+    value: `value ${i}`,
+  }))
   const probe = (path: string): object => ({
     httpGet: { path, port: 8080, scheme: 'HTTP' },
     initialDelaySeconds: 5,
@@ -30,7 +33,11 @@ function container(name: string): object {
     ports: [{ name: 'http', containerPort: 8080, protocol: 'TCP' }],
     env: [...env, { name: 'POD_IP', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'status.podIP' } } }],
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
-    volumeMounts: Array.from({ length: 6 }, (_, i) => ({ name: `config-${i}`, readOnly: true, mountPath: `/etc/c${i}` })),
+    volumeMounts: Array.from({ length: 6 }, (_, i) => ({
+      name: `config-${i}`,
+      readOnly: true,
+      mountPath: `/etc/c${i}`,
+    })),
     livenessProbe: probe('/healthz'),
     readinessProbe: probe('/readyz'),
     terminationMessagePath: '/dev/termination-log',
@@ -42,7 +49,10 @@ function container(name: string): object {
 
 const NAMES = ['worker', 'proxy', 'agent']
 const SPEC = {
-  volumes: Array.from({ length: 6 }, (_, i) => ({ name: `config-${i}`, configMap: { name: `c-${i}`, defaultMode: 420 } })),
+  volumes: Array.from({ length: 6 }, (_, i) => ({
+    name: `config-${i}`,
+    configMap: { name: `c-${i}`, defaultMode: 420 },
+  })),
   containers: NAMES.map(container),
   restartPolicy: 'Always',
   terminationGracePeriodSeconds: 30,

@@ -1,3 +1,5 @@
+import { InternTable, WAYS } from './intern-table.js'
+
 /** Objects that nest deeper are kept as they are. So are cyclic ones, which seem to have no end. */
 const MAX_DEPTH = 200
 /** Objects with more values are kept as they are: an object may contain one value very often. */
@@ -8,12 +10,10 @@ const MAX_MEMBERS = 256
 const MAX_TEXT = 128
 /** V8 shares shorter strings of JSON by itself. */
 const LONG_TEXT = 10
-const TEXT_SLOTS = 16_384
-/** The first size of the table of subtrees, and the greatest one. */
+/** The first size of each table, and the greatest ones. */
 const SLOTS = 16_384
 const MAX_SLOTS = 262_144
-/** The number of places that a subtree with a given hash can have. */
-const WAYS = 4
+const MAX_TEXT_SLOTS = 32_768
 
 type Members = Record<PropertyKey, unknown>
 
@@ -25,14 +25,8 @@ type Members = Record<PropertyKey, unknown>
  * that no stored object contains is collected. A subtree whose place was reused is not found, and may be kept twice.
  */
 export class Interner {
-  #refs: (WeakRef<object> | undefined)[]
-  #hashes: Int32Array
-  /** 1 for a subtree that was found since its place was last wanted by another one. */
-  #isFound: Uint8Array
-  /** How often subtrees that were found had to give up their places, since the table has its size. */
-  #losses = 0
-  readonly #texts: (string | undefined)[] = new Array(TEXT_SLOTS)
-  readonly #isTextFound = new Uint8Array(TEXT_SLOTS)
+  readonly #subtrees: InternTable<WeakRef<object>>
+  readonly #texts: InternTable<string>
   #valuesLeft = 0
   /** The hash of the value that was visited last. */
   #hash = 0
@@ -40,9 +34,8 @@ export class Interner {
   #isReplaced = false
 
   constructor(slots: number = SLOTS) {
-    this.#refs = new Array(slots)
-    this.#hashes = new Int32Array(slots)
-    this.#isFound = new Uint8Array(slots)
+    this.#subtrees = new InternTable(slots, MAX_SLOTS, (ref) => ref.deref() === undefined)
+    this.#texts = new InternTable<string>(slots, MAX_TEXT_SLOTS)
   }
 
   /**
@@ -81,16 +74,15 @@ export class Interner {
     const hash = hashOf(text)
     this.#hash = hash
     if (text.length < 2 || text.length > MAX_TEXT) return text
-    const slot = (hash ^ (hash >>> 16)) & (TEXT_SLOTS - 1)
-    const known = this.#texts[slot]
-    if (known === text) {
-      this.#isTextFound[slot] = 1
+    const texts = this.#texts
+    const first = texts.placeOf(hash)
+    for (let slot = first; slot < first + WAYS; slot++) {
+      if (texts.hashAt(slot) !== hash || texts.valueAt(slot) !== text) continue
+      texts.found(slot)
       this.#isReplaced = text.length > LONG_TEXT
-      return known
+      return texts.valueAt(slot) ?? text
     }
-    // A string that occurs once does not replace one that occurs often.
-    if (this.#isTextFound[slot] === 1) this.#isTextFound[slot] = 0
-    else this.#texts[slot] = text
+    texts.add(hash, text)
     return text
   }
 
@@ -107,7 +99,7 @@ export class Interner {
     this.#isReplaced = (known !== undefined && known !== object) || visited.isChanged
     if (known !== undefined) return known
     const shared = visited.isChanged ? copyOf(object, visited) : object
-    this.#add(hash, shared)
+    this.#subtrees.add(hash, new WeakRef(shared))
     return shared
   }
 
@@ -135,74 +127,16 @@ export class Interner {
   }
 
   #find(hash: number, object: object, visited: Visited): object | undefined {
-    const first = this.#placeOf(hash)
+    const subtrees = this.#subtrees
+    const first = subtrees.placeOf(hash)
     for (let slot = first; slot < first + WAYS; slot++) {
-      if (this.#hashes[slot] !== hash) continue
-      const known = this.#refs[slot]?.deref()
+      if (subtrees.hashAt(slot) !== hash) continue
+      const known = subtrees.valueAt(slot)?.deref()
       if (known === undefined || !isSame(known, object, visited)) continue
-      this.#isFound[slot] = 1
+      subtrees.found(slot)
       return known
     }
     return undefined
-  }
-
-  #add(hash: number, object: object): void {
-    const slot = this.#freeSlot(this.#placeOf(hash))
-    this.#refs[slot] = new WeakRef(object)
-    this.#hashes[slot] = hash
-    this.#isFound[slot] = 0
-    if (this.#losses > this.#refs.length / 8 && this.#refs.length < MAX_SLOTS) this.#grow()
-  }
-
-  /** An empty place, or that of a subtree that was not found since another one wanted its place. */
-  #freeSlot(first: number): number {
-    let free: number | undefined
-    for (let slot = first; slot < first + WAYS; slot++) {
-      if (this.#refs[slot] === undefined) return slot
-      if (this.#isFound[slot] === 0) free ??= slot
-    }
-    if (free !== undefined) {
-      // The last one is the newest: it gives up its place last.
-      for (let slot = free; slot < first + WAYS - 1; slot++) this.#move(slot + 1, slot)
-      return first + WAYS - 1
-    }
-    for (let slot = first; slot < first + WAYS; slot++) {
-      if (this.#refs[slot]?.deref() === undefined) return slot
-      this.#isFound[slot] = 0
-    }
-    this.#losses++
-    return first
-  }
-
-  #move(from: number, to: number): void {
-    this.#refs[to] = this.#refs[from]
-    this.#hashes[to] = this.#hashes[from] ?? 0
-    this.#isFound[to] = this.#isFound[from] ?? 0
-  }
-
-  #grow(): void {
-    const [refs, hashes, isFound] = [this.#refs, this.#hashes, this.#isFound]
-    const slots = refs.length * 2
-    this.#refs = new Array(slots)
-    this.#hashes = new Int32Array(slots)
-    this.#isFound = new Uint8Array(slots)
-    this.#losses = 0
-    for (let from = 0; from < refs.length; from++) {
-      const ref = refs[from]
-      if (ref === undefined) continue
-      const hash = hashes[from] ?? 0
-      // A place of the smaller table is divided among two, so that one of them is always empty here.
-      let to = this.#placeOf(hash)
-      while (this.#refs[to] !== undefined) to++
-      this.#refs[to] = ref
-      this.#hashes[to] = hash
-      this.#isFound[to] = isFound[from] ?? 0
-    }
-  }
-
-  /** The first of the places for a hash. */
-  #placeOf(hash: number): number {
-    return ((hash ^ (hash >>> 15)) & (this.#refs.length / WAYS - 1)) * WAYS
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../src/contract/clock.js'
 
 /**
- * After this number of bytes the events are yielded, even if the page is not full: 256 large objects would need much
- * memory.
+ * After this number of bytes the events are yielded, even if the page is not full. 256 large objects would need much
+ * memory: V8 moves objects that live that long to its old generation, even if `transform` keeps little of them.
  */
-const FLUSH_BYTES = 4 * 1024 * 1024
+const FLUSH_BYTES = 512 * 1024
 /** After this number of milliseconds a page is yielded, even an empty one: each page proves that the server is reachable. */
 const FLUSH_MS = 5_000
 
