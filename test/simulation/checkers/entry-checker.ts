@@ -46,12 +46,12 @@ export class EntryChecker {
     const { settings, violate } = this.#scenario
     const entry = this.#informerOf().entry(key)
     if (entry === undefined) return
-    const { copies, hasSchema, hasUids, freezes } = settings
+    const { copies, hasSchema, hasUids, freezes, interns } = settings
     if (entry.version !== revision)
       violate('I7', `the entry of ${nameOf(key)} is of version ${entry.version}, the source has ${revision}`)
     if (entry.uid !== (hasUids ? uid : undefined))
       violate('I7', `the entry of ${nameOf(key)} has the uid ${entry.uid}, in the source it is ${uid}`)
-    if (!copies && !hasSchema && entry.object !== item)
+    if (!copies && !hasSchema && !interns && entry.object !== item)
       violate('I7', `the entry of ${nameOf(key)} has another object than the source`)
     if (!freezes || this.#frozen.has(entry.object)) return
     this.#frozen.add(entry.object)

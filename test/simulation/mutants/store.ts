@@ -26,6 +26,52 @@ export const mutantsOfStore: readonly Mutant[] = [
     edits: [['        return this.invalid(arrived.key, error, partition)\n', '        return FILTERED\n']],
   },
   {
+    name: 'a shared subtree takes a hidden property from an object',
+    breaks: 'with intern, an object with properties that are not enumerable is kept as it is',
+    file: 'store/interner.ts',
+    edits: [['Reflect.ownKeys(object).length !== names.length', 'names.length < 0']],
+  },
+  {
+    name: 'shared subtrees are written into the object that arrived',
+    breaks: 'with intern, an object that arrives is not modified: it may be frozen',
+    file: 'store/interner.ts',
+    edits: [['const copy: Members = { ...object }', 'const copy = object as Members']],
+    onlyBy: { test: 'unit/interner.test.ts', named: 'is not modified' },
+  },
+  {
+    name: 'subtrees with the same hash are shared, whatever the names of their properties',
+    breaks: 'with intern, only equal subtrees are shared',
+    file: 'store/interner.ts',
+    edits: [['others[at] !== name || ', '']],
+    onlyBy: { test: 'unit/interner.test.ts', named: 'with a name of the same hash' },
+  },
+  {
+    name: 'arrays with the same hash are shared, whatever their values',
+    breaks: 'with intern, only equal subtrees are shared',
+    file: 'store/interner.ts',
+    edits: [['if (!Object.is(known[at], values[at])) return false', 'if (at < 0) return false']],
+    onlyBy: { test: 'unit/interner.test.ts', named: 'with an array value of the same hash' },
+  },
+  {
+    name: 'whole objects are shared, too',
+    breaks: 'an object that the equals function calls different is an update, even if its content is the same',
+    file: 'store/interner.ts',
+    edits: [
+      [
+        "    if (typeof object !== 'object' || object === null) return object\n    this.#valuesLeft = MAX_VALUES\n",
+        "    if (typeof object !== 'object' || object === null) return object\n    this.#valuesLeft = MAX_VALUES\n    if (this.#valuesLeft > 0) return this.#visitObject(object, 0) as T\n",
+      ],
+    ],
+    onlyBy: { test: 'unit/interner.test.ts', named: 'the equals function calls different' },
+  },
+  {
+    name: 'a table of shared subtrees keeps them forever',
+    breaks: 'with intern, a subtree that no stored object contains is collected',
+    file: 'store/interner.ts',
+    edits: [['new WeakRef(shared)', '({ deref: () => shared }) as WeakRef<object>']],
+    onlyBy: { test: 'unit/interner.test.ts', named: 'lets a subtree be collected' },
+  },
+  {
     name: 'a relist detects no deletions',
     breaks: 'an object that a list lacks is deleted (I2)',
     file: 'store/list-writer.ts',

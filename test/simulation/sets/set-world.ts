@@ -293,13 +293,14 @@ function settingsOfMember(
   isShared: boolean,
 ): Settings {
   const drawn = settingsFor(own, { isInformer: true })
-  const { hasOrder, onInvalid, freezes, omits, clears, hasSchema, auditMs, healAtMs, driftMs } = whole
+  const { hasOrder, onInvalid, freezes, interns, omits, clears, hasSchema, auditMs, healAtMs, driftMs } = whole
   const isBreach = drawn.isBreach && hasOrder && !isShared
   const { mix } = drawn
   if (!isBreach) mix.exclude('reorder', 'late-commit', 'lose-event', 'lose-delete', 'lie-in-bookmark', 'lie-in-list')
   if (!hasOrder) mix.exclude('repeat', 'repeat-older', 'stale-list')
   if (isBreach && auditMs !== false) mix.exclude('expire-live', 'expire-watch')
-  const shared = { hasOrder, onInvalid, freezes, omits, clears, hasSchema, auditMs, healAtMs, driftMs, flips: false }
+  const ofInformer = { onInvalid, freezes, interns, omits, clears, hasSchema, auditMs }
+  const shared = { ...ofInformer, hasOrder, healAtMs, driftMs, flips: false }
   return { ...drawn, ...shared, isBreach, keys: keys ?? drawn.keys }
 }
 

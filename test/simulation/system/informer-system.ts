@@ -124,6 +124,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
       indexes: (ix) => indexesOf(ix, decisions.seed, (item) => this.defectAt(item)),
       onInvalid: settings.onInvalid,
       freeze: settings.freezes,
+      intern: settings.interns,
       ...this.#slices(),
       ...(settings.clears && { onAccessLost: 'clear' }),
       audit: settings.auditMs === false ? false : { periodMs: settings.auditMs },

@@ -50,6 +50,8 @@ export interface Settings {
   readonly ignoresAbort: boolean
   readonly onInvalid: 'omit' | 'keep-previous'
   readonly freezes: boolean
+  /** Whether equal subtrees are stored once (`intern`). */
+  readonly interns: boolean
   /** Whether the objects of a source that refuses access are deleted (`onAccessLost`). */
   readonly clears: boolean
   /** Whether undecodable objects are sent as objects that a schema must reject. */
@@ -139,6 +141,7 @@ export function settingsFor(
     ignoresAbort: is('deaf', 0.3),
     onInvalid: one('on invalid', ['omit', 'keep-previous']),
     freezes: is('freeze', 0.2) && !flips,
+    interns: driver === 'informer' && is('interns', 0.25) && !flips,
     omits: is('omits', 0.15) ? 't0' : undefined,
     flips,
     body: is('body', 0.4) && !flips && decisions.take('body#1') ? drawnBody(decisions.next('body')) : undefined,
