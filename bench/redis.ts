@@ -50,7 +50,7 @@ export const redis: Benchmark = {
           task: 'collection',
           name: 'redis catch-up of a collection',
           unit: '× XREAD and JSON.parse by ioredis',
-          goal: 0.85,
+          goal: 0.92,
           version: ofCollection,
           size: KEYS,
           others: ['node-redis'],

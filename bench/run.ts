@@ -8,6 +8,7 @@ import { followers } from './followers.ts'
 import { indexLookup } from './index-lookup.ts'
 import { indexes } from './indexes.ts'
 import { kubernetes } from './kubernetes.ts'
+import { kubernetesMemory } from './kubernetes-memory.ts'
 import { postgresLatency } from './postgres-latency.ts'
 import { postgresList } from './postgres-list.ts'
 import { postgresWriters } from './postgres-writers.ts'
@@ -33,6 +34,7 @@ const benchmarks: readonly Benchmark[] = [
   etcd,
   redis,
   kubernetes,
+  kubernetesMemory,
   warmStart,
 ]
 
