@@ -261,6 +261,14 @@ export interface InformerOptions<S, I extends object, P = S, T = P> {
     /** Whether stored plain objects and arrays are frozen deeply. Default: true unless NODE_ENV is `production`. */
     readonly freeze?: boolean;
     /**
+     * Stores equal subtrees (plain objects and arrays inside of objects) and equal strings once: labels, owner references. It
+     * saves memory if many objects have them in common, and costs time for each object that is new or changed, after
+     * `transform` and `equals`. Instances of classes, and everything inside them, are kept as they are. Subtrees that no stored
+     * object contains are collected. An object that is modified changes others too: with `freeze: false`, which is the
+     * default in production, no error shows that. See docs/tuning.md. Default: false.
+     */
+    readonly intern?: boolean;
+    /**
      * Saves the mirror, and starts from the saved content: the watch resumes at its version, and nothing is listed. By default
      * readers see it only once the source has confirmed that its history continues from there. Only for a single source. See
      * docs/warm-start.md. Default: no cache.
