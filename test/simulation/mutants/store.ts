@@ -65,7 +65,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     onlyBy: { test: 'unit/interner.test.ts', named: 'the equals function calls different' },
   },
   {
-    name: 'a table of shared subtrees keeps them forever',
+    name: 'a table of shared subtrees keeps them without a limit',
     breaks: 'with intern, a subtree that no stored object contains is collected',
     file: 'store/interner.ts',
     edits: [['new WeakRef(shared)', '({ deref: () => shared }) as WeakRef<object>']],
