@@ -103,7 +103,7 @@ export class Interner {
     return shared
   }
 
-  /** Visits all members. Undefined if the object is kept as it is, with everything inside. */
+  /** Shares the values of all members. Undefined if the object is kept as it is, with everything inside. */
   #visitMembers(object: object, depth: number): Visited | undefined {
     const names = namesOf(object)
     if (names === undefined || depth > MAX_DEPTH) {

@@ -227,6 +227,14 @@ export const etcdMutants: readonly AdapterMutant[] = [
     named: 'another cluster',
   },
   {
+    name: 'does not handle the failure of a page that no consumer takes',
+    breaks: 'a list that was stopped ends no process',
+    file: at('range-pages'),
+    edits: [['    next?.catch(() => {}) // The consumer may have stopped.\n', '']],
+    test: 'unit/etcd-range-pages.test.ts',
+    named: 'does not report the failure of the next one',
+  },
+  {
     name: 'reads later pages as they are now',
     breaks: 'a list is one snapshot',
     file: at('range-pages'),

@@ -37,7 +37,7 @@ const anything = fc.anything({
 })
 const values = fc.array(fc.oneof({ weight: 5, arbitrary: tree }, { weight: 1, arbitrary: anything }), { maxLength: 30 })
 
-/** Where an object is stored: 64 places, so that they are reused. */
+/** The size of the tables. It is small, so that places are reused. */
 const SLOTS = 64
 
 test('an object with shared subtrees equals the object that arrived, to each property and its order', () => {
