@@ -29,7 +29,7 @@ export const share: Benchmark = {
         unit: 'ms',
         peers: { 'all workers at once ms': shared.joinAllMs, 'list of its own ms': eight.joinMs },
       }),
-      atMost(20, {
+      atMost(50, {
         name: 'from a commit to the handler of a worker, p99',
         value: shared.p99Ms,
         unit: 'ms',

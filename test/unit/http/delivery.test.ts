@@ -2,15 +2,20 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { nodeListener } from '../../../adapters/http/index.js'
-import { type Clock, systemClock } from '../../../src/index.js'
+import { nodeListener, serveMirror } from '../../../adapters/http/index.js'
+import { type Clock, createInformer, systemClock } from '../../../src/index.js'
+import { memorySource } from '../../../testing/index.js'
 import { waitUntil } from '../../servers/wait-until.js'
 import { listening } from '../../support/listening.js'
-import { servedAccounts } from './mirror.js'
+import type { Account } from './mirror.js'
+
+async function versionOf(url: string): Promise<string> {
+  const { version } = (await (await fetch(`${url}/version`)).json()) as { version: string }
+  return version
+}
 
 /** A watch over a connection that a test reads by hand. */
-async function watching(url: string): Promise<{ pause(): void; resume(): void; count(): number }> {
-  const { version } = (await (await fetch(`${url}/version`)).json()) as { version: string }
+async function watching(url: string, version: string): Promise<{ pause(): void; resume(): void; count(): number }> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   onTestFinished(() => {
@@ -28,22 +33,27 @@ async function watching(url: string): Promise<{ pause(): void; resume(): void; c
   return { pause: () => socket.pause(), resume: () => socket.resume(), count: () => count }
 }
 
+/** Serves a collection without bookmarks, which would send what an earlier delivery has left out. */
 async function serving(clock: Clock = systemClock) {
-  const served = servedAccounts([], { heartbeatMs: 60_000, clock })
-  const server = createServer(nodeListener(served.mirror))
+  const source = memorySource<Account>({ heartbeatMs: 60_000 })
+  const informer = createInformer({ source }).start()
+  const mirror = serveMirror(informer, { heartbeatMs: 60_000, clock })
+  const server = createServer(nodeListener(mirror))
   const url = await listening(server)
-  await served.informer.synced()
+  await informer.synced()
   onTestFinished(async () => {
-    await served[Symbol.asyncDispose]()
+    await mirror.close()
+    await informer.stop()
     server.closeAllConnections()
     server.close()
   })
-  return { ...served, url }
+  return { source, informer, url }
 }
 
 test('a watch over a connection that does not drain receives the rest when it drains', async () => {
   const { source, informer, url } = await serving()
-  const [slow, quick] = [await watching(url), await watching(url)]
+  const version = await versionOf(url)
+  const [slow, quick] = [await watching(url, version), await watching(url, version)]
   slow.pause()
   for (let i = 0; i < 400; i++) source.put(`${i}`, { tenant: 'x'.repeat(20_000), balance: i })
   await informer.fresh()
@@ -64,12 +74,14 @@ test('frames that arrive while earlier ones are sent in slices reach every follo
       isHeld && ms === 0 ? new Promise((resolve) => turns.push(resolve)) : systemClock.sleep(ms, signal),
   }
   const { source, url } = await serving(clock)
-  const readers = await Promise.all(Array.from({ length: 40 }, () => watching(url)))
+  const version = await versionOf(url)
+  const readers = await Promise.all(Array.from({ length: 40 }, () => watching(url, version)))
   isHeld = true
   source.put('a', { tenant: 'acme', balance: 1 })
   await waitUntil('the first slice', () => turns.length === 1)
   source.put('b', { tenant: 'acme', balance: 2 })
-  await waitUntil('the second frame', () => readers.some((reader) => reader.count() === 1))
+  // A watch that begins receives at once what the log has.
+  await waitUntil('the second frame', async () => (await watching(url, version)).count() === 2)
   isHeld = false
   for (const turn of turns) turn()
   await waitUntil('both frames at all readers', () => readers.every((reader) => reader.count() === 2), 3_000)

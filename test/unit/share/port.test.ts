@@ -141,7 +141,8 @@ describe('a port', () => {
     const follower = shared.follow({ port })
     await Promise.all([follower.synced(), other.synced()])
     port.close()
-    await waitUntil('the state', () => follower.status.state === 'failed')
+    // A silent watch would be closed after 5.4 s.
+    await waitUntil('the state', () => follower.status.state === 'failed', 4_000)
     shared.source.put('a', { tenant: 'acme', balance: 1 })
     await other.fresh()
     expect(other.size).toBe(3)
