@@ -211,7 +211,7 @@ export class Publisher<T> implements Relay {
     }
   }
 
-  /** Continues where this relay, or another one, has stopped. */
+  /** Continues after the last write of this relay or of another one. */
   async #takeOver(context: SourceContext): Promise<void> {
     const header = await this.#find(context)
     if (this.#isAligned) {

@@ -130,7 +130,7 @@ async function settled(): Promise<void> {
 }
 
 describe('a relay', () => {
-  test('gives followers the content of its mirror, and each later change', async () => {
+  test('passes on the content of its mirror, and each later change', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     const { relay } = relayOf(source, store)
