@@ -62,6 +62,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'adapters/shared',
     'src/contract',
     'src/util',
+    'src/queue/change.ts',
     'src/reflector/backoff.ts',
     'src/store/store-view.ts',
     'src/subscriptions/batch-history.ts',

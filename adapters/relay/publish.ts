@@ -14,7 +14,7 @@ const isLeases: OptionCheck = (value) =>
   hasMethods(value, 'open') ? undefined : 'must be leases, such as redisLeases of listwatch/redis returns'
 
 /**
- * Publishes the mirror of an informer to an engine, from where any number of followers read it with `relaySource`. Each batch is
+ * Publishes the mirror of an informer to an engine. Any number of followers read it there with `relaySource`. Each batch is
  * written as a whole, together with its version, so that another process can continue after a crash at any moment.
  *
  * Call it before `informer.start()`, and pass `relayCache(store)` as the informer's `cache`: then a relay that starts again resumes

@@ -13,7 +13,7 @@ import { checkWait, settleWithin, type Wait, withDeadline } from '../../src/util
 import { Latch } from '../../src/util/latch.js'
 import { checkOptions, isPositive } from '../../src/util/validate-options.js'
 import { changesTo, difference, type Expected, NOTHING } from './difference.js'
-import { Leadership, type Term } from './leadership.js'
+import { Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
 import { discarding } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
@@ -143,29 +143,31 @@ export class Publisher<T> implements Relay {
   async #run(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      let term: Term | undefined
       try {
         const isDiscarded = await this.#hasStarted(signal)
         if (isDiscarded === undefined) break
-        term = await this.#leadership.acquire(signal, () =>
-          this.#set('standby', 'it has no lease: another relay may write'),
-        )
-        if (isDiscarded) {
-          await this.#clear(this.#context(term.signal))
-          continue
-        }
-        await this.#lead(term.signal)
-        break
+        if (await this.#inTerm(isDiscarded, signal)) break
       } catch (error) {
         if (!signal.aborted) await this.#failed(error)
         // The store may not respond for as long as it likes.
         if (this.#informer.status.state === 'stopped' && this.#stream.backlog.keys === 0) break
-      } finally {
-        term?.end()
       }
     }
     // Without its informer, another relay should write.
     if (this.#stopped === undefined) void this.stop()
+  }
+
+  /** Writes while this relay has the lease. Returns whether the stream has ended. */
+  async #inTerm(isDiscarded: boolean, signal: AbortSignal): Promise<boolean> {
+    const waits = (): void => this.#set('standby', 'it has no lease: another relay may write')
+    const term = await this.#leadership.acquire(signal, waits)
+    try {
+      if (isDiscarded) await this.#clear(this.#context(term.signal))
+      else await this.#lead(term.signal)
+      return !isDiscarded
+    } finally {
+      term.end() // Another relay need not wait for the next attempt of this one.
+    }
   }
 
   /**
@@ -211,7 +213,7 @@ export class Publisher<T> implements Relay {
     }
   }
 
-  /** Continues where this relay, or another one, has stopped. */
+  /** Continues after the last write of this relay or of another one. */
   async #takeOver(context: SourceContext): Promise<void> {
     const header = await this.#find(context)
     if (this.#isAligned) {

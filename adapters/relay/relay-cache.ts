@@ -14,8 +14,10 @@ import { isStore } from './store-check.js'
  *
  * @example
  * ```ts
+ * import { memoryRelayStore } from 'listwatch/memory'
  * import { publish, relayCache } from 'listwatch/relay'
  *
+ * const store = memoryRelayStore()
  * const orders = createInformer({ source, cache: relayCache(store) })
  * publish(orders, store)
  * orders.start()

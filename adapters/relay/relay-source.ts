@@ -55,12 +55,13 @@ export interface RelaySource<T> extends ListerWatcher<T> {
  * @example
  * ```ts
  * import { Redis } from 'ioredis'
+ * import pg from 'pg'
  * import { postgresSource } from 'listwatch/postgres'
  * import { redisRelayStore } from 'listwatch/redis'
  * import { relaySource } from 'listwatch/relay'
  *
  * const store = redisRelayStore({ client: new Redis(url, { lazyConnect: true }), name: 'orders' })
- * const upstream = postgresSource<Order>({ client, table: 'orders' })
+ * const upstream = postgresSource<Order>({ client: () => new pg.Client(), table: 'orders' })
  * const orders = createInformer({ source: relaySource<Order>({ store, upstream }) })
  * ```
  */

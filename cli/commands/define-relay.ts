@@ -6,7 +6,7 @@ import type { Command } from '../bundled.js'
 export function defineRelay(program: Command): void {
   const relay = program
     .command('relay')
-    .description('mirror a source, and publish it to an engine from where any number of followers read it')
+    .description('mirror a source, and publish it to an engine for any number of followers')
   addSourceOptions(relay, { hasSqlWhere: true })
     .requiredOption('--to <url>', 'the engine: redis://host:6379 (rediss:// with TLS)', name)
     .option('--as <name>', 'the name of the relay in the engine; default: that of the table, prefix or resource', name)

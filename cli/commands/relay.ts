@@ -1,11 +1,12 @@
 import { publish, type Relay, type RelayStatus, relayCache } from '../../adapters/relay/index.js'
 import { systemClock } from '../../src/contract/clock.js'
+import type { SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Command } from '../bundled.js'
 import { colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
-import { awaitFirstList, reportErrors } from '../output/first-list.js'
+import { awaitFirstList } from '../output/first-list.js'
 import { RateMeter } from '../output/rate-meter.js'
 import { labelled, statusLines, thousands, wrapParts } from '../output/status-view.js'
 import { showView, sleepUnlessAborted } from '../output/terminal-ui.js'
@@ -58,11 +59,14 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
   }
   let isListed = false
   try {
-    reportErrors(rows, open, hasScreen)
-    relaying.on('error', ({ message }) => {
-      if (!hasScreen) process.stderr.write(`listwatch: ${oneLine(message)}\n`)
+    const print = ({ message }: SourceError): void => {
+      if (!hasScreen) process.stderr.write(`listwatch: ${oneLine(open.message(message))}\n`)
+    }
+    rows.on('error', (error) => {
+      if (!isMistake(error) || rows.status.isSynced) print(error)
     })
-    await awaitFirstList(rows, open, shutdown.signal)
+    relaying.on('error', print)
+    await awaitFirstList(rows, open, shutdown.signal, isMistake)
     isListed = true
     shutDownAfter(forMs, shutdown)
     const keys = new Map([['q', () => shutdown.abort()]])
@@ -81,6 +85,11 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
     if (!hasScreen && isListed) printLine(relaying.status)
     forceExit(shutdown)
   }
+}
+
+/** Whether a retry is of no use. A relay waits for a source that does not respond, and lists if its history has expired. */
+function isMistake({ code }: SourceError): boolean {
+  return ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'].includes(code)
 }
 
 function relayLines(name: string, { state, reason, batches, changes, backlog, replica }: RelayStatus): string[] {

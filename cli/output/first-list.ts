@@ -27,12 +27,20 @@ export function reportErrors<I>(
   return () => unnamed
 }
 
-/** Waits for the first list. If it fails, the command ends: most likely the command line has a mistake. */
-export async function awaitFirstList<I>(rows: Informer<Row, I>, open: OpenSource, signal: AbortSignal): Promise<void> {
+/**
+ * Waits for the first list. If it fails, the command ends: most likely the command line has a mistake. `ends` selects the errors that
+ * end it.
+ */
+export async function awaitFirstList<I>(
+  rows: Informer<Row, I>,
+  open: OpenSource,
+  signal: AbortSignal,
+  ends: (error: SourceError) => boolean = (error) => !isDecodeError(error),
+): Promise<void> {
   const failed = Promise.withResolvers<never>()
   const refuse = (error: SourceError): void => {
     const { code, cause } = error
-    if (!isDecodeError(error)) failed.reject(open.toCliError(new SourceError(rows.status.reason, { code, cause })))
+    if (ends(error)) failed.reject(open.toCliError(new SourceError(rows.status.reason, { code, cause })))
   }
   rows.on('error', refuse)
   try {

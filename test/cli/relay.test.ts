@@ -147,7 +147,9 @@ describe('a relay of a table behind Redis', () => {
         isOver = true
         await writing
         for (const follower of followers) {
-          await follower.rows.waitFor(mark, { timeoutMs: 60_000 })
+          await follower.rows.waitFor(mark, { timeoutMs: 60_000 }).catch((error: unknown) => {
+            throw new Error(relays.map(({ output, errors }) => `${output}\n${errors}`).join('\n'), { cause: error })
+          })
           expect(stored(follower), `seed ${SEED}`).toEqual(await contentOf(db))
           expect(follower.torn).toEqual([])
           expect(follower.rows.status.relists).toBe(0)

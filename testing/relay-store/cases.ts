@@ -110,6 +110,7 @@ function storeCase(name: string, body: (context: StoreContext) => Promise<void>)
   }
 }
 
+/** All cases of `relayStoreConformance`, for other test runners. */
 export const relayStoreCases: readonly RelayStoreCase[] = [
   storeCase('a collection that does not exist has a position, which the first write needs', async (context) => {
     const store = await context.store()

@@ -9,7 +9,7 @@ import {
 } from '../../../adapters/memory/index.js'
 import { publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
-import { createInformer, type Informer, SourceError } from '../../../src/index.js'
+import { createInformer, type Informer, type LeaseSession, SourceError } from '../../../src/index.js'
 import type { Change } from '../../../src/queue/change.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
@@ -130,7 +130,7 @@ async function settled(): Promise<void> {
 }
 
 describe('a relay', () => {
-  test('gives followers the content of its mirror, and each later change', async () => {
+  test('passes on the content of its mirror, and each later change', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     const { relay } = relayOf(source, store)
@@ -361,6 +361,58 @@ describe('of two relays', () => {
     expect(second.relay.status.state).toBe('live')
     expect(follower.content()).toEqual({ a: 2 })
     expect(follower.informer.status.relists).toBe(0)
+  })
+
+  test('a relay that can neither write nor renew its lease is replaced', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const leases = replicas()
+    let isCut = false
+    const { name, mode, leaseMs, renewMs } = leases
+    const open = (): LeaseSession => {
+      const session = leases.open()
+      const renew: LeaseSession['renew'] = async (...args) =>
+        isCut ? new Promise<never>(() => {}) : await session.renew(...args)
+      return { ...session, renew, leave: (member) => session.leave(member), close: () => session.close() }
+    }
+    // The first relay alone cannot reach the engine any more.
+    const away = (): Promise<never> => Promise.reject(new SourceError('away', { code: 'UNAVAILABLE' }))
+    const { collection, maxChanges, maxBytes } = store
+    const link: RelayStore = {
+      name: store.name,
+      collection,
+      maxChanges,
+      maxBytes,
+      read: (...args) => (isAway ? away() : store.read(...args)),
+      write: (...args) => (isAway ? away() : store.write(...args)),
+      close: async () => {},
+    }
+    let isAway = false
+    const informer = createInformer({ source, clock, random, logger: quiet })
+    const first = publish(informer, link, {
+      clock,
+      random,
+      logger: quiet,
+      replicas: { name, mode, leaseMs, renewMs, open },
+    })
+    informer.start()
+    stops.push(
+      () => first.stop(),
+      () => informer.stop(),
+    )
+    await clock.advance(6_000)
+    const second = relayOf(source, store, { replicas: leases })
+    await clock.advance(6_000)
+    expect([first.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
+    isAway = true
+    source.put('a', { n: 1 })
+    isCut = true
+    await clock.advance(8_000)
+    expect(first.status.state).not.toBe('live')
+    expect(second.relay.status.state).toBe('live')
+    const follower = followerOf(store, source)
+    await settled()
+    expect(follower.content()).toEqual({ a: 1 })
   })
 
   test('without leases the newer one writes, and the older one reports CONFLICT', async () => {

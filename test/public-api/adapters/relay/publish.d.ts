@@ -2,7 +2,7 @@ import type { RelayStore } from '../../src/contract/relay-store.js';
 import type { Informer } from '../../src/informer/informer-types.js';
 import type { PublishOptions, Relay } from './relay-types.js';
 /**
- * Publishes the mirror of an informer to an engine, from where any number of followers read it with `relaySource`. Each batch is
+ * Publishes the mirror of an informer to an engine. Any number of followers read it there with `relaySource`. Each batch is
  * written as a whole, together with its version, so that another process can continue after a crash at any moment.
  *
  * Call it before `informer.start()`, and pass `relayCache(store)` as the informer's `cache`: then a relay that starts again resumes

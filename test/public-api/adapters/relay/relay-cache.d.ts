@@ -8,8 +8,10 @@ import type { RelayStore } from '../../src/contract/relay-store.js';
  *
  * @example
  * ```ts
+ * import { memoryRelayStore } from 'listwatch/memory'
  * import { publish, relayCache } from 'listwatch/relay'
  *
+ * const store = memoryRelayStore()
  * const orders = createInformer({ source, cache: relayCache(store) })
  * publish(orders, store)
  * orders.start()

@@ -6,4 +6,5 @@ export interface RelayStoreCase {
     /** Checks a store. Rejects with a description if the store violates the contract. */
     run(harness: RelayStoreHarness): Promise<void>;
 }
+/** All cases of `relayStoreConformance`, for other test runners. */
 export declare const relayStoreCases: readonly RelayStoreCase[];
