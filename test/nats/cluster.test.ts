@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { describeServer } from '../servers/index.js'
 import type { NatsServer } from '../servers/nats.js'
 import { NatsCluster } from '../servers/nats-cluster.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { startForTests } from '../support/start-for-tests.js'
 import { backupOf, restore } from './backups.js'
 import { Stage, type StageOptions } from './stage.js'
@@ -27,6 +28,19 @@ describeServer('nats 2.15', 'three servers', (server) => {
     const move = moves ? { connect: (): Promise<NatsConnection> => started().connect(order) } : {}
     const admin = (): Promise<NatsConnection> => started().connect()
     await Stage.with({ nats: member(at), config: { replicas: 3 }, admin, ...move, ...options }, act)
+  }
+
+  /** Writes 1 to the key `k1` at a member, when it accepts that. Returns the revision. */
+  const writtenAt = async (at: number, bucket: string): Promise<number> => {
+    const writer = await started().connect([at])
+    let revision = 0
+    const write = async (): Promise<boolean> => {
+      const response = await writer.request(`$KV.${bucket}.k1`, JSON.stringify({ n: 1 }), { timeout: 2_000 })
+      revision = response.json<{ seq?: number }>().seq ?? 0
+      return revision > 0
+    }
+    await waitUntil('a write', () => write().catch(() => false))
+    return revision
   }
 
   /** The errors that no retry fixes, and lists: none if the mirror has resumed. */
@@ -90,14 +104,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
       started().cutOff(leader)
       const other = await started().leaderOf(stage.stream, (leader + 1) % 3)
       expect(other).not.toBe(leader)
-      const writer = await Stage.open({
-        nats: member(other),
-        bucket: stage.bucket,
-        admin: () => started().connect([other]),
-        config: { replicas: 3 },
-      })
-      await using _ = writer
-      const mark = String(await writer.put('k1', 1))
+      const mark = String(await writtenAt(other, stage.bucket))
       // The old leader still describes its stream.
       await expect(stage.informer.fresh({ timeoutMs: 10_000 })).rejects.toMatchObject({ code: 'TIMEOUT' })
       await stage.until('the partition to be noticed', () => stage.informer.status.state !== 'live')
@@ -121,8 +128,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
       await stage.live()
       started().cutOff(follower)
       await stage.until('the partition to be noticed', () => stage.informer.status.state !== 'live')
-      const writer = await started().connect([leader])
-      await writer.request(`$KV.${stage.bucket}.k1`, JSON.stringify({ n: 1 }))
+      await writtenAt(leader, stage.bucket)
       started().join()
       await stage.healed()
       expect(stage.informer.get('k1')?.n).toBe(1)
@@ -141,10 +147,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
       member(leader).signal('SIGSTOP')
       const other = (leader + 1) % 3
       await started().leaderOf(stage.stream, other)
-      const writer = await started().connect([other])
-      const { seq } = (
-        await writer.request(`$KV.${stage.bucket}.k1`, JSON.stringify({ n: 1 }), { timeout: 10_000 })
-      ).json<{ seq: number }>()
+      const seq = await writtenAt(other, stage.bucket)
       member(leader).signal('SIGCONT')
       await stage.informer.fresh({ timeoutMs: 300_000 })
       expect(stage.informer.get('k1')?.n).toBe(1)

@@ -5,6 +5,7 @@ import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from
 import { natsRelayStore } from '../../adapters/nats/index.js'
 import { publish, type Relay, relayCache, relaySource } from '../../adapters/relay/index.js'
 import { createInformer, type Informer } from '../../src/index.js'
+import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describeServer } from '../servers/index.js'
 import { NatsServer } from '../servers/nats.js'
 import { NatsCluster } from '../servers/nats-cluster.js'
@@ -53,8 +54,8 @@ class RelayStage {
     return { relay, informer, kill }
   }
 
-  async follower(): Promise<Informer<Item>> {
-    const connection = await this.engine.connect()
+  async follower(connected = this.engine.connect()): Promise<Informer<Item>> {
+    const connection = await connected
     const store = natsRelayStore({ connection, name: this.name, heartbeatMs: 1_000, timeoutMs: 2_000 })
     const follower = createInformer({ source: relaySource<Item>({ store, upstream: this.upstream }), logger: quiet })
     const check = (): void => {
@@ -188,6 +189,20 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await one.kill()
       await stage.agree(follower)
       await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
+    })
+
+    test('a follower that receives a few bytes at a time shows each batch as a whole', async () => {
+      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
+      stage.write()
+      const { relay } = await stage.relay()
+      await relay.synced(WAIT)
+      const proxy = await startFaultProxy({ targetPort: started().port })
+      onTestFinished(() => proxy[Symbol.asyncDispose]())
+      const follower = await stage.follower(started().connect({ port: proxy.port }))
+      await follower.start().synced(WAIT)
+      proxy.chop(40)
+      await stage.writes(100)
+      await stage.agree(follower)
     })
 
     test('a bucket that is removed is written again', async () => {

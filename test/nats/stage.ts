@@ -86,7 +86,7 @@ export class Stage extends BackendStage<Item> {
     const proxy = await startFaultProxy({ targetPort: nats.port })
     const admin = await (options.admin?.() ?? nats.connect())
     const kv = await bucketOf(admin, bucket, config)
-    const connection = await (options.connect?.() ?? nats.connect({ port: proxy.port }))
+    const connection = await (options.connect?.() ?? nats.connect({ port: proxy.port, ignoreClusterUpdates: true }))
     return new Stage(options, { proxy, bucket, kv, admin, connection })
   }
 
