@@ -1,0 +1,93 @@
+import { type Scalar, sameScalar } from '../indexes/scalar.js'
+import type { CapturedHash, Ordinal } from '../store-index.js'
+import { fillSlot, findSlot, hashScalar, newSlots } from './hash-slots.js'
+import type { PackedOrdinals } from './packed-ordinals.js'
+import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
+import { type SectionReader, type SectionWriter, sectionOf } from './sections.js'
+
+/** Packs the values of a hash index, a hash table of them, and the ordinals of each value. */
+export function* packHash(
+  { values, each }: CapturedHash,
+  name: string,
+  { size, storeOrdinalOf }: PackedOrdinals,
+  seed: number,
+): SectionWriter {
+  const counts = new Uint32Array(values.length)
+  for (let ordinal = 0; ordinal < size; ordinal++) {
+    each(storeOrdinalOf(ordinal), (id) => {
+      counts[id] = (counts[id] ?? 0) + 1
+    })
+    yield
+  }
+  const used: number[] = []
+  for (const [id, count] of counts.entries()) if (count > 0) used.push(id)
+  yield
+  const packed = new ScalarsWriter(used.length)
+  const slots = newSlots(used.length)
+  const starts = new Uint32Array(used.length + 1)
+  /** By id: where the next ordinal of the value goes. */
+  const next = counts
+  let start = 0
+  for (const [at, id] of used.entries()) {
+    const value = values[id]
+    if (value === undefined) throw new Error('an index lost a value')
+    packed.set(at, value)
+    fillSlot(slots, hashScalar(value, seed), at)
+    starts[at] = start
+    start += counts[id] ?? 0
+    next[id] = starts[at] ?? 0
+    yield
+  }
+  starts[used.length] = start
+  const ordinals = new Uint32Array(start)
+  for (let ordinal = 0; ordinal < size; ordinal++) {
+    each(storeOrdinalOf(ordinal), (id) => {
+      const at = next[id] ?? 0
+      ordinals[at] = ordinal
+      next[id] = at + 1
+    })
+    yield
+  }
+  yield* packed.sections(name)
+  yield sectionOf(`${name}.slots`, slots)
+  yield sectionOf(`${name}.starts`, starts)
+  yield sectionOf(`${name}.ordinals`, ordinals)
+}
+
+/** A packed index of buckets. */
+export class PackedHashIndex {
+  readonly kind = 'hash'
+  readonly signature: string
+  readonly #values: PackedScalars
+  readonly #slots: Int32Array
+  readonly #starts: Uint32Array
+  readonly #ordinals: Uint32Array
+  readonly #seed: number
+
+  constructor(sections: SectionReader, name: string, signature: string, seed: number) {
+    this.signature = signature
+    this.#values = new PackedScalars(sections, name)
+    this.#slots = sections.int32(`${name}.slots`)
+    this.#starts = sections.uint32(`${name}.starts`)
+    this.#ordinals = sections.uint32(`${name}.ordinals`)
+    this.#seed = seed
+  }
+
+  /** Returns the ordinals with a value. */
+  ordinalsWith(value: Scalar): Ordinal[] {
+    const at = findSlot(this.#slots, hashScalar(value, this.#seed), (each) => sameScalar(this.#values.at(each), value))
+    return at === undefined ? [] : Array.from(this.#ordinals.subarray(this.#starts[at], this.#starts[at + 1]))
+  }
+
+  *values(): Generator<Scalar> {
+    for (let at = 0; at < this.#values.count; at++) {
+      const value = this.#values.at(at)
+      if (value !== undefined) yield value
+    }
+  }
+
+  includes(remembered: unknown, ordinal: Ordinal): boolean {
+    const values = (Array.isArray(remembered) ? remembered : [remembered]) as readonly Scalar[]
+    return values.every((value) => value === undefined || this.ordinalsWith(value).includes(ordinal))
+  }
+}
