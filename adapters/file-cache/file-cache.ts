@@ -106,7 +106,7 @@ class FileCache implements MirrorCache {
     this.#assertAllowed(context)
     try {
       const file = await this.#openFile(context)
-      return file && savedMirror(file, this.#path, context.clock)
+      return file && savedMirror(file, this.#path)
     } catch (error) {
       context.warn(`the file is not used: ${reasonOf(error, this.#path)}`)
       return undefined

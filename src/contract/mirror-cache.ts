@@ -112,13 +112,12 @@ export interface SavedMirror extends MirrorHeader {
   readonly savedAt: number
   /**
    * Yields all records in pages. Throws if they are damaged or incomplete; then no record of this content may be used.
-   * The pages may be read again.
+   * The pages may be read again. Not needed if there is `packed`.
    */
-  pages(): AsyncIterable<readonly SavedRecord[]>
+  pages?(): AsyncIterable<readonly SavedRecord[]>
   /**
    * Returns the content as it was packed, after it has checked all bytes. Then readers see the objects at once, and each is
-   * decoded when it is first read. Without this method, or if an index was not saved, all records are read with `pages`.
-   * Rejects if the content is damaged or incomplete.
+   * decoded when it is first read. Rejects if the content is damaged or incomplete.
    */
   packed?(): Promise<PackedContent>
   /** Releases the content. */

@@ -19,6 +19,7 @@ export class Restoration<T> {
   #saved: SavedMirror | undefined
   #isShown = false
   #closing = Promise.resolve()
+  #filled = Promise.resolve()
 
   constructor(warmStart: WarmStart | undefined, sink: SinkCalls<T>) {
     this.#warmStart = warmStart
@@ -40,6 +41,11 @@ export class Restoration<T> {
 
   get resumeState(): string | undefined {
     return this.#saved?.resumeState
+  }
+
+  /** Resolves when the store is not filled any more with content that readers see already. */
+  get filled(): Promise<void> {
+    return this.#filled
   }
 
   /** Resolves when the content was released. */
@@ -81,16 +87,27 @@ export class Restoration<T> {
     let hasCommitBegun = false
     let transaction: RestoreTransaction | undefined
     let pages: AsyncIterator<readonly SavedRecord[]> | undefined
+    const shown = (): void => {
+      this.#isShown = true
+      accepted(saved.version)
+    }
     try {
+      // The source is not silent while the cache is read.
+      const content = await attempt.pauseWatchdog(Promise.resolve(saved.packed?.()))
+      attempt.throwIfAborted()
+      const served = content && warmStart.serve(saved, content)
+      if (served !== undefined) {
+        this.#filled = served.filled.catch(ignore)
+        await this.#sink.accepted(attempt, () => served.shown, shown)
+        return undefined
+      }
       transaction = warmStart.restore(saved)
       const { commit, abandon } = transaction
-      pages = saved.pages()[Symbol.asyncIterator]()
+      const all = content === undefined ? saved.pages?.() : warmStart.pagesOf(content)
+      if (all === undefined) throw new Error('it has neither pages nor packed content')
+      pages = all[Symbol.asyncIterator]()
       await this.#read(attempt, pages, transaction, saved.size)
       hasCommitBegun = true
-      const shown = (): void => {
-        this.#isShown = true
-        accepted(saved.version)
-      }
       await this.#sink.accepted(attempt, commit, shown, abandon)
       return undefined
     } catch (thrown) {
@@ -135,7 +152,10 @@ export class Restoration<T> {
   }
 
   #release(saved: SavedMirror | undefined): void {
-    const closing = async (): Promise<void> => saved?.close()
+    const closing = async (): Promise<void> => {
+      await this.#filled
+      await saved?.close()
+    }
     this.#closing = Promise.all([this.#closing, closing().catch(ignore)]).then(ignore)
   }
 

@@ -1,14 +1,19 @@
+import { systemClock } from '../contract/clock.js'
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { SavedInvalid, SavedRecord } from '../contract/mirror-cache.js'
 import type { Entry, ListEvent, ListTransaction, Sink, WatchBatch, WatchEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../queue/change.js'
-import { finish, type Steps, single } from '../util/steps.js'
+import { DEFAULT_SLICES, finish, performSlice, type Steps, single } from '../util/steps.js'
 import { assertCapacity } from './capacity.js'
 import type { CommitOrigin } from './commit.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import { KeyMarks } from './key-marks.js'
 import { InitialList, Relist } from './list-writer.js'
+import type { NamedIndex } from './packed/pack.js'
+import { PackedBase } from './packed/packed-base.js'
+import { packedIndexesOf } from './packed/packed-indexes.js'
+import type { PackedSnapshot } from './packed/packed-snapshot.js'
 import { PinnedPartition } from './pinned-partition.js'
 import type { Ordinal } from './store-index.js'
 import type { OnCommit, StoreWriter, WriteRecord } from './store-writer.js'
@@ -188,6 +193,62 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     }
   }
 
+  /**
+   * Shows packed content, and fills the empty store with it in slices. `shown` resolves when readers see it, `filled` when
+   * the store can be written. `onDamage` is called if an object cannot be decoded: then it is absent. Returns undefined if
+   * the content lacks the values of a declared index.
+   */
+  serve(
+    snapshot: PackedSnapshot,
+    version: Version,
+    onDamage: (error: unknown) => void,
+  ): { readonly shown: Promise<void>; readonly filled: Promise<void> } | undefined {
+    const writer = this.#writer
+    const { store, ingest } = writer
+    if (snapshot.size > store.freeCapacity) throw store.overflowError()
+    const restored = ingest.restored.bind(ingest)
+    const indexes = packedIndexesOf<T>(snapshot, writer.declared.values(), restored)
+    if (indexes === undefined) return undefined
+    const freezeShared = store.freezeShared.bind(store)
+    const base = new PackedBase<T>({ snapshot, indexes, restored, freezeShared, onDamage })
+    const shown = Promise.withResolvers<void>()
+    // The store is written once more after `stop`, so that readers keep the objects when the content is closed.
+    const filled = Promise.resolve(
+      writer.writeRequired('restore', Infinity, () => this.#serveInSteps(base, snapshot, version, shown.resolve)),
+    )
+    filled.catch((error: unknown) => {
+      shown.reject(error)
+      onDamage(error)
+    })
+    return { shown: shown.promise, filled }
+  }
+
+  *#serveInSteps(base: PackedBase<T>, snapshot: PackedSnapshot, version: Version, shown: () => void): Steps {
+    const { store } = this.#writer
+    const others: SavedRecord[] = []
+    for (let i = snapshot.size; i < snapshot.count; i++) {
+      others.push(snapshot.recordAt(i))
+      yield
+    }
+    const transaction = new StoreTransaction(this.#writer, this, 'initial', { version })
+    for (const record of others) {
+      transaction.restore(record)
+      yield
+    }
+    store.serve(base)
+    transaction.commit(version)
+    shown()
+    yield* store.fillFrom(base)
+  }
+
+  /** Does the work before a pin that would take long in one step, in slices. */
+  async prepareIndexes(): Promise<void> {
+    const { store, hooks } = this.#writer
+    const steps = store.prepareIndexes()
+    const { clock = systemClock, slices = DEFAULT_SLICES } = hooks
+    while (!performSlice(steps, clock, slices)) await clock.sleep(0)
+  }
+
   /** Whether a write was in progress when the store was stopped. */
   get isAbandoned(): boolean {
     return this.#writer.isAbandoned
@@ -195,7 +256,13 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** Returns the content now. It does not change while it is read. No write may be in progress. */
   pin(): PinnedPartition<T> {
-    return new PinnedPartition(this.#writer.store.pin(), this.filtered.pin(), this.#invalidRecords())
+    const { store, declared } = this.#writer
+    const indexes: NamedIndex[] = []
+    for (const { name, signature, index } of declared.values()) {
+      const captured = index.capture?.()
+      if (captured !== undefined) indexes.push({ name, signature, captured })
+    }
+    return new PinnedPartition(store.pin(), this.filtered.pin(), this.#invalidRecords(), indexes)
   }
 
   #invalidRecords(): readonly SavedInvalid[] {

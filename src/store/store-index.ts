@@ -42,6 +42,10 @@ export interface StoreIndex<T> {
   delete(ordinal: Ordinal): void
   /** Returns the current index value of the entry at `ordinal`. */
   valueAt(ordinal: Ordinal): unknown
+  /** Returns the index value of an entry, as the user's function returns it now. */
+  valueFor?(entry: Entry<T>): unknown
+  /** Returns the current values of all ordinals, which later writes do not change. Without it the index is not saved. */
+  capture?(): CapturedIndex
   clear(): void
   /** The number of different values, if it is known without a scan. */
   readonly valueCount?: number

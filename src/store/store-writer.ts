@@ -53,6 +53,8 @@ export class StoreWriter<T> {
   /** Reports failures of the user's functions. */
   readonly warn: (error: SourceError) => void
   readonly hooks: WriterHooks<T>
+  /** The indexes by name. */
+  readonly declared = new Map<string, DeclaredIndex<T>>()
   /** The number of users of each tracked index. */
   readonly #tracked = new Map<DeclaredIndex<T>, number>()
   /** The keys of `#tracked`. */

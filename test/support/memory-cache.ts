@@ -1,6 +1,7 @@
 import type {
   MirrorCache,
   MirrorCacheContext,
+  MirrorHeader,
   MirrorToSave,
   SavedMirror,
   SavedRecord,
@@ -9,7 +10,7 @@ import type {
 interface Content {
   readonly fingerprint: string
   readonly savedAt: number
-  readonly header: Omit<MirrorToSave, 'records'>
+  readonly header: MirrorHeader
   readonly records: readonly SavedRecord[]
 }
 

@@ -1,4 +1,5 @@
-import { type Scalar, sameScalar } from '../indexes/scalar.js'
+import { firstIndex } from '../../util/binary-search.js'
+import { isScalar, isScalars, type Scalar, sameScalar } from '../indexes/scalar.js'
 import type { CapturedHash, Ordinal } from '../store-index.js'
 import { fillSlot, findSlot, hashScalar, newSlots } from './hash-slots.js'
 import type { PackedOrdinals } from './packed-ordinals.js'
@@ -75,8 +76,9 @@ export class PackedHashIndex {
 
   /** Returns the ordinals with a value. */
   ordinalsWith(value: Scalar): Ordinal[] {
-    const at = findSlot(this.#slots, hashScalar(value, this.#seed), (each) => sameScalar(this.#values.at(each), value))
-    return at === undefined ? [] : Array.from(this.#ordinals.subarray(this.#starts[at], this.#starts[at + 1]))
+    // A caller without types may pass any value, as to an index of the store.
+    const found = isScalar(value) ? this.#find(value) : undefined
+    return found === undefined ? [] : Array.from(this.#ordinals.subarray(...this.#range(found)))
   }
 
   *values(): Generator<Scalar> {
@@ -86,8 +88,43 @@ export class PackedHashIndex {
     }
   }
 
-  includes(remembered: unknown, ordinal: Ordinal): boolean {
-    const values = (Array.isArray(remembered) ? remembered : [remembered]) as readonly Scalar[]
-    return values.every((value) => value === undefined || this.ordinalsWith(value).includes(ordinal))
+  /** The number of pairs of an ordinal and one of its values. */
+  get length(): number {
+    return this.#ordinals.length
   }
+
+  /** Returns the ordinal of a pair. */
+  ordinalAt(position: number): Ordinal {
+    return this.#ordinals[position] ?? 0
+  }
+
+  /** Whether an ordinal has all values of a scalar or of an array. */
+  has(ordinal: Ordinal, remembered: unknown): boolean {
+    return scalarsOf(remembered).every((value) => {
+      const found = this.#find(value)
+      if (found === undefined) return false
+      const [start, end] = this.#range(found)
+      const at = start + firstIndex(end - start, (nth) => this.ordinalAt(start + nth) >= ordinal)
+      return at < end && this.ordinalAt(at) === ordinal
+    })
+  }
+
+  /** Whether the value of a pair is one of a scalar or of an array. */
+  isAt(position: number, remembered: unknown): boolean {
+    const value = this.#values.at(firstIndex(this.#values.count, (at) => this.#range(at)[1] > position))
+    return scalarsOf(remembered).some((each) => sameScalar(each, value))
+  }
+
+  #find(value: Scalar): number | undefined {
+    return findSlot(this.#slots, hashScalar(value, this.#seed), (each) => sameScalar(this.#values.at(each), value))
+  }
+
+  #range(at: number): readonly [start: number, end: number] {
+    return [this.#starts[at] ?? 0, this.#starts[at + 1] ?? 0]
+  }
+}
+
+function scalarsOf(remembered: unknown): readonly Scalar[] {
+  if (isScalars(remembered)) return remembered
+  return isScalar(remembered) ? [remembered] : []
 }

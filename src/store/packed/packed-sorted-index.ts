@@ -1,6 +1,6 @@
 import { firstIndex } from '../../util/binary-search.js'
-import type { Scalar } from '../indexes/scalar.js'
-import type { Span, Tuple } from '../indexes/sorted-tuples.js'
+import { isScalars, type Scalar } from '../indexes/scalar.js'
+import { compareTuples, type Span, type Tuple } from '../indexes/sorted-tuples.js'
 import type { CapturedOrder, Ordinal } from '../store-index.js'
 import type { PackedOrdinals } from './packed-ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
@@ -46,6 +46,24 @@ export class PackedSortedIndex {
     const { length } = this.#ordinals
     const from = firstIndex(length, (at) => !span.isBefore(this.tupleAt(at)))
     return [from, firstIndex(length, (at) => at >= from && !span.isWithin(this.tupleAt(at)))]
+  }
+
+  /** The number of ordinals that have a tuple. */
+  get length(): number {
+    return this.#ordinals.length
+  }
+
+  /** Whether an ordinal has a tuple; true without one. */
+  has(ordinal: Ordinal, tuple: unknown): boolean {
+    if (!isScalars(tuple)) return true
+    const isBefore = (each: Tuple): boolean => compareTuples(each, tuple) < 0
+    const [from, to] = this.bounds({ isBefore, isWithin: (each) => compareTuples(each, tuple) === 0 })
+    return this.#ordinals.subarray(from, to).includes(ordinal)
+  }
+
+  /** Whether a position has a tuple. */
+  isAt(position: number, tuple: unknown): boolean {
+    return isScalars(tuple) && compareTuples(this.tupleAt(position), tuple) === 0
   }
 
   ordinalAt(position: number): Ordinal {
