@@ -93,7 +93,11 @@ export function checksumOf({ salt }: Prelude, bytes: Uint8Array, before: number 
 }
 
 /** @throws UnusableFile if the payload is damaged. */
-export function checkPayload(prelude: Prelude, { checksum, index }: Pick<Frame, 'checksum' | 'index'>, payload: Buffer): void {
+export function checkPayload(
+  prelude: Prelude,
+  { checksum, index }: Pick<Frame, 'checksum' | 'index'>,
+  payload: Buffer,
+): void {
   if (checksumOf(prelude, payload) !== checksum) throw damaged(index)
 }
 

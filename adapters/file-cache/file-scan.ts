@@ -1,5 +1,13 @@
 import type { FileHandle } from 'node:fs/promises'
-import { FRAME_BYTES, type Frame, type Prelude, UnusableFile, checksumOf, damaged, decodeFrame } from './block-format.js'
+import {
+  checksumOf,
+  damaged,
+  decodeFrame,
+  FRAME_BYTES,
+  type Frame,
+  type Prelude,
+  UnusableFile,
+} from './block-format.js'
 
 /** How much of a file is read at a time. The event loop turns between two reads. */
 const CHUNK_BYTES = 1024 * 1024

@@ -146,7 +146,9 @@ class FileContent implements PackedContent {
     switch (frame.kind) {
       case OBJECTS: {
         this.#places.push({ frame, position })
-        return cipher === undefined ? { memory: undefined, checked: () => false } : collected(frame, cipher, () => false)
+        return cipher === undefined
+          ? { memory: undefined, checked: () => false }
+          : collected(frame, cipher, () => false)
       }
       case SECTION:
         return collected(frame, cipher, (plain) => this.#begin(plain.toString(), frame))

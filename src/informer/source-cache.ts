@@ -1,6 +1,12 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, messageOf, SourceError, toSourceError } from '../contract/errors.js'
-import type { MirrorCache, MirrorCacheContext, PackedContent, SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
+import type {
+  MirrorCache,
+  MirrorCacheContext,
+  PackedContent,
+  SavedMirror,
+  SavedRecord,
+} from '../contract/mirror-cache.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Proof } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
@@ -232,7 +238,14 @@ export class SourceCache<T> implements WarmStart {
     try {
       const { size } = pinned
       const { resumeState } = this.#mirror
-      const mirror = { version, proof, resumeState, size, records: () => pinned.records(), pack: pinned.pack.bind(pinned) }
+      const mirror = {
+        version,
+        proof,
+        resumeState,
+        size,
+        records: () => pinned.records(),
+        pack: pinned.pack.bind(pinned),
+      }
       await this.#cache.save(mirror, this.#context(signal))
       this.#failure = undefined
     } catch (thrown) {

@@ -1,7 +1,7 @@
 import { SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
-import type { PinLayer, PinLayers } from './pin-layers.js'
 import type { PackedIndex } from './packed/packed-snapshot.js'
+import type { PinLayer, PinLayers } from './pin-layers.js'
 import type { Ordinal, StoreIndex } from './store-index.js'
 
 /** The store that a pin reads for all entries that have not been overwritten. */

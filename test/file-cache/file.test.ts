@@ -17,8 +17,8 @@ import { fileCacheOn } from '../../adapters/file-cache/file-cache.js'
 import type { Files } from '../../adapters/file-cache/files.js'
 import { fileCache } from '../../adapters/file-cache/index.js'
 import type { SavedRecord } from '../../src/contract/mirror-cache.js'
-import { contextOf, entries, folder, load, mirrorOf, temporaries } from './support.js'
 import { packerOf, recordsOf } from '../support/packed.js'
+import { contextOf, entries, folder, load, mirrorOf, temporaries } from './support.js'
 
 const KINDS: readonly SavedRecord[] = [
   { type: 'entry', key: 'a', object: { n: 1 } },

@@ -26,11 +26,11 @@ export class PackedSnapshot {
   readonly #slots: Int32Array
   readonly #seed: number
   readonly #texts: PackedTexts
-  readonly #decode: (text: string) => SavedRecord
+  readonly #content: PackedContent
 
   /** @throws RangeError if a section is missing, or was packed on a computer with another byte order. */
-  constructor({ sections: packed, block, decode }: PackedContent) {
-    const sections = new SectionReader(packed)
+  constructor(content: PackedContent) {
+    const sections = new SectionReader(content.sections)
     if (sections.uint32('byte order')[0] !== BYTE_ORDER) throw new RangeError('it has another byte order')
     const { seed, size, count, indexes } = membersOf(sections.json('info'))
     if (typeof seed !== 'number' || typeof size !== 'number' || typeof count !== 'number' || !Array.isArray(indexes))
@@ -38,10 +38,10 @@ export class PackedSnapshot {
     this.size = size
     this.count = count
     this.#seed = seed
-    this.#decode = decode
+    this.#content = content
     this.#slots = sections.int32('keys.slots')
     this.#keys = new PackedStrings(sections.uint32('keys.ends'), sections.bytes('keys.pool'))
-    this.#texts = new PackedTexts(sections.uint32('blocks'), count, block)
+    this.#texts = new PackedTexts(sections.uint32('blocks'), count, (index) => content.block(index))
     this.indexes = new Map(
       indexes.map((each: unknown, i): [string, PackedIndex] => {
         const { name, signature, kind } = membersOf(each)
@@ -67,7 +67,7 @@ export class PackedSnapshot {
 
   /** Decodes a record: an entry, if `i` is below `size`. Throws if its block is damaged. */
   recordAt(i: number): SavedRecord {
-    const record = this.#decode(this.#texts.at(i))
+    const record = this.#content.decode(this.#texts.at(i))
     const isEntry = i < this.size
     if (isEntry !== (record.type === 'entry') || (isEntry && !this.#keys.equals(i, record.key)))
       throw new RangeError(`record ${i} is not the expected one`)
