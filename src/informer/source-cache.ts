@@ -100,7 +100,9 @@ export class SourceCache<T> implements WarmStart {
     this.#restoring = saved
     let served: ServedContent | undefined
     try {
-      served = this.#mirror.part.serve(new PackedSnapshot(content), saved.version, damaged)
+      const snapshot = new PackedSnapshot(content)
+      if (snapshot.count !== saved.size) throw new Error(`it has ${snapshot.count} records instead of ${saved.size}`)
+      served = this.#mirror.part.serve(snapshot, saved.version, damaged)
     } finally {
       if (served === undefined) this.#restoring = undefined
     }

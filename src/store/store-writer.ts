@@ -54,7 +54,7 @@ export class StoreWriter<T> {
   readonly warn: (error: SourceError) => void
   readonly hooks: WriterHooks<T>
   /** The indexes by name. */
-  readonly declared = new Map<string, DeclaredIndex<T>>()
+  readonly declared: Map<string, DeclaredIndex<T>> = new Map()
   /** The number of users of each tracked index. */
   readonly #tracked = new Map<DeclaredIndex<T>, number>()
   /** The keys of `#tracked`. */

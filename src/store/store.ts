@@ -107,6 +107,7 @@ export class Store<T> implements Undoable {
     } finally {
       for (const ordinal of missing) this.#free.push(ordinal)
       base.end()
+      this.#list = undefined
       this.#base = undefined
       this.release()
     }

@@ -4,4 +4,3 @@ import { MemoryCache } from '../support/memory-cache.js'
 MemoryCache.packs = true
 await import('./warm-start.test.js')
 await import('./warm-start-saves.test.js')
-await import('./warm-start-caches.test.js')

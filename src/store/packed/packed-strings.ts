@@ -1,6 +1,8 @@
 import { grownUint32 } from './grown.js'
 
+/** Chunks become larger up to this size. */
 const CHUNK_BYTES = 1024 * 1024
+const FIRST_CHUNK_BYTES = 4096
 /** The ends of strings are numbers of 31 bits. */
 const MAX_BYTES = 2 ** 31 - 1
 
@@ -19,7 +21,7 @@ export class StringsWriter {
   #ends = new Uint32Array(256)
   #count = 0
   readonly #full: Uint8Array<ArrayBuffer>[] = []
-  #chunk = new Uint8Array(CHUNK_BYTES)
+  #chunk = new Uint8Array(FIRST_CHUNK_BYTES)
   /** The position in the chunk, and in all of them. */
   #at = 0
   #length = 0
@@ -51,7 +53,7 @@ export class StringsWriter {
 
   #nextChunk(size: number): void {
     this.#full.push(this.#chunk.subarray(0, this.#at))
-    this.#chunk = new Uint8Array(Math.max(CHUNK_BYTES, size))
+    this.#chunk = new Uint8Array(Math.max(Math.min(CHUNK_BYTES, this.#chunk.length * 2), size))
     this.#at = 0
   }
 }
