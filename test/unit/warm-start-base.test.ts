@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest'
+import { memorySource } from '../../adapters/memory/index.js'
+import { createInformer } from '../../src/informer/create-informer.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import type { Equal, IndexBuilder, Ordered } from '../../src/store/indexes/index-types.js'
+import { DEFAULT_SLICES } from '../../src/util/steps.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
+import { Fold } from '../support/fold.js'
+import { assertCleanStop } from '../support/informers.js'
+import { MemoryCache } from '../support/memory-cache.js'
+
+interface Item {
+  readonly n: number
+}
+
+interface Indexes {
+  readonly parity: Equal<Item, string>
+  readonly order: Ordered<Item, number>
+}
+
+const KEYS = 20
+const names = Array.from({ length: KEYS }, (_, i) => `k${i}`)
+
+function indexes(ix: IndexBuilder<Item>): Indexes {
+  return { parity: ix.equal(({ n }) => (n % 2 === 0 ? 'even' : 'odd')), order: ix.ordered(({ n }) => n) }
+}
+
+interface World {
+  readonly informer: Informer<Item, Indexes>
+  readonly clock: VirtualClock
+  readonly fold: Fold<Item>
+  readonly warnings: string[]
+}
+
+type Source = ReturnType<typeof memorySource<Item>>
+
+interface Life {
+  readonly source: Source
+  readonly cache: MemoryCache
+  readonly declare?: (ix: IndexBuilder<Item>) => Indexes
+}
+
+function begin({ source, cache, declare = indexes }: Life): World {
+  const clock = new VirtualClock()
+  const warnings: string[] = []
+  const informer = createInformer({
+    source,
+    cache,
+    clock,
+    random: new SeededRandom(1),
+    freeze: true,
+    indexes: declare,
+    // One step in each slice.
+    slices: { ...DEFAULT_SLICES, stepsPerCheck: 1, sliceMs: 0 },
+    logger: { debug() {}, info() {}, error() {}, warn: (message) => void warnings.push(message) },
+  })
+  const fold = new Fold<Item>()
+  informer.subscribe(fold.handlers)
+  informer.start()
+  return { informer, clock, fold, warnings }
+}
+
+/** A source, and a cache with its objects in a packed form. */
+async function saved(): Promise<Life & { readonly decoded: string[] }> {
+  const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
+  const cache = new MemoryCache()
+  cache.isPacked = true
+  const { informer, clock } = begin({ source, cache })
+  await clock.advance(100)
+  await assertCleanStop(informer, clock)
+  expect(cache.content?.records).toHaveLength(KEYS)
+  const decoded: string[] = []
+  cache.onDecode = (key) => void decoded.push(key)
+  return { source, cache, decoded }
+}
+
+/** Starts a process that is synced at once. */
+async function shown(life: Life): Promise<World> {
+  const world = begin(life)
+  await world.clock.advance(0)
+  expect(world.informer.status.isSynced).toBe(true)
+  return world
+}
+
+describe('an object of packed content', () => {
+  test('is decoded when it is first read, and stays the same object', async () => {
+    const life = await saved()
+    const world = begin(life)
+    while (world.informer.version === undefined) await world.clock.advance(0)
+    const { informer, clock } = world
+    life.decoded.length = 0
+    expect([informer.size, informer.by.parity.count('odd'), informer.by.order.count(19)]).toEqual([KEYS, KEYS / 2, 1])
+    const last = informer.get('k19')
+    expect([last, Object.isFrozen(last)]).toEqual([{ n: 19 }, true])
+    expect(life.decoded.filter((key) => key === 'k19')).toHaveLength(1)
+    expect(informer.by.order({ gte: 19 })[0]).toBe(last)
+    const entry = informer.entry('k19')
+    await clock.advance(100)
+    expect([informer.get('k19') === last, informer.entry('k19') === entry]).toEqual([true, true])
+    // Once for each object: no object is decoded again when the store is filled.
+    expect(life.decoded.filter((key) => key === 'k19')).toHaveLength(1)
+    expect(world.fold.objects.get('k19')).toBe(last)
+    await assertCleanStop(informer, clock)
+    expect(life.cache.opened).toBe(0)
+  })
+
+  test('is absent if it cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
+    const life = await saved()
+    const world = begin(life)
+    life.cache.onPage = () => void life.cache.damagedKeys.add('k18').add('k17')
+    await world.clock.advance(100)
+    const { informer, clock, fold, warnings } = world
+    life.cache.damagedKeys.clear()
+    await clock.advance(60_000)
+    expect(warnings).toEqual([expect.stringContaining('a saved object cannot be used: the block of k1')])
+    expect(informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 1 })
+    expect(informer.size).toBe(KEYS)
+    expect([informer.get('k18'), informer.by.parity('odd').length]).toEqual([{ n: 18 }, KEYS / 2])
+    expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
+    await assertCleanStop(informer, clock)
+    expect(life.cache.opened).toBe(0)
+  })
+})
+
+describe('while packed content is decoded', () => {
+  test('changes, audits and new indexes wait, and snapshots keep its state', async () => {
+    const life = await saved()
+    life.source.put('k0', { n: 100 })
+    life.source.delete('k1')
+    life.source.put('new', { n: 101 })
+    const world = begin(life)
+    while (world.informer.version === undefined) await world.clock.advance(0)
+    const { informer, clock, fold } = world
+    const adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
+    const before = informer.snapshot()
+    expect([before.get('k0'), before.has('k1'), before.by.order.count(101)]).toEqual([{ n: 0 }, true, 0])
+    await clock.advance(200)
+    const half = await adding
+    expect([informer.get('k0'), informer.has('k1'), informer.by.order.count(101)]).toEqual([{ n: 100 }, false, 1])
+    expect(half.count(true)).toBe(12)
+    expect([before.get('k0'), before.has('k1'), before.by.order.count(101), before.list().length]).toEqual([
+      { n: 0 },
+      true,
+      0,
+      KEYS,
+    ])
+    before[Symbol.dispose]()
+    expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
+    await assertCleanStop(informer, clock)
+  })
+
+  test('stop keeps all objects readable, and closes the content', async () => {
+    const life = await saved()
+    const world = begin(life)
+    while (world.informer.version === undefined) await world.clock.advance(0)
+    const { informer, clock } = world
+    await assertCleanStop(informer, clock)
+    await clock.advance(100)
+    expect(life.cache.opened).toBe(0)
+    expect(names.map((name) => informer.get(name)?.n)).toEqual(names.map((_, n) => n))
+    expect(informer.by.parity('odd')).toHaveLength(KEYS / 2)
+  })
+})
+
+describe('saved index values are not used', () => {
+  const others: readonly (readonly [string, (ix: IndexBuilder<Item>) => Indexes])[] = [
+    ['if the function of an index has another text', (ix) => ({ ...indexes(ix), order: ix.ordered(({ n }) => 0 + n) })],
+    [
+      'if an index is of another kind',
+      (ix) => ({ ...indexes(ix), parity: ix.multi(({ n }) => [n % 2 === 0 ? 'even' : 'odd']) }),
+    ],
+  ]
+  test.each(others)('%s: all objects are decoded before they are visible', async (_name, declare) => {
+    const life = await saved()
+    const world = begin({ ...life, declare })
+    while (world.informer.version === undefined) await world.clock.advance(1)
+    expect(new Set(life.decoded).size).toBe(KEYS)
+    const { informer, clock, warnings } = world
+    expect([informer.size, informer.by.parity.count('odd'), informer.by.order({ limit: 1 })]).toEqual([
+      KEYS,
+      KEYS / 2,
+      [{ n: 0 }],
+    ])
+    expect(warnings).toEqual([])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('if a function of the same text returns other values, because it depends on something else', async () => {
+    const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
+    const cache = new MemoryCache()
+    cache.isPacked = true
+    for (const factor of [1, -1]) {
+      const declare = (ix: IndexBuilder<Item>): Indexes => ({
+        parity: ix.equal(({ n }) => (n % 2 === 0 ? 'even' : 'odd')),
+        order: ix.ordered(({ n }) => n * factor),
+      })
+      const { informer, clock } = begin({ source, cache, declare })
+      while (informer.version === undefined) await clock.advance(1)
+      expect(informer.by.order({ limit: 1 })).toEqual([{ n: factor === 1 ? 0 : KEYS - 1 }])
+      await clock.advance(100)
+      await assertCleanStop(informer, clock)
+    }
+  })
+})
+
+test('content with another number of records than its header says costs one list and one warning', async () => {
+  const life = await saved()
+  const { content } = life.cache
+  if (content === undefined) throw new Error('there is no content')
+  life.cache.content = { ...content, header: { ...content.header, size: KEYS + 1 } }
+  const { informer, clock, warnings } = await shown(life)
+  await clock.advance(100)
+  expect(warnings).toEqual([expect.stringContaining(`it has ${KEYS} records instead of ${KEYS + 1}`)])
+  expect(informer.size).toBe(KEYS)
+  await assertCleanStop(informer, clock)
+})
