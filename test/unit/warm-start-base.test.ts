@@ -75,27 +75,35 @@ async function saved(): Promise<Life & { readonly decoded: string[] }> {
   return { source, cache, decoded }
 }
 
-/** Starts a process that is synced at once. */
-async function shown(life: Life): Promise<World> {
+/** Starts a process, and calls `now` when readers see the saved content, before most of it is decoded. */
+async function whenShown(life: Life & { readonly decoded: string[] }, now: (world: World) => void): Promise<World> {
   const world = begin(life)
+  const shown = world.informer.synced().then(() => {
+    life.decoded.length = 0
+    now(world)
+    expect(life.decoded.length).toBeLessThan(KEYS - 1)
+  })
   await world.clock.advance(0)
-  expect(world.informer.status.isSynced).toBe(true)
+  await shown
   return world
 }
 
 describe('an object of packed content', () => {
   test('is decoded when it is first read, and stays the same object', async () => {
     const life = await saved()
-    const world = begin(life)
-    while (world.informer.version === undefined) await world.clock.advance(0)
+    let last: Item | undefined
+    let entry: unknown
+    const world = await whenShown(life, ({ informer }) => {
+      const { size, by } = informer
+      expect([size, by.parity.count('odd'), by.order.count(19)]).toEqual([KEYS, KEYS / 2, 1])
+      expect(life.decoded).toEqual([])
+      last = informer.get('k19')
+      expect([last, Object.isFrozen(last), informer.has('k20')]).toEqual([{ n: 19 }, true, false])
+      expect(life.decoded).toEqual(['k19'])
+      expect(by.order({ gte: 19 })[0]).toBe(last)
+      entry = informer.entry('k19')
+    })
     const { informer, clock } = world
-    life.decoded.length = 0
-    expect([informer.size, informer.by.parity.count('odd'), informer.by.order.count(19)]).toEqual([KEYS, KEYS / 2, 1])
-    const last = informer.get('k19')
-    expect([last, Object.isFrozen(last)]).toEqual([{ n: 19 }, true])
-    expect(life.decoded.filter((key) => key === 'k19')).toHaveLength(1)
-    expect(informer.by.order({ gte: 19 })[0]).toBe(last)
-    const entry = informer.entry('k19')
     await clock.advance(100)
     expect([informer.get('k19') === last, informer.entry('k19') === entry]).toEqual([true, true])
     // Once for each object: no object is decoded again when the store is filled.
@@ -107,13 +115,14 @@ describe('an object of packed content', () => {
 
   test('is absent if it cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
     const life = await saved()
-    const world = begin(life)
-    life.cache.onPage = () => void life.cache.damagedKeys.add('k18').add('k17')
-    await world.clock.advance(100)
+    const world = await whenShown(life, ({ informer }) => {
+      life.cache.damagedKeys.add('k17').add('k18')
+      expect([informer.get('k18'), informer.has('k18'), informer.get('k16')]).toEqual([undefined, false, { n: 16 }])
+      expect(informer.by.parity('even')).toHaveLength(KEYS / 2 - 1)
+    })
     const { informer, clock, fold, warnings } = world
-    life.cache.damagedKeys.clear()
     await clock.advance(60_000)
-    expect(warnings).toEqual([expect.stringContaining('a saved object cannot be used: the block of k1')])
+    expect(warnings).toEqual([expect.stringContaining('a saved object cannot be used: the block of k18 is damaged; the source is listed')])
     expect(informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 1 })
     expect(informer.size).toBe(KEYS)
     expect([informer.get('k18'), informer.by.parity('odd').length]).toEqual([{ n: 18 }, KEYS / 2])
@@ -129,14 +138,16 @@ describe('while packed content is decoded', () => {
     life.source.put('k0', { n: 100 })
     life.source.delete('k1')
     life.source.put('new', { n: 101 })
-    const world = begin(life)
-    while (world.informer.version === undefined) await world.clock.advance(0)
-    const { informer, clock, fold } = world
-    const adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
-    const before = informer.snapshot()
-    expect([before.get('k0'), before.has('k1'), before.by.order.count(101)]).toEqual([{ n: 0 }, true, 0])
+    let adding: Promise<Equal<Item, boolean>> | undefined
+    let before: ReturnType<World['informer']['snapshot']> | undefined
+    const { informer, clock, fold } = await whenShown(life, ({ informer }) => {
+      adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
+      before = informer.snapshot()
+      expect([before.get('k0'), before.has('k1'), before.by.order.count(101)]).toEqual([{ n: 0 }, true, 0])
+    })
     await clock.advance(200)
     const half = await adding
+    if (half === undefined || before === undefined) throw new Error('it was not shown')
     expect([informer.get('k0'), informer.has('k1'), informer.by.order.count(101)]).toEqual([{ n: 100 }, false, 1])
     expect(half.count(true)).toBe(12)
     expect([before.get('k0'), before.has('k1'), before.by.order.count(101), before.list().length]).toEqual([
@@ -152,11 +163,12 @@ describe('while packed content is decoded', () => {
 
   test('stop keeps all objects readable, and closes the content', async () => {
     const life = await saved()
-    const world = begin(life)
-    while (world.informer.version === undefined) await world.clock.advance(0)
-    const { informer, clock } = world
-    await assertCleanStop(informer, clock)
+    let stopped: Promise<void> | undefined
+    const { informer, clock } = await whenShown(life, (world) => {
+      stopped = world.informer.stop()
+    })
     await clock.advance(100)
+    await stopped
     expect(life.cache.opened).toBe(0)
     expect(names.map((name) => informer.get(name)?.n)).toEqual(names.map((_, n) => n))
     expect(informer.by.parity('odd')).toHaveLength(KEYS / 2)
@@ -209,7 +221,7 @@ test('content with another number of records than its header says costs one list
   const { content } = life.cache
   if (content === undefined) throw new Error('there is no content')
   life.cache.content = { ...content, header: { ...content.header, size: KEYS + 1 } }
-  const { informer, clock, warnings } = await shown(life)
+  const { informer, clock, warnings } = begin(life)
   await clock.advance(100)
   expect(warnings).toEqual([expect.stringContaining(`it has ${KEYS} records instead of ${KEYS + 1}`)])
   expect(informer.size).toBe(KEYS)
