@@ -19,7 +19,7 @@ export class Restoration<T> {
   #saved: SavedMirror | undefined
   #isShown = false
   #closing = Promise.resolve()
-  #filled = Promise.resolve()
+  #filling: Promise<void> | undefined
 
   constructor(warmStart: WarmStart | undefined, sink: SinkCalls<T>) {
     this.#warmStart = warmStart
@@ -43,9 +43,9 @@ export class Restoration<T> {
     return this.#saved?.resumeState
   }
 
-  /** Resolves when the store is not filled any more with content that readers see already. */
-  get filled(): Promise<void> {
-    return this.#filled
+  /** Resolves when the store is filled with the content that readers see already. Undefined if it is. */
+  get filling(): Promise<void> | undefined {
+    return this.#filling
   }
 
   /** Resolves when the content was released. */
@@ -97,7 +97,9 @@ export class Restoration<T> {
       attempt.throwIfAborted()
       const served = content && warmStart.serve(saved, content)
       if (served !== undefined) {
-        this.#filled = served.filled.catch(ignore)
+        this.#filling = served.filled.catch(ignore).then(() => {
+          this.#filling = undefined
+        })
         await this.#sink.accepted(attempt, () => served.shown, shown)
         return undefined
       }
@@ -153,7 +155,7 @@ export class Restoration<T> {
 
   #release(saved: SavedMirror | undefined): void {
     const closing = async (): Promise<void> => {
-      await this.#filled
+      await this.#filling
       await saved?.close()
     }
     this.#closing = Promise.all([this.#closing, closing().catch(ignore)]).then(ignore)

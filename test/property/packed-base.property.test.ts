@@ -18,11 +18,14 @@ interface Item {
 
 const keys = ['a', 'b', 'c', 'd', 'e', 'f', '__proto__', '\ud800', '']
 const scalar = fc.constantFrom<Scalar>(0, 1, 2n, 2n ** 60n, Number.NaN, true, 'x', 'xy', new Date(5), new Date(9))
-const item: fc.Arbitrary<Item> = fc.record({
-  tenant: fc.constantFrom('t', 'u', 'v'),
-  tags: fc.array(scalar, { maxLength: 3 }),
-  at: fc.option(scalar),
-})
+const item: fc.Arbitrary<Item> = fc.record(
+  {
+    tenant: fc.constantFrom('t', 'u', 'v'),
+    tags: fc.array(scalar, { maxLength: 3 }),
+    at: fc.option(scalar),
+  },
+  { noNullPrototype: true },
+)
 const start = fc.uniqueArray(fc.tuple(fc.constantFrom(...keys), item), { selector: ([key]) => key, maxLength: 9 })
 
 type Action =
@@ -87,7 +90,7 @@ function seen(
   return {
     size,
     version,
-    items: [...names].map(([object, key]) => [key, object]).sort(),
+    items: keys.map(get),
     tenant: ['t', 'u', 'v', 'w'].map((value) => [sorted(by.tenant(value)), by.tenant.count(value)]),
     tags: queries.map((value) => [sorted(by.tags(value)), by.tags.count(value)]),
     at: bounds.map((range) => named(by.at(range))),
