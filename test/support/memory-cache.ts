@@ -64,7 +64,7 @@ export class MemoryCache implements MirrorCache {
       savedAt: content.savedAt,
       ...(content.parts === undefined
         ? { pages: () => this.#pages(content) }
-        : { packed: () => this.#packed(content, content.parts ?? []) }),
+        : { packed: () => this.#packed(content, content.parts ?? [], () => isOpen) }),
       close: async () => {
         if (isOpen) this.opened--
         isOpen = false
@@ -84,7 +84,7 @@ export class MemoryCache implements MirrorCache {
     }
   }
 
-  async #packed({ records }: Content, parts: readonly PackedPart[]): Promise<PackedContent> {
+  async #packed({ records }: Content, parts: readonly PackedPart[], isOpen: () => boolean): Promise<PackedContent> {
     for (let page = 1; (page - 1) * this.pageSize < records.length; page++) {
       await this.onPage?.()
       if (page === this.damagedPage) throw new Error(`page ${page} is damaged`)
@@ -98,6 +98,7 @@ export class MemoryCache implements MirrorCache {
     const decode = (text: string): SavedRecord => {
       const record = records[Number(text)]
       if (record === undefined) throw new RangeError('there is no such record')
+      if (!isOpen()) throw new Error('the content was closed')
       this.onDecode?.(record.key)
       if (this.damagedKeys.has(record.key)) throw new Error(`the block of ${record.key} is damaged`)
       return structuredClone(record)

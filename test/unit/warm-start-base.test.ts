@@ -19,7 +19,8 @@ interface Indexes {
   readonly order: Ordered<Item, number>
 }
 
-const KEYS = 20
+/** More than the samples whose index values are compared. */
+const KEYS = 200
 const names = Array.from({ length: KEYS }, (_, i) => `k${i}`)
 
 function indexes(ix: IndexBuilder<Item>): Indexes {
@@ -39,10 +40,17 @@ interface Life {
   readonly source: Source
   readonly cache: MemoryCache
   readonly declare?: (ix: IndexBuilder<Item>) => Indexes
+  readonly clock?: VirtualClock
 }
 
-function begin({ source, cache, declare = indexes }: Life): World {
-  const clock = new VirtualClock()
+/** A clock with which each slice takes half a second. */
+class SlowClock extends VirtualClock {
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return super.sleep(ms === 0 ? 500 : ms, signal)
+  }
+}
+
+function begin({ source, cache, declare = indexes, clock = new VirtualClock() }: Life): World {
   const warnings: string[] = []
   const informer = createInformer({
     source,
@@ -98,7 +106,7 @@ describe('an object of packed content', () => {
       expect([size, by.parity.count('odd'), by.order.count(19)]).toEqual([KEYS, KEYS / 2, 1])
       expect(life.decoded).toEqual([])
       last = informer.get('k19')
-      expect([last, Object.isFrozen(last), informer.has('k20')]).toEqual([{ n: 19 }, true, false])
+      expect([last, Object.isFrozen(last), informer.has('k200')]).toEqual([{ n: 19 }, true, false])
       expect(life.decoded).toEqual(['k19'])
       expect(by.order({ gte: 19 })[0]).toBe(last)
       entry = informer.entry('k19')
@@ -135,22 +143,22 @@ describe('an object of packed content', () => {
 describe('while packed content is decoded', () => {
   test('changes, audits and new indexes wait, and snapshots keep its state', async () => {
     const life = await saved()
-    life.source.put('k0', { n: 100 })
+    life.source.put('k0', { n: 1_000 })
     life.source.delete('k1')
-    life.source.put('new', { n: 101 })
+    life.source.put('new', { n: 1_001 })
     let adding: Promise<Equal<Item, boolean>> | undefined
     let before: ReturnType<World['informer']['snapshot']> | undefined
     const { informer, clock, fold } = await whenShown(life, ({ informer }) => {
       adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
       before = informer.snapshot()
-      expect([before.get('k0'), before.has('k1'), before.by.order.count(101)]).toEqual([{ n: 0 }, true, 0])
+      expect([before.get('k0'), before.has('k1'), before.by.order.count(1_001)]).toEqual([{ n: 0 }, true, 0])
     })
     await clock.advance(200)
     const half = await adding
     if (half === undefined || before === undefined) throw new Error('it was not shown')
-    expect([informer.get('k0'), informer.has('k1'), informer.by.order.count(101)]).toEqual([{ n: 100 }, false, 1])
-    expect(half.count(true)).toBe(12)
-    expect([before.get('k0'), before.has('k1'), before.by.order.count(101), before.list().length]).toEqual([
+    expect([informer.get('k0'), informer.has('k1'), informer.by.order.count(1_001)]).toEqual([{ n: 1_000 }, false, 1])
+    expect(half.count(true)).toBe(KEYS - 8)
+    expect([before.get('k0'), before.has('k1'), before.by.order.count(1_001), before.list().length]).toEqual([
       { n: 0 },
       true,
       0,
@@ -158,6 +166,21 @@ describe('while packed content is decoded', () => {
     ])
     before[Symbol.dispose]()
     expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
+    await assertCleanStop(informer, clock)
+  })
+
+  test('a list that is due begins when all are decoded', async () => {
+    const life = await saved()
+    life.cache.serveStale = true
+    life.source.delete('k15')
+    life.source.compact()
+    const { informer, clock, fold } = begin({ ...life, clock: new SlowClock() })
+    await clock.advance(2_000)
+    expect(informer.status).toMatchObject({ state: 'stale', relists: 1 })
+    expect([life.decoded.includes('k1'), informer.get('k15')]).toEqual([true, { n: 15 }])
+    await clock.advance(300_000)
+    expect(informer.status).toMatchObject({ state: 'live', relists: 1 })
+    expect([informer.has('k15'), informer.size, fold.objects.size]).toEqual([false, KEYS - 1, KEYS - 1])
     await assertCleanStop(informer, clock)
   })
 
@@ -185,10 +208,10 @@ describe('saved index values are not used', () => {
   ]
   test.each(others)('%s: all objects are decoded before they are visible', async (_name, declare) => {
     const life = await saved()
-    const world = begin({ ...life, declare })
-    while (world.informer.version === undefined) await world.clock.advance(1)
-    expect(new Set(life.decoded).size).toBe(KEYS)
-    const { informer, clock, warnings } = world
+    const { informer, clock, warnings } = begin({ ...life, declare })
+    const decodedFirst = informer.synced().then(() => new Set(life.decoded).size)
+    await clock.advance(1)
+    expect(await decodedFirst).toBe(KEYS)
     expect([informer.size, informer.by.parity.count('odd'), informer.by.order({ limit: 1 })]).toEqual([
       KEYS,
       KEYS / 2,

@@ -207,11 +207,9 @@ export class SimulatedCache implements MirrorCache {
     const { violate, mark } = this.#scenario
     return {
       sections,
-      block: (index) => {
-        if (!isOpen()) violate('cache', 'a block of closed content was read')
-        return blocks[index] ?? new Uint8Array(4)
-      },
+      block: (index) => blocks[index] ?? new Uint8Array(4),
       decode: (text) => {
+        if (!isOpen()) violate('cache', 'an object of closed content was read')
         const record = records[Number(text)]
         if (record === undefined) throw new RangeError('there is no such record')
         if (decoded.size > 0 && decoded.size < records.length) mark('an object was decoded while others were not')
