@@ -61,7 +61,9 @@ test('with serveStale the saved objects are readable while the source is down', 
 
 test('a file that is changed after the check costs one list, and no wrong object is returned', async () => {
   const count = 30_000
-  const source = memorySource({ entries: Array.from({ length: count }, (_, n) => [`k${n}`, { n, text: 'x'.repeat(80) }]) })
+  const source = memorySource({
+    entries: Array.from({ length: count }, (_, n) => [`k${n}`, { n, text: 'x'.repeat(80) }]),
+  })
   const path = join(folder(), 'a.cache')
   const start = (warnings: string[]) =>
     createInformer({

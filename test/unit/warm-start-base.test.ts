@@ -14,8 +14,10 @@ interface Item {
   readonly n: number
 }
 
+type Parity = 'even' | 'odd'
+
 interface Indexes {
-  readonly parity: Equal<Item, string>
+  readonly parity: Equal<Item, Parity>
   readonly order: Ordered<Item, number>
 }
 
@@ -130,7 +132,9 @@ describe('an object of packed content', () => {
     })
     const { informer, clock, fold, warnings } = world
     await clock.advance(60_000)
-    expect(warnings).toEqual([expect.stringContaining('a saved object cannot be used: the block of k18 is damaged; the source is listed')])
+    expect(warnings).toEqual([
+      expect.stringContaining('a saved object cannot be used: the block of k18 is damaged; the source is listed'),
+    ])
     expect(informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 1 })
     expect(informer.size).toBe(KEYS)
     expect([informer.get('k18'), informer.by.parity('odd').length]).toEqual([{ n: 18 }, KEYS / 2])
@@ -203,7 +207,7 @@ describe('saved index values are not used', () => {
     ['if the function of an index has another text', (ix) => ({ ...indexes(ix), order: ix.ordered(({ n }) => 0 + n) })],
     [
       'if an index is of another kind',
-      (ix) => ({ ...indexes(ix), parity: ix.multi(({ n }) => [n % 2 === 0 ? 'even' : 'odd']) }),
+      (ix) => ({ ...indexes(ix), parity: ix.multi(({ n }): Parity[] => [n % 2 === 0 ? 'even' : 'odd']) }),
     ],
   ]
   test.each(others)('%s: all objects are decoded before they are visible', async (_name, declare) => {

@@ -51,6 +51,8 @@ export class PackedTexts {
   readonly #count: number
   readonly #block: (index: number) => Uint8Array
   readonly #kept = new Map<number, Uint8Array>()
+  /** The errors of damaged blocks, which are not read again. */
+  readonly #errors = new Map<number, unknown>()
 
   constructor(firsts: Uint32Array, count: number, block: (index: number) => Uint8Array) {
     this.#firsts = firsts
@@ -74,7 +76,14 @@ export class PackedTexts {
   #blockAt(index: number): Uint8Array {
     const kept = this.#kept.get(index)
     if (kept !== undefined) return kept
-    const block = this.#block(index)
+    if (this.#errors.has(index)) throw this.#errors.get(index)
+    let block: Uint8Array
+    try {
+      block = this.#block(index)
+    } catch (error) {
+      this.#errors.set(index, error)
+      throw error
+    }
     const [oldest] = this.#kept.keys()
     if (this.#kept.size >= KEPT && oldest !== undefined) this.#kept.delete(oldest)
     this.#kept.set(index, block)

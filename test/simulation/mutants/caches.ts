@@ -148,9 +148,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'a list begins when all objects are decoded (H13)',
     file: 'reflector/reflector.ts',
     onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'a list that is due begins when all are decoded' },
-    edits: [
-      ['    if (this.#restoration.filling !== undefined) await attempt.race(this.#restoration.filling)\n', ''],
-    ],
+    edits: [['    if (this.#restoration.filling !== undefined) await attempt.race(this.#restoration.filling)\n', '']],
   },
   {
     name: 'readers see the store while it is filled',
