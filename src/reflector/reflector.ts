@@ -256,7 +256,6 @@ export class Reflector<T> {
   }
 
   async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
-    // A list is compared with a store that is complete.
     if (this.#restoration.filling !== undefined) await attempt.race(this.#restoration.filling)
     this.#lists++
     this.#listBeganAt = this.#clock.now()

@@ -43,7 +43,7 @@ export class Restoration<T> {
     return this.#saved?.resumeState
   }
 
-  /** Resolves when the store is filled with the content that readers see already. Undefined if it is. */
+  /** Resolves when the store is filled with the content that readers see already. Undefined if it is. A list waits. */
   get filling(): Promise<void> | undefined {
     return this.#filling
   }

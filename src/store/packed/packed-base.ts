@@ -21,7 +21,7 @@ interface Options<T> {
  */
 export class PackedBase<T> implements PinnedStore<T> {
   readonly #options: Options<T>
-  readonly #entries: (Entry<T> | undefined)[] = []
+  readonly #entries: (Entry<T> | undefined)[]
   readonly #damaged = new Set<Ordinal>()
   /** Undefined when all objects are decoded. */
   #snapshot: PackedSnapshot | undefined
@@ -29,6 +29,7 @@ export class PackedBase<T> implements PinnedStore<T> {
   constructor(options: Options<T>) {
     this.#options = options
     this.#snapshot = options.snapshot
+    this.#entries = new Array<Entry<T> | undefined>(this.size).fill(undefined)
   }
 
   get size(): number {
@@ -70,8 +71,6 @@ export class PackedBase<T> implements PinnedStore<T> {
     try {
       const record = this.#snapshot.recordAt(ordinal)
       if (record.type !== 'entry') throw new RangeError('it is not an entry')
-      // A sparse array of this size would be a slow dictionary.
-      while (this.#entries.length < ordinal) this.#entries.push(undefined)
       const entry = this.#options.restored(record)
       this.#entries[ordinal] = entry
       return entry

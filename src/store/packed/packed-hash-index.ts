@@ -21,8 +21,10 @@ export function* packHash(
     yield
   }
   const used: number[] = []
-  for (const [id, count] of counts.entries()) if (count > 0) used.push(id)
-  yield
+  for (const [id, count] of counts.entries()) {
+    if (count > 0) used.push(id)
+    yield
+  }
   const packed = new ScalarsWriter(used.length)
   const slots = newSlots(used.length)
   const starts = new Uint32Array(used.length + 1)
