@@ -212,13 +212,16 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const freezeShared = store.freezeShared.bind(store)
     const base = new PackedBase<T>({ snapshot, indexes, restored, freezeShared, onDamage })
     const shown = Promise.withResolvers<void>()
-    // The store is written once more after `stop`, so that readers keep the objects when the content is closed.
-    const filled = Promise.resolve(
-      writer.writeRequired('restore', Infinity, () => this.#serveInSteps(base, snapshot, version, shown.resolve)),
-    )
+    let isShown = false
+    const show = (): void => {
+      isShown = true
+      shown.resolve()
+    }
+    const steps = (): Steps => this.#serveInSteps(base, snapshot, version, show)
+    const filled = Promise.resolve(writer.write('restore', Infinity, steps))
     filled.catch((error: unknown) => {
-      shown.reject(error)
-      onDamage(error)
+      if (isShown) onDamage(error)
+      else shown.reject(error)
     })
     return { shown: shown.promise, filled }
   }

@@ -214,9 +214,10 @@ export class StoreWriter<T> {
     this.#isEnded = true
   }
 
-  /** Whether the writer was ended during a transaction. */
+  /** Whether the writer was ended during a transaction. To fill the store with served content is none, and does not end. */
   get isAbandoned(): boolean {
-    return this.#isEnded && this.#required === 0 && this.store.held !== undefined
+    const { held, isServing } = this.store
+    return this.#isEnded && this.#required === 0 && held !== undefined && !isServing
   }
 
   async #inSlices(call: string, steps: Steps): Promise<void> {

@@ -181,9 +181,9 @@ export const mutantsOfCaches: readonly Mutant[] = [
   {
     name: 'stop ends the decoding of saved objects',
     breaks: 'after stop the rest is decoded (H13)',
-    file: 'store/partition.ts',
+    file: 'store/store-writer.ts',
     onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'stop keeps all objects readable' },
-    edits: [["writer.writeRequired('restore', Infinity", "writer.write('restore', Infinity"]],
+    edits: [[' && !isServing', '']],
   },
   {
     name: 'an object that cannot be decoded is not reported',
