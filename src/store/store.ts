@@ -90,7 +90,7 @@ export class Store<T> implements Undoable {
     this.#held = base.pin()
   }
 
-  /** Fills the store with the content that it serves, at the same ordinals. That is no change: no pin records it. */
+  /** Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record it. */
   *fillFrom(base: PackedBase<T>): Steps {
     const { ordinalLimit } = base
     const missing: Ordinal[] = []

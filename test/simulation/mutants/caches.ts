@@ -173,7 +173,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
   },
   {
     name: 'the array of all objects is that of the time before the store was filled',
-    breaks: 'decoding is no change (H13)',
+    breaks: 'decoding does not count as a change (H13)',
     file: 'store/store.ts',
     onlyBy: { test: 'property/warm-start.property.test.ts', named: 'whatever happens to processes, cache and source' },
     edits: [['      base.end()\n      this.#list = undefined\n', '      base.end()\n']],
