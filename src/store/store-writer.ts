@@ -214,7 +214,7 @@ export class StoreWriter<T> {
     this.#isEnded = true
   }
 
-  /** Whether the writer was ended during a transaction. To fill the store with served content is none, and does not end. */
+  /** Whether the writer was ended during a transaction. The store is still filled with content that readers see already. */
   get isAbandoned(): boolean {
     const { held, isServing } = this.store
     return this.#isEnded && this.#required === 0 && held !== undefined && !isServing

@@ -28,7 +28,7 @@ export function* packHash(
   const packed = new ScalarsWriter(used.length)
   const slots = newSlots(used.length)
   const starts = new Uint32Array(used.length + 1)
-  /** By id: where the next ordinal of the value goes. */
+  /** By id: the place of the next ordinal of the value. */
   const next = counts
   let start = 0
   for (const [at, id] of used.entries()) {

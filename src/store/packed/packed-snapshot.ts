@@ -18,7 +18,7 @@ export type PackedIndex = PackedHashIndex | PackedSortedIndex
 export class PackedSnapshot {
   /** The number of entries. Their ordinals are the integers below. */
   readonly size: number
-  /** The number of all records. Those that are no entries come after the entries. */
+  /** The number of all records. The other records come after the entries. */
   readonly count: number
   /** By name. */
   readonly indexes: ReadonlyMap<string, PackedIndex>
