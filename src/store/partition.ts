@@ -211,23 +211,20 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     if (indexes === undefined) return undefined
     const freezeShared = store.freezeShared.bind(store)
     const base = new PackedBase<T>({ snapshot, indexes, restored, freezeShared, onDamage })
-    const shown = Promise.withResolvers<void>()
-    let isShown = false
-    const show = (): void => {
-      isShown = true
-      shown.resolve()
+    const filled = Promise.withResolvers<void>()
+    const served = (): void => {
+      const filling = writer.continueWith('restore', store.fillFrom(base))
+      filling.catch(onDamage)
+      filled.resolve(filling)
     }
-    const steps = (): Steps => this.#serveInSteps(base, snapshot, version, show)
-    const filled = Promise.resolve(writer.write('restore', Infinity, steps))
-    filled.catch((error: unknown) => {
-      if (isShown) onDamage(error)
-      else shown.reject(error)
-    })
-    return { shown: shown.promise, filled }
+    const show = (): Steps => this.#showInSteps(base, snapshot, version, served)
+    const shown = Promise.resolve(writer.write('restore', Infinity, show))
+    shown.catch(() => filled.resolve())
+    return { shown, filled: filled.promise }
   }
 
-  *#serveInSteps(base: PackedBase<T>, snapshot: PackedSnapshot, version: Version, shown: () => void): Steps {
-    const { store } = this.#writer
+  /** Calls `served` when the content takes the place of the store, before that is reported. */
+  *#showInSteps(base: PackedBase<T>, snapshot: PackedSnapshot, version: Version, served: () => void): Steps {
     const others: SavedRecord[] = []
     for (let i = snapshot.size; i < snapshot.count; i++) {
       others.push(snapshot.recordAt(i))
@@ -238,10 +235,9 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
       transaction.restore(record)
       yield
     }
-    store.serve(base)
+    this.#writer.store.serve(base)
+    served()
     transaction.commit(version)
-    shown()
-    yield* store.fillFrom(base)
   }
 
   /** Does the work before a pin that would take long in one step, in slices. */

@@ -209,15 +209,30 @@ export class StoreWriter<T> {
     ended()
   }
 
+  /**
+   * Performs steps right after the write that calls this, before all other writes, and in slices. They are performed even if
+   * the writer is ended meanwhile. The event loop turns before the first one.
+   */
+  continueWith(call: string, steps: Steps): Promise<void> {
+    this.#required++
+    return this.#queue
+      .run(async () => {
+        await this.#clock.sleep(0)
+        await this.#inSlices(call, steps)
+      })
+      .finally(() => {
+        this.#required--
+      })
+  }
+
   /** Stops writing: a transaction that is not committed is never visible, and later writes are refused. */
   end(): void {
     this.#isEnded = true
   }
 
-  /** Whether the writer was ended during a transaction. The store is still filled with content that readers see already. */
+  /** Whether the writer was ended during a transaction. */
   get isAbandoned(): boolean {
-    const { held, isServing } = this.store
-    return this.#isEnded && this.#required === 0 && held !== undefined && !isServing
+    return this.#isEnded && this.#required === 0 && this.store.held !== undefined
   }
 
   async #inSlices(call: string, steps: Steps): Promise<void> {
