@@ -104,6 +104,11 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.isBusy
   }
 
+  /** Whether the store is still filled with saved content that readers see already. */
+  get isServing(): boolean {
+    return this.#writer.store.isServing
+  }
+
   /** Resolves when no write is in progress. */
   async idle(): Promise<void> {
     while (this.#writer.isBusy) await this.#writer.idle()

@@ -78,6 +78,11 @@ export class Store<T> implements Undoable {
     this.#held = undefined
   }
 
+  /** Whether readers see packed content, because the store is not filled yet. */
+  get isServing(): boolean {
+    return this.#base !== undefined
+  }
+
   /** From now on readers see packed content instead of the empty store, until `fillFrom` has ended. */
   serve(base: PackedBase<T>): void {
     this.release()
