@@ -216,10 +216,7 @@ export class StoreWriter<T> {
   continueWith(call: string, steps: Steps): Promise<void> {
     this.#required++
     return this.#queue
-      .run(async () => {
-        await this.#clock.sleep(0)
-        await this.#inSlices(call, steps)
-      })
+      .run(() => this.#clock.sleep(0).then(() => this.#inSlices(call, steps)))
       .finally(() => {
         this.#required--
       })
