@@ -45,8 +45,9 @@ export async function writeMirror(
   }
   for (const part of mirror.pack(encode, randomBytes(4).readInt32LE())) {
     if (part !== undefined) await blocks.writePart(part)
-    if (slice.isOverAfterCall()) await slice.turn()
-    signal.throwIfAborted()
+    const isOver = slice.isOverAfterCall()
+    if (isOver) await slice.turn()
+    if (isOver || part !== undefined) signal.throwIfAborted()
   }
   if (count !== size) {
     throw new SourceError(`file cache ${path}: the mirror has ${count} records, not ${size}`, { code: 'PROTOCOL' })

@@ -6,6 +6,9 @@ import type { PackedOrdinals } from './packed-ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
 import { type SectionReader, type SectionWriter, sectionOf } from './sections.js'
 
+/** A step of the work counts this number of ordinals or values. */
+const STEP = 16
+
 /** Packs the values of a hash index, a hash table of them, and the ordinals of each value. */
 export function* packHash(
   { values, each }: CapturedHash,
@@ -18,12 +21,12 @@ export function* packHash(
     each(storeOrdinalOf(ordinal), (id) => {
       counts[id] = (counts[id] ?? 0) + 1
     })
-    yield
+    if (ordinal % STEP === 0) yield
   }
   const used: number[] = []
   for (const [id, count] of counts.entries()) {
     if (count > 0) used.push(id)
-    yield
+    if (id % STEP === 0) yield
   }
   const packed = new ScalarsWriter(used.length)
   const slots = newSlots(used.length)
@@ -49,7 +52,7 @@ export function* packHash(
       ordinals[at] = ordinal
       next[id] = at + 1
     })
-    yield
+    if (ordinal % STEP === 0) yield
   }
   yield* packed.sections(name)
   yield sectionOf(`${name}.slots`, slots)
