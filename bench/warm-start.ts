@@ -74,7 +74,11 @@ function figures(results: Readonly<Record<string, readonly WarmStart[]>>, fileMb
       name: 'warm start to the first reads',
       value: middle('cache', 'readyMs'),
       unit: 'ms',
-      peers: { 'list from memory ms': middle('list', 'readyMs'), 'file MB': fileMb },
+      peers: {
+        'list from memory ms': middle('list', 'readyMs'),
+        'all decoded ms': middle('cache', 'filledMs'),
+        'file MB': fileMb,
+      },
     }),
     atMost(LONGEST_MS, {
       name: 'longest block of a warm start',

@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib'
  */
 const MAGIC: Buffer = Buffer.from('listwatch cache\n')
 /** The format that this version of the library writes and reads. */
-export const FORMAT = 1
+export const FORMAT = 2
 export const PRELUDE_BYTES = 60
 export const FRAME_BYTES = 20
 const SALT_BYTES = 32
@@ -15,8 +15,11 @@ const SALT_AT = 24
 
 /** The kinds of blocks. */
 export const HEADER = 1
-export const RECORDS = 2
-export const FOOTER = 3
+export const OBJECTS = 2
+/** The name and the length of a section. Its bytes follow in blocks of their own. */
+export const SECTION = 3
+export const SECTION_BYTES = 4
+export const FOOTER = 5
 
 /** A file that cannot be used, and why: "it ends early". */
 export class UnusableFile extends Error {
@@ -84,9 +87,18 @@ export function decodeFrame({ salt }: Prelude, index: number, frame: Buffer): Fr
   return { length: frame.readUInt32LE(0), kind: frame.readUInt32LE(4), index, checksum: frame.readUInt32LE(12) }
 }
 
+/** Returns the checksum of the first bytes of a payload; `before` is that of the bytes before them. */
+export function checksumOf({ salt }: Prelude, bytes: Uint8Array, before: number = crc32(salt)): number {
+  return crc32(bytes, before)
+}
+
 /** @throws UnusableFile if the payload is damaged. */
-export function checkPayload({ salt }: Prelude, { checksum, index }: Frame, payload: Buffer): void {
-  if (crc32(payload, crc32(salt)) !== checksum) throw damaged(index)
+export function checkPayload(
+  prelude: Prelude,
+  { checksum, index }: Pick<Frame, 'checksum' | 'index'>,
+  payload: Buffer,
+): void {
+  if (checksumOf(prelude, payload) !== checksum) throw damaged(index)
 }
 
 export function damaged(index: number): UnusableFile {

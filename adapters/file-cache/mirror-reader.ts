@@ -1,29 +1,27 @@
+import { readSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
-import type { Clock } from '../../src/contract/clock.js'
 import { messageOf, SourceError } from '../../src/contract/errors.js'
-import type { MirrorHeader, SavedMirror, SavedRecord } from '../../src/contract/mirror-cache.js'
+import type { MirrorHeader, PackedContent, SavedMirror } from '../../src/contract/mirror-cache.js'
 import type { Proof } from '../../src/contract/status.js'
-import { SLICE_MS } from '../../src/util/time-slice.js'
 import { membersOf } from '../../src/util/type-guards.js'
 import { BlockCipher } from './block-cipher.js'
 import {
   checkPayload,
   damaged,
-  decodeFrame,
   decodePrelude,
   FOOTER,
-  FRAME_BYTES,
+  type Frame,
   HEADER,
+  OBJECTS,
   PRELUDE_BYTES,
   type Prelude,
-  RECORDS,
+  SECTION,
+  SECTION_BYTES,
   UnusableFile,
 } from './block-format.js'
+import { type Payload, scanFile } from './file-scan.js'
 import type { FileIdentity } from './mirror-writer.js'
-import { decodeRecords } from './record-block.js'
-
-/** How much of a file is read at a time. */
-const CHUNK_BYTES = 1024 * 1024
+import { decodeRecord } from './record-text.js'
 
 /** The content of the header block. */
 export type FileHeader = MirrorHeader & FileIdentity
@@ -35,7 +33,7 @@ export interface OpenedFile {
   readonly cipher: BlockCipher | undefined
   readonly header: FileHeader
   /** The position of the second block. */
-  readonly recordsAt: number
+  readonly contentAt: number
   readonly size: number
 }
 
@@ -43,13 +41,21 @@ export interface OpenedFile {
 export async function readHeader(handle: FileHandle, encryptionKey: Uint8Array | undefined): Promise<OpenedFile> {
   const { size } = await handle.stat()
   if (size === 0) throw new UnusableFile('it is empty')
-  const bytes = new FileBytes(handle, 0, size)
-  const prelude = decodePrelude(await bytes.take(Math.min(PRELUDE_BYTES, size)))
+  const first = Buffer.alloc(Math.min(PRELUDE_BYTES, size))
+  const { bytesRead } = await handle.read(first, 0, first.length, 0)
+  const prelude = decodePrelude(first.subarray(0, bytesRead))
   const cipher = cipherFor(prelude, encryptionKey)
-  const blocks = new BlockReader(bytes, prelude, cipher)
-  const { kind, text } = await blocks.next()
-  if (kind !== HEADER) throw damaged(0)
-  return { handle, prelude, cipher, header: parseHeader(text), recordsAt: bytes.position, size }
+  let header: FileHeader | undefined
+  const visit = (frame: Frame): Payload => {
+    if (frame.kind !== HEADER) throw damaged(0)
+    return collected(frame, cipher, (plain) => {
+      header = parseHeader(plain.toString())
+      return true
+    })
+  }
+  const contentAt = await scanFile(handle, prelude, { from: PRELUDE_BYTES, end: size, index: 0 }, visit)
+  if (header === undefined) throw damaged(0)
+  return { handle, prelude, cipher, header, contentAt, size }
 }
 
 function cipherFor(prelude: Prelude, encryptionKey: Uint8Array | undefined): BlockCipher | undefined {
@@ -81,138 +87,138 @@ function isProof(proof: unknown): proof is Proof {
   return typeof version === 'string' && typeof at === 'number'
 }
 
+/** Collects a payload in memory, and passes it on as plain bytes. */
+function collected(frame: Frame, cipher: BlockCipher | undefined, take: (plain: Buffer) => boolean): Payload {
+  const memory = Buffer.allocUnsafe(frame.length)
+  return { memory, checked: () => take(cipher?.decrypt(frame, memory) ?? memory) }
+}
+
 /** The content of an opened file. */
-export function savedMirror(file: OpenedFile, path: string, clock: Clock): SavedMirror {
+export function savedMirror(file: OpenedFile, path: string): SavedMirror {
   const { version, resumeState, proof, size, savedAt } = file.header
+  const content = new FileContent(file)
   return {
     version,
     resumeState,
     proof,
     size,
     savedAt,
-    pages: () => readPages(file, path, clock),
-    close: () => file.handle.close(),
-  }
-}
-
-/** Yields the records of each block. The last one is read and checked before the iteration ends. */
-async function* readPages(file: OpenedFile, path: string, clock: Clock): AsyncGenerator<readonly SavedRecord[]> {
-  const bytes = new FileBytes(file.handle, file.recordsAt, file.size)
-  const blocks = new BlockReader(bytes, file.prelude, file.cipher, 1)
-  let count = 0
-  let since = clock.now()
-  try {
-    for (;;) {
-      const { kind, text, index } = await blocks.next()
-      if (kind === FOOTER) {
-        assertComplete(text, index, count, file, bytes)
-        return
+    packed: async () => {
+      try {
+        return await content.check()
+      } catch (cause) {
+        throw new SourceError(`file cache ${path} cannot be used: ${messageOf(cause)}`, { code: 'DECODE', cause })
       }
-      if (kind !== RECORDS) throw damaged(index)
-      const records = decodeRecords(text)
-      count += records.length
-      yield records
-      // The bytes of several blocks are in memory, so reading them may not turn the event loop.
-      if (clock.now() - since < SLICE_MS) continue
-      await clock.sleep(0)
-      since = clock.now()
+    },
+    close: () => content.close(),
+  }
+}
+
+/** The blocks and sections of a file. Sections are kept in memory, blocks are read when they are needed. */
+class FileContent implements PackedContent {
+  readonly sections: Map<string, Uint8Array> = new Map()
+  readonly #file: OpenedFile
+  /** The places of the blocks with objects. */
+  readonly #places: { readonly frame: Frame; readonly position: number }[] = []
+  /** The section whose bytes follow, and how many of them were read. */
+  #section: { readonly bytes: Uint8Array; length: number } | undefined
+  #isClosed = false
+
+  constructor(file: OpenedFile) {
+    this.#file = file
+  }
+
+  /** Reads the whole file, and checks it. */
+  async check(): Promise<this> {
+    const { handle, prelude, contentAt, size } = this.#file
+    this.sections.clear()
+    this.#places.length = 0
+    const end = await scanFile(handle, prelude, { from: contentAt, end: size, index: 1 }, (frame, position) =>
+      this.#payloadOf(frame, position),
+    )
+    if (end < size) throw new UnusableFile('it has bytes after its end')
+    return this
+  }
+
+  #payloadOf(frame: Frame, position: number): Payload {
+    const { cipher } = this.#file
+    if (this.#section !== undefined && frame.kind !== SECTION_BYTES) throw damaged(frame.index)
+    switch (frame.kind) {
+      case OBJECTS: {
+        this.#places.push({ frame, position })
+        return cipher === undefined
+          ? { memory: undefined, checked: () => false }
+          : collected(frame, cipher, () => false)
+      }
+      case SECTION:
+        return collected(frame, cipher, (plain) => this.#begin(plain.toString(), frame))
+      case SECTION_BYTES:
+        return this.#sectionBytes(frame)
+      case FOOTER:
+        return collected(frame, cipher, (plain) => {
+          if (membersOf(JSON.parse(plain.toString()))['records'] !== this.#file.header.size) throw damaged(frame.index)
+          return true
+        })
+      default:
+        throw damaged(frame.index)
     }
-  } catch (cause) {
-    throw new SourceError(`file cache ${path} cannot be used: ${messageOf(cause)}`, { code: 'DECODE', cause })
-  }
-}
-
-function assertComplete(text: string, index: number, count: number, { header }: OpenedFile, bytes: FileBytes): void {
-  const { records } = membersOf(JSON.parse(text))
-  if (records !== count || header.size !== count) throw damaged(index)
-  if (bytes.left > 0) throw new UnusableFile('it has bytes after its end')
-}
-
-interface Block {
-  readonly kind: number
-  readonly index: number
-  readonly text: string
-}
-
-class BlockReader {
-  readonly #bytes: FileBytes
-  readonly #prelude: Prelude
-  readonly #cipher: BlockCipher | undefined
-  #index: number
-
-  constructor(bytes: FileBytes, prelude: Prelude, cipher: BlockCipher | undefined, index = 0) {
-    this.#bytes = bytes
-    this.#prelude = prelude
-    this.#cipher = cipher
-    this.#index = index
   }
 
-  async next(): Promise<Block> {
-    const index = this.#index++
-    const frame = decodeFrame(this.#prelude, index, await this.#bytes.take(FRAME_BYTES))
-    const payload = await this.#bytes.take(frame.length)
-    checkPayload(this.#prelude, frame, payload)
-    const plain = this.#cipher?.decrypt(frame, payload) ?? payload
-    return { kind: frame.kind, index, text: plain.toString() }
-  }
-}
-
-/** The bytes of a file from a position on. The next chunk is read while the caller uses the one before. */
-class FileBytes {
-  readonly #handle: FileHandle
-  readonly #end: number
-  /** The position of the next byte that `take` returns. */
-  #position: number
-  /** The position after the chunks that were asked for. */
-  #askedTo: number
-  #buffered: Buffer = Buffer.alloc(0)
-  #next: Promise<Buffer> | undefined
-
-  constructor(handle: FileHandle, from: number, end: number) {
-    this.#handle = handle
-    this.#position = from
-    this.#askedTo = from
-    this.#end = end
+  #begin(text: string, frame: Frame): false {
+    const { name, length } = membersOf(JSON.parse(text))
+    if (typeof name !== 'string' || typeof length !== 'number' || length > this.#file.size) throw damaged(frame.index)
+    const bytes = new Uint8Array(length)
+    this.sections.set(name, bytes)
+    this.#section = length === 0 ? undefined : { bytes, length: 0 }
+    return false
   }
 
-  get position(): number {
-    return this.#position
-  }
-
-  get left(): number {
-    return this.#end - this.#position
-  }
-
-  /** @throws UnusableFile if fewer bytes are left. */
-  async take(length: number): Promise<Buffer> {
-    if (length > this.left) throw new UnusableFile('it ends early')
-    this.#position += length
-    const parts: Buffer[] = []
-    let missing = length
-    while (missing > this.#buffered.length) {
-      parts.push(this.#buffered)
-      missing -= this.#buffered.length
-      this.#buffered = await this.#chunk()
+  #sectionBytes(frame: Frame): Payload {
+    const section = this.#section
+    if (section === undefined) throw damaged(frame.index)
+    const { bytes } = section
+    const added = (length: number): false => {
+      section.length += length
+      if (section.length === bytes.length) this.#section = undefined
+      return false
     }
-    const last = this.#buffered.subarray(0, missing)
-    this.#buffered = this.#buffered.subarray(missing)
-    return parts.length === 0 ? last : Buffer.concat([...parts, last], length)
+    const { cipher } = this.#file
+    const assertFits = (length: number): void => {
+      if (section.length + length > bytes.length) throw damaged(frame.index)
+    }
+    if (cipher !== undefined) {
+      return collected(frame, cipher, (plain) => {
+        assertFits(plain.length)
+        bytes.set(plain, section.length)
+        return added(plain.length)
+      })
+    }
+    assertFits(frame.length)
+    const memory = bytes.subarray(section.length, section.length + frame.length)
+    return { memory, checked: () => added(frame.length) }
   }
 
-  /** Returns the next chunk, and begins to read the one after it. */
-  async #chunk(): Promise<Buffer> {
-    const chunk = await (this.#next ?? this.#read(this.#askedTo))
-    if (chunk.length === 0) throw new UnusableFile('it ends early')
-    this.#askedTo += chunk.length
-    this.#next = this.#askedTo < this.#end ? this.#read(this.#askedTo) : undefined
-    // Its error is thrown when the chunk is needed.
-    this.#next?.catch(() => {})
-    return chunk
+  block(index: number): Uint8Array {
+    const place = this.#places[index]
+    if (place === undefined) throw new RangeError(`there is no block ${index}`)
+    if (this.#isClosed) throw new UnusableFile('it was closed')
+    const { frame, position } = place
+    const payload = Buffer.allocUnsafe(frame.length)
+    const { handle, prelude, cipher } = this.#file
+    for (let at = 0; at < payload.length; ) {
+      const read = readSync(handle.fd, payload, at, payload.length - at, position + at)
+      if (read === 0) throw new UnusableFile('it ends early')
+      at += read
+    }
+    // The file may have been changed since it was checked.
+    checkPayload(prelude, frame, payload)
+    return cipher?.decrypt(frame, payload) ?? payload
   }
 
-  async #read(from: number): Promise<Buffer> {
-    const length = Math.min(CHUNK_BYTES, this.#end - from)
-    const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafe(length), 0, length, from)
-    return buffer.subarray(0, bytesRead)
+  decode = decodeRecord
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#file.handle.close()
   }
 }

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import type { Clock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
-import type { MirrorToSave } from '../../src/contract/mirror-cache.js'
+import type { MirrorToSave, PackedPart, SavedRecord } from '../../src/contract/mirror-cache.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { BlockCipher } from './block-cipher.js'
-import { encodeFrame, encodePrelude, FOOTER, HEADER, RECORDS } from './block-format.js'
-import { encodeRecord } from './record-block.js'
+import { encodeFrame, encodePrelude, FOOTER, HEADER, OBJECTS, SECTION, SECTION_BYTES } from './block-format.js'
+import { encodeRecord } from './record-text.js'
 
-/** A block ends after this number of characters. */
-const BLOCK_CHARS = 256 * 1024
+/** A section is written in blocks of at most this number of bytes. */
+const BLOCK_BYTES = 512 * 1024
 
 /** What the header block has besides the header of the mirror. */
 export interface FileIdentity {
@@ -36,28 +36,23 @@ export async function writeMirror(
   const blocks = new BlockWriter(file, encryptionKey)
   await blocks.begin()
   const { version, resumeState, proof, size } = mirror
-  await blocks.write(HEADER, JSON.stringify({ ...identity, version, resumeState, proof, size }))
+  await blocks.writeJson(HEADER, { ...identity, version, resumeState, proof, size })
   const slice = new TimeSlice(clock)
-  let texts: string[] = []
-  let chars = 0
   let count = 0
-  for (const record of mirror.records()) {
-    const text = encodeRecord(record, path)
-    texts.push(text)
-    chars += text.length
+  const encode = (record: SavedRecord): string => {
     count++
-    if (chars >= BLOCK_CHARS) {
-      await blocks.write(RECORDS, `[${texts.join(',')}]`)
-      ;[texts, chars] = [[], 0]
-    }
-    if (slice.isOverAfterCall()) await slice.turn()
-    signal.throwIfAborted()
+    return encodeRecord(record, path)
+  }
+  for (const part of mirror.pack(encode, randomBytes(4).readInt32LE())) {
+    if (part !== undefined) await blocks.writePart(part)
+    const isOver = slice.isOverAfterCall()
+    if (isOver) await slice.turn()
+    if (isOver || part !== undefined) signal.throwIfAborted()
   }
   if (count !== size) {
     throw new SourceError(`file cache ${path}: the mirror has ${count} records, not ${size}`, { code: 'PROTOCOL' })
   }
-  if (texts.length > 0) await blocks.write(RECORDS, `[${texts.join(',')}]`)
-  await blocks.write(FOOTER, JSON.stringify({ records: count }))
+  await blocks.writeJson(FOOTER, { records: count })
   signal.throwIfAborted()
 }
 
@@ -77,10 +72,27 @@ class BlockWriter {
     await this.#file.writeFile(this.#prelude.bytes)
   }
 
+  async writeJson(kind: number, value: unknown): Promise<void> {
+    await this.#write(kind, Buffer.from(JSON.stringify(value)))
+  }
+
+  async writePart(part: PackedPart): Promise<void> {
+    if ('block' in part) {
+      await this.#write(OBJECTS, part.block)
+      return
+    }
+    const { name, length, chunks } = part
+    await this.writeJson(SECTION, { name, length })
+    for (const chunk of chunks) {
+      for (let at = 0; at < chunk.length; at += BLOCK_BYTES)
+        await this.#write(SECTION_BYTES, chunk.subarray(at, at + BLOCK_BYTES))
+    }
+  }
+
   /** Resolves when the operating system has accepted the block, so that no more than one waits in memory. */
-  async write(kind: number, text: string): Promise<void> {
+  async #write(kind: number, { buffer, byteOffset, byteLength }: Uint8Array): Promise<void> {
     const place = { kind, index: this.#index++ }
-    const plain = Buffer.from(text)
+    const plain = Buffer.from(buffer, byteOffset, byteLength)
     const payload = this.#cipher?.encrypt(place, plain) ?? plain
     await this.#file.writeFile(Buffer.concat([encodeFrame(this.#prelude, place, payload), payload]))
   }

@@ -1,11 +1,18 @@
 import type { Clock } from '../contract/clock.js'
-import { ABORTED, SourceError, toSourceError } from '../contract/errors.js'
-import type { MirrorCache, MirrorCacheContext, SavedMirror } from '../contract/mirror-cache.js'
+import { ABORTED, messageOf, SourceError, toSourceError } from '../contract/errors.js'
+import type {
+  MirrorCache,
+  MirrorCacheContext,
+  PackedContent,
+  SavedMirror,
+  SavedRecord,
+} from '../contract/mirror-cache.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Proof } from '../contract/status.js'
 import type { Version } from '../contract/version.js'
-import type { RestoreTransaction, WarmStart } from '../reflector/reflector-hooks.js'
+import type { RestoreTransaction, ServedContent, WarmStart } from '../reflector/reflector-hooks.js'
 import type { CommitOrigin } from '../store/commit.js'
+import { PackedSnapshot } from '../store/packed/packed-snapshot.js'
 import type { Partition } from '../store/partition.js'
 import { settleWithin } from '../util/deadline.js'
 import type { InformerEvents } from './informer-events.js'
@@ -13,6 +20,9 @@ import { nextSaveAt } from './save-policy.js'
 
 /** `stop` waits at most this time for the last save, in milliseconds. */
 const LAST_SAVE_MS = 10_000
+
+/** The number of records that are decoded at a time. */
+const PAGE_RECORDS = 256
 
 /** A cache, with the fingerprint of what it saves. */
 export interface CacheOption {
@@ -32,6 +42,8 @@ export interface CachedMirror<T> {
   readonly isLive: boolean
   readonly proof: Proof | undefined
   readonly resumeState: string | undefined
+  /** Reads the source again: an object of the saved content is missing. */
+  relist(reason: string): void
 }
 
 /** Restores the content of one source at the start, and saves it in the background and at the end. */
@@ -78,6 +90,31 @@ export class SourceCache<T> implements WarmStart {
 
   async open(signal: AbortSignal): Promise<SavedMirror | undefined> {
     return await this.#cache.open(this.#context(signal))
+  }
+
+  serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined {
+    const damaged = (error: unknown): void => {
+      this.warn(`a saved object cannot be used: ${messageOf(error)}; the source is listed`)
+      this.#mirror.relist('a saved object cannot be used')
+    }
+    this.#restoring = saved
+    let served: ServedContent | undefined
+    try {
+      const snapshot = new PackedSnapshot(content)
+      if (snapshot.count !== saved.size) throw new Error(`it has ${snapshot.count} records instead of ${saved.size}`)
+      served = this.#mirror.part.serve(snapshot, saved.version, damaged)
+    } finally {
+      if (served === undefined) this.#restoring = undefined
+    }
+    return served
+  }
+
+  async *pagesOf(content: PackedContent): AsyncGenerator<readonly SavedRecord[]> {
+    const snapshot = new PackedSnapshot(content)
+    for (let first = 0; first < snapshot.count; first += PAGE_RECORDS) {
+      const length = Math.min(PAGE_RECORDS, snapshot.count - first)
+      yield Array.from({ length }, (_, nth) => snapshot.recordAt(first + nth))
+    }
   }
 
   restore(saved: SavedMirror): RestoreTransaction {
@@ -188,6 +225,8 @@ export class SourceCache<T> implements WarmStart {
 
   async #saveNow(): Promise<void> {
     const { part } = this.#mirror
+    if (!this.#hasMoved) return
+    await part.prepareIndexes()
     // A write may begin before `idle` has resolved.
     while (part.isBusy) await part.idle()
     const { reached: version, proof } = this.#mirror
@@ -201,7 +240,14 @@ export class SourceCache<T> implements WarmStart {
     try {
       const { size } = pinned
       const { resumeState } = this.#mirror
-      const mirror = { version, proof, resumeState, size, records: () => pinned.records() }
+      const mirror = {
+        version,
+        proof,
+        resumeState,
+        size,
+        records: () => pinned.records(),
+        pack: pinned.pack.bind(pinned),
+      }
       await this.#cache.save(mirror, this.#context(signal))
       this.#failure = undefined
     } catch (thrown) {

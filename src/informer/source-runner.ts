@@ -176,6 +176,10 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.reflector.resumeState
   }
 
+  relist(reason: string): void {
+    this.reflector.relist(reason)
+  }
+
   get proof(): Proof | undefined {
     return this.#proof.current
   }

@@ -1,5 +1,5 @@
 import type { SourceError } from '../contract/errors.js'
-import type { SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
+import type { PackedContent, SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from './reflector-state-types.js'
 
@@ -36,9 +36,21 @@ export interface WarmStart {
   readonly servesStale: boolean
   /** Opens the content that was saved last. */
   open(signal: AbortSignal): Promise<SavedMirror | undefined>
+  /** Shows packed content to readers, and fills the store with it. Undefined if it cannot be shown before it is decoded. */
+  serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined
+  /** Decodes all records of packed content. */
+  pagesOf(content: PackedContent): AsyncIterable<readonly SavedRecord[]>
   /** Begins to write the content to the store. */
   restore(saved: SavedMirror): RestoreTransaction
   warn(message: string): void
+}
+
+/** Packed content that readers see while the store is filled with it. */
+export interface ServedContent {
+  /** Resolves when readers see it. */
+  readonly shown: Promise<void>
+  /** Settles when the store is filled, and the content is not read any more. */
+  readonly filled: Promise<void>
 }
 
 /** Saved content that is being written to the store. It is not visible before `commit`. */

@@ -256,6 +256,7 @@ export class Reflector<T> {
   }
 
   async #list(attempt: Attempt, { ignoreVersions }: Extract<Effect, { type: 'list' }>): Promise<Outcome> {
+    if (this.#restoration.filling !== undefined) await attempt.race(this.#restoration.filling)
     this.#lists++
     this.#listBeganAt = this.#clock.now()
     // Equal versions do not prove equal objects after a break: a restored history may have given the same version to

@@ -19,6 +19,7 @@ export class Restoration<T> {
   #saved: SavedMirror | undefined
   #isShown = false
   #closing = Promise.resolve()
+  #filling: Promise<void> | undefined
 
   constructor(warmStart: WarmStart | undefined, sink: SinkCalls<T>) {
     this.#warmStart = warmStart
@@ -40,6 +41,11 @@ export class Restoration<T> {
 
   get resumeState(): string | undefined {
     return this.#saved?.resumeState
+  }
+
+  /** Resolves when the store is filled with the content that readers see already. Undefined if it is. A list waits. */
+  get filling(): Promise<void> | undefined {
+    return this.#filling
   }
 
   /** Resolves when the content was released. */
@@ -81,16 +87,29 @@ export class Restoration<T> {
     let hasCommitBegun = false
     let transaction: RestoreTransaction | undefined
     let pages: AsyncIterator<readonly SavedRecord[]> | undefined
+    const shown = (): void => {
+      this.#isShown = true
+      accepted(saved.version)
+    }
     try {
+      // The source is not silent while the cache is read.
+      const content = await attempt.pauseWatchdog(Promise.resolve(saved.packed?.()))
+      attempt.throwIfAborted()
+      const served = content && warmStart.serve(saved, content)
+      if (served !== undefined) {
+        this.#filling = served.filled.catch(ignore).then(() => {
+          this.#filling = undefined
+        })
+        await this.#sink.accepted(attempt, () => served.shown, shown)
+        return undefined
+      }
       transaction = warmStart.restore(saved)
       const { commit, abandon } = transaction
-      pages = saved.pages()[Symbol.asyncIterator]()
+      const all = content === undefined ? saved.pages?.() : warmStart.pagesOf(content)
+      if (all === undefined) throw new Error('it has neither pages nor packed content')
+      pages = all[Symbol.asyncIterator]()
       await this.#read(attempt, pages, transaction, saved.size)
       hasCommitBegun = true
-      const shown = (): void => {
-        this.#isShown = true
-        accepted(saved.version)
-      }
       await this.#sink.accepted(attempt, commit, shown, abandon)
       return undefined
     } catch (thrown) {
@@ -135,7 +154,10 @@ export class Restoration<T> {
   }
 
   #release(saved: SavedMirror | undefined): void {
-    const closing = async (): Promise<void> => saved?.close()
+    const closing = async (): Promise<void> => {
+      await this.#filling
+      await saved?.close()
+    }
     this.#closing = Promise.all([this.#closing, closing().catch(ignore)]).then(ignore)
   }
 

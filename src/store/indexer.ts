@@ -26,7 +26,6 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   readonly store: Store<T>
   /** @internal The partition of a single source: the whole store. */
   readonly whole: Partition<T>
-  readonly #declared = new Map<string, DeclaredIndex<T>>()
 
   constructor(options?: { readonly indexes?: (ix: IndexBuilder<T>) => I })
   /** @internal */
@@ -83,12 +82,12 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   /** @internal */
   get declared(): ReadonlyMap<string, DeclaredIndex<T>> {
-    return this.#declared
+    return this.writer.declared
   }
 
   /** @internal */
   addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X> {
-    if (this.#declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
+    if (this.declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
     this.writer.assertNotWriting('addIndex')
     return this.#addIndex(name, build)
   }
@@ -96,7 +95,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   async #addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X> {
     let built: { readonly index: X } | undefined
     const declare = (ix: IndexBuilder<T>): Record<string, X> => {
-      if (this.#declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
+      if (this.declared.has(name)) throw new TypeError(`addIndex: there is an index "${name}" already`)
       built = { index: build(ix) }
       return { [name]: built.index }
     }
@@ -108,7 +107,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
   /** @internal */
   snapshot(): StoreView<T, I> & Disposable {
     this.writer.assertNotWriting('snapshot')
-    return new Snapshot<T, I>(this.store.readers.pin(), this.version, this.#declared.values())
+    return new Snapshot<T, I>(this.store.readers.pin(), this.version, this.declared.values())
   }
 
   /** @internal Adds the partition of one of several sources. */
@@ -131,7 +130,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       this.writer.warn(new SourceError(full, { code: 'DECODE', phase: 'apply', cause, key }))
     })
     for (const { index } of declared) yield* this.store.addIndexInSteps(index)
-    for (const index of declared) this.#declared.set(index.name, index)
+    for (const index of declared) this.writer.declared.set(index.name, index)
     Object.assign(this.by, by)
   }
 }

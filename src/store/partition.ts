@@ -1,14 +1,19 @@
+import { systemClock } from '../contract/clock.js'
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { SavedInvalid, SavedRecord } from '../contract/mirror-cache.js'
 import type { Entry, ListEvent, ListTransaction, Sink, WatchBatch, WatchEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
 import { type Delta, type DeltaBatch, namedInvalid } from '../queue/change.js'
-import { finish, type Steps, single } from '../util/steps.js'
+import { DEFAULT_SLICES, finish, performSlice, type Steps, single } from '../util/steps.js'
 import { assertCapacity } from './capacity.js'
 import type { CommitOrigin } from './commit.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import { KeyMarks } from './key-marks.js'
 import { InitialList, Relist } from './list-writer.js'
+import type { NamedIndex } from './packed/pack.js'
+import { PackedBase } from './packed/packed-base.js'
+import { packedIndexesOf } from './packed/packed-indexes.js'
+import type { PackedSnapshot } from './packed/packed-snapshot.js'
 import { PinnedPartition } from './pinned-partition.js'
 import type { Ordinal } from './store-index.js'
 import type { OnCommit, StoreWriter, WriteRecord } from './store-writer.js'
@@ -106,6 +111,11 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.isBusy
   }
 
+  /** Whether the store is still filled with saved content that readers see already. */
+  get isServing(): boolean {
+    return this.#writer.store.isServing
+  }
+
   /** Resolves when no write is in progress. */
   async idle(): Promise<void> {
     while (this.#writer.isBusy) await this.#writer.idle()
@@ -195,6 +205,61 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     }
   }
 
+  /**
+   * Shows packed content, and fills the empty store with it in slices. `shown` resolves when readers see it, `filled` when
+   * the store can be written. `onDamage` is called if an object cannot be decoded: then it is absent. Returns undefined if
+   * the content lacks the values of a declared index.
+   */
+  serve(
+    snapshot: PackedSnapshot,
+    version: Version,
+    onDamage: (error: unknown) => void,
+  ): { readonly shown: Promise<void>; readonly filled: Promise<void> } | undefined {
+    const writer = this.#writer
+    const { store, ingest } = writer
+    if (snapshot.size > store.freeCapacity) throw store.overflowError()
+    const restored = ingest.restored.bind(ingest)
+    const indexes = packedIndexesOf<T>(snapshot, writer.declared.values(), restored)
+    if (indexes === undefined) return undefined
+    const freezeShared = store.freezeShared.bind(store)
+    const base = new PackedBase<T>({ snapshot, indexes, restored, freezeShared, onDamage })
+    const filled = Promise.withResolvers<void>()
+    const served = (): void => {
+      const filling = writer.continueWith('restore', store.fillFrom(base))
+      filling.catch(onDamage)
+      filled.resolve(filling)
+    }
+    const show = (): Steps => this.#showInSteps(base, snapshot, version, served)
+    const shown = Promise.resolve(writer.write('restore', Infinity, show))
+    shown.catch(() => filled.resolve())
+    return { shown, filled: filled.promise }
+  }
+
+  /** Calls `served` when the content takes the place of the store, before that is reported. */
+  *#showInSteps(base: PackedBase<T>, snapshot: PackedSnapshot, version: Version, served: () => void): Steps {
+    const others: SavedRecord[] = []
+    for (let i = snapshot.size; i < snapshot.count; i++) {
+      others.push(snapshot.recordAt(i))
+      yield
+    }
+    const transaction = new StoreTransaction(this.#writer, this, 'initial', { version })
+    for (const record of others) {
+      transaction.restore(record)
+      yield
+    }
+    this.#writer.store.serve(base)
+    served()
+    transaction.commit(version)
+  }
+
+  /** Does the work before a pin that would take long in one step, in slices. */
+  async prepareIndexes(): Promise<void> {
+    const { store, hooks } = this.#writer
+    const steps = store.prepareIndexes()
+    const { clock = systemClock, slices = DEFAULT_SLICES } = hooks
+    while (!performSlice(steps, clock, slices)) await clock.sleep(0)
+  }
+
   /** Whether a write was in progress when the store was stopped. */
   get isAbandoned(): boolean {
     return this.#writer.isAbandoned
@@ -202,7 +267,13 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** Returns the content now. It does not change while it is read. No write may be in progress. */
   pin(): PinnedPartition<T> {
-    return new PinnedPartition(this.#writer.store.pin(), this.filtered.pin(), this.#invalidRecords())
+    const { store, declared } = this.#writer
+    const indexes: NamedIndex[] = []
+    for (const { name, signature, index } of declared.values()) {
+      const captured = index.capture?.()
+      if (captured !== undefined) indexes.push({ name, signature, captured })
+    }
+    return new PinnedPartition(store.pin(), this.filtered.pin(), this.#invalidRecords(), indexes)
   }
 
   #invalidRecords(): readonly SavedInvalid[] {

@@ -1,6 +1,8 @@
-import type { SavedInvalid, SavedRecord } from '../contract/mirror-cache.js'
+import type { PackedPart, SavedInvalid, SavedRecord } from '../contract/mirror-cache.js'
 import type { Version } from '../contract/version.js'
+import { type NamedIndex, pack } from './packed/pack.js'
 import type { Pin } from './pin.js'
+import type { Ordinal } from './store-index.js'
 import type { PinnedMap } from './undo-journal.js'
 
 /** The content of a partition at one version: its objects, and the keys that are filtered out or invalid. */
@@ -8,11 +10,18 @@ export class PinnedPartition<T> {
   readonly #pin: Pin<T>
   readonly #filtered: PinnedMap<string, Version | undefined>
   readonly #invalid: readonly SavedInvalid[]
+  readonly #indexes: readonly NamedIndex[]
 
-  constructor(pin: Pin<T>, filtered: PinnedMap<string, Version | undefined>, invalid: readonly SavedInvalid[]) {
+  constructor(
+    pin: Pin<T>,
+    filtered: PinnedMap<string, Version | undefined>,
+    invalid: readonly SavedInvalid[],
+    indexes: readonly NamedIndex[],
+  ) {
     this.#pin = pin
     this.#filtered = filtered
     this.#invalid = invalid
+    this.#indexes = indexes
   }
 
   /** The number of records. */
@@ -21,12 +30,22 @@ export class PinnedPartition<T> {
   }
 
   *records(): Generator<SavedRecord> {
+    for (const [, record] of this.#numbered()) yield record
+  }
+
+  /** Returns the records in a packed form, in steps. */
+  pack(encode: (record: SavedRecord) => string, seed: number): Generator<PackedPart | undefined, void> {
+    const { size, ordinalLimit } = this.#pin
+    return pack({ size, ordinalLimit, indexes: this.#indexes, records: () => this.#numbered() }, encode, seed)
+  }
+
+  *#numbered(): Generator<readonly [ordinal: Ordinal | undefined, record: SavedRecord]> {
     for (let ordinal = 0; ordinal < this.#pin.ordinalLimit; ordinal++) {
       const entry = this.#pin.entryAt(ordinal)
-      if (entry !== undefined) yield { ...entry, type: 'entry' }
+      if (entry !== undefined) yield [ordinal, { ...entry, type: 'entry' }]
     }
-    for (const [key, version] of this.#filtered) yield { type: 'filtered', key, version }
-    yield* this.#invalid
+    for (const [key, version] of this.#filtered) yield [undefined, { type: 'filtered', key, version }]
+    for (const record of this.#invalid) yield [undefined, record]
   }
 
   close(): void {

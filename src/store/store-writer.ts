@@ -54,6 +54,8 @@ export class StoreWriter<T> {
   /** Reports failures of the user's functions. */
   readonly warn: (error: SourceError) => void
   readonly hooks: WriterHooks<T>
+  /** The indexes by name. */
+  readonly declared: Map<string, DeclaredIndex<T>> = new Map()
   readonly #tracked = new TrackedIndexes<T>()
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
   #commits = 0
@@ -195,6 +197,19 @@ export class StoreWriter<T> {
       throw error
     }
     ended()
+  }
+
+  /**
+   * Performs steps right after the write that calls this, before all other writes, and in slices. They are performed even if
+   * the writer is ended meanwhile. The event loop turns before the first one.
+   */
+  continueWith(call: string, steps: Steps): Promise<void> {
+    this.#required++
+    return this.#queue
+      .run(() => this.#clock.sleep(0).then(() => this.#inSlices(call, steps)))
+      .finally(() => {
+        this.#required--
+      })
   }
 
   /** Stops writing: a transaction that is not committed is never visible, and later writes are refused. */

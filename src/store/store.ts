@@ -2,6 +2,7 @@ import { messageOf, SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import { finish, type Steps } from '../util/steps.js'
 import { KeyTable } from './key-table.js'
+import type { PackedBase } from './packed/packed-base.js'
 import { Pin } from './pin.js'
 import { type PinLayer, PinLayers } from './pin-layers.js'
 import type { Ordinal, StoreIndex } from './store-index.js'
@@ -39,6 +40,8 @@ export class Store<T> implements Undoable {
   isVisible = true
   /** The state that readers see while a large write changes the store in slices. */
   #held: Pin<T> | undefined
+  /** The packed content that readers see while the store is filled with it. */
+  #base: PackedBase<T> | undefined
   /** The state that readers see while the first list fills the store. */
   #empty: Store<T> | undefined
 
@@ -69,10 +72,51 @@ export class Store<T> implements Undoable {
     if (this.isVisible) this.#held ??= this.pin()
   }
 
-  /** Readers see all that was written since `hold`. */
+  /** Readers see all that was written since `hold`. Packed content stays, because the store is not filled yet. */
   release(): void {
+    if (this.#base !== undefined) return
     this.#held?.close()
     this.#held = undefined
+  }
+
+  /** Whether readers see packed content, because the store is not filled yet. */
+  get isServing(): boolean {
+    return this.#base !== undefined
+  }
+
+  /** From now on readers see packed content instead of the empty store, until `fillFrom` has ended. */
+  serve(base: PackedBase<T>): void {
+    this.release()
+    this.#base = base
+    this.#held = base.pin()
+  }
+
+  /** Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record it. */
+  *fillFrom(base: PackedBase<T>): Steps {
+    const { ordinalLimit } = base
+    const missing: Ordinal[] = []
+    try {
+      for (let ordinal = 0; ordinal < ordinalLimit; ordinal++) {
+        const entry = base.entryAt(ordinal)
+        this.#entries.push(entry)
+        if (entry === undefined) missing.push(ordinal)
+        else {
+          this.#ordinals.add(entry.key, ordinal)
+          for (const index of this.#indexes) index.set(ordinal, entry)
+        }
+        yield
+      }
+      yield* this.prepareIndexes()
+    } catch (error) {
+      this.#rebuildIndexes()
+      throw error
+    } finally {
+      for (const ordinal of missing) this.#free.push(ordinal)
+      base.end()
+      this.#list = undefined
+      this.#base = undefined
+      this.release()
+    }
   }
 
   get size(): number {

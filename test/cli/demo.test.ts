@@ -77,7 +77,10 @@ describeServer('postgres 18', 'demo', () => {
     await child.until(() => pageOf(child) !== undefined, 'the address')
     const [, origin = '', token = ''] = pageOf(child) ?? []
     const response = await fetch(`${origin}/api/status`, { headers: { authorization: `Bearer ${token}` } })
-    expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ name: 'postgres:orders' })])
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      expect.objectContaining({ name: 'postgres:orders' }),
+    ])
     const hidden = new Room()
     const without = hidden.start(['--no-inspect'])
     await without.until(() => without.lines.some((line) => line.startsWith('live: ')), 'it to run')

@@ -17,6 +17,7 @@ import { fileCacheOn } from '../../adapters/file-cache/file-cache.js'
 import type { Files } from '../../adapters/file-cache/files.js'
 import { fileCache } from '../../adapters/file-cache/index.js'
 import type { SavedRecord } from '../../src/contract/mirror-cache.js'
+import { packerOf, recordsOf } from '../support/packed.js'
 import { contextOf, entries, folder, load, mirrorOf, temporaries } from './support.js'
 
 const KINDS: readonly SavedRecord[] = [
@@ -52,9 +53,8 @@ describe('a saved mirror', () => {
     const records = [...entries(9_000), { type: 'entry', key: 'large', object: 'ä'.repeat(3_000_000) } as const]
     await cache.save(mirrorOf(records), contextOf())
     const saved = await cache.open(contextOf())
-    const sizes: number[] = []
-    for await (const page of saved?.pages() ?? []) sizes.push(page.length)
-    expect(sizes.length).toBeGreaterThan(3)
+    const content = await saved?.packed?.()
+    expect(content?.sections.get('blocks')?.length).toBeGreaterThan(3 * 4)
     await saved?.close()
     expect((await load(cache))?.records).toEqual(records)
   })
@@ -63,11 +63,7 @@ describe('a saved mirror', () => {
     const cache = fileCache({ path: join(folder(), 'a.cache') })
     await cache.save(mirrorOf(entries(5_000, 1)), contextOf())
     const saved = await cache.open(contextOf())
-    const read = async (): Promise<SavedRecord[]> => {
-      const records: SavedRecord[] = []
-      for await (const page of saved?.pages() ?? []) records.push(...page)
-      return records
-    }
+    const read = async (): Promise<SavedRecord[]> => (saved === undefined ? [] : await recordsOf(saved))
     expect(await read()).toEqual(entries(5_000, 1))
     await cache.save(mirrorOf(entries(10, 2)), contextOf())
     expect(await read()).toEqual(entries(5_000, 1))
@@ -100,7 +96,8 @@ describe('a saved mirror', () => {
       }
     }
     const { signal } = controller
-    await expect(cache.save({ version: '2', size: 100_000, records }, contextOf({ signal }))).rejects.toThrow('stopped')
+    const mirror = { version: '2', size: 100_000, records, pack: packerOf(records) }
+    await expect(cache.save(mirror, contextOf({ signal }))).rejects.toThrow('stopped')
     expect((await load(cache))?.records).toEqual(entries(3))
     expect(temporaries(path)).toEqual([])
   })
@@ -311,9 +308,8 @@ test('a file that shrinks while it is read is refused', async () => {
   const cache = fileCache({ path })
   await cache.save(mirrorOf(entries(40_000)), contextOf())
   const saved = await cache.open(contextOf())
-  const read = async (): Promise<void> => {
-    for await (const page of saved?.pages() ?? []) if (page.length > 0) truncateSync(path, 10_000)
-  }
-  await expect(read()).rejects.toThrow(`file cache ${path} cannot be used: it ends early`)
+  const reading = saved?.packed?.()
+  truncateSync(path, 10_000)
+  await expect(reading).rejects.toThrow(`file cache ${path} cannot be used: it ends early`)
   await saved?.close()
 })

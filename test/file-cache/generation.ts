@@ -1,4 +1,5 @@
 import type { MirrorToSave, SavedRecord } from '../../src/contract/mirror-cache.js'
+import { packerOf } from '../support/packed.js'
 
 /** A mirror whose size and records depend on its generation: about 1 MB. */
 export function generationOf(generation: number): MirrorToSave {
@@ -7,5 +8,5 @@ export function generationOf(generation: number): MirrorToSave {
     { length: size },
     (_, i): SavedRecord => ({ type: 'entry', key: `k${i}`, object: { generation, text: 'x'.repeat(80) } }),
   )
-  return { version: String(generation), size, records: () => records }
+  return { version: String(generation), size, records: () => records, pack: packerOf(() => records) }
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { closeSync, openSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { fileCache } from '../../adapters/file-cache/index.js'
@@ -57,4 +57,35 @@ test('with serveStale the saved objects are readable while the source is down', 
   await waitUntil('the saved objects', () => informer.get('a') === 1)
   expect(informer.status).toMatchObject({ state: 'stale', isSynced: false, savedAt: expect.any(Number) })
   expect(informer.health().isReady).toBe(false)
+})
+
+test('a file that is changed after the check costs one list, and no wrong object is returned', async () => {
+  const count = 30_000
+  const source = memorySource({
+    entries: Array.from({ length: count }, (_, n) => [`k${n}`, { n, text: 'x'.repeat(80) }]),
+  })
+  const path = join(folder(), 'a.cache')
+  const start = (warnings: string[]) =>
+    createInformer({
+      source,
+      cache: fileCache({ path }),
+      audit: false,
+      logger: { debug() {}, info() {}, error() {}, warn: (message) => void warnings.push(message) },
+    }).start()
+  const first = start([])
+  await first.synced()
+  await first.stop()
+  const warnings: string[] = []
+  const second = start(warnings)
+  onTestFinished(() => second.stop())
+  await second.synced()
+  expect(second.get('k0')).toMatchObject({ n: 0 })
+  // In place: a file that replaces it would be another one.
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(Math.floor(statSync(path).size / 2), 'x'), 0, undefined, 60)
+  closeSync(file)
+  for (let n = 0; n < count; n += 1_000) expect([undefined, n]).toContain(second.get(`k${n}`)?.n)
+  await waitUntil('the list', () => second.status.relists === 1 && second.status.state === 'live')
+  for (let n = 0; n < count; n++) expect(second.get(`k${n}`)?.n).toBe(n)
+  expect(warnings).toEqual([expect.stringContaining('a saved object cannot be used: block ')])
 })

@@ -10,6 +10,7 @@ import type {
   SavedMirror,
   SavedRecord,
 } from '../../src/contract/mirror-cache.js'
+import { packerOf, recordsOf } from '../support/packed.js'
 
 export interface TestContext extends MirrorCacheContext {
   /** What the cache has warned of. */
@@ -40,9 +41,9 @@ export function contextOf(changes: Partial<MirrorCacheContext> = {}): TestContex
 /** A mirror with these records. */
 export function mirrorOf(
   records: readonly SavedRecord[],
-  header: Partial<Omit<MirrorToSave, 'size' | 'records'>> = {},
+  header: Partial<Omit<MirrorToSave, 'size' | 'records' | 'pack'>> = {},
 ): MirrorToSave {
-  return { version: '1', ...header, size: records.length, records: () => records }
+  return { version: '1', ...header, size: records.length, records: () => records, pack: packerOf(() => records) }
 }
 
 /** Entries of about 100 bytes. */
@@ -56,7 +57,7 @@ export function entries(count: number, generation = 0): SavedRecord[] {
 }
 
 /** The header and all records of saved content. */
-export interface Loaded extends Omit<SavedMirror, 'pages' | 'close'> {
+export interface Loaded extends Omit<SavedMirror, 'pages' | 'packed' | 'close'> {
   readonly records: readonly SavedRecord[]
 }
 
@@ -65,9 +66,8 @@ export async function load(cache: MirrorCache, context: MirrorCacheContext = con
   const saved = await cache.open(context)
   if (saved === undefined) return undefined
   try {
-    const records: SavedRecord[] = []
-    for await (const page of saved.pages()) records.push(...page)
-    const { pages: _pages, close: _close, ...header } = saved
+    const records = await recordsOf(saved)
+    const { packed: _packed, close: _close, ...header } = saved
     return { ...header, records }
   } finally {
     await saved.close()

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fileCache } from '../../adapters/file-cache/index.js'
-import { decodeRecords, encodeRecord } from '../../adapters/file-cache/record-block.js'
+import { decodeRecord, encodeRecord } from '../../adapters/file-cache/record-text.js'
 import { decodeValue, encodeValue, survivesJson } from '../../adapters/shared/value-encoding.js'
 import { contextOf, folder, load, mirrorOf } from './support.js'
 
 /** The value after a round trip through the text of the file. */
 function roundTrip(object: unknown): unknown {
-  const [record] = decodeRecords(`[${encodeRecord({ type: 'entry', key: 'k', object }, '/f')}]`)
-  if (record?.type !== 'entry') throw new Error('the record is not an entry')
+  const record = decodeRecord(encodeRecord({ type: 'entry', key: 'k', object }, '/f'))
+  if (record.type !== 'entry') throw new Error('the record is not an entry')
   return record.object
 }
 

@@ -3,6 +3,8 @@ import { expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
+import type { Equal, Ordered } from '../../src/store/indexes/index-types.js'
+import { DEFAULT_SLICES, type Slices } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { HandlerHistory } from '../support/handler-history.js'
@@ -45,6 +47,11 @@ function transform(n: number): number | undefined {
   return n < 0 ? undefined : n
 }
 
+interface Indexes {
+  readonly parity: Equal<number, number>
+  readonly order: Ordered<number, number>
+}
+
 /** The contents that the source had, as the mirror shows them, by version. */
 class Truth {
   readonly source: MemorySource<number> = memorySource<number>({ entries: [['a', 1]] })
@@ -83,7 +90,7 @@ class Truth {
   }
 }
 
-function shown(informer: Informer<number>): Record<string, number> {
+function shown(informer: Informer<number, unknown>): Record<string, number> {
   return Object.fromEntries([...informer.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -91,13 +98,21 @@ function shown(informer: Informer<number>): Record<string, number> {
 class Processes {
   readonly truth = new Truth()
   cache = new MemoryCache()
+  /** Whether objects of the cache are decoded when they are first read, and how large the slices of writes are. */
+  readonly #slices: Slices
   readonly clock = new VirtualClock()
   readonly #ends: Promise<void>[] = []
-  informer = undefined as unknown as Informer<number>
+  informer = undefined as unknown as Informer<number, Indexes>
   history = new HandlerHistory<number>()
   lists = 0
   #seed = 1
   #servesStale = false
+
+  constructor(isPacked: boolean, isSlow: boolean) {
+    this.cache.isPacked = isPacked
+    // One step in each slice, or all steps in one.
+    this.#slices = { ...DEFAULT_SLICES, ...(isSlow && { stepsPerCheck: 1, sliceMs: 0 }) }
+  }
 
   start(): void {
     const { source } = this.truth
@@ -114,11 +129,13 @@ class Processes {
       versions: undefined,
       name: 'memory',
     }) as MemorySource<number>
-    this.informer = createInformer<number, object>({
+    this.informer = createInformer({
       source: counted,
       cache: this.cache,
       transform,
       onInvalid: 'omit',
+      slices: this.#slices,
+      indexes: (ix) => ({ parity: ix.equal((n) => n % 2), order: ix.ordered((n) => n) }),
       clock: this.clock,
       random: new SeededRandom(this.#seed++),
       logger: { debug() {}, info() {}, warn() {}, error() {} },
@@ -146,8 +163,17 @@ class Processes {
   check(): void {
     const { version } = this.informer
     expect(this.history.violations).toEqual([])
+    const { by, size } = this.informer
+    // The reads of one object and of the indexes come first, because the read of all decodes all.
+    const [one] = by.order({ limit: 1 })
+    const odd = [...by.parity(1)].sort((a, b) => a - b)
+    const counts = [by.parity.count(0), by.parity.count(1), [...by.order.values()].length]
     if (version !== undefined) expect(JSON.stringify(shown(this.informer)), version).toBe(this.truth.at(version))
     else expect(shown(this.informer)).toEqual({})
+    const all = [...this.informer.list()].sort((a, b) => a - b)
+    expect([size, one, odd]).toEqual([all.length, all[0], all.filter((n) => n % 2 === 1)])
+    const distinct = new Set(all).size
+    expect(counts).toEqual([all.filter((n) => n % 2 === 0).length, odd.length, distinct])
     const { state, isSynced } = this.informer.status
     if (state === 'stale')
       expect([isSynced, this.#servesStale, this.informer.health().isReady]).toEqual([false, true, false])
@@ -205,31 +231,36 @@ async function act(world: Processes, { truth, cache, clock }: Processes, next: A
 
 test('whatever happens to processes, cache and source, a mirror shows states of the source, and ends equal to it', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(action, { minLength: 5, maxLength: 40 }), async (actions) => {
-      const world = new Processes()
-      await world.truth.record()
-      world.start()
-      await world.clock.advance(0)
-      for (const next of actions) {
-        await act(world, world, next)
+    fc.asyncProperty(
+      fc.array(action, { minLength: 5, maxLength: 40 }),
+      fc.boolean(),
+      fc.boolean(),
+      async (actions, isPacked, isSlow) => {
+        const world = new Processes(isPacked, isSlow)
         await world.truth.record()
+        world.start()
         await world.clock.advance(0)
+        for (const next of actions) {
+          await act(world, world, next)
+          await world.truth.record()
+          await world.clock.advance(0)
+          world.check()
+        }
+        await world.clock.advance(120_000)
         world.check()
-      }
-      await world.clock.advance(120_000)
-      world.check()
-      expect(shown(world.informer)).toEqual(world.truth.now())
-      expect(Object.fromEntries(world.history.objects)).toEqual(world.truth.now())
-      expect(world.informer.status).toMatchObject({ state: 'live', isSynced: true })
-      // A healthy restart resumes without a list.
-      await act(world, world, { type: 'cache', fault: 'none' })
-      await world.restart()
-      const { lists } = world
-      await world.restart()
-      await world.clock.advance(1)
-      expect([world.lists, shown(world.informer)]).toEqual([lists, world.truth.now()])
-      await world.end()
-    }),
+        expect(shown(world.informer)).toEqual(world.truth.now())
+        expect(Object.fromEntries(world.history.objects)).toEqual(world.truth.now())
+        expect(world.informer.status).toMatchObject({ state: 'live', isSynced: true })
+        // A healthy restart resumes without a list.
+        await act(world, world, { type: 'cache', fault: 'none' })
+        await world.restart()
+        const { lists } = world
+        await world.restart()
+        await world.clock.advance(1)
+        expect([world.lists, shown(world.informer)]).toEqual([lists, world.truth.now()])
+        await world.end()
+      },
+    ),
     runs(300),
   )
 })

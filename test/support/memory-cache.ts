@@ -1,7 +1,10 @@
 import type {
   MirrorCache,
   MirrorCacheContext,
+  MirrorHeader,
   MirrorToSave,
+  PackedContent,
+  PackedPart,
   SavedMirror,
   SavedRecord,
 } from '../../src/contract/mirror-cache.js'
@@ -9,12 +12,16 @@ import type {
 interface Content {
   readonly fingerprint: string
   readonly savedAt: number
-  readonly header: Omit<MirrorToSave, 'records'>
+  readonly header: MirrorHeader
   readonly records: readonly SavedRecord[]
+  /** The packed form of the records, if the cache packs them. A record is packed as its number in `records`. */
+  readonly parts?: readonly PackedPart[] | undefined
 }
 
 /** A cache in memory. Informers that start one after the other share it, like processes that share a file. */
 export class MemoryCache implements MirrorCache {
+  /** Whether caches that are created from now on pack their content. */
+  static packs = false
   readonly name = 'memory:cache'
   serveStale = false
   saveEveryMs = 60_000
@@ -34,6 +41,12 @@ export class MemoryCache implements MirrorCache {
   onPage: (() => unknown) | undefined
   onSave: (() => unknown) | undefined
   pageSize = 2
+  /** Whether the content is packed, so that an object is decoded when it is first read. */
+  isPacked: boolean = MemoryCache.packs
+  /** The keys whose records cannot be decoded when they are first read. */
+  readonly damagedKeys = new Set<string>()
+  /** Called when a record is decoded. */
+  onDecode: ((key: string) => unknown) | undefined
 
   async open(context: MirrorCacheContext): Promise<SavedMirror | undefined> {
     this.contexts.push(context)
@@ -49,7 +62,9 @@ export class MemoryCache implements MirrorCache {
     return {
       ...content.header,
       savedAt: content.savedAt,
-      pages: () => this.#pages(content),
+      ...(content.parts === undefined
+        ? { pages: () => this.#pages(content) }
+        : { packed: () => this.#packed(content, content.parts ?? [], () => isOpen) }),
       close: async () => {
         if (isOpen) this.opened--
         isOpen = false
@@ -69,16 +84,53 @@ export class MemoryCache implements MirrorCache {
     }
   }
 
-  async save({ records, ...header }: MirrorToSave, context: MirrorCacheContext): Promise<void> {
+  async #packed({ records }: Content, parts: readonly PackedPart[], isOpen: () => boolean): Promise<PackedContent> {
+    for (let page = 1; (page - 1) * this.pageSize < records.length; page++) {
+      await this.onPage?.()
+      if (page === this.damagedPage) throw new Error(`page ${page} is damaged`)
+    }
+    const sections = new Map<string, Uint8Array>()
+    const blocks: Uint8Array[] = []
+    for (const part of parts) {
+      if ('block' in part) blocks.push(part.block)
+      else sections.set(part.name, Uint8Array.from(part.chunks.flatMap((chunk) => [...chunk])))
+    }
+    const decode = (text: string): SavedRecord => {
+      const record = records[Number(text)]
+      if (record === undefined) throw new RangeError('there is no such record')
+      if (!isOpen()) throw new Error('the content was closed')
+      this.onDecode?.(record.key)
+      if (this.damagedKeys.has(record.key)) throw new Error(`the block of ${record.key} is damaged`)
+      return structuredClone(record)
+    }
+    return { sections, block: (index) => blocks[index] ?? new Uint8Array(4), decode }
+  }
+
+  async save({ records, pack, ...header }: MirrorToSave, context: MirrorCacheContext): Promise<void> {
     this.contexts.push(context)
     const read: SavedRecord[] = []
-    for (const record of records()) {
-      await this.onSave?.()
-      read.push(structuredClone(record))
+    const parts: PackedPart[] = []
+    const encode = (record: SavedRecord): string => String(read.push(structuredClone(record)) - 1)
+    if (this.isPacked) {
+      for (const part of pack(encode, 7)) {
+        await this.onSave?.()
+        if (part !== undefined) parts.push(part)
+      }
+    } else {
+      for (const record of records()) {
+        await this.onSave?.()
+        encode(record)
+      }
     }
     if (read.length !== header.size) throw new Error(`${read.length} records instead of ${header.size}`)
     context.signal.throwIfAborted()
-    this.content = { fingerprint: context.fingerprint, savedAt: context.clock.now(), header, records: read }
+    this.content = {
+      fingerprint: context.fingerprint,
+      savedAt: context.clock.now(),
+      header,
+      records: read,
+      parts: this.isPacked ? parts : undefined,
+    }
     this.saves.push(header.version)
   }
 }

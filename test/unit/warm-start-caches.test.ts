@@ -91,7 +91,7 @@ describe.each([false, true])('with serveStale: %s', (serveStale) => {
       async *pages() {
         signal = context.signal
         context.signal.throwIfAborted()
-        yield* saved.pages()
+        yield* saved.pages?.() ?? []
       },
     }))
     expect(seen).toEqual({ a: 1, state: 'live', lists: 0, warnings: [], unclosed: 0 })

@@ -256,7 +256,7 @@ describe('H4: content that cannot be used costs one list and one warning', () =>
   test('a record is missing', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = await saved(source)
-    cache.content = { ...must(cache.content), records: [] }
+    cache.content = { ...must(cache.content), records: [], parts: undefined }
     const { informer, clock, held } = await begin(mirror(source, cache))
     expect(held()).toEqual({ a: 1 })
     expect(cache.warnings[0]).toContain('it has 0 records instead of 1')

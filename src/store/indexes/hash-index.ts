@@ -1,7 +1,7 @@
 import type { Entry } from '../../contract/source.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { Layer, Ordinal, StoreIndex } from '../store-index.js'
+import type { CapturedHash, Layer, Ordinal, StoreIndex } from '../store-index.js'
 import type { StoreReads } from '../store-reads.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
@@ -43,6 +43,8 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   abstract set(ordinal: Ordinal, entry: Entry<T>): void
   abstract delete(ordinal: Ordinal): void
   abstract valueAt(ordinal: Ordinal): unknown
+  abstract valueFor(entry: Entry<T>): unknown
+  abstract capture(): CapturedHash
   protected abstract valuesOf(ordinal: Ordinal): readonly Scalar[]
   abstract includes(remembered: unknown, value: Scalar): boolean
   /** Called after the element `ordinal` was moved to `position` of `bucket`. */
@@ -60,6 +62,11 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
 
   *buckets(): Generator<readonly [value: Scalar, count: number]> {
     for (const { value, ordinals } of this.#byValue.values()) yield [value, ordinals.length]
+  }
+
+  /** Returns the values of all buckets, by id. */
+  protected captureValues(): readonly (Scalar | undefined)[] {
+    return this.#buckets.map((bucket) => bucket?.value)
   }
 
   protected bucketWith(id: number): Bucket<T> | undefined {
@@ -134,6 +141,8 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     const values = (): V[] => {
       this.store.assertIndexed()
       const { layer } = pin
+      const packed = pin.packedIndex(this)
+      if (packed?.kind === 'hash') return Array.from(packed.values(), (value) => value as V)
       const seen = new ScalarMap<V>()
       for (const { value, ordinals } of this.#byValue.values()) {
         if (ordinals.some((ordinal) => !this.#moves.isMoved(layer, ordinal))) seen.set(value, copyScalar(value) as V)
@@ -152,6 +161,8 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   #pinned(pin: Pin<T>, value: Scalar): readonly Ordinal[] {
     this.store.assertIndexed()
     const { layer } = pin
+    const packed = pin.packedIndex(this)
+    if (packed?.kind === 'hash') return packed.ordinalsWith(value)
     const ordinals = (this.#byValue.get(value)?.ordinals ?? []).filter((each) => !this.#moves.isMoved(layer, each))
     for (const records of this.#moves.since(layer)) records.collect(value, layer.id, ordinals)
     return ordinals
@@ -236,6 +247,19 @@ export class EqualIndex<T> extends HashIndex<T> {
 
   #positionAt(ordinal: Ordinal): number {
     return this.#places.get(2 * ordinal + 1)
+  }
+
+  valueFor(entry: Entry<T>): Scalar | undefined {
+    return this.#of(entry)
+  }
+
+  capture(): CapturedHash {
+    const places = this.#places.copy()
+    const each = (ordinal: Ordinal, visit: (id: number) => void): void => {
+      const id = places[2 * ordinal] ?? 0
+      if (id !== 0) visit(id)
+    }
+    return { kind: 'hash', values: this.captureValues(), each }
   }
 
   protected valuesOf(ordinal: Ordinal): readonly Scalar[] {

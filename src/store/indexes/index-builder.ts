@@ -15,6 +15,8 @@ export const MAX_INDEX_VALUES = 10_000
 /** An index with its name, and its public functions over the store and over a pin. */
 export interface DeclaredIndex<T> {
   readonly name: string
+  /** The kind of the index, and the text of its function. Saved values of another signature are not used. */
+  readonly signature: string
   readonly index: StoreIndex<T>
   readonly accessor: unknown
   accessorAt(pin: Pin<T>): unknown
@@ -86,7 +88,7 @@ function builderFor<T>(
   }
   const ofBuckets = (
     index: EqualIndex<T> | MultiIndex<T>,
-  ): Omit<DeclaredIndex<T>, 'name' | 'accessor' | 'scalarsOf'> => ({
+  ): Omit<DeclaredIndex<T>, 'name' | 'signature' | 'accessor' | 'scalarsOf'> => ({
     index,
     accessorAt: (pin) => index.accessorAt(pin),
     includes: (remembered, value) => isScalar(value) && index.includes(remembered, value),
@@ -100,14 +102,14 @@ function builderFor<T>(
         guarded(of, readScalar, undefined, () => index),
       )
       const scalarsOf = (remembered: unknown) => (isScalar(remembered) ? [remembered] : [])
-      return register(index.accessor<V>(), { ...ofBuckets(index), scalarsOf })
+      return register(index.accessor<V>(), { ...ofBuckets(index), signature: `equal ${of}`, scalarsOf })
     },
     multi<V extends Scalar>(of: (object: T, key: string) => Iterable<V>) {
       const index: MultiIndex<T> = new MultiIndex(
         store,
         guarded(of, readScalars, [], () => index),
       )
-      return register(index.accessor<V>(), { ...ofBuckets(index), scalarsOf: scalarsIn })
+      return register(index.accessor<V>(), { ...ofBuckets(index), signature: `multi ${of}`, scalarsOf: scalarsIn })
     },
     ordered<V extends Scalar>(of: (object: T, key: string) => V | null | undefined) {
       const read = (value: unknown): readonly Scalar[] | undefined => {
@@ -119,6 +121,7 @@ function builderFor<T>(
         guarded(of, read, undefined, () => index),
       )
       return register(index.ordered<V>(), {
+        signature: `ordered ${of}`,
         index,
         accessorAt: (pin) => index.ordered(pin),
         includes: (remembered, value) => isScalar(value) && index.includes(remembered, [value]),
@@ -135,6 +138,7 @@ function builderFor<T>(
         guarded(of, readTuple, undefined, () => index),
       )
       return register(index.compound<{ [K in keyof V]: NonNullable<V[K]> }>(), {
+        signature: `compound ${of}`,
         index,
         accessorAt: (pin) => index.compound(pin),
         includes: (remembered, value) => isScalars(value) && index.includes(remembered, value),

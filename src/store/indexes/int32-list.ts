@@ -11,6 +11,11 @@ export class Int32List {
     this.#values[at] = value
   }
 
+  /** Returns the values now. Those after the end of the array are 0. */
+  copy(): Int32Array {
+    return this.#values.slice()
+  }
+
   clear(): void {
     this.#values = new Int32Array(256)
   }

@@ -1,6 +1,6 @@
 import type { Entry } from '../../contract/source.js'
 import type { Store } from '../store.js'
-import type { Ordinal } from '../store-index.js'
+import type { CapturedHash, Ordinal } from '../store-index.js'
 import { type Bucket, HashIndex } from './hash-index.js'
 import { grown } from './int32-list.js'
 import { isScalars, type Scalar, sameScalar } from './scalar.js'
@@ -67,6 +67,19 @@ export class MultiIndex<T> extends HashIndex<T> {
       if (bucket !== undefined) values.push(bucket.value)
     }
     return values
+  }
+
+  valueFor(entry: Entry<T>): readonly Scalar[] {
+    return this.#of(entry)
+  }
+
+  capture(): CapturedHash {
+    const [first, places] = [this.#first.slice(), this.#places.slice()]
+    const each = (ordinal: Ordinal, visit: (id: number) => void): void => {
+      for (let place = first[ordinal] ?? 0; place !== 0; place = places[place * PLACE + 2] ?? 0)
+        visit(places[place * PLACE] ?? 0)
+    }
+    return { kind: 'hash', values: this.captureValues(), each }
   }
 
   protected valuesOf(ordinal: Ordinal): readonly Scalar[] {

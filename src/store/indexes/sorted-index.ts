@@ -1,9 +1,10 @@
 import type { Entry } from '../../contract/source.js'
 import type { Steps } from '../../util/steps.js'
 import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
+import type { PackedSortedIndex } from '../packed/packed-sorted-index.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { Layer, Ordinal, StoreIndex } from '../store-index.js'
+import type { CapturedOrder, Layer, Ordinal, StoreIndex } from '../store-index.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { type MoveRecords, Moves } from './moves.js'
 import { compareScalars, copyScalar, isScalar, isScalars, type Scalar } from './scalar.js'
@@ -52,6 +53,15 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   valueAt(ordinal: Ordinal): Tuple | undefined {
     return this.#tuples.has(ordinal) ? this.#tuples.tupleAt(ordinal) : undefined
+  }
+
+  valueFor(entry: Entry<T>): Tuple | undefined {
+    return this.#of(entry)
+  }
+
+  /** It is fast if the index is prepared. */
+  capture(): CapturedOrder {
+    return { kind: 'sorted', ...this.#tuples.capture() }
   }
 
   prepare(): Steps {
@@ -157,6 +167,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
    */
   *#pinned(pin: Pin<T>, span: Span, reverse: boolean, limit: number): Iterable<Element> {
     const { layer } = pin
+    const packed = pin.packedIndex(this)
+    if (packed?.kind === 'sorted') {
+      yield* elementsOf(packed, span, reverse, limit)
+      return
+    }
     const sign = reverse ? -1 : 1
     const moved = [...this.#moves.since(layer)].flatMap((records) => records.in(span, reverse, limit, layer.id))
     moved.sort((a, b) => sign * compareElements(a, b))
@@ -203,7 +218,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   #count(span: Span, pin: Pin<T> | undefined = this.#store.held): number {
     this.#store.assertIndexed()
-    if (pin !== undefined) return this.#select(span, {}, pin).length
+    if (pin !== undefined) return [...this.#pinned(pin, span, false, Infinity)].length
     if (!this.#store.isVisible) return 0
     this.#tuples.sort()
     return this.#tuples.countIn(span)
@@ -228,6 +243,16 @@ export class SortedIndex<T> implements StoreIndex<T> {
 /** A tuple with the ordinal that had it. */
 interface Element extends Keyed {
   readonly ordinal: Ordinal
+}
+
+/** Returns the elements of a packed index in order. Their keys are not needed. */
+function* elementsOf(packed: PackedSortedIndex, span: Span, reverse: boolean, limit: number): Iterable<Element> {
+  const [from, to] = packed.bounds(span)
+  const count = Math.min(to - from, limit)
+  for (let nth = 0; nth < count; nth++) {
+    const at = reverse ? to - 1 - nth : from + nth
+    yield { ordinal: packed.ordinalAt(at), tuple: packed.tupleAt(at), key: '' }
+  }
 }
 
 /** The tuples of ordinals that moved in one layer, in order. */

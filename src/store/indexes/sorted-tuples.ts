@@ -126,6 +126,19 @@ export class SortedTuples {
     this.#isSorted = false
   }
 
+  /** Returns the slots in order, and the components by slot. Later writes do not change them. */
+  capture(): { readonly order: Int32Array; readonly columns: readonly (readonly (Scalar | undefined)[])[] } {
+    this.sort()
+    const order = new Int32Array(this.#chunks.reduce((sum, id) => sum + (this.#lengths[id] ?? 0), 0))
+    let at = 0
+    for (const id of this.#chunks) {
+      const length = this.#lengths[id] ?? 0
+      order.set(this.#slots.subarray(id * CHUNK, id * CHUNK + length), at)
+      at += length
+    }
+    return { order, columns: this.#columns.map((column) => column.slice()) }
+  }
+
   /** Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one step. */
   *prepare(): Steps {
     if (this.isSorted) return

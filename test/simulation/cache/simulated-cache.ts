@@ -4,6 +4,8 @@ import type {
   MirrorCacheContext,
   MirrorHeader,
   MirrorToSave,
+  PackedContent,
+  PackedPart,
   SavedMirror,
   SavedRecord,
 } from '../../../src/contract/mirror-cache.js'
@@ -16,6 +18,8 @@ interface Content {
   readonly savedAt: number
   readonly header: MirrorHeader
   readonly records: readonly SavedRecord[]
+  /** The packed form of the records: a record is packed as its number in `records`. Undefined if the cache has pages. */
+  readonly parts: readonly PackedPart[] | undefined
   /** The number of the page that cannot be read, or after which the records end. */
   readonly damage: { readonly page: number; readonly isCut: boolean } | undefined
 }
@@ -45,10 +49,13 @@ export class SimulatedDisk {
   previous: Content | undefined
   readonly faultLevel: number
   readonly pageSize: number
+  /** Whether objects are decoded when they are first read. */
+  readonly isPacked: boolean
 
   constructor({ decisions }: Pick<SourceScenario, 'decisions'>) {
     this.faultLevel = decisions.pick('cache faults', [0, 1, 1, 3])
     this.pageSize = decisions.pick('cache page', [1, 2, 10])
+    this.isPacked = decisions.chance('cache packs', 0.6)
   }
 }
 
@@ -158,7 +165,9 @@ export class SimulatedCache implements MirrorCache {
     return {
       ...content.header,
       savedAt: content.savedAt,
-      pages: () => this.#pages(content, context.signal),
+      ...(content.parts === undefined
+        ? { pages: () => this.#pages(content, context.signal) }
+        : { packed: () => this.#packed(content, content.parts ?? [], context.signal, () => isOpen) }),
       close: async () => {
         if (isOpen) this.unclosed--
         isOpen = false
@@ -182,6 +191,34 @@ export class SimulatedCache implements MirrorCache {
     }
   }
 
+  /** Checks all pages, and returns content whose objects are decoded when they are first read. */
+  async #packed(
+    content: Content,
+    parts: readonly PackedPart[],
+    signal: AbortSignal,
+    isOpen: () => boolean,
+  ): Promise<PackedContent> {
+    const { records } = content
+    let checked = 0
+    for await (const page of this.#pages(content, signal)) checked += page.length
+    if (checked !== records.length) throw new SourceError('it ends early', { code: 'DECODE' })
+    const { sections, blocks } = placed(parts)
+    const decoded = new Set<number>()
+    const { violate, mark } = this.#scenario
+    return {
+      sections,
+      block: (index) => blocks[index] ?? new Uint8Array(4),
+      decode: (text) => {
+        if (!isOpen()) violate('cache', 'an object of closed content was read')
+        const record = records[Number(text)]
+        if (record === undefined) throw new RangeError('there is no such record')
+        if (decoded.size > 0 && decoded.size < records.length) mark('an object was decoded while others were not')
+        decoded.add(Number(text))
+        return structuredClone(record)
+      },
+    }
+  }
+
   async save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void> {
     this.busy++
     this.saves++
@@ -193,15 +230,26 @@ export class SimulatedCache implements MirrorCache {
     }
   }
 
-  async #save({ records, ...header }: MirrorToSave, { signal, fingerprint }: MirrorCacheContext): Promise<void> {
+  async #save({ records, pack, ...header }: MirrorToSave, { signal, fingerprint }: MirrorCacheContext): Promise<void> {
     const { clock, note } = this.#scenario
     if (this.busy > 1) this.#scenario.violate('cache', 'two calls of a cache at a time')
     this.#checkHeader(header)
     const read: SavedRecord[] = []
+    const parts: PackedPart[] = []
+    const encode = (record: SavedRecord): string => String(read.push(structuredClone(record)) - 1)
     await this.#written(signal)
-    for (const record of records()) {
-      read.push(structuredClone(record))
-      await this.#written(signal)
+    if (this.#disk.isPacked) {
+      let count = 0
+      for (const part of pack(encode, this.#life)) {
+        if (part !== undefined) parts.push(part)
+        if (read.length > count || part !== undefined) await this.#written(signal)
+        count = read.length
+      }
+    } else {
+      for (const record of records()) {
+        encode(record)
+        await this.#written(signal)
+      }
     }
     if (this.#strikes('cache-save-hangs')) await this.#hang(signal, Infinity)
     if (this.#strikes('cache-save-fails')) throw new SourceError('the disk is full', { code: 'UNAVAILABLE' })
@@ -215,7 +263,9 @@ export class SimulatedCache implements MirrorCache {
     const isDamaged = this.#strikes('cache-damaged')
     const damage = this.#strikes('cache-cut') ? { page, isCut: true } : isDamaged ? { page, isCut: false } : undefined
     // A cut after the last record damages nothing.
-    const content = { fingerprint, savedAt: clock.still(() => clock.wall), header, records: read, damage }
+    const packed = this.#disk.isPacked ? parts : undefined
+    const savedAt = clock.still(() => clock.wall)
+    const content = { fingerprint, savedAt, header, records: read, parts: packed, damage }
     if (!this.#strikes('cache-keeps-previous')) {
       this.#disk.previous = this.#disk.content
       this.#disk.content = read.length === 0 && damage?.isCut ? { ...content, damage: undefined } : content
@@ -322,4 +372,15 @@ export class SimulatedCache implements MirrorCache {
       stream.next() < RATES[fault] * this.#disk.faultLevel && decisions.take(`${fault}#${this.#life}.${stream.drawn}`)
     )
   }
+}
+
+/** The sections and the blocks of packed content, in memory of its own. */
+function placed(parts: readonly PackedPart[]): { sections: Map<string, Uint8Array>; blocks: Uint8Array[] } {
+  const sections = new Map<string, Uint8Array>()
+  const blocks: Uint8Array[] = []
+  for (const part of parts) {
+    if ('block' in part) blocks.push(part.block.slice())
+    else sections.set(part.name, Uint8Array.from(part.chunks.flatMap((chunk) => [...chunk])))
+  }
+  return { sections, blocks }
 }

@@ -106,6 +106,7 @@ const marksOfCaches = [
   'the history of saved content had ended',
   'saved content was of another selection',
   'saved content was damaged',
+  'an object was decoded while others were not',
   'saved content was shown before the source confirmed it',
   'stale content was confirmed or replaced',
   'a process was killed in the middle of a save',

@@ -22,10 +22,14 @@ export interface IndexesOf extends TraitIndexes {
  * store.
  */
 let defect: Error | undefined
+/** Whether the index is written. Saved values are compared without that. */
+let isSetting = false
 
 const { set } = SortedIndex.prototype
 SortedIndex.prototype.set = function (...args) {
+  isSetting = true
   set.apply(this, args)
+  isSetting = false
   const thrown = defect
   defect = undefined
   if (thrown !== undefined) throw thrown
@@ -42,7 +46,7 @@ export function indexesOf(
     tag: ix.multi((item) => item.tags),
     rank: ix.ordered(mixed),
     latest: ix.compound((item) => {
-      defect = defectAt?.(item)
+      if (isSetting) defect = defectAt?.(item)
       return [item.tenant, mixed(item), ownDate(item.rank)] as const
     }),
     since: ix.equal((item) => ownDate(item.rank)),

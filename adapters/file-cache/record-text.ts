@@ -44,14 +44,9 @@ function fieldsOf(record: SavedRecord): readonly unknown[] {
   }
 }
 
-/** Returns the records of a block. Throws if the text is not one of `encodeRecord`. */
-export function decodeRecords(text: string): SavedRecord[] {
-  const records: unknown = JSON.parse(text)
-  if (!Array.isArray(records)) throw new SyntaxError('a block is not an array')
-  return records.map(decodeRecord)
-}
-
-function decodeRecord(fields: unknown): SavedRecord {
+/** Decodes a text of `encodeRecord`. Throws if it is not one. */
+export function decodeRecord(text: string): SavedRecord {
+  const fields: unknown = JSON.parse(text)
   if (!Array.isArray(fields)) throw new SyntaxError('a record is not an array')
   const [type, key, third, fourth, fifth]: readonly unknown[] = fields
   if (typeof key !== 'string') throw new SyntaxError('a record has no key')

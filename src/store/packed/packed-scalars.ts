@@ -1,0 +1,87 @@
+import type { Scalar } from '../indexes/scalar.js'
+import { PackedStrings, StringsWriter } from './packed-strings.js'
+import { type SectionReader, type SectionWriter, sectionOf } from './sections.js'
+
+const ABSENT = 0
+const TEXT = 1
+const NUMBER = 2
+const BOOLEAN = 3
+const BIGINT = 4
+const DATE = 5
+
+/** Packs index values: a kind and a number for each. The number of a string or of a bigint is that of its text. */
+export class ScalarsWriter {
+  readonly #kinds: Uint8Array<ArrayBuffer>
+  readonly #numbers: Float64Array<ArrayBuffer>
+  readonly #texts = new StringsWriter()
+
+  constructor(count: number) {
+    this.#kinds = new Uint8Array(count)
+    this.#numbers = new Float64Array(count)
+  }
+
+  set(i: number, value: Scalar | undefined): void {
+    this.#kinds[i] = kindOf(value)
+    this.#numbers[i] =
+      typeof value === 'string' || typeof value === 'bigint' ? this.#texts.add(String(value)) : Number(value ?? 0)
+  }
+
+  *sections(name: string): SectionWriter {
+    yield sectionOf(`${name}.kinds`, this.#kinds)
+    yield sectionOf(`${name}.numbers`, this.#numbers)
+    yield sectionOf(`${name}.ends`, this.#texts.ends)
+    yield { name: `${name}.pool`, ...this.#texts.pool }
+  }
+}
+
+function kindOf(value: Scalar | undefined): number {
+  switch (typeof value) {
+    case 'undefined':
+      return ABSENT
+    case 'string':
+      return TEXT
+    case 'number':
+      return NUMBER
+    case 'boolean':
+      return BOOLEAN
+    case 'bigint':
+      return BIGINT
+    default:
+      return DATE
+  }
+}
+
+/** The values that a `ScalarsWriter` has packed. */
+export class PackedScalars {
+  readonly #kinds: Uint8Array
+  readonly #numbers: Float64Array
+  readonly #texts: PackedStrings
+
+  constructor(sections: SectionReader, name: string) {
+    this.#kinds = sections.bytes(`${name}.kinds`)
+    this.#numbers = sections.float64(`${name}.numbers`)
+    this.#texts = new PackedStrings(sections.uint32(`${name}.ends`), sections.bytes(`${name}.pool`))
+  }
+
+  get count(): number {
+    return this.#kinds.length
+  }
+
+  at(i: number): Scalar | undefined {
+    const number = this.#numbers[i] ?? 0
+    switch (this.#kinds[i]) {
+      case TEXT:
+        return this.#texts.at(number)
+      case NUMBER:
+        return number
+      case BOOLEAN:
+        return number === 1
+      case BIGINT:
+        return BigInt(this.#texts.at(number))
+      case DATE:
+        return new Date(number)
+      default:
+        return undefined
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { PackedSection } from '../../contract/mirror-cache.js'
+
+/** Yields sections, and undefined after a step of the work. */
+export type SectionWriter = Generator<PackedSection | undefined, void>
+
+/** Returns an array as a section. */
+export function sectionOf(
+  name: string,
+  { buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>,
+): PackedSection {
+  return { name, length: byteLength, chunks: [new Uint8Array(buffer, byteOffset, byteLength)] }
+}
+
+/** Returns a value of JSON as a section. */
+export function jsonSection(name: string, value: unknown): PackedSection {
+  return sectionOf(name, new TextEncoder().encode(JSON.stringify(value)))
+}
+
+/** Reads the sections of a packed snapshot as arrays. It copies nothing, except from addresses that are not aligned. */
+export class SectionReader {
+  readonly #sections: ReadonlyMap<string, Uint8Array>
+
+  constructor(sections: ReadonlyMap<string, Uint8Array>) {
+    this.#sections = sections
+  }
+
+  bytes(name: string): Uint8Array {
+    const bytes = this.#sections.get(name)
+    if (bytes === undefined) throw new RangeError(`the section ${name} is missing`)
+    return bytes
+  }
+
+  int32(name: string): Int32Array {
+    const { buffer, byteOffset, length } = this.#aligned(name, 4)
+    return new Int32Array(buffer, byteOffset, length / 4)
+  }
+
+  uint32(name: string): Uint32Array {
+    const { buffer, byteOffset, length } = this.#aligned(name, 4)
+    return new Uint32Array(buffer, byteOffset, length / 4)
+  }
+
+  float64(name: string): Float64Array {
+    const { buffer, byteOffset, length } = this.#aligned(name, 8)
+    return new Float64Array(buffer, byteOffset, length / 8)
+  }
+
+  json(name: string): unknown {
+    return JSON.parse(textOf(this.bytes(name)))
+  }
+
+  #aligned(name: string, width: number): Uint8Array {
+    const bytes = this.bytes(name)
+    return bytes.byteOffset % width === 0 ? bytes : bytes.slice()
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** Decodes UTF-8, also from shared memory, which `TextDecoder` refuses. */
+export function textOf(bytes: Uint8Array): string {
+  return decoder.decode(bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice())
+}

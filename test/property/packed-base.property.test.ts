@@ -1,0 +1,296 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { SavedRecord } from '../../src/contract/mirror-cache.js'
+import type { WatchEvent } from '../../src/contract/source.js'
+import { Indexer } from '../../src/store/indexer.js'
+import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
+import type { Scalar } from '../../src/store/indexes/scalar.js'
+import { PackedSnapshot } from '../../src/store/packed/packed-snapshot.js'
+import type { StoreView } from '../../src/store/store-view.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
+import { runs } from '../support/property.js'
+
+interface Item {
+  readonly tenant: string
+  readonly tags: readonly Scalar[]
+  readonly at: Scalar | null
+}
+
+const keys = ['a', 'b', 'c', 'd', 'e', 'f', '__proto__', '\ud800', '']
+const scalar = fc.constantFrom<Scalar>(0, 1, 2n, 2n ** 60n, Number.NaN, true, 'x', 'xy', new Date(5), new Date(9))
+const item: fc.Arbitrary<Item> = fc.record(
+  {
+    tenant: fc.constantFrom('t', 'u', 'v'),
+    tags: fc.array(scalar, { maxLength: 3 }),
+    at: fc.option(scalar),
+  },
+  { noNullPrototype: true },
+)
+const start = fc.uniqueArray(fc.tuple(fc.constantFrom(...keys), item), { selector: ([key]) => key, maxLength: 9 })
+
+type Action =
+  | { readonly type: 'put'; readonly key: string; readonly item: Item }
+  | { readonly type: 'delete' | 'get'; readonly key: string }
+  | { readonly type: 'relist'; readonly items: readonly (readonly [string, Item])[] }
+  | { readonly type: 'snapshot' | 'dispose' | 'list' | 'addIndex' | 'indexes' }
+  | { readonly type: 'step'; readonly turns: number }
+
+const action: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('put' as const), key: fc.constantFrom(...keys), item }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('delete', 'get'), key: fc.constantFrom(...keys) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('relist' as const), items: start }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ type: fc.constantFrom('snapshot', 'dispose', 'list', 'addIndex', 'indexes') }),
+  },
+  { weight: 5, arbitrary: fc.record({ type: fc.constant('step' as const), turns: fc.integer({ min: 1, max: 6 }) }) },
+)
+
+function indexes(ix: IndexBuilder<Item>) {
+  return {
+    tenant: ix.equal((each) => each.tenant),
+    tags: ix.multi((each) => each.tags),
+    at: ix.ordered((each) => each.at),
+    both: ix.compound((each) => [each.tenant, each.at]),
+  }
+}
+
+type Indexes = ReturnType<typeof indexes>
+type Mirror = Indexer<Item, Indexes>
+
+function mirror(clock: VirtualClock): Mirror {
+  // One step in each slice, so that reads and writes come between any two objects.
+  const slices = { largeWrite: 2, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
+  return new Indexer<Item, Indexes>({ indexes }, { clock, slices, freeze: true })
+}
+
+const queries: readonly Scalar[] = [0, 1, 2, 2n, 2n ** 60n, Number.NaN, true, 'x', 'xy', 'z', new Date(5), new Date(7)]
+
+/** All that a view of a store returns, with objects as their keys. */
+function seen(
+  { by, size, version }: Pick<StoreView<Item, Indexes>, 'by' | 'size' | 'version'>,
+  get: (key: string) => Item | undefined,
+): unknown {
+  const names = new Map<Item, string>()
+  for (const key of keys) {
+    const object = get(key)
+    if (object !== undefined) names.set(object, key)
+  }
+  const named = (objects: Iterable<Item>): unknown[] => Array.from(objects, (each) => names.get(each) ?? 'unknown')
+  const sorted = (objects: Iterable<Item>): unknown[] => named(objects).sort()
+  const bounds = [
+    {},
+    { gt: 1 },
+    { gte: 'x' },
+    { lt: 2n },
+    { lte: new Date(5), reverse: true },
+    { limit: 2 },
+    { prefix: 'x' },
+  ]
+  return {
+    size,
+    version,
+    items: keys.map(get),
+    tenant: ['t', 'u', 'v', 'w'].map((value) => [sorted(by.tenant(value)), by.tenant.count(value)]),
+    tags: queries.map((value) => [sorted(by.tags(value)), by.tags.count(value)]),
+    at: bounds.map((range) => named(by.at(range))),
+    atEach: queries.map((value) => [by.at.count(value), Array.from(by.at.entries(value), ([key]) => key)]),
+    both: ['t', 'w'].flatMap((value) => bounds.slice(0, 6).map((range) => named(by.both([value], range)))),
+    values: [[...by.tenant.values()].sort(), [...by.tags.values()].map(String).sort(), [...by.at.values()]],
+  }
+}
+
+function show(view: StoreView<Item, Indexes>): unknown {
+  return seen(view, (key) => view.get(key))
+}
+
+/** Snapshots of both stores, and what the second one returned at first. */
+interface Snapshots {
+  readonly plain: ReturnType<Mirror['snapshot']>
+  readonly served: ReturnType<Mirror['snapshot']>
+  readonly was: unknown
+}
+
+/** A store that was filled by a list, and one that serves the same content while it is decoded. */
+class Pair {
+  readonly clock = new VirtualClock()
+  readonly plain = mirror(this.clock)
+  readonly served = mirror(this.clock)
+  readonly #first = new Map<string, Item>()
+  readonly #snapshots: Snapshots[] = []
+  readonly changes: { readonly plain: unknown[]; readonly served: unknown[] } = { plain: [], served: [] }
+  #version = 1
+  #hasIndex = false
+
+  async open(items: readonly (readonly [string, Item])[], touched: readonly string[]): Promise<void> {
+    const events = items.map(([key, object]) => ({ type: 'put', key, object, version: '1' }) as const)
+    for (const indexer of [this.plain, mirror(this.clock)]) {
+      const list = indexer.replace()
+      await this.#done(list.page(events))
+      await this.#done(list.commit('1'))
+      if (indexer !== this.plain) this.#serve(indexer)
+    }
+    for (const name of ['plain', 'served'] as const)
+      this[name].whole.onCommit = ({ changes, origin }) => {
+        for (const { type, key, object } of changes) this.changes[name].push([type, key, object, origin])
+        return undefined
+      }
+    for (const key of touched) this.get(key)
+  }
+
+  #serve(filled: Mirror): void {
+    const pinned = filled.whole.pin()
+    const records: SavedRecord[] = []
+    const sections = new Map<string, Uint8Array>()
+    const blocks: Uint8Array[] = []
+    for (const part of pinned.pack((record) => String(records.push(record) - 1), 3)) {
+      if (part === undefined) continue
+      if ('block' in part) blocks.push(part.block)
+      else sections.set(part.name, Uint8Array.from(part.chunks.flatMap((chunk) => [...chunk])))
+    }
+    pinned.close()
+    const decode = (text: string): SavedRecord => structuredClone(records[Number(text)] as SavedRecord)
+    const snapshot = new PackedSnapshot({ sections, block: (i) => blocks[i] ?? new Uint8Array(4), decode })
+    const served = this.served.whole.serve(snapshot, '1', (error) => {
+      throw error
+    })
+    if (served === undefined) throw new Error('the content is not served')
+    served.filled.catch(() => {})
+  }
+
+  async #done(write: void | Promise<void>): Promise<void> {
+    let isDone = write === undefined
+    void write?.then(() => {
+      isDone = true
+    })
+    for (let i = 0; !isDone && i < 1_000; i++) await this.clock.advance(1)
+    expect(isDone).toBe(true)
+  }
+
+  get(key: string): void {
+    const object = this.served.get(key)
+    expect(object).toEqual(this.plain.get(key))
+    expect(this.served.has(key)).toBe(this.plain.has(key))
+    expect(this.served.entry(key)?.version).toBe(this.plain.entry(key)?.version)
+    if (object === undefined) return
+    expect(Object.isFrozen(object)).toBe(true)
+    expect(this.served.get(key)).toBe(object)
+    // Until it is written, it stays the same object.
+    if (!this.#first.has(key)) this.#first.set(key, object)
+  }
+
+  /** Writes to both stores. Writes that wait for the served one are performed in the same order. */
+  async write(
+    change: (indexer: Mirror, version: string) => (void | Promise<void>)[],
+    written: readonly string[],
+  ): Promise<void> {
+    const version = String(++this.#version)
+    for (const indexer of [this.plain, this.served]) for (const each of change(indexer, version)) await this.#done(each)
+    for (const key of written) this.#first.delete(key)
+  }
+
+  async act(next: Action): Promise<void> {
+    switch (next.type) {
+      case 'put': {
+        const event: WatchEvent<Item> = { type: 'put', key: next.key, object: next.item }
+        return this.write((indexer, version) => [indexer.apply({ events: [event], version })], [next.key])
+      }
+      case 'delete':
+        return this.write(
+          (indexer, version) => [indexer.apply({ events: [{ type: 'delete', key: next.key }], version })],
+          [next.key],
+        )
+      case 'relist': {
+        const events = next.items.map(([key, object]) => ({ type: 'put', key, object }) as const)
+        // As the reflector does: a list begins when the store is filled.
+        await this.#done(this.served.whole.idle())
+        const version = String(++this.#version)
+        for (const indexer of [this.plain, this.served]) {
+          const list = indexer.replace({ ignoreVersions: true })
+          await this.#done(list.page(events))
+          await this.#done(list.commit(version))
+        }
+        this.#first.clear()
+        return
+      }
+      case 'get':
+        return this.get(next.key)
+      case 'list':
+        expect([...this.served.list()].length).toBe(this.plain.list().length)
+        expect([...this.served.keys()].sort()).toEqual([...this.plain.keys()].sort())
+        return
+      case 'indexes':
+        return expect(show(this.served)).toEqual(show(this.plain))
+      case 'addIndex': {
+        if (this.#hasIndex) return
+        this.#hasIndex = true
+        const added = [this.plain, this.served].map((each) => each.addIndex('extra', (ix) => ix.equal((one) => one.at)))
+        for (const each of added) await this.#done(each.then(() => {}))
+        const [a, b] = await Promise.all(added)
+        for (const value of queries) expect(b?.count(value)).toBe(a?.count(value))
+        return
+      }
+      case 'snapshot': {
+        const [plain, served] = [this.plain.snapshot(), this.served.snapshot()]
+        this.#snapshots.push({ plain, served, was: show(served) })
+        return
+      }
+      case 'dispose': {
+        const last = this.#snapshots.pop()
+        if (last === undefined) return
+        this.#checkSnapshot(last)
+        last.plain[Symbol.dispose]()
+        last.served[Symbol.dispose]()
+        expect(() => last.served.get('a')).toThrow('the snapshot was disposed')
+        return
+      }
+      case 'step':
+        await this.clock.advance(next.turns)
+    }
+  }
+
+  #checkSnapshot({ plain, served, was }: Snapshots): void {
+    expect(show(served)).toEqual(was)
+    expect(was).toEqual(show(plain))
+    expect([...served.keys()].sort()).toEqual([...plain.keys()].sort())
+  }
+
+  check(): void {
+    expect([this.served.size, this.served.version]).toEqual([this.plain.size, this.plain.version])
+    for (const [key, object] of this.#first) expect(this.served.get(key), key).toBe(object)
+    for (const each of this.#snapshots) this.#checkSnapshot(each)
+    expect(this.changes.served).toEqual(this.changes.plain)
+  }
+
+  async end(): Promise<void> {
+    await this.clock.advance(100)
+    this.check()
+    expect(show(this.served)).toEqual(show(this.plain))
+    expect([this.served.store.held, this.served.store.ordinalLimit >= this.served.size]).toEqual([undefined, true])
+    for (const { plain, served } of this.#snapshots.splice(0)) {
+      plain[Symbol.dispose]()
+      served[Symbol.dispose]()
+    }
+    expect([this.served.store.pinCount, this.plain.store.pinCount]).toEqual([0, 0])
+  }
+}
+
+test('a store that serves packed content behaves like a store that was filled before, whatever is read and written meanwhile', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      start,
+      fc.subarray(keys),
+      fc.array(action, { minLength: 1, maxLength: 25 }),
+      async (items, touched, actions) => {
+        const pair = new Pair()
+        await pair.open(items, touched)
+        for (const next of actions) {
+          await pair.act(next)
+          pair.check()
+        }
+        await pair.end()
+      },
+    ),
+    runs(400),
+  )
+})

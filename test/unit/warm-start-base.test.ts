@@ -1,0 +1,256 @@
+import { describe, expect, test } from 'vitest'
+import { memorySource } from '../../adapters/memory/index.js'
+import { createInformer } from '../../src/informer/create-informer.js'
+import type { Informer } from '../../src/informer/informer-types.js'
+import type { Equal, IndexBuilder, Ordered } from '../../src/store/indexes/index-types.js'
+import { DEFAULT_SLICES } from '../../src/util/steps.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
+import { Fold } from '../support/fold.js'
+import { assertCleanStop } from '../support/informers.js'
+import { MemoryCache } from '../support/memory-cache.js'
+
+interface Item {
+  readonly n: number
+}
+
+type Parity = 'even' | 'odd'
+
+interface Indexes {
+  readonly parity: Equal<Item, Parity>
+  readonly order: Ordered<Item, number>
+}
+
+/** More than the samples whose index values are compared. */
+const KEYS = 200
+const names = Array.from({ length: KEYS }, (_, i) => `k${i}`)
+
+function indexes(ix: IndexBuilder<Item>): Indexes {
+  return { parity: ix.equal(({ n }) => (n % 2 === 0 ? 'even' : 'odd')), order: ix.ordered(({ n }) => n) }
+}
+
+interface World {
+  readonly informer: Informer<Item, Indexes>
+  readonly clock: VirtualClock
+  readonly fold: Fold<Item>
+  readonly warnings: string[]
+}
+
+type Source = ReturnType<typeof memorySource<Item>>
+
+interface Life {
+  readonly source: Source
+  readonly cache: MemoryCache
+  readonly declare?: (ix: IndexBuilder<Item>) => Indexes
+  readonly clock?: VirtualClock
+}
+
+/** A clock with which each slice takes half a second. */
+class SlowClock extends VirtualClock {
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return super.sleep(ms === 0 ? 500 : ms, signal)
+  }
+}
+
+function begin({ source, cache, declare = indexes, clock = new VirtualClock() }: Life): World {
+  const warnings: string[] = []
+  const informer = createInformer({
+    source,
+    cache,
+    clock,
+    random: new SeededRandom(1),
+    freeze: true,
+    indexes: declare,
+    // One step in each slice.
+    slices: { ...DEFAULT_SLICES, stepsPerCheck: 1, sliceMs: 0 },
+    logger: { debug() {}, info() {}, error() {}, warn: (message) => void warnings.push(message) },
+  })
+  const fold = new Fold<Item>()
+  informer.subscribe(fold.handlers)
+  informer.start()
+  return { informer, clock, fold, warnings }
+}
+
+/** A source, and a cache with its objects in a packed form. */
+async function saved(): Promise<Life & { readonly decoded: string[] }> {
+  const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
+  const cache = new MemoryCache()
+  cache.isPacked = true
+  const { informer, clock } = begin({ source, cache })
+  await clock.advance(100)
+  await assertCleanStop(informer, clock)
+  expect(cache.content?.records).toHaveLength(KEYS)
+  const decoded: string[] = []
+  cache.onDecode = (key) => void decoded.push(key)
+  return { source, cache, decoded }
+}
+
+/** Starts a process, and calls `now` when readers see the saved content, before most of it is decoded. */
+async function whenShown(life: Life & { readonly decoded: string[] }, now: (world: World) => void): Promise<World> {
+  const world = begin(life)
+  const shown = world.informer.synced().then(() => {
+    life.decoded.length = 0
+    now(world)
+    expect(life.decoded.length).toBeLessThan(KEYS - 1)
+  })
+  await world.clock.advance(0)
+  await shown
+  return world
+}
+
+describe('an object of packed content', () => {
+  test('is decoded when it is first read, and stays the same object', async () => {
+    const life = await saved()
+    let last: Item | undefined
+    let entry: unknown
+    const world = await whenShown(life, ({ informer }) => {
+      const { size, by } = informer
+      expect([size, by.parity.count('odd'), by.order.count(19)]).toEqual([KEYS, KEYS / 2, 1])
+      expect(life.decoded).toEqual([])
+      last = informer.get('k19')
+      expect([last, Object.isFrozen(last), informer.has('k200')]).toEqual([{ n: 19 }, true, false])
+      expect(life.decoded).toEqual(['k19'])
+      expect(by.order({ gte: 19 })[0]).toBe(last)
+      entry = informer.entry('k19')
+    })
+    const { informer, clock } = world
+    await clock.advance(100)
+    expect([informer.get('k19') === last, informer.entry('k19') === entry]).toEqual([true, true])
+    // Once for each object: no object is decoded again when the store is filled.
+    expect(life.decoded.filter((key) => key === 'k19')).toHaveLength(1)
+    expect(world.fold.objects.get('k19')).toBe(last)
+    await assertCleanStop(informer, clock)
+    expect(life.cache.opened).toBe(0)
+  })
+
+  test('is absent if it cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
+    const life = await saved()
+    const world = await whenShown(life, ({ informer }) => {
+      life.cache.damagedKeys.add('k17').add('k18')
+      expect([informer.get('k18'), informer.has('k18'), informer.get('k16')]).toEqual([undefined, false, { n: 16 }])
+      expect(informer.by.parity('even')).toHaveLength(KEYS / 2 - 1)
+    })
+    const { informer, clock, fold, warnings } = world
+    await clock.advance(60_000)
+    expect(warnings).toEqual([
+      expect.stringContaining('a saved object cannot be used: the block of k18 is damaged; the source is listed'),
+    ])
+    expect(informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 1 })
+    expect(informer.size).toBe(KEYS)
+    expect([informer.get('k18'), informer.by.parity('odd').length]).toEqual([{ n: 18 }, KEYS / 2])
+    expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
+    await assertCleanStop(informer, clock)
+    expect(life.cache.opened).toBe(0)
+  })
+})
+
+describe('while packed content is decoded', () => {
+  test('changes, audits and new indexes wait, and snapshots keep its state', async () => {
+    const life = await saved()
+    life.source.put('k0', { n: 1_000 })
+    life.source.delete('k1')
+    life.source.put('new', { n: 1_001 })
+    let adding: Promise<Equal<Item, boolean>> | undefined
+    let before: ReturnType<World['informer']['snapshot']> | undefined
+    const { informer, clock, fold } = await whenShown(life, ({ informer }) => {
+      adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
+      before = informer.snapshot()
+      expect([before.get('k0'), before.has('k1'), before.by.order.count(1_001)]).toEqual([{ n: 0 }, true, 0])
+    })
+    await clock.advance(200)
+    const half = await adding
+    if (half === undefined || before === undefined) throw new Error('it was not shown')
+    expect([informer.get('k0'), informer.has('k1'), informer.by.order.count(1_001)]).toEqual([{ n: 1_000 }, false, 1])
+    expect(half.count(true)).toBe(KEYS - 8)
+    expect([before.get('k0'), before.has('k1'), before.by.order.count(1_001), before.list().length]).toEqual([
+      { n: 0 },
+      true,
+      0,
+      KEYS,
+    ])
+    before[Symbol.dispose]()
+    expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
+    await assertCleanStop(informer, clock)
+  })
+
+  test('a list that is due begins when all are decoded', async () => {
+    const life = await saved()
+    life.cache.serveStale = true
+    life.source.delete('k15')
+    life.source.compact()
+    const { informer, clock, fold } = begin({ ...life, clock: new SlowClock() })
+    await clock.advance(2_000)
+    expect(informer.status).toMatchObject({ state: 'stale', relists: 1 })
+    expect([life.decoded.includes('k1'), informer.get('k15')]).toEqual([true, { n: 15 }])
+    await clock.advance(300_000)
+    expect(informer.status).toMatchObject({ state: 'live', relists: 1 })
+    expect([informer.has('k15'), informer.size, fold.objects.size]).toEqual([false, KEYS - 1, KEYS - 1])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('stop keeps all objects readable, and closes the content', async () => {
+    const life = await saved()
+    let stopped: Promise<void> | undefined
+    const { informer, clock } = await whenShown(life, (world) => {
+      stopped = world.informer.stop()
+    })
+    await clock.advance(100)
+    await stopped
+    expect(life.cache.opened).toBe(0)
+    expect(names.map((name) => informer.get(name)?.n)).toEqual(names.map((_, n) => n))
+    expect(informer.by.parity('odd')).toHaveLength(KEYS / 2)
+  })
+})
+
+describe('saved index values are not used', () => {
+  const others: readonly (readonly [string, (ix: IndexBuilder<Item>) => Indexes])[] = [
+    ['if the function of an index has another text', (ix) => ({ ...indexes(ix), order: ix.ordered(({ n }) => 0 + n) })],
+    [
+      'if an index is of another kind',
+      (ix) => ({ ...indexes(ix), parity: ix.multi(({ n }): Parity[] => [n % 2 === 0 ? 'even' : 'odd']) }),
+    ],
+  ]
+  test.each(others)('%s: all objects are decoded before they are visible', async (_name, declare) => {
+    const life = await saved()
+    const { informer, clock, warnings } = begin({ ...life, declare })
+    const decodedFirst = informer.synced().then(() => new Set(life.decoded).size)
+    await clock.advance(1)
+    expect(await decodedFirst).toBe(KEYS)
+    expect([informer.size, informer.by.parity.count('odd'), informer.by.order({ limit: 1 })]).toEqual([
+      KEYS,
+      KEYS / 2,
+      [{ n: 0 }],
+    ])
+    expect(warnings).toEqual([])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('if a function of the same text returns other values, because it depends on something else', async () => {
+    const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
+    const cache = new MemoryCache()
+    cache.isPacked = true
+    for (const factor of [1, -1]) {
+      const declare = (ix: IndexBuilder<Item>): Indexes => ({
+        parity: ix.equal(({ n }) => (n % 2 === 0 ? 'even' : 'odd')),
+        order: ix.ordered(({ n }) => n * factor),
+      })
+      const { informer, clock } = begin({ source, cache, declare })
+      while (informer.version === undefined) await clock.advance(1)
+      expect(informer.by.order({ limit: 1 })).toEqual([{ n: factor === 1 ? 0 : KEYS - 1 }])
+      await clock.advance(100)
+      await assertCleanStop(informer, clock)
+    }
+  })
+})
+
+test('content with another number of records than its header says costs one list and one warning', async () => {
+  const life = await saved()
+  const { content } = life.cache
+  if (content === undefined) throw new Error('there is no content')
+  life.cache.content = { ...content, header: { ...content.header, size: KEYS + 1 } }
+  const { informer, clock, warnings } = begin(life)
+  await clock.advance(100)
+  expect(warnings).toEqual([expect.stringContaining(`it has ${KEYS} records instead of ${KEYS + 1}`)])
+  expect(informer.size).toBe(KEYS)
+  await assertCleanStop(informer, clock)
+})

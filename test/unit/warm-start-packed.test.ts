@@ -1,0 +1,6 @@
+import { MemoryCache } from '../support/memory-cache.js'
+
+// The tests of a warm start, once more with content that is packed.
+MemoryCache.packs = true
+await import('./warm-start.test.js')
+await import('./warm-start-saves.test.js')
