@@ -50,7 +50,9 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
   if (info === undefined) throw unavailable('the stream has no description')
   const { state, cluster, config, created } = info
   const replicas = cluster?.replicas ?? []
-  const following = replicas.filter(({ active, offline }) => offline !== true && active > 0 && active < RECENT_NS).length
+  const following = replicas.filter(
+    ({ active, offline }) => offline !== true && active > 0 && active < RECENT_NS,
+  ).length
   const origin = config.mirror?.name.replace(/^KV_/, '') ?? bucket
   return {
     created: nanosecondsOf(created),
