@@ -36,7 +36,7 @@ export interface BucketState {
   readonly isCurrent: boolean
 }
 
-/** A follower that responded within this time does not follow another leader yet: an election takes longer. */
+/** A follower that responded within this time does not follow another leader yet: an election takes longer. 0: never. */
 const RECENT_NS = 2_000_000_000
 
 const NOT_CURRENT = 'the leader of the stream has lost its followers'
@@ -50,7 +50,9 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
   if (info === undefined) throw unavailable('the stream has no description')
   const { state, cluster, config, created } = info
   const replicas = cluster?.replicas ?? []
-  const following = replicas.filter(({ active, offline }) => offline !== true && active < RECENT_NS).length
+  const following = replicas.filter(
+    ({ active, offline }) => offline !== true && active > 0 && active < RECENT_NS,
+  ).length
   const origin = config.mirror?.name.replace(/^KV_/, '') ?? bucket
   return {
     created: nanosecondsOf(created),

@@ -73,6 +73,12 @@ export class KnownKeys {
     return [...this.#values].filter(isMissing)
   }
 
+  /** A subject of the stream that the mirror does not know, although it has read everything. */
+  unknown(present: ReadonlySet<string>): string | undefined {
+    const isKnown = (subject: string): boolean => this.#values.has(subject) || this.#markers.has(subject)
+    return [...present].find((subject) => !isKnown(subject) && this.#touched?.has(subject) !== true)
+  }
+
   forget(subjects: readonly string[]): void {
     for (const subject of subjects) this.#values.delete(subject)
   }

@@ -1,4 +1,4 @@
-import { forked } from '../shared/source-errors.js'
+import { expired, forked } from '../shared/source-errors.js'
 import { assertCurrent, type BucketState, readState } from './bucket-stream.js'
 import type { Consumer } from './consumer.js'
 import type { KnownKeys } from './known-keys.js'
@@ -64,6 +64,9 @@ export class RemovalSearch {
     const present = this.#present
     if (present === undefined || position < present.upTo) return []
     this.#present = undefined
+    // A server that crashes may have messages again that had been erased.
+    const unknown = keys.unknown(present.subjects)
+    if (unknown !== undefined) throw expired(`the bucket has "${unknown}" again, which had been removed`)
     const missing = keys.missing(present.subjects)
     if (keys.isUntouched) this.#extent = present.extent
     return missing

@@ -131,7 +131,7 @@ export class Stage extends BackendStage<Item> {
     const info = (): Promise<StreamInfo> => this.ask(`STREAM.INFO.${this.stream}`, { subjects_filter: '>' })
     const before = await info()
     const replicas = before.cluster?.replicas ?? []
-    if (replicas.length > 0 && replicas.every(({ active }) => active > 2e9))
+    if (replicas.length > 0 && replicas.every(({ active }) => active === 0 || active > 2e9))
       throw new Error('the leader has no followers')
     const objects = new Map<string, string>()
     await Promise.all(

@@ -87,7 +87,9 @@ export class NatsCluster implements AsyncDisposable {
         if (member?.isRunning !== true) continue
         const info = await member.ask<StreamInfo>(`STREAM.INFO.${stream}`).catch(() => undefined)
         const name = info?.cluster?.leader
-        const isFollowed = info?.cluster?.replicas?.some(({ active, offline }) => offline !== true && active < 2e9)
+        const isFollowed = info?.cluster?.replicas?.some(
+          ({ active, offline }) => offline !== true && active > 0 && active < 2e9,
+        )
         if (name !== undefined && isFollowed === true) leader = this.members.findIndex((_, each) => `m${each}` === name)
         if (leader >= 0) return true
       }
