@@ -76,8 +76,8 @@ function seen(
     const object = get(key)
     if (object !== undefined) names.set(object, key)
   }
-  const named = (objects: Iterable<Item>): unknown[] => Array.from(objects, (each) => names.get(each) ?? 'unknown')
-  const sorted = (objects: Iterable<Item>): unknown[] => named(objects).sort()
+  const named = (objects: Iterable<Item>): string[] => Array.from(objects, (each) => names.get(each) ?? 'unknown')
+  const sorted = (objects: Iterable<Item>): string[] => named(objects).sort()
   const bounds = [
     {},
     { gt: 1 },

@@ -18,7 +18,7 @@ export type { Wait } from './util/deadline.js';
 export { type Clock, systemClock } from './contract/clock.js';
 export { OptionError, SourceError, type SourceErrorCode, type SourceErrorOptions, type SourceErrorPhase, } from './contract/errors.js';
 export { type Eviction, LeaseLostError, type LeaseRecord, type LeaseSession, type Leases, type LeaseView, } from './contract/leases.js';
-export type { MirrorCache, MirrorCacheContext, MirrorHeader, MirrorToSave, SavedEntry, SavedFiltered, SavedInvalid, SavedMirror, SavedRecord, } from './contract/mirror-cache.js';
+export type { MirrorCache, MirrorCacheContext, MirrorHeader, MirrorToSave, PackedBlock, PackedContent, PackedPart, PackedSection, SavedEntry, SavedFiltered, SavedInvalid, SavedMirror, SavedRecord, } from './contract/mirror-cache.js';
 export { type Random, systemRandom } from './contract/random.js';
 export { RelayConflictError, type RelayStore, type StoredText, type TextChange } from './contract/relay-store.js';
 export type { Delete, Entry, Invalid, ListContext, ListEvent, ListerWatcher, ListPage, Put, Replace, SourceContext, VersionPage, WatchBatch, WatchContext, WatchEvent, } from './contract/source.js';

@@ -4,8 +4,8 @@ export interface FileCacheOptions {
     /** The file. Its folder must exist. Each informer needs a file of its own. */
     readonly path: string;
     /**
-     * Change it when `schema`, `transform` or a decoder returns other objects than before: a file of another `cacheVersion` is not
-     * used. Default: ''.
+     * Change it when `schema`, `transform` or a decoder returns other objects than before, or an index function other values: a
+     * file of another `cacheVersion` is not used. Default: ''.
      */
     readonly cacheVersion?: string;
     /** Whether readers see the saved objects before the source has confirmed them. Default: false. */

@@ -63,6 +63,39 @@ export interface MirrorHeader {
 export interface MirrorToSave extends MirrorHeader {
     /** Returns the records. The cache pauses between them, so that it does not block the event loop. */
     records(): Iterable<SavedRecord>;
+    /**
+     * Returns the same records in a packed form, which `SavedMirror.packed` returns later: yields the parts in order, and
+     * undefined after each step in between, so that the cache can pause. `encode` returns a record as a text. `seed` is any
+     * integer: keys that collide with one seed do not with another one.
+     *
+     * @throws RangeError if the keys have more than 2 GB.
+     */
+    pack(encode: (record: SavedRecord) => string, seed: number): Iterable<PackedPart | undefined>;
+}
+/** A part of packed content: a block with objects, or a section with keys or index values. */
+export type PackedPart = PackedBlock | PackedSection;
+/** Objects. The blocks are numbered in the order in which they are packed. */
+export interface PackedBlock {
+    /** The content of the block. */
+    readonly block: Uint8Array;
+}
+/** Keys or index values. They are in memory while the content is used. */
+export interface PackedSection {
+    /** Names the section: "keys.pool". Each name occurs once. */
+    readonly name: string;
+    /** The number of its bytes. */
+    readonly length: number;
+    /** The bytes, in pieces. */
+    readonly chunks: readonly Uint8Array[];
+}
+/** Packed content. All of its bytes have been checked. */
+export interface PackedContent {
+    /** The sections by name. They may be in shared memory. An address that is a multiple of 8 saves a copy. */
+    readonly sections: ReadonlyMap<string, Uint8Array>;
+    /** Returns a block by its number. Throws if it was damaged since it was checked. It may be called until `close`. */
+    block(index: number): Uint8Array;
+    /** Decodes the text of a record. */
+    decode(text: string): SavedRecord;
 }
 /** Saved content. Its header has been checked; its records are checked when they are read. */
 export interface SavedMirror extends MirrorHeader {
@@ -70,9 +103,14 @@ export interface SavedMirror extends MirrorHeader {
     readonly savedAt: number;
     /**
      * Yields all records in pages. Throws if they are damaged or incomplete; then no record of this content may be used.
-     * The pages may be read again.
+     * The pages may be read again. Not needed if there is `packed`.
      */
-    pages(): AsyncIterable<readonly SavedRecord[]>;
+    pages?(): AsyncIterable<readonly SavedRecord[]>;
+    /**
+     * Returns the content as it was packed, after it has checked all bytes. Then readers see the objects at once, and each is
+     * decoded when it is first read. Rejects if the content is damaged or incomplete.
+     */
+    packed?(): Promise<PackedContent>;
     /** Releases the content. */
     close(): Promise<void>;
 }

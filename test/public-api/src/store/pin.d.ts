@@ -1,6 +1,7 @@
 import type { Entry } from '../contract/source.js';
+import type { PackedIndex } from './packed/packed-snapshot.js';
 import type { PinLayer, PinLayers } from './pin-layers.js';
-import type { Ordinal } from './store-index.js';
+import type { Ordinal, StoreIndex } from './store-index.js';
 /** The store that a pin reads for all entries that have not been overwritten. */
 export interface PinnedStore<T> {
     readonly size: number;
@@ -8,6 +9,8 @@ export interface PinnedStore<T> {
     ordinalOf(key: string): Ordinal | undefined;
     entryAt(ordinal: Ordinal): Entry<T> | undefined;
     freezeShared(objects: readonly T[]): readonly T[];
+    /** Returns the packed values of an index, if this is packed content. */
+    packedIndex?(index: StoreIndex<T>): PackedIndex | undefined;
 }
 /**
  * A store as it was when the pin was created. The store keeps an entry for its pins when that is overwritten: by ordinal,
@@ -26,6 +29,8 @@ export declare class Pin<T> {
     get isClosed(): boolean;
     /** What was overwritten since. */
     get layer(): PinLayer<T>;
+    /** Returns the values of an index in packed content. Undefined for a pin of the store itself, whose indexes have them. */
+    packedIndex(index: StoreIndex<T>): PackedIndex | undefined;
     /** One more than the greatest ordinal at the creation of the pin. */
     get ordinalLimit(): number;
     ordinalOf(key: string): Ordinal | undefined;

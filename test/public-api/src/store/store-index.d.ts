@@ -1,5 +1,6 @@
 import type { Entry } from '../contract/source.js';
 import type { Steps } from '../util/steps.js';
+import type { Scalar } from './indexes/scalar.js';
 /** A small integer that identifies a present key. It is used again after its key is deleted. */
 export type Ordinal = number;
 /** Pins without a write between them, as far as indexes need them. */
@@ -10,6 +11,24 @@ export interface Layer {
     readonly limit: number;
     readonly newer: Layer | undefined;
 }
+/** The values of an index when a pin was created. Later writes do not change them. */
+export type CapturedIndex = CapturedHash | CapturedOrder;
+/** An equal or multi-value index. */
+export interface CapturedHash {
+    readonly kind: 'hash';
+    /** By id. */
+    readonly values: readonly (Scalar | undefined)[];
+    /** Calls `visit` with the id of each value of an ordinal. */
+    each(ordinal: Ordinal, visit: (id: number) => void): void;
+}
+/** An ordered or compound index. */
+export interface CapturedOrder {
+    readonly kind: 'sorted';
+    /** The ordinals in the order of the index. */
+    readonly order: Int32Array;
+    /** The components of the tuples by ordinal. */
+    readonly columns: readonly (readonly (Scalar | undefined)[])[];
+}
 /** An index that a store writes. Each call comes before the store changes the entry itself. */
 export interface StoreIndex<T> {
     /** Adds the entry at `ordinal`, or replaces it. */
@@ -17,6 +36,10 @@ export interface StoreIndex<T> {
     delete(ordinal: Ordinal): void;
     /** Returns the current index value of the entry at `ordinal`. */
     valueAt(ordinal: Ordinal): unknown;
+    /** Returns the index value of an entry, as the user's function returns it now. */
+    valueFor?(entry: Entry<T>): unknown;
+    /** Returns the current values of all ordinals, which later writes do not change. Without it the index is not saved. */
+    capture?(): CapturedIndex;
     clear(): void;
     /** The number of different values, if it is known without a scan. */
     readonly valueCount?: number;

@@ -1,6 +1,7 @@
 import { SourceError } from '../contract/errors.js';
 import type { Entry } from '../contract/source.js';
 import { type Steps } from '../util/steps.js';
+import type { PackedBase } from './packed/packed-base.js';
 import { Pin } from './pin.js';
 import { type PinLayer } from './pin-layers.js';
 import type { Ordinal, StoreIndex } from './store-index.js';
@@ -28,8 +29,14 @@ export declare class Store<T> implements Undoable {
     get held(): Pin<T> | undefined;
     /** From now on readers see the current state, until `release`. */
     hold(): void;
-    /** Readers see all that was written since `hold`. */
+    /** Readers see all that was written since `hold`. Packed content stays, because the store is not filled yet. */
     release(): void;
+    /** Whether readers see packed content, because the store is not filled yet. */
+    get isServing(): boolean;
+    /** From now on readers see packed content instead of the empty store, until `fillFrom` has ended. */
+    serve(base: PackedBase<T>): void;
+    /** Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record it. */
+    fillFrom(base: PackedBase<T>): Steps;
     get size(): number;
     /** One more than the greatest ordinal that was ever used. */
     get ordinalLimit(): number;

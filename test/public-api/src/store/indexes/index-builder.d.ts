@@ -8,6 +8,8 @@ export declare const MAX_INDEX_VALUES = 10000;
 /** An index with its name, and its public functions over the store and over a pin. */
 export interface DeclaredIndex<T> {
     readonly name: string;
+    /** The kind of the index, and the text of its function. Saved values of another signature are not used. */
+    readonly signature: string;
     readonly index: StoreIndex<T>;
     readonly accessor: unknown;
     accessorAt(pin: Pin<T>): unknown;
