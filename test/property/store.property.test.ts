@@ -94,7 +94,7 @@ class World {
     const { store, model, mirror } = this
     expect(new Map(store.entries().map((entry) => [entry.key, entry]))).toEqual(model)
     expect(store.entries()).toHaveLength(model.size)
-    expect(store.keys()).toEqual([...model.keys()])
+    expect(store.keys()).toEqual(store.entries().map(({ key }) => key))
     expect(store.size).toBe(model.size)
     expect(store.list()).toEqual(store.entries().map(({ object }) => object))
     for (const [key, entry] of model) {
