@@ -1,6 +1,6 @@
 import { MessagePort } from 'node:worker_threads';
 import { type HttpSource } from '../http/http-source.js';
-import type { UpstreamVersions } from '../http/http-version.js';
+import { type UpstreamVersions } from '../shared/upstream-versions.js';
 /** The options of `sharedSource`. */
 export interface SharedSourceOptions {
     /** A port of `share.port()`, in a worker thread. Either this or `path`. */

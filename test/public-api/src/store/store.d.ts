@@ -52,7 +52,9 @@ export declare class Store<T> implements Undoable {
      *
      * @throws SourceError PROTOCOL when the store is full.
      */
-    set(entry: Entry<T>, at?: Ordinal | undefined): Ordinal;
+    set(entry: Entry<T>): Ordinal;
+    /** Like `set`. The key of the entry has the ordinal `at`, or it is new. */
+    setAt(at: Ordinal | undefined, entry: Entry<T>): Ordinal;
     /** Replaces an entry by one with the same object. Only its version changes, which no index contains. */
     touch(ordinal: Ordinal, entry: Entry<T>): void;
     delete(key: string): Entry<T> | undefined;

@@ -1,4 +1,5 @@
-import { type Scalar } from './scalar.js';
+import { type Steps } from '../../util/steps.js';
+import type { Scalar } from './scalar.js';
 export type Tuple = readonly Scalar[];
 /** A small integer that identifies a tuple: the ordinal of its entry in an index. */
 type Slot = number;
@@ -20,7 +21,6 @@ export interface Span {
  */
 export declare class SortedTuples {
     #private;
-    /** Whether all tuples are in the order. */
     get isSorted(): boolean;
     has(slot: Slot): boolean;
     keyAt(slot: Slot): string;
@@ -37,12 +37,14 @@ export declare class SortedTuples {
         readonly order: Int32Array;
         readonly columns: readonly (readonly (Scalar | undefined)[])[];
     };
-    /** Puts all tuples in order, a few at each step. Writes and reads are allowed between the steps. */
-    prepare(): Generator<void>;
+    /** Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one step. */
+    prepare(): Steps;
     /** Puts all tuples in order now. */
     sort(): void;
     /** Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid. */
     walk(span: Span, reverse: boolean): () => Slot;
+    /** Returns the first `limit` slots of the span. */
+    slotsIn(span: Span, reverse: boolean, limit: number): readonly Slot[];
     countIn(span: Span): number;
 }
 export declare function compareTuples(a: Tuple, b: Tuple): number;
