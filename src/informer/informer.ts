@@ -74,9 +74,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
 
   /** `source` is that of the options, validated by createInformer. */
   constructor(options: InformerOptions<S, I, P, T>, source: DynamicSourceSet<S> | ListerWatcher<S>) {
-    const clock = options.clock ?? systemClock
-    const random = options.random ?? systemRandom
-    const slices = options.slices ?? DEFAULT_SLICES
+    const { clock = systemClock, random = systemRandom, slices = DEFAULT_SLICES } = options
     this.#clock = clock
     this.#router = new ChangeRouter(slices.changesPerStep)
     this.#random = random

@@ -82,7 +82,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
 
   /** @internal */
   get declared(): ReadonlyMap<string, DeclaredIndex<T>> {
-    return this.writer.declared
+    return this.writer.indexes.byName
   }
 
   /** @internal */
@@ -130,7 +130,7 @@ export class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
       this.writer.warn(new SourceError(full, { code: 'DECODE', phase: 'apply', cause, key }))
     })
     for (const { index } of declared) yield* this.store.addIndexInSteps(index)
-    for (const index of declared) this.writer.declared.set(index.name, index)
+    for (const index of declared) this.writer.indexes.byName.set(index.name, index)
     Object.assign(this.by, by)
   }
 }

@@ -219,7 +219,7 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     const { store, ingest } = writer
     if (snapshot.size > store.freeCapacity) throw store.overflowError()
     const restored = ingest.restored.bind(ingest)
-    const indexes = packedIndexesOf<T>(snapshot, writer.declared.values(), restored)
+    const indexes = packedIndexesOf<T>(snapshot, writer.indexes.byName.values(), restored)
     if (indexes === undefined) return undefined
     const freezeShared = store.freezeShared.bind(store)
     const base = new PackedBase<T>({ snapshot, indexes, restored, freezeShared, onDamage })
@@ -267,9 +267,9 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** Returns the content now. It does not change while it is read. No write may be in progress. */
   pin(): PinnedPartition<T> {
-    const { store, declared } = this.#writer
+    const { store, indexes: declared } = this.#writer
     const indexes: NamedIndex[] = []
-    for (const { name, signature, index } of declared.values()) {
+    for (const { name, signature, index } of declared.byName.values()) {
       const captured = index.capture?.()
       if (captured !== undefined) indexes.push({ name, signature, captured })
     }

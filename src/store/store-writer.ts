@@ -6,13 +6,13 @@ import { RunToCompletion } from '../util/run-to-completion.js'
 import { SerialQueue } from '../util/serial-queue.js'
 import { DEFAULT_SLICES, finish, performSlice, type Slices, type Steps } from '../util/steps.js'
 import type { Commit } from './commit.js'
+import { DeclaredIndexes } from './declared-indexes.js'
 import { isDevelopment } from './deep-freeze.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 import { Ingest, type IngestOptions } from './ingest.js'
 import { type KeyOwner, KeyOwnership } from './key-ownership.js'
 import { Store } from './store.js'
 import { structuralEqual } from './structural-equal.js'
-import { TrackedIndexes } from './tracked-indexes.js'
 
 /** The keys that are written while a recording is active. */
 export interface WriteRecord {
@@ -54,9 +54,7 @@ export class StoreWriter<T> {
   /** Reports failures of the user's functions. */
   readonly warn: (error: SourceError) => void
   readonly hooks: WriterHooks<T>
-  /** The indexes by name. */
-  readonly declared: Map<string, DeclaredIndex<T>> = new Map()
-  readonly #tracked = new TrackedIndexes<T>()
+  readonly indexes: DeclaredIndexes<T> = new DeclaredIndexes()
   readonly #records = new Set<{ readonly keys: Set<string>; readonly owner: KeyOwner; isReplaced: boolean }>()
   #commits = 0
   #version: Version | undefined
@@ -99,12 +97,12 @@ export class StoreWriter<T> {
 
   /** Adds the values of an index to all commits, until the returned function is called. */
   track(index: DeclaredIndex<T>): () => void {
-    return this.#tracked.add(index)
+    return this.indexes.track(index)
   }
 
   /** The tracked indexes. The array is never changed. */
   get tracked(): readonly DeclaredIndex<T>[] {
-    return this.#tracked.all
+    return this.indexes.tracked
   }
 
   /** Records all keys that are written from now on, by any partition, until `stop` is called. */
