@@ -43,6 +43,8 @@ interface Life {
   readonly cache: MemoryCache
   readonly declare?: (ix: IndexBuilder<Item>) => Indexes
   readonly clock?: VirtualClock
+  /** Objects for which it returns false are invalid. */
+  readonly isValid?: (item: Item) => boolean
 }
 
 /** A clock with which each slice takes half a second. */
@@ -52,7 +54,7 @@ class SlowClock extends VirtualClock {
   }
 }
 
-function begin({ source, cache, declare = indexes, clock = new VirtualClock() }: Life): World {
+function begin({ source, cache, declare = indexes, clock = new VirtualClock(), isValid = () => true }: Life): World {
   const warnings: string[] = []
   const informer = createInformer({
     source,
@@ -60,6 +62,10 @@ function begin({ source, cache, declare = indexes, clock = new VirtualClock() }:
     clock,
     random: new SeededRandom(1),
     freeze: true,
+    transform: (item: Item) => {
+      if (!isValid(item)) throw new Error('it is not valid')
+      return item
+    },
     indexes: declare,
     // One step in each slice.
     slices: { ...DEFAULT_SLICES, stepsPerCheck: 1, sliceMs: 0 },
@@ -72,17 +78,18 @@ function begin({ source, cache, declare = indexes, clock = new VirtualClock() }:
 }
 
 /** A source, and a cache with its objects in a packed form. */
-async function saved(): Promise<Life & { readonly decoded: string[] }> {
+async function saved(isValid?: (item: Item) => boolean): Promise<Life & { readonly decoded: string[] }> {
   const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
   const cache = new MemoryCache()
   cache.isPacked = true
-  const { informer, clock } = begin({ source, cache })
+  const of = isValid && { isValid }
+  const { informer, clock } = begin({ source, cache, ...of })
   await clock.advance(100)
   await assertCleanStop(informer, clock)
   expect(cache.content?.records).toHaveLength(KEYS)
   const decoded: string[] = []
   cache.onDecode = (key) => void decoded.push(key)
-  return { source, cache, decoded }
+  return { source, cache, decoded, ...of }
 }
 
 /** Starts a process, and calls `now` when readers see the saved content, before most of it is decoded. */
@@ -253,4 +260,41 @@ test('content with another number of records than its header says costs one list
   expect(warnings).toEqual([expect.stringContaining(`it has ${KEYS} records instead of ${KEYS + 1}`)])
   expect(informer.size).toBe(KEYS)
   await assertCleanStop(informer, clock)
+})
+
+describe('invalid keys of packed content', () => {
+  const isSmall = ({ n }: Item): boolean => n < KEYS / 2
+
+  test('are restored first; an index that is added meanwhile waits until all objects are decoded', async () => {
+    const life = await saved(isSmall)
+    const { informer, clock } = begin({ ...life, clock: new SlowClock() })
+    let added: number | undefined
+    life.cache.onDecode = (key) => {
+      if (key !== `k${KEYS - 2}`) return
+      // Not inside the step of the store that decodes the key.
+      queueMicrotask(() => {
+        const adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
+        void adding.then((half) => {
+          added = half.count(true)
+        })
+      })
+    }
+    await clock.advance(300_000)
+    expect([informer.invalid.size, added]).toEqual([KEYS / 2, KEYS / 2 - 10])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('that cannot be decoded cost one list, which is the first one', async () => {
+    const life = await saved(isSmall)
+    life.cache.serveStale = true
+    life.cache.damagedKeys.add(`k${KEYS - 1}`)
+    const { informer, clock, warnings } = begin(life)
+    const states: string[] = []
+    informer.on('status', ({ state }) => void states.push(state))
+    await clock.advance(100)
+    expect(warnings.filter((each) => each.includes('the saved content cannot be used'))).toHaveLength(1)
+    expect([informer.status.isSynced, informer.size]).toEqual([true, KEYS / 2])
+    expect(states).not.toContain('stale')
+    await assertCleanStop(informer, clock)
+  })
 })
