@@ -106,6 +106,10 @@ export class SourceCache<T> implements WarmStart {
     } finally {
       if (served === undefined) this.#restoring = undefined
     }
+    // Otherwise the commit of the first list would count as that of the saved content.
+    served?.shown.catch(() => {
+      this.#restoring = undefined
+    })
     return served
   }
 
