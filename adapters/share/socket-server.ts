@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, type Stats, unlinkSync } from 'node:fs'
+import { type BigIntStats, chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, unlinkSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -8,6 +8,7 @@ import { nodeListener } from '../http/node-listener.js'
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   EACCES: 'this user may not write to its folder',
+  EINVAL: 'its folder has a path that is too long for a socket, at most 93 bytes',
 }
 
 /** A handler that is served at a Unix socket. */
@@ -33,8 +34,7 @@ export class SocketServer {
    */
   async listen(): Promise<void> {
     try {
-      await assertFree(this.#path)
-      await this.#listen()
+      await this.#listen(await freePlace(this.#path))
     } catch (error) {
       await this.close()
       if (error instanceof SourceError) throw error
@@ -54,7 +54,8 @@ export class SocketServer {
     await closed
   }
 
-  async #listen(): Promise<void> {
+  /** `replaced` identifies the socket at the path, at which no process listens. */
+  async #listen(replaced: bigint | undefined): Promise<void> {
     this.#assertOpen()
     // No other user can reach the socket in this folder before it has its mode.
     const folder = mkdtempSync(`${dirname(this.#path)}/.`)
@@ -63,6 +64,9 @@ export class SocketServer {
       await this.#bind(temporary)
       this.#assertOpen()
       chmodSync(temporary, 0o600)
+      // Another process, or another share of this one, may have begun to listen there meanwhile.
+      const found = inodeOf(this.#path)
+      if (found !== undefined && found !== replaced) throw inUse('another process listens there')
       this.#inode = inodeOf(temporary)
       renameSync(temporary, this.#path)
     } finally {
@@ -84,12 +88,16 @@ export class SocketServer {
   }
 }
 
-/** Throws if another process listens at the path, or if there is a file that is not a socket. */
-async function assertFree(path: string): Promise<void> {
+/**
+ * Returns the inode of the socket that may be replaced; undefined if the path is free. Throws if another process listens there,
+ * or if there is a file that is not a socket.
+ */
+async function freePlace(path: string): Promise<bigint | undefined> {
   const found = statOf(path)
-  if (found === undefined) return
+  if (found === undefined) return undefined
   if (!found.isSocket()) throw inUse('there is a file that is not a socket')
   if (await isAnswered(path)) throw inUse('another process listens there')
+  return found.ino
 }
 
 function isAnswered(path: string): Promise<boolean> {
@@ -110,10 +118,10 @@ function inUse(reason: string): Error {
   return Object.assign(new Error(reason), { code: 'EADDRINUSE' })
 }
 
-function statOf(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })
+function statOf(path: string): BigIntStats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false, bigint: true })
 }
 
 function inodeOf(path: string): bigint | undefined {
-  return lstatSync(path, { throwIfNoEntry: false, bigint: true })?.ino
+  return statOf(path)?.ino
 }
