@@ -195,6 +195,21 @@ describe('while packed content is decoded', () => {
     await assertCleanStop(informer, clock)
   })
 
+  test('a snapshot of the empty store stays empty, and later snapshots have all objects', async () => {
+    const life = await saved()
+    const { informer, clock } = begin(life)
+    using empty = informer.snapshot()
+    await clock.advance(200)
+    using full = informer.snapshot()
+    life.source.put('k0', { n: 1_000 })
+    life.source.delete('k1')
+    await clock.advance(200)
+    expect([empty.size, empty.list(), empty.has('k0'), empty.by.parity('even')]).toEqual([0, [], false, []])
+    expect([full.size, full.list().length, full.get('k0'), full.has('k1')]).toEqual([KEYS, KEYS, { n: 0 }, true])
+    expect([full.by.parity.count('even'), full.by.order.count(1)]).toEqual([KEYS / 2, 1])
+    await assertCleanStop(informer, clock)
+  })
+
   test('stop keeps all objects readable, and closes the content', async () => {
     const life = await saved()
     let stopped: Promise<void> | undefined
