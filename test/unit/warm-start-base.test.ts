@@ -210,6 +210,19 @@ describe('while packed content is decoded', () => {
     await assertCleanStop(informer, clock)
   })
 
+  test('list() returns one array, also afterwards, until an object changes', async () => {
+    const life = await saved()
+    const { informer, clock } = begin(life)
+    const shown = informer.synced().then(() => informer.list())
+    await clock.advance(200)
+    const list = await shown
+    expect([informer.list() === list, list.length]).toEqual([true, KEYS])
+    life.source.put('k0', { n: 1_000 })
+    await clock.advance(200)
+    expect([informer.list() === list, informer.list()[0], list[0]]).toEqual([false, { n: 1_000 }, { n: 0 }])
+    await assertCleanStop(informer, clock)
+  })
+
   test('stop keeps all objects readable, and closes the content', async () => {
     const life = await saved()
     let stopped: Promise<void> | undefined
