@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Equal, IndexBuilder, Ordered } from '../../src/store/indexes/index-types.js'
@@ -45,6 +46,8 @@ interface Life {
   readonly clock?: VirtualClock
   /** Objects for which it returns false are invalid. */
   readonly isValid?: (item: Item) => boolean
+  /** Whether a handler receives all objects, which decodes them. Default: true. */
+  readonly hasHandler?: boolean
 }
 
 /** A clock with which each slice takes half a second. */
@@ -54,7 +57,8 @@ class SlowClock extends VirtualClock {
   }
 }
 
-function begin({ source, cache, declare = indexes, clock = new VirtualClock(), isValid = () => true }: Life): World {
+function begin(life: Life): World {
+  const { source, cache, declare = indexes, clock = new VirtualClock(), isValid = () => true, hasHandler = true } = life
   const warnings: string[] = []
   const informer = createInformer({
     source,
@@ -72,7 +76,7 @@ function begin({ source, cache, declare = indexes, clock = new VirtualClock(), i
     logger: { debug() {}, info() {}, error() {}, warn: (message) => void warnings.push(message) },
   })
   const fold = new Fold<Item>()
-  informer.subscribe(fold.handlers)
+  if (hasHandler) informer.subscribe(fold.handlers)
   informer.start()
   return { informer, clock, fold, warnings }
 }
@@ -149,6 +153,30 @@ describe('an object of packed content', () => {
     await assertCleanStop(informer, clock)
     expect(life.cache.opened).toBe(0)
   })
+})
+
+test('a mirror that misses an object of packed content is not saved before the next list', async () => {
+  const life = await saved()
+  life.source.put('k0', { n: 1_000 })
+  const { list } = life.source
+  let isDown = true
+  life.source.list = (context) => {
+    if (isDown) throw new SourceError('it is down', { code: 'UNAVAILABLE' })
+    return list.call(life.source, context)
+  }
+  // The first batch of the watch waits until all objects are decoded.
+  const first = await whenShown({ ...life, hasHandler: false }, () => {
+    life.cache.damagedKeys.add(`k${KEYS - 1}`)
+  })
+  await first.clock.advance(5_000)
+  expect([first.informer.get('k0'), first.informer.has(`k${KEYS - 1}`)]).toEqual([{ n: 1_000 }, false])
+  await assertCleanStop(first.informer, first.clock)
+  life.cache.damagedKeys.clear()
+  isDown = false
+  const { informer, clock } = begin(life)
+  await clock.advance(1_000)
+  expect([informer.get('k0'), informer.get(`k${KEYS - 1}`)]).toEqual([{ n: 1_000 }, { n: KEYS - 1 }])
+  await assertCleanStop(informer, clock)
 })
 
 describe('while packed content is decoded', () => {
