@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { messageOf, SourceError } from '../../src/contract/errors.js'
+import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { nodeListener } from '../http/node-listener.js'
 
 const reasons: Readonly<Record<string, string>> = {
@@ -76,9 +77,17 @@ export class SocketServer {
 
   #bind(path: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#server.once('error', reject)
+      let isListening = false
+      this.#server.on('error', (error) => {
+        // Later errors are those of connections that cannot be accepted.
+        if (isListening) emitWarning(`share.listen: ${this.#path}: ${messageOf(error)}`)
+        else reject(error)
+      })
       this.#server.once('close', resolve) // Closed before it listens.
-      this.#server.listen(path, resolve)
+      this.#server.listen(path, () => {
+        isListening = true
+        resolve()
+      })
       this.#server.unref()
     })
   }

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { waitUntil } from '../../servers/wait-until.js'
 import { accounts, sharedAccounts } from './accounts.js'
 
@@ -119,6 +119,24 @@ test('listening in a folder that does not exist rejects, and says so', async () 
     code: 'ENOENT',
     message: `share.listen: cannot listen at ${path}: its folder does not exist`,
   })
+})
+
+test('a connection that cannot be accepted is reported as a warning, and later ones are accepted', async () => {
+  await using shared = sharedAccounts(accounts(2))
+  const listen = vi.spyOn(Server.prototype, 'listen')
+  onTestFinished(() => listen.mockRestore())
+  const path = join(folder(), 'accounts.sock')
+  await shared.share.listen(path)
+  const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => warnings.mockRestore())
+  // As Node does if the process has no file descriptor left.
+  const [server] = listen.mock.contexts as Server[]
+  for (let i = 0; i < 2; i++) server?.emit('error', new Error('accept EMFILE'))
+  expect(warnings.mock.calls.map(([message]) => message)).toEqual([
+    `share.listen: ${path}: accept EMFILE`,
+    `share.listen: ${path}: accept EMFILE`,
+  ])
+  await shared.follow({ path }).synced()
 })
 
 test('a share that is closed removes its socket, and not one that replaced it', async () => {
