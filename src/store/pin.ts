@@ -127,7 +127,7 @@ export class Pin<T> {
     return this.#list
   }
 
-  /** The array of all objects, if `list` has returned it. */
+  /** @internal The array of all objects, if `list` has returned it. */
   get sharedList(): readonly T[] | undefined {
     return this.#list
   }
