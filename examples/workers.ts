@@ -24,13 +24,14 @@ async function serve(path: string | undefined): Promise<void> {
   let isStopping = false
 
   function startWorker(): void {
+    if (isStopping) return
     const port = share.port()
     const worker = new Worker(new URL(import.meta.url), { workerData: { prices: port }, transferList: [port] })
     workers.add(worker)
     worker.once('error', (error) => console.error(error))
     worker.once('exit', () => {
       workers.delete(worker)
-      if (!isStopping) setTimeout(startWorker, 1_000) // The next one has a port of its own.
+      setTimeout(startWorker, 1_000).unref() // The next one has a port of its own.
     })
   }
 

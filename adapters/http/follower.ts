@@ -60,7 +60,9 @@ export class Follower {
       else if (frame === undefined) this.end(errorFrame('VERSION_EXPIRED', 'the follower is too far behind'))
       else {
         this.#sequence++
-        this.#isReady = this.#sink.write(frame)
+        // A sink may call `resume` before `write` has returned.
+        this.#isReady = false
+        if (this.#sink.write(frame)) this.#isReady = true
       }
     }
   }

@@ -37,6 +37,7 @@ class PortClient {
 
   request(path: string, signal: AbortSignal | undefined): Promise<Response> {
     return new Promise((resolve, reject) => {
+      signal?.throwIfAborted() // It has no later event for that.
       this.#port.ref()
       // A port that was closed before has no event for it, and cannot be referenced.
       if (!this.#port.hasRef()) return reject(closedPort())

@@ -1,13 +1,15 @@
-import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, type Stats, unlinkSync } from 'node:fs'
+import { type BigIntStats, chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, unlinkSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { messageOf, SourceError } from '../../src/contract/errors.js'
+import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { nodeListener } from '../http/node-listener.js'
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   EACCES: 'this user may not write to its folder',
+  EINVAL: 'its folder has a path that is too long for a socket, at most 93 bytes',
 }
 
 /** A handler that is served at a Unix socket. */
@@ -33,8 +35,7 @@ export class SocketServer {
    */
   async listen(): Promise<void> {
     try {
-      await assertFree(this.#path)
-      await this.#listen()
+      await this.#listen(await freePlace(this.#path))
     } catch (error) {
       await this.close()
       if (error instanceof SourceError) throw error
@@ -54,7 +55,8 @@ export class SocketServer {
     await closed
   }
 
-  async #listen(): Promise<void> {
+  /** `replaced` identifies the socket at the path, at which no process listens. */
+  async #listen(replaced: bigint | undefined): Promise<void> {
     this.#assertOpen()
     // No other user can reach the socket in this folder before it has its mode.
     const folder = mkdtempSync(`${dirname(this.#path)}/.`)
@@ -63,6 +65,9 @@ export class SocketServer {
       await this.#bind(temporary)
       this.#assertOpen()
       chmodSync(temporary, 0o600)
+      // Another process, or another share of this one, may have begun to listen there meanwhile.
+      const found = inodeOf(this.#path)
+      if (found !== undefined && found !== replaced) throw inUse('another process listens there')
       this.#inode = inodeOf(temporary)
       renameSync(temporary, this.#path)
     } finally {
@@ -72,9 +77,17 @@ export class SocketServer {
 
   #bind(path: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#server.once('error', reject)
+      let isListening = false
+      this.#server.on('error', (error) => {
+        // Later errors are those of connections that cannot be accepted.
+        if (isListening) emitWarning(`share.listen: ${this.#path}: ${messageOf(error)}`)
+        else reject(error)
+      })
       this.#server.once('close', resolve) // Closed before it listens.
-      this.#server.listen(path, resolve)
+      this.#server.listen(path, () => {
+        isListening = true
+        resolve()
+      })
       this.#server.unref()
     })
   }
@@ -84,12 +97,16 @@ export class SocketServer {
   }
 }
 
-/** Throws if another process listens at the path, or if there is a file that is not a socket. */
-async function assertFree(path: string): Promise<void> {
+/**
+ * Returns the inode of the socket that may be replaced; undefined if the path is free. Throws if another process listens there,
+ * or if there is a file that is not a socket.
+ */
+async function freePlace(path: string): Promise<bigint | undefined> {
   const found = statOf(path)
-  if (found === undefined) return
+  if (found === undefined) return undefined
   if (!found.isSocket()) throw inUse('there is a file that is not a socket')
   if (await isAnswered(path)) throw inUse('another process listens there')
+  return found.ino
 }
 
 function isAnswered(path: string): Promise<boolean> {
@@ -110,10 +127,10 @@ function inUse(reason: string): Error {
   return Object.assign(new Error(reason), { code: 'EADDRINUSE' })
 }
 
-function statOf(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })
+function statOf(path: string): BigIntStats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false, bigint: true })
 }
 
 function inodeOf(path: string): bigint | undefined {
-  return lstatSync(path, { throwIfNoEntry: false, bigint: true })?.ino
+  return statOf(path)?.ino
 }

@@ -63,6 +63,8 @@ export class SourceCache<T> implements WarmStart {
   #changes = 0
   /** Whether the content may differ from that of the last save, although its version is the same. */
   #hasChanged = false
+  /** Whether a saved object could not be decoded, and no list has restored it. A later process would never list. */
+  #isIncomplete = false
   #saving: Promise<void> | undefined
   /** The wait for the next save. */
   #timer: { readonly at: number; readonly cancel: AbortController } | undefined
@@ -94,6 +96,7 @@ export class SourceCache<T> implements WarmStart {
 
   serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined {
     const damaged = (error: unknown): void => {
+      this.#isIncomplete = true
       this.warn(`a saved object cannot be used: ${messageOf(error)}; the source is listed`)
       this.#mirror.relist('a saved object cannot be used')
     }
@@ -106,6 +109,10 @@ export class SourceCache<T> implements WarmStart {
     } finally {
       if (served === undefined) this.#restoring = undefined
     }
+    // Otherwise the commit of the first list would count as that of the saved content.
+    served?.shown.catch(() => {
+      this.#restoring = undefined
+    })
     return served
   }
 
@@ -144,6 +151,7 @@ export class SourceCache<T> implements WarmStart {
       this.#saved = { version: restored.version, at: Math.min(restored.savedAt, this.#clock.now()) }
       return restored
     }
+    if (origin === 'initial' || origin === 'relist') this.#isIncomplete = false
     // The first list has no changes.
     this.#changes += origin === 'initial' ? this.#mirror.part.size : changes
     // A list may also have changed the resume state, and keys that are not stored.
@@ -174,7 +182,8 @@ export class SourceCache<T> implements WarmStart {
 
   get #hasMoved(): boolean {
     const { reached, isRepairDue } = this.#mirror
-    return reached !== undefined && !isRepairDue && (this.#hasChanged || reached !== this.#saved?.version)
+    const isWhole = !isRepairDue && !this.#isIncomplete
+    return reached !== undefined && isWhole && (this.#hasChanged || reached !== this.#saved?.version)
   }
 
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */

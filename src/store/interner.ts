@@ -159,7 +159,9 @@ function namesOf(object: object): readonly string[] | typeof ARRAY | undefined {
   const prototype: unknown = Object.getPrototypeOf(object)
   if (Array.isArray(object)) {
     if (prototype !== Array.prototype || object.length > MAX_MEMBERS) return undefined
-    return Reflect.ownKeys(object).length === object.length + 1 ? ARRAY : undefined
+    const own = Reflect.ownKeys(object)
+    // The names of other properties would come after "length".
+    return own.length === object.length + 1 && own.at(-1) === 'length' ? ARRAY : undefined
   }
   if (prototype !== Object.prototype) return undefined
   const names = Object.keys(object)

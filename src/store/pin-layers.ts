@@ -102,7 +102,8 @@ export class PinLayers<T> {
   open(limit: number): PinLayer<T> {
     this.#size++
     const newest = this.#newest
-    if (newest !== undefined && !newest.isWritten) {
+    // Packed content fills a store without a write: the limit of its pins before that is 0.
+    if (newest !== undefined && !newest.isWritten && newest.limit === limit) {
       newest.pins++
       return newest
     }

@@ -127,6 +127,11 @@ export class Pin<T> {
     return this.#list
   }
 
+  /** @internal The array of all objects, if `list` has returned it. */
+  get sharedList(): readonly T[] | undefined {
+    return this.#list
+  }
+
   /** @internal The number of ordinals and keys that are kept. */
   get held(): number {
     return this.layer.held

@@ -204,7 +204,7 @@ export class StoreWriter<T> {
   continueWith(call: string, steps: Steps): Promise<void> {
     this.#required++
     return this.#queue
-      .run(() => this.#clock.sleep(0).then(() => this.#inSlices(call, steps)))
+      .runNext(() => this.#clock.sleep(0).then(() => this.#inSlices(call, steps)))
       .finally(() => {
         this.#required--
       })

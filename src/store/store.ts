@@ -95,6 +95,7 @@ export class Store<T> implements Undoable {
   *fillFrom(base: PackedBase<T>): Steps {
     const { ordinalLimit } = base
     const missing: Ordinal[] = []
+    let isFilled = false
     try {
       for (let ordinal = 0; ordinal < ordinalLimit; ordinal++) {
         const entry = base.entryAt(ordinal)
@@ -107,13 +108,15 @@ export class Store<T> implements Undoable {
         yield
       }
       yield* this.prepareIndexes()
+      isFilled = true
     } catch (error) {
       this.#rebuildIndexes()
       throw error
     } finally {
       for (const ordinal of missing) this.#free.push(ordinal)
       base.end()
-      this.#list = undefined
+      // Readers have this array, and no object has changed.
+      this.#list = isFilled ? this.#held?.sharedList : undefined
       this.#base = undefined
       this.release()
     }

@@ -102,6 +102,22 @@ export const shareMutants: readonly AdapterMutant[] = [
     named: 'listening at a path that is in use rejects',
   },
   {
+    name: 'a socket of a share that began to listen meanwhile is replaced',
+    breaks: 'Of two shares that begin to listen at a path, one rejects.',
+    file: at('socket-server'),
+    edits: [['found !== undefined && found !== replaced', 'found === undefined && found !== replaced']],
+    test: 'unit/share/socket.test.ts',
+    named: 'of two shares that begin to listen at a path that is free',
+  },
+  {
+    name: 'a request whose signal has aborted is sent',
+    breaks: 'A request that no one waits for is not sent, or is aborted.',
+    file: at('port-fetch'),
+    edits: [['      signal?.throwIfAborted()', '      ']],
+    test: 'unit/share/port.test.ts',
+    named: 'a request whose signal has aborted is not sent',
+  },
+  {
     name: 'a socket of a process that was killed is not replaced',
     breaks: 'A process that was killed can be started again at the same path.',
     file: at('socket-server'),

@@ -122,7 +122,12 @@ class Pair {
   #version = 1
   #hasIndex = false
 
-  async open(items: readonly (readonly [string, Item])[], touched: readonly string[]): Promise<void> {
+  async open(
+    items: readonly (readonly [string, Item])[],
+    touched: readonly string[],
+    hasSnapshot: boolean,
+  ): Promise<void> {
+    if (hasSnapshot) await this.act({ type: 'snapshot' })
     const events = items.map(([key, object]) => ({ type: 'put', key, object, version: '1' }) as const)
     for (const indexer of [this.plain, mirror(this.clock)]) {
       const list = indexer.replace()
@@ -280,10 +285,11 @@ test('a store that serves packed content behaves like a store that was filled be
     fc.asyncProperty(
       start,
       fc.subarray(keys),
+      fc.boolean(),
       fc.array(action, { minLength: 1, maxLength: 25 }),
-      async (items, touched, actions) => {
+      async (items, touched, hasSnapshot, actions) => {
         const pair = new Pair()
-        await pair.open(items, touched)
+        await pair.open(items, touched, hasSnapshot)
         for (const next of actions) {
           await pair.act(next)
           pair.check()

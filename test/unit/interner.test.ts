@@ -91,6 +91,11 @@ describe('kept as they are', () => {
   const hidden = (): object => Object.defineProperty({ n: 1 }, 'secret', { value: 1, enumerable: false })
   const marked = (): object => ({ n: 1, [Symbol.for('mark')]: 1 })
   const named = (): object => Object.assign([1, 2], { index: 1 })
+  const namedWithGap = (): object => {
+    const array = Object.assign([1, 2, 3], { index: 1 })
+    delete array[1]
+    return array
+  }
   const gap = (): object => {
     const array = [1, 2, 3]
     delete array[1]
@@ -107,6 +112,7 @@ describe('kept as they are', () => {
     ['objects with a symbol', marked],
     ['arrays with a named property', named],
     ['arrays with a gap', gap],
+    ['arrays with a gap and a named property', namedWithGap],
     ['objects with a property __proto__', () => JSON.parse('{"__proto__":{"n":1}}') as object],
     ['functions', () => () => 1],
   ])('%s', (_what, make) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
+import { SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Equal, IndexBuilder, Ordered } from '../../src/store/indexes/index-types.js'
@@ -43,6 +44,10 @@ interface Life {
   readonly cache: MemoryCache
   readonly declare?: (ix: IndexBuilder<Item>) => Indexes
   readonly clock?: VirtualClock
+  /** Objects for which it returns false are invalid. */
+  readonly isValid?: (item: Item) => boolean
+  /** Whether a handler receives all objects, which decodes them. Default: true. */
+  readonly hasHandler?: boolean
 }
 
 /** A clock with which each slice takes half a second. */
@@ -52,7 +57,8 @@ class SlowClock extends VirtualClock {
   }
 }
 
-function begin({ source, cache, declare = indexes, clock = new VirtualClock() }: Life): World {
+function begin(life: Life): World {
+  const { source, cache, declare = indexes, clock = new VirtualClock(), isValid = () => true, hasHandler = true } = life
   const warnings: string[] = []
   const informer = createInformer({
     source,
@@ -60,29 +66,34 @@ function begin({ source, cache, declare = indexes, clock = new VirtualClock() }:
     clock,
     random: new SeededRandom(1),
     freeze: true,
+    transform: (item: Item) => {
+      if (!isValid(item)) throw new Error('it is not valid')
+      return item
+    },
     indexes: declare,
     // One step in each slice.
     slices: { ...DEFAULT_SLICES, stepsPerCheck: 1, sliceMs: 0 },
     logger: { debug() {}, info() {}, error() {}, warn: (message) => void warnings.push(message) },
   })
   const fold = new Fold<Item>()
-  informer.subscribe(fold.handlers)
+  if (hasHandler) informer.subscribe(fold.handlers)
   informer.start()
   return { informer, clock, fold, warnings }
 }
 
 /** A source, and a cache with its objects in a packed form. */
-async function saved(): Promise<Life & { readonly decoded: string[] }> {
+async function saved(isValid?: (item: Item) => boolean): Promise<Life & { readonly decoded: string[] }> {
   const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
   const cache = new MemoryCache()
   cache.isPacked = true
-  const { informer, clock } = begin({ source, cache })
+  const of = isValid && { isValid }
+  const { informer, clock } = begin({ source, cache, ...of })
   await clock.advance(100)
   await assertCleanStop(informer, clock)
   expect(cache.content?.records).toHaveLength(KEYS)
   const decoded: string[] = []
   cache.onDecode = (key) => void decoded.push(key)
-  return { source, cache, decoded }
+  return { source, cache, decoded, ...of }
 }
 
 /** Starts a process, and calls `now` when readers see the saved content, before most of it is decoded. */
@@ -144,6 +155,30 @@ describe('an object of packed content', () => {
   })
 })
 
+test('a mirror that misses an object of packed content is not saved before the next list', async () => {
+  const life = await saved()
+  life.source.put('k0', { n: 1_000 })
+  const { list } = life.source
+  let isDown = true
+  life.source.list = (context) => {
+    if (isDown) throw new SourceError('it is down', { code: 'UNAVAILABLE' })
+    return list.call(life.source, context)
+  }
+  // The first batch of the watch waits until all objects are decoded.
+  const first = await whenShown({ ...life, hasHandler: false }, () => {
+    life.cache.damagedKeys.add(`k${KEYS - 1}`)
+  })
+  await first.clock.advance(5_000)
+  expect([first.informer.get('k0'), first.informer.has(`k${KEYS - 1}`)]).toEqual([{ n: 1_000 }, false])
+  await assertCleanStop(first.informer, first.clock)
+  life.cache.damagedKeys.clear()
+  isDown = false
+  const { informer, clock } = begin(life)
+  await clock.advance(1_000)
+  expect([informer.get('k0'), informer.get(`k${KEYS - 1}`)]).toEqual([{ n: 1_000 }, { n: KEYS - 1 }])
+  await assertCleanStop(informer, clock)
+})
+
 describe('while packed content is decoded', () => {
   test('changes, audits and new indexes wait, and snapshots keep its state', async () => {
     const life = await saved()
@@ -185,6 +220,34 @@ describe('while packed content is decoded', () => {
     await clock.advance(300_000)
     expect(informer.status).toMatchObject({ state: 'live', relists: 1 })
     expect([informer.has('k15'), informer.size, fold.objects.size]).toEqual([false, KEYS - 1, KEYS - 1])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('a snapshot of the empty store stays empty, and later snapshots have all objects', async () => {
+    const life = await saved()
+    const { informer, clock } = begin(life)
+    using empty = informer.snapshot()
+    await clock.advance(200)
+    using full = informer.snapshot()
+    life.source.put('k0', { n: 1_000 })
+    life.source.delete('k1')
+    await clock.advance(200)
+    expect([empty.size, empty.list(), empty.has('k0'), empty.by.parity('even')]).toEqual([0, [], false, []])
+    expect([full.size, full.list().length, full.get('k0'), full.has('k1')]).toEqual([KEYS, KEYS, { n: 0 }, true])
+    expect([full.by.parity.count('even'), full.by.order.count(1)]).toEqual([KEYS / 2, 1])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('list() returns one array, also afterwards, until an object changes', async () => {
+    const life = await saved()
+    const { informer, clock } = begin(life)
+    const shown = informer.synced().then(() => informer.list())
+    await clock.advance(200)
+    const list = await shown
+    expect([informer.list() === list, list.length]).toEqual([true, KEYS])
+    life.source.put('k0', { n: 1_000 })
+    await clock.advance(200)
+    expect([informer.list() === list, informer.list()[0], list[0]]).toEqual([false, { n: 1_000 }, { n: 0 }])
     await assertCleanStop(informer, clock)
   })
 
@@ -253,4 +316,41 @@ test('content with another number of records than its header says costs one list
   expect(warnings).toEqual([expect.stringContaining(`it has ${KEYS} records instead of ${KEYS + 1}`)])
   expect(informer.size).toBe(KEYS)
   await assertCleanStop(informer, clock)
+})
+
+describe('invalid keys of packed content', () => {
+  const isSmall = ({ n }: Item): boolean => n < KEYS / 2
+
+  test('are restored first; an index that is added meanwhile waits until all objects are decoded', async () => {
+    const life = await saved(isSmall)
+    const { informer, clock } = begin({ ...life, clock: new SlowClock() })
+    let added: number | undefined
+    life.cache.onDecode = (key) => {
+      if (key !== `k${KEYS - 2}`) return
+      // Not inside the step of the store that decodes the key.
+      queueMicrotask(() => {
+        const adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
+        void adding.then((half) => {
+          added = half.count(true)
+        })
+      })
+    }
+    await clock.advance(300_000)
+    expect([informer.invalid.size, added]).toEqual([KEYS / 2, KEYS / 2 - 10])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('that cannot be decoded cost one list, which is the first one', async () => {
+    const life = await saved(isSmall)
+    life.cache.serveStale = true
+    life.cache.damagedKeys.add(`k${KEYS - 1}`)
+    const { informer, clock, warnings } = begin(life)
+    const states: string[] = []
+    informer.on('status', ({ state }) => void states.push(state))
+    await clock.advance(100)
+    expect(warnings.filter((each) => each.includes('the saved content cannot be used'))).toHaveLength(1)
+    expect([informer.status.isSynced, informer.size]).toEqual([true, KEYS / 2])
+    expect(states).not.toContain('stale')
+    await assertCleanStop(informer, clock)
+  })
 })

@@ -85,7 +85,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     kind,
     edits: [
       ['const { reached: version, proof } = this.#mirror', 'const { part: { version }, proof } = this.#mirror'],
-      ['return reached !== undefined && !isRepairDue && (', 'return !isRepairDue && ('],
+      ['return reached !== undefined && isWhole && (', 'return isWhole && ('],
     ],
   },
   {
@@ -176,7 +176,37 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'decoding does not count as a change (H13)',
     file: 'store/store.ts',
     onlyBy: { test: 'property/warm-start.property.test.ts', named: 'whatever happens to processes, cache and source' },
-    edits: [['      base.end()\n      this.#list = undefined\n', '      base.end()\n']],
+    edits: [['      this.#list = isFilled ? this.#held?.sharedList : undefined\n', '']],
+  },
+  {
+    name: 'a write that was called before content is shown runs before the store is filled',
+    breaks: 'writes begin when all objects are decoded (H13)',
+    file: 'store/store-writer.ts',
+    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'are restored first; an index that is added meanwhile' },
+    edits: [['.runNext(() => this.#clock.sleep(0)', '.run(() => this.#clock.sleep(0)']],
+  },
+  {
+    name: 'pins of a filled store share the layer of a pin of the empty one',
+    breaks: 'a snapshot has all objects of its state (S14)',
+    file: 'store/pin-layers.ts',
+    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'a snapshot of the empty store stays empty' },
+    edits: [[' && newest.limit === limit', '']],
+  },
+  {
+    name: 'the first list counts as saved content that could not be shown',
+    breaks: 'damaged content costs one list (H4)',
+    file: sourceCache,
+    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'that cannot be decoded cost one list' },
+    edits: [
+      ['served?.shown.catch(() => {\n      this.#restoring = undefined\n    })', 'served?.shown.catch(() => {})'],
+    ],
+  },
+  {
+    name: 'a mirror that misses a damaged object is saved',
+    breaks: 'nothing is saved before the list that restores a damaged object (H14)',
+    file: sourceCache,
+    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'a mirror that misses an object of packed content' },
+    edits: [['      this.#isIncomplete = true\n', '']],
   },
   {
     name: 'stop ends the decoding of saved objects',

@@ -232,6 +232,20 @@ describe('a watch', () => {
     expect(before).not.toContain(mark)
   })
 
+  test('whose body has two reads pending delivers a batch to each', async () => {
+    await using served = servedAccounts(accounts, { heartbeatMs: 60_000 })
+    const { version } = await bodyOf(served.mirror(get('/version')))
+    const { body } = await served.mirror(get(`/watch?after=${version}`))
+    const reader = body?.getReader()
+    const reads = [reader?.read(), reader?.read(), reader?.read()]
+    const texts: string[] = []
+    for (const [i, read] of reads.entries()) {
+      served.source.put(`new ${i}`, { tenant: 'acme', balance: i })
+      texts.push(new TextDecoder().decode((await read)?.value))
+    }
+    expect(texts).toEqual([0, 1, 2].map((i) => expect.stringContaining(`new ${i}`)))
+  })
+
   test('that the request aborts is forgotten, even if its body is not cancelled', async () => {
     await using served = servedAccounts(accounts)
     const { version } = await bodyOf(served.mirror(get('/version')))

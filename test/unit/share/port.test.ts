@@ -1,7 +1,8 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { sharedSource, shareInformer } from '../../../adapters/share/index.js'
-import { type ShareMessage, WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
+import { portFetch } from '../../../adapters/share/port-fetch.js'
+import { BASE_URL, type ShareMessage, WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
 import { createInformer, type OptionError } from '../../../src/index.js'
 import { memorySource } from '../../../testing/index.js'
 import { waitUntil } from '../../servers/wait-until.js'
@@ -245,6 +246,21 @@ describe('over a port', () => {
     expect(new TextDecoder().decode(second)).toContain('"balance":9')
     first[0] = 63
     expect(second[0]).toBe(63)
+  })
+
+  test('a request whose signal has aborted is not sent, and rejects with the reason', async () => {
+    const { port1, port2 } = new MessageChannel()
+    const messages = received(port2)
+    const reason = new Error('stopped')
+    const fetch = portFetch(port1)
+    await expect(fetch(`${BASE_URL}/list`, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    expect(port1.hasRef()).toBe(false)
+    const closing = new AbortController()
+    const response = fetch(`${BASE_URL}/version`, { signal: closing.signal })
+    await waitUntil('the request', () => messages.length > 0)
+    expect(messages).toEqual([{ type: 'request', id: expect.anything(), path: '/version' }])
+    closing.abort(reason)
+    await expect(response).rejects.toBe(reason)
   })
 
   test('an informer that stops leaves its port without requests', async () => {

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { dirname, join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { waitUntil } from '../../servers/wait-until.js'
 import { accounts, sharedAccounts } from './accounts.js'
 
@@ -11,6 +11,16 @@ function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'share-'))
   onTestFinished(() => rmSync(path, { recursive: true }))
   return path
+}
+
+/** Leaves a socket at which no process listens, as a process that is killed does. */
+async function leaveSocket(path: string): Promise<void> {
+  const former = createServer().listen(path)
+  await once(former, 'listening')
+  // A server that closes removes the socket at its own path only.
+  renameSync(path, `${path}.kept`)
+  await new Promise((resolve) => former.close(resolve))
+  renameSync(`${path}.kept`, path)
 }
 
 test('a follower over a socket has the objects and the changes, and waits for marks of the upstream', async () => {
@@ -44,12 +54,7 @@ test('only the user of the process can use the socket, which is alone in its fol
 test('a socket at which no process listens any more is replaced', async () => {
   await using shared = sharedAccounts(accounts(2))
   const path = join(folder(), 'accounts.sock')
-  const former = createServer().listen(path)
-  await once(former, 'listening')
-  // A server that closes removes the socket at its own path only, as a process that is killed removes none.
-  renameSync(path, `${path}.kept`)
-  await new Promise((resolve) => former.close(resolve))
-  renameSync(`${path}.kept`, path)
+  await leaveSocket(path)
   await shared.share.listen(path)
   const follower = shared.follow({ path })
   await follower.synced()
@@ -77,6 +82,36 @@ test('listening at a path that is in use rejects, and leaves it to its owner', a
   await shared.follow({ path }).synced()
 })
 
+test.each(['free', 'left by a killed process'])(
+  'of two shares that begin to listen at a path that is %s, one rejects',
+  async (state) => {
+    await using first = sharedAccounts(accounts(2))
+    await using second = sharedAccounts(accounts(2))
+    const path = join(folder(), 'accounts.sock')
+    if (state !== 'free') await leaveSocket(path)
+    const [one, other] = await Promise.allSettled([first.share.listen(path), second.share.listen(path)])
+    expect([one.status, other.status].sort()).toEqual(['fulfilled', 'rejected'])
+    const [{ reason }] = [one, other].filter((each) => each.status === 'rejected') as [PromiseRejectedResult]
+    expect(reason).toMatchObject({
+      code: 'EADDRINUSE',
+      message: `share.listen: cannot listen at ${path}: another process listens there`,
+    })
+    await (one.status === 'rejected' ? first : second).share.close()
+    await first.follow({ path }).synced()
+  },
+)
+
+test('listening in a folder whose path is too long rejects, and says so', async () => {
+  await using shared = sharedAccounts()
+  const own = folder()
+  const path = join(own, 'd'.repeat(99 - own.length), 'a')
+  mkdirSync(dirname(path))
+  await expect(shared.share.listen(path)).rejects.toMatchObject({
+    code: 'EINVAL',
+    message: `share.listen: cannot listen at ${path}: its folder has a path that is too long for a socket, at most 93 bytes`,
+  })
+})
+
 test('listening in a folder that does not exist rejects, and says so', async () => {
   await using shared = sharedAccounts()
   const path = join(folder(), 'none', 'accounts.sock')
@@ -84,6 +119,24 @@ test('listening in a folder that does not exist rejects, and says so', async () 
     code: 'ENOENT',
     message: `share.listen: cannot listen at ${path}: its folder does not exist`,
   })
+})
+
+test('a connection that cannot be accepted is reported as a warning, and later ones are accepted', async () => {
+  await using shared = sharedAccounts(accounts(2))
+  const listen = vi.spyOn(Server.prototype, 'listen')
+  onTestFinished(() => listen.mockRestore())
+  const path = join(folder(), 'accounts.sock')
+  await shared.share.listen(path)
+  const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => warnings.mockRestore())
+  // As Node does if the process has no file descriptor left.
+  const [server] = listen.mock.contexts as Server[]
+  for (let i = 0; i < 2; i++) server?.emit('error', new Error('accept EMFILE'))
+  expect(warnings.mock.calls.map(([message]) => message)).toEqual([
+    `share.listen: ${path}: accept EMFILE`,
+    `share.listen: ${path}: accept EMFILE`,
+  ])
+  await shared.follow({ path }).synced()
 })
 
 test('a share that is closed removes its socket, and not one that replaced it', async () => {
