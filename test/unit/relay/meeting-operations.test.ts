@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  type MemoryRelayStore,
+  type MemorySource,
+  memoryLeases,
+  memoryRelayStore,
+  memorySource,
+} from '../../../adapters/memory/index.js'
+import { type PublishOptions, publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
+import type { RelayStore } from '../../../src/contract/relay-store.js'
+import { createInformer, type Informer, type Leases, SourceError } from '../../../src/index.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+
+interface Item {
+  readonly n: unknown
+}
+
+const clock = new VirtualClock()
+const random = new SeededRandom(1)
+const stops: (() => Promise<void>)[] = []
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+
+afterEach(async () => {
+  const stopping = Promise.all(stops.splice(0).map((stop) => stop()))
+  await clock.advance(30_000)
+  await stopping
+})
+
+interface RelayProcess {
+  readonly informer: Informer<Item>
+  readonly relay: Relay
+  readonly errors: SourceError[]
+}
+
+/** A relay with a mirror of its own. */
+function relayOf(
+  source: MemorySource<Item>,
+  store: RelayStore,
+  { onAccessLost = 'keep', ...options }: PublishOptions & { onAccessLost?: 'keep' | 'clear' } = {},
+): RelayProcess {
+  const informer = createInformer({ source, clock, random, onAccessLost, logger: quiet, cache: relayCache(store) })
+  const relay = publish(informer, store, { clock, random, ...options })
+  const errors: SourceError[] = []
+  relay.on('error', (error) => errors.push(error))
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  return { informer, relay, errors }
+}
+
+/** A store as another process opens it, some members of which are replaced. */
+function storeOf(store: MemoryRelayStore, replaced: Partial<RelayStore> = {}): RelayStore {
+  const { name, collection, maxChanges, maxBytes } = store
+  return {
+    name,
+    collection,
+    maxChanges,
+    maxBytes,
+    read: (...args) => store.read(...args),
+    write: (...args) => store.write(...args),
+    close: async () => {},
+    ...replaced,
+  }
+}
+
+/** Starts a follower. Returns a function that returns its objects. */
+function followerOf(store: MemoryRelayStore): () => Record<string, unknown> {
+  const informer = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet })
+  informer.start()
+  stops.push(() => informer.stop())
+  return () => Object.fromEntries(Array.from(informer.entries(), ([key, { n }]) => [key, n]))
+}
+
+function items(...keys: string[]): [string, Item][] {
+  return keys.map((key) => [key, { n: 0 }])
+}
+
+describe('a relay that starts', () => {
+  test('does not restore the content of a store that is flushed between two reads', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const stopping = first.relay.stop()
+    await clock.advance(2_000)
+    await stopping
+    let reads = 0
+    const flushed = storeOf(store, {
+      read: async (...args) => {
+        const found = await store.read(...args)
+        if (reads++ === 0) store.flush()
+        return found
+      },
+    })
+    const second = relayOf(source, flushed)
+    await clock.advance(5_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'b'])
+    const follower = followerOf(store)
+    await clock.advance(5_000)
+    expect(follower()).toEqual({ a: 0, b: 0 })
+  })
+})
