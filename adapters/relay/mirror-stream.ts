@@ -49,6 +49,11 @@ export class MirrorStream<T> {
     return this.#stream.backlog
   }
 
+  /** Whether it keeps the content with which it began. */
+  get hasSnapshot(): boolean {
+    return this.#snapshot !== undefined
+  }
+
   /** The position of the content with which the stream begins. Call it before `nextWithin`. Undefined if the stream has ended. */
   async start(signal: AbortSignal): Promise<MirrorPosition | undefined> {
     while (this.#start === undefined) {

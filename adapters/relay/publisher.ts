@@ -245,6 +245,7 @@ export class Publisher<T> implements Relay {
     this.#history = start?.history
     return (
       this.#mirror.isRestored &&
+      !this.#stream.hasSnapshot && // A comparison has begun, so the content may differ at the same version.
       header?.isWhole === true &&
       header.fingerprint === this.#mirror.fingerprint &&
       header.hasFiltered !== true &&

@@ -103,3 +103,41 @@ describe('a relay that starts', () => {
     expect(follower()).toEqual({ a: 0, b: 0 })
   })
 })
+
+describe('a relay that restored its mirror from the store', () => {
+  test('repeats a comparison that failed, although the store has the version of the mirror', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const context = { signal: new AbortController().signal, clock, random }
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const stopping = first.relay.stop()
+    await clock.advance(2_000)
+    await stopping
+    let failing = 0
+    relayOf(source, {
+      ...storeOf(store, {
+        write: async (...args) => {
+          if (failing-- > 0) throw new SourceError('the response was lost', { code: 'UNAVAILABLE' })
+          return await store.write(...args)
+        },
+      }),
+    })
+    await clock.advance(2_000)
+    // Another relay has written a wrong text at the same version.
+    const { text: header = '', position } = await store.read('\0relay', context)
+    const text = JSON.stringify({ ...JSON.parse(store.texts.get('a') ?? ''), object: { n: 'wrong' } })
+    const foreign = JSON.stringify({ ...JSON.parse(header), writer: 'another' })
+    failing = 1
+    const changes = [
+      { key: 'a', text },
+      { key: '\0relay', text: foreign },
+    ]
+    await store.write(changes, position, context)
+    const follower = followerOf(store)
+    await clock.advance(2_000)
+    expect(follower()).toEqual({ a: 'wrong' })
+    await clock.advance(60_000)
+    expect(follower()).toEqual({ a: 0 })
+  })
+})
