@@ -21,6 +21,7 @@ const isLeases: OptionCheck = (value) =>
  * from the store, and lists neither the source nor the store.
  *
  * @throws OptionError for a wrong option, for an informer of several sources, and for a source of secrets without `secrets: true`.
+ * @throws SourceError STOPPED if the informer was stopped.
  *
  * @example
  * ```ts

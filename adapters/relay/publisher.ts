@@ -70,6 +70,8 @@ export class Publisher<T> implements Relay {
     this.#mirror = mirror
     this.#store = store
     this.#host = host
+    // First, because it throws if the informer was stopped.
+    this.#stream = new MirrorStream(informer, `relay to ${store.name}`, false)
     this.#events = new InformerEvents(clock, logger, () => `the relay to ${store.name}`)
     this.#writer = new StoreWriter(store, newId(random))
     this.#leadership = new Leadership(replicas, { clock, random, report: (error) => this.#events.report(error) })
@@ -80,7 +82,6 @@ export class Publisher<T> implements Relay {
       changes: 0,
       lastError: undefined,
     }
-    this.#stream = new MirrorStream(informer, `relay to ${store.name}`, false)
     this.#running = this.#run()
   }
 

@@ -141,3 +141,23 @@ describe('a relay that restored its mirror from the store', () => {
     expect(follower()).toEqual({ a: 0 })
   })
 })
+
+describe('publish', () => {
+  test('of an informer that was stopped throws STOPPED, and opens no leases', async () => {
+    const informer = createInformer({ source: memorySource<Item>(), clock, random })
+    await informer.stop()
+    const replicas = memoryLeases({ clock, mode: 'leader' })
+    let opened = 0
+    const counting: Leases = {
+      ...replicas,
+      open: () => {
+        opened++
+        return replicas.open()
+      },
+    }
+    expect(() => publish(informer, memoryRelayStore(), { clock, random, replicas: counting })).toThrow(
+      expect.objectContaining({ code: 'STOPPED' }),
+    )
+    expect(opened).toBe(0)
+  })
+})
