@@ -15,7 +15,7 @@ import { checkOptions, isPositive } from '../../src/util/validate-options.js'
 import { changesTo, difference, type Expected, NOTHING } from './difference.js'
 import { Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
-import { discarding } from './relay-cache.js'
+import { discarding, forgetDiscard } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
 import { type Outgoing, type Reached, StoreWriter } from './store-writer.js'
@@ -54,8 +54,8 @@ export class Publisher<T> implements Relay {
   #stream: MirrorStream<T>
   /** Whether the store has what the mirror had before `#unwritten` and the next batch of the stream. */
   #isAligned = false
-  /** Whether the store was cleared, because access was lost before the mirror had content. */
-  #isCleared = false
+  /** Whether lost access clears the store: the mirror has had no content yet, and the store was not cleared. */
+  #mayClear = true
   /** The batch whose write was not confirmed. */
   #unwritten: Outgoing | undefined
   /** The history of the mirror that the store shows. */
@@ -176,10 +176,12 @@ export class Publisher<T> implements Relay {
    * has ended.
    */
   async #hasStarted(signal: AbortSignal): Promise<boolean | undefined> {
-    const discard = this.#isCleared ? new AbortController().signal : discarding(this.#store).signal
+    const discard = this.#mayClear ? discarding(this.#store).signal : new AbortController().signal
     try {
       const start = await this.#stream.start(AbortSignal.any([signal, discard]))
-      return start === undefined ? undefined : false
+      if (start === undefined) return undefined
+      this.#mayClear = false // Later the changes of the mirror clear the store.
+      return false
     } catch (error) {
       if (signal.aborted || !discard.aborted) throw error
       return true
@@ -193,7 +195,7 @@ export class Publisher<T> implements Relay {
       await this.#writer.claim(context)
       await this.#writeDifference(NOTHING, header.epoch, { version: undefined, history: undefined }, context)
     }
-    this.#isCleared = true
+    this.#mayClear = false
     this.#set('waiting', 'access to the source was lost')
   }
 

@@ -48,6 +48,11 @@ export function discarding(store: RelayStore): AbortController {
   return discard
 }
 
+/** The next relay of this store has a mirror of its own. */
+export function forgetDiscard(store: RelayStore): void {
+  discards.delete(store)
+}
+
 async function open(
   store: RelayStore,
   { signal, clock, fingerprint, warn }: MirrorCacheContext,

@@ -102,6 +102,33 @@ describe('a relay that starts', () => {
     await clock.advance(5_000)
     expect(follower()).toEqual({ a: 0, b: 0 })
   })
+
+  test('with a store whose content was cleared by an earlier relay does not clear it again', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const own = storeOf(store)
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+    const first = relayOf(source, own, { onAccessLost: 'clear' })
+    await clock.advance(60_000)
+    const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+    await clock.advance(5_000)
+    await stopping
+    const follower = followerOf(store)
+    await clock.advance(1_000)
+    expect(follower()).toEqual({ a: 0 })
+    let deletes = 0
+    const write = store.write.bind(store)
+    Object.assign(own, {
+      write: (...[changes, ...rest]: Parameters<typeof write>) => {
+        deletes += changes.filter(({ text }) => text === undefined).length
+        return write(changes, ...rest)
+      },
+    })
+    relayOf(source, own, { onAccessLost: 'clear' })
+    await clock.advance(5_000)
+    expect(deletes).toBe(0)
+    expect(follower()).toEqual({ a: 0 })
+  })
 })
 
 describe('a relay that restored its mirror from the store', () => {
