@@ -130,7 +130,11 @@ export class Publisher<T> implements Relay {
     await settleWithin(STOP_GRACE_MS, this.#running, clock)
     await Promise.all([this.#stream.close(), this.#leadership.leave(stoppedError())])
     this.#stream.release()
-    await settleWithin(STOP_GRACE_MS, this.#store.close(), clock)
+    forgetDiscard(this.#store)
+    const closing = this.#store.close().catch((error: unknown) => {
+      this.#events.report(toSourceError(error, { phase: 'apply', source: this.#store.name }))
+    })
+    await settleWithin(STOP_GRACE_MS, closing, clock)
     this.#set('stopped', 'the relay was stopped')
     this.#synced.rejectAll(stoppedError())
     this.#events.close()

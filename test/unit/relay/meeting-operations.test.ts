@@ -169,6 +169,19 @@ describe('a relay that restored its mirror from the store', () => {
   })
 })
 
+describe('stop', () => {
+  test('ends a relay whose store cannot be closed', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = storeOf(memoryRelayStore(), { close: () => Promise.reject(new Error('not closed')) })
+    const { relay } = relayOf(source, store)
+    await clock.advance(1_000)
+    const stopping = relay.stop()
+    await clock.advance(5_000)
+    await stopping
+    expect(relay.status.state).toBe('stopped')
+  })
+})
+
 describe('publish', () => {
   test('of an informer that was stopped throws STOPPED, and opens no leases', async () => {
     const informer = createInformer({ source: memorySource<Item>(), clock, random })
