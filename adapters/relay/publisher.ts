@@ -252,7 +252,7 @@ export class Publisher<T> implements Relay {
     this.#history = start?.history
     return (
       this.#mirror.isRestored &&
-      !this.#stream.hasSnapshot && // A comparison has begun, so the content may differ at the same version.
+      this.#stream.isFirst && // After a comparison has failed, the content may differ at the same version.
       header?.isWhole === true &&
       header.fingerprint === this.#mirror.fingerprint &&
       header.hasFiltered !== true &&
@@ -264,14 +264,16 @@ export class Publisher<T> implements Relay {
   /** Writes what differs between the store and the mirror. */
   async #compare(header: RelayHeader | undefined, context: SourceContext): Promise<void> {
     this.#set('comparing', 'reads the store')
-    const { start, isOther } = await this.#reach(header, context.signal)
-    // Now another relay cannot write any more.
-    await this.#writer.claim(context)
-    const epoch = (header?.epoch ?? 0) + (isOther ? 1 : 0)
-    await this.#writeDifference(this.#stream.expected, epoch, start, context)
-    this.#stream.release()
-    this.#history = start.history
-    this.#isAligned = true
+    try {
+      const { start, isOther } = await this.#reach(header, context.signal)
+      await this.#writer.claim(context) // Now another relay cannot write any more.
+      const epoch = (header?.epoch ?? 0) + (isOther ? 1 : 0)
+      await this.#writeDifference(this.#stream.expected, epoch, start, context)
+      this.#history = start.history
+      this.#isAligned = true
+    } finally {
+      this.#stream.release() // The next attempt may be days away, when this relay has the lease again.
+    }
   }
 
   async #writeDifference(

@@ -169,6 +169,42 @@ describe('a relay that restored its mirror from the store', () => {
   })
 })
 
+test('a relay that waits after a failed comparison holds no snapshot of its mirror', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const refused = async (): Promise<never> => {
+    throw new SourceError('the engine is away', { code: 'UNAVAILABLE' })
+  }
+  const informer = createInformer({ source, clock, random, logger: quiet })
+  let [taken, held] = [0, 0]
+  const { snapshot } = informer
+  Object.defineProperty(informer, 'snapshot', {
+    value: () => {
+      const view = snapshot.call(informer)
+      const dispose = view[Symbol.dispose].bind(view)
+      taken++
+      held++
+      Object.defineProperty(view, Symbol.dispose, {
+        value: () => {
+          held--
+          dispose()
+        },
+      })
+      return view
+    },
+  })
+  const relay = publish(informer, storeOf(store, { write: refused }), { clock, random, logger: quiet })
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  await clock.advance(5_000)
+  expect(relay.status.state).toBe('backing-off')
+  expect(taken).toBeGreaterThan(1)
+  expect(held).toBe(0)
+})
+
 describe('stop', () => {
   test('ends a relay whose store cannot be closed', async () => {
     const source = memorySource<Item>({ entries: items('a') })
