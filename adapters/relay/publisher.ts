@@ -13,7 +13,7 @@ import { checkWait, settleWithin, type Wait, withDeadline } from '../../src/util
 import { Latch } from '../../src/util/latch.js'
 import { checkOptions, isPositive } from '../../src/util/validate-options.js'
 import { changesTo, difference, type Expected, NOTHING } from './difference.js'
-import { Leadership } from './leadership.js'
+import { conflictMessage, Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
 import { discarding, forgetDiscard } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
@@ -357,10 +357,9 @@ export class Publisher<T> implements Relay {
     const { clock, random, replicas } = this.#host
     const { signal } = this.#stopping
     const error = toSourceError(thrown, { phase: 'apply', source: this.#store.name })
-    const isReplaced = error.code === 'CONFLICT' && replicas === undefined && (await this.#isForeign())
-    const message = isReplaced
-      ? `another relay writes to ${this.#store.name}: give all of them the option "replicas" (${error.message})`
-      : error.message
+    const isForeign = error.code === 'CONFLICT' && (await this.#isForeign())
+    const isReplaced = isForeign && replicas === undefined
+    const message = isForeign ? conflictMessage(error, this.#store.name, replicas) : error.message
     this.#status = { ...this.#status, state: 'backing-off', reason: message, lastError: error }
     // The leases have reported their own error.
     if (error.code !== 'LEASE_LOST')

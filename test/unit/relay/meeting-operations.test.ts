@@ -169,6 +169,21 @@ describe('a relay that restored its mirror from the store', () => {
   })
 })
 
+test('relays with leases of different groups report CONFLICT, and the error names the group', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const [one, two] = ['one', 'two'].map((group) =>
+    relayOf(source, storeOf(store), { replicas: memoryLeases({ group, clock, mode: 'leader' }) }),
+  )
+  await clock.advance(10_000)
+  source.put('a', { n: 1 })
+  await clock.advance(30_000)
+  const errors = [...(one?.errors ?? []), ...(two?.errors ?? [])].filter(({ code }) => code === 'CONFLICT')
+  expect(errors.map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(/another relay has written to memory relay: .* its leases are not those of .*(one|two)/),
+  )
+})
+
 test('a relay that waits after a failed comparison holds no snapshot of its mirror', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const store = memoryRelayStore()
