@@ -32,7 +32,7 @@ const isLeases: OptionCheck = (value) =>
  * const client = new Redis(url, { lazyConnect: true })
  * const store = redisRelayStore({ client, name: 'orders' })
  * const orders = createInformer({ source, cache: relayCache(store) })
- * const replicas = redisLeases({ client, group: 'relay-of-orders', mode: 'leader' })
+ * const replicas = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
  * const relay = publish(orders, store, { replicas })
  * orders.start()
  * process.once('SIGINT', async () => {

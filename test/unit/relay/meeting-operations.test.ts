@@ -237,7 +237,7 @@ describe('publish', () => {
   test('of an informer that was stopped throws STOPPED, and opens no leases', async () => {
     const informer = createInformer({ source: memorySource<Item>(), clock, random })
     await informer.stop()
-    const replicas = memoryLeases({ clock, mode: 'leader' })
+    const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
     let opened = 0
     const counting: Leases = {
       ...replicas,
