@@ -73,7 +73,7 @@ export class Publisher<T> implements Relay {
     // First, because it throws if the informer was stopped.
     this.#stream = new MirrorStream(informer, `relay to ${store.name}`, false)
     this.#events = new InformerEvents(clock, logger, () => `the relay to ${store.name}`)
-    this.#writer = new StoreWriter(store, newId(random))
+    this.#writer = new StoreWriter(store, random)
     this.#leadership = new Leadership(replicas, { clock, random, report: (error) => this.#events.report(error) })
     this.#status = {
       state: 'waiting',
@@ -150,21 +150,27 @@ export class Publisher<T> implements Relay {
     while (!signal.aborted) {
       try {
         const isDiscarded = await this.#hasStarted(signal)
-        if (isDiscarded === undefined) break
-        if (await this.#inTerm(isDiscarded, signal)) break
+        if (isDiscarded === undefined || (await this.#inTerm(isDiscarded, signal))) break
       } catch (error) {
-        if (!signal.aborted) await this.#failed(error)
-        // The store may not respond for as long as it likes.
-        if (this.#informer.status.state === 'stopped' && this.#stream.backlog.keys === 0) break
+        if (!signal.aborted && !this.#hasEnded) await this.#failed(error)
+        if (this.#hasEnded) break
       }
     }
     // Without its informer, another relay should write.
     if (this.#stopped === undefined) void this.stop()
   }
 
+  /** Whether the informer was stopped, and no change waits. The store may not respond for as long as it likes. */
+  get #hasEnded(): boolean {
+    return this.#informer.status.state === 'stopped' && this.#stream.backlog.keys === 0
+  }
+
   /** Writes while this relay has the lease. Returns whether the stream has ended. */
   async #inTerm(isDiscarded: boolean, signal: AbortSignal): Promise<boolean> {
-    const waits = (): void => this.#set('standby', 'it has no lease: another relay may write')
+    const waits = (): void => {
+      if (this.#hasEnded) throw stoppedError()
+      this.#set('standby', 'it has no lease: another relay may write')
+    }
     const term = await this.#leadership.acquire(signal, waits)
     try {
       if (isDiscarded) await this.#clear(this.#context(term.signal))
@@ -355,7 +361,6 @@ export class Publisher<T> implements Relay {
 
   async #failed(thrown: unknown): Promise<void> {
     const { clock, random, replicas } = this.#host
-    const { signal } = this.#stopping
     const error = toSourceError(thrown, { phase: 'apply', source: this.#store.name })
     const isForeign = error.code === 'CONFLICT' && (await this.#isForeign())
     const isReplaced = isForeign && replicas === undefined
@@ -366,7 +371,7 @@ export class Publisher<T> implements Relay {
       this.#events.report(new SourceError(message, { code: error.code, phase: 'apply', cause: error }))
     const delay = isReplaced ? REPLACED_MS : drawDelay(this.#retry, random)
     this.#retry = grown(this.#retry)
-    await clock.sleep(delay, signal).catch(() => {})
+    await clock.sleep(delay, this.#stopping.signal).catch(() => {})
   }
 
   /** Whether another relay was the last one to write. */
@@ -392,8 +397,4 @@ export class Publisher<T> implements Relay {
 
 function stoppedError(): SourceError {
   return new SourceError('the relay was stopped', { code: 'STOPPED' })
-}
-
-function newId(random: Random): string {
-  return Array.from({ length: 12 }, () => Math.floor(random.next() * 36).toString(36)).join('')
 }

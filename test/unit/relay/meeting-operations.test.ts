@@ -220,6 +220,23 @@ test('a relay that waits after a failed comparison holds no snapshot of its mirr
   expect(held).toBe(0)
 })
 
+test('a relay that waits for a lease ends when its informer is stopped', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+  const first = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  const second = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
+  const stopping = second.informer.stop()
+  await clock.advance(15_000)
+  await stopping
+  expect(second.relay.status.state).toBe('stopped')
+  expect(first.relay.status.replica?.members).toHaveLength(1)
+  expect(second.errors).toEqual([])
+})
+
 describe('stop', () => {
   test('ends a relay whose store cannot be closed', async () => {
     const source = memorySource<Item>({ entries: items('a') })
