@@ -302,7 +302,7 @@ export class Publisher<T> implements Relay {
     signal: AbortSignal,
   ): Promise<{ start: MirrorPosition; isOther: boolean }> {
     const { source } = this.#mirror
-    for (let isChecked = source.head === undefined; ; ) {
+    for (let isChecked = source.head === undefined || source.hasReached === undefined; ; ) {
       await this.#stream.close()
       this.#stream = new MirrorStream(this.#informer, `relay to ${this.#store.name}`, true)
       const start = await this.#stream.start(signal)

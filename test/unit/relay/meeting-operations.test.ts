@@ -220,6 +220,31 @@ test('a relay that waits after a failed comparison holds no snapshot of its mirr
   expect(held).toBe(0)
 })
 
+test('a source that reports its version and cannot compare versions is published again', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const { name, list, watch, head } = source
+  const plain = { name, list: list.bind(source), watch: watch.bind(source), head: head?.bind(source) }
+  const store = memoryRelayStore()
+  const first = relayOf(plain as MemorySource<Item>, storeOf(store))
+  await clock.advance(2_000)
+  const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+  await clock.advance(2_000)
+  await stopping
+  source.put('a', { n: 1 })
+  const informer = createInformer({ source: plain as MemorySource<Item>, clock, random, logger: quiet })
+  const relay = publish(informer, storeOf(store), { clock, random, logger: quiet })
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  await clock.advance(5_000)
+  expect(relay.status).toMatchObject({ state: 'live', lastError: undefined })
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  expect(follower()).toEqual({ a: 1 })
+})
+
 test('a relay that waits for a lease ends when its informer is stopped', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const store = memoryRelayStore()
