@@ -218,11 +218,11 @@ export class Publisher<T> implements Relay {
       const batch = await this.#stream.nextWithin(CHECK_MS, context)
       if (batch === 'ended') return
       // Bookmarks of an unchanged version are not written.
-      if (batch !== 'silent' && (await this.#publish(batch, context))) checkAt = context.clock.now() + CHECK_MS
-      else if (batch === 'silent' || context.clock.now() >= checkAt) {
-        await this.#check(context)
-        checkAt = context.clock.now() + CHECK_MS
-      }
+      const isWritten = batch !== 'silent' && (await this.#publish(batch, context))
+      if (!isWritten && batch !== 'silent' && context.clock.now() < checkAt) continue
+      if (!isWritten) await this.#check(context)
+      this.#retry = reset(this.#retry)
+      checkAt = context.clock.now() + CHECK_MS
     }
   }
 
@@ -336,7 +336,6 @@ export class Publisher<T> implements Relay {
     const reached = this.#reached(isOther ? epoch + 1 : epoch, { version, history })
     this.#unwritten = { changes, reached }
     await this.#write(this.#unwritten, context)
-    this.#retry = reset(this.#retry)
     return true
   }
 

@@ -220,6 +220,23 @@ test('a relay that waits after a failed comparison holds no snapshot of its mirr
   expect(held).toBe(0)
 })
 
+test('a relay without changes tries again soon after a failure, although it was away before', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const { relay } = relayOf(source, storeOf(store))
+  await clock.advance(2_000)
+  store.setAvailable(false)
+  await clock.advance(300_000)
+  store.setAvailable(true)
+  await clock.advance(60_000)
+  expect(relay.status.state).toBe('live')
+  store.setAvailable(false)
+  while (relay.status.state === 'live') await clock.advance(100)
+  store.setAvailable(true)
+  await clock.advance(500)
+  expect(relay.status.state).toBe('live')
+})
+
 test('a source that reports its version and cannot compare versions is published again', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const { name, list, watch, head } = source
