@@ -234,7 +234,7 @@ export class Publisher<T> implements Relay {
       if (outcome === 'written') this.#written(0)
       else if (outcome === 'missing' && this.#unwritten !== undefined) await this.#write(this.#unwritten, context)
       if (outcome !== 'other') return
-    } else if (await this.#isRestored(header, context.signal)) {
+    } else if (this.#unwritten === undefined && (await this.#isRestored(header, context.signal))) {
       await this.#writer.claim(context)
       this.#stream.release()
       this.#isAligned = true
@@ -365,6 +365,7 @@ export class Publisher<T> implements Relay {
     const isReplaced = isForeign && replicas === undefined
     const message = isForeign ? conflictMessage(error, this.#store.name, replicas) : error.message
     this.#status = { ...this.#status, state: 'backing-off', reason: message, lastError: error }
+    if (error.code === 'PROTOCOL') this.#isAligned = false // The same batch would be refused again.
     // The leases have reported their own error.
     if (error.code !== 'LEASE_LOST')
       this.#events.report(new SourceError(message, { code: error.code, phase: 'apply', cause: error }))

@@ -220,6 +220,37 @@ test('a relay that waits after a failed comparison holds no snapshot of its mirr
   expect(held).toBe(0)
 })
 
+test('a key that the store refuses stops a relay until the source removes it', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const first = relayOf(source, storeOf(store))
+  await clock.advance(2_000)
+  const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+  await clock.advance(2_000)
+  await stopping
+  const refusing = storeOf(store, {
+    write: async (changes, ...rest) => {
+      if (!changes.some(({ key, text }) => key === 'bad' && text !== undefined))
+        return await store.write(changes, ...rest)
+      throw new SourceError('the key is too long', { code: 'PROTOCOL' })
+    },
+  })
+  const { relay } = relayOf(source, refusing)
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  source.transaction((tx) => {
+    tx.put('bad', { n: 1 })
+    tx.put('b', { n: 1 })
+  })
+  await clock.advance(20_000)
+  expect(relay.status).toMatchObject({ state: 'backing-off', reason: 'the key is too long' })
+  expect(follower()).toEqual({ a: 0 })
+  source.delete('bad')
+  await clock.advance(20_000)
+  expect(relay.status.state).toBe('live')
+  expect(follower()).toEqual({ a: 0, b: 1 })
+})
+
 test('a relay without changes tries again soon after a failure, although it was away before', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const store = memoryRelayStore()
