@@ -198,9 +198,9 @@ export class Publisher<T> implements Relay {
     }
   }
 
-  /** Deletes all objects of the store. */
+  /** Deletes all objects of the store, unless the source has allowed access again. */
   async #clear(context: SourceContext): Promise<void> {
-    const header = await this.#find(context)
+    const header = this.#informer.status.isSynced ? undefined : await this.#find(context)
     if (header !== undefined) {
       await this.#writer.claim(context)
       await this.#writeDifference(NOTHING, header.epoch, { version: undefined, history: undefined }, context)

@@ -220,6 +220,30 @@ test('a relay that waits after a failed comparison holds no snapshot of its mirr
   expect(held).toBe(0)
 })
 
+test('a relay that had no access while it waited for the lease does not clear the followers later', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+  const first = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+  const second = relayOf(source, storeOf(store), { replicas, onAccessLost: 'clear' })
+  await clock.advance(60_000)
+  expect([...second.informer.keys()]).toEqual(['a'])
+  expect(second.relay.status.state).toBe('standby')
+  const deleted: string[] = []
+  const write = store.write.bind(store)
+  store.write = async (changes, ...rest) => {
+    deleted.push(...changes.filter(({ text }) => text === undefined).map(({ key }) => key))
+    return await write(changes, ...rest)
+  }
+  const stopping = first.relay.stop()
+  await clock.advance(20_000)
+  await stopping
+  expect(second.relay.status.state).toBe('live')
+  expect(deleted).toEqual([])
+})
+
 test('a key that the store refuses stops a relay until the source removes it', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const store = memoryRelayStore()
