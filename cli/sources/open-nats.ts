@@ -69,7 +69,7 @@ export function closeNats(connection: NatsConnection): void {
 }
 
 /** `nats://user:password@host:4222,host2:4222`, `nats://token@host:4222`, `tls://host:4222` */
-export function addressOf(url: string): {
+function addressOf(url: string): {
   readonly servers: string[]
   readonly user?: string
   readonly pass?: string
