@@ -62,3 +62,10 @@ export class Leadership {
     await this.#left.promise
   }
 }
+
+/** The error of a relay when another one has written to its store. */
+export function conflictMessage({ message }: SourceError, store: string, leases: Leases | undefined): string {
+  return leases === undefined
+    ? `another relay writes to ${store}: give all of them the option "replicas" (${message})`
+    : `another relay has written to ${store}: if this repeats, its leases are not those of ${leases.name} (${message})`
+}

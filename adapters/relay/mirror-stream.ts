@@ -26,6 +26,8 @@ export interface MirrorBatch extends MirrorPosition {
 
 /** The changes of a mirror as texts, after the content that it had when the stream was opened. */
 export class MirrorStream<T> {
+  /** Whether the store may have the content with which it begins, because no comparison has begun. */
+  readonly isFirst: boolean
   readonly #informer: Informer<T>
   readonly #stream: ChangeStream<T>
   readonly #batches: AsyncIterator<ChangeBatch<T>, unknown>
@@ -37,6 +39,7 @@ export class MirrorStream<T> {
 
   /** `hasSnapshot`: keeps the content of now, for `expected`, until `release`. */
   constructor(informer: Informer<T>, name: string, hasSnapshot: boolean) {
+    this.isFirst = !hasSnapshot
     this.#informer = informer
     this.#invalid = reasonsIn(informer)
     // Both are of one moment, because there is no await between them.

@@ -21,6 +21,7 @@ const isLeases: OptionCheck = (value) =>
  * from the store, and lists neither the source nor the store.
  *
  * @throws OptionError for a wrong option, for an informer of several sources, and for a source of secrets without `secrets: true`.
+ * @throws SourceError STOPPED if the informer was stopped.
  *
  * @example
  * ```ts
@@ -31,7 +32,7 @@ const isLeases: OptionCheck = (value) =>
  * const client = new Redis(url, { lazyConnect: true })
  * const store = redisRelayStore({ client, name: 'orders' })
  * const orders = createInformer({ source, cache: relayCache(store) })
- * const replicas = redisLeases({ client, group: 'relay-of-orders', mode: 'leader' })
+ * const replicas = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
  * const relay = publish(orders, store, { replicas })
  * orders.start()
  * process.once('SIGINT', async () => {

@@ -13,9 +13,9 @@ import { checkWait, settleWithin, type Wait, withDeadline } from '../../src/util
 import { Latch } from '../../src/util/latch.js'
 import { checkOptions, isPositive } from '../../src/util/validate-options.js'
 import { changesTo, difference, type Expected, NOTHING } from './difference.js'
-import { Leadership } from './leadership.js'
+import { conflictMessage, Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
-import { discarding } from './relay-cache.js'
+import { discarding, forgetDiscard } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
 import { type Outgoing, type Reached, StoreWriter } from './store-writer.js'
@@ -54,8 +54,8 @@ export class Publisher<T> implements Relay {
   #stream: MirrorStream<T>
   /** Whether the store has what the mirror had before `#unwritten` and the next batch of the stream. */
   #isAligned = false
-  /** Whether the store was cleared, because access was lost before the mirror had content. */
-  #isCleared = false
+  /** Whether lost access clears the store: the mirror has had no content yet, and the store was not cleared. */
+  #mayClear = true
   /** The batch whose write was not confirmed. */
   #unwritten: Outgoing | undefined
   /** The history of the mirror that the store shows. */
@@ -70,8 +70,10 @@ export class Publisher<T> implements Relay {
     this.#mirror = mirror
     this.#store = store
     this.#host = host
+    // First, because it throws if the informer was stopped.
+    this.#stream = new MirrorStream(informer, `relay to ${store.name}`, false)
     this.#events = new InformerEvents(clock, logger, () => `the relay to ${store.name}`)
-    this.#writer = new StoreWriter(store, newId(random))
+    this.#writer = new StoreWriter(store, random)
     this.#leadership = new Leadership(replicas, { clock, random, report: (error) => this.#events.report(error) })
     this.#status = {
       state: 'waiting',
@@ -80,7 +82,6 @@ export class Publisher<T> implements Relay {
       changes: 0,
       lastError: undefined,
     }
-    this.#stream = new MirrorStream(informer, `relay to ${store.name}`, false)
     this.#running = this.#run()
   }
 
@@ -129,7 +130,11 @@ export class Publisher<T> implements Relay {
     await settleWithin(STOP_GRACE_MS, this.#running, clock)
     await Promise.all([this.#stream.close(), this.#leadership.leave(stoppedError())])
     this.#stream.release()
-    await settleWithin(STOP_GRACE_MS, this.#store.close(), clock)
+    forgetDiscard(this.#store)
+    const closing = this.#store.close().catch((error: unknown) => {
+      this.#events.report(toSourceError(error, { phase: 'apply', source: this.#store.name }))
+    })
+    await settleWithin(STOP_GRACE_MS, closing, clock)
     this.#set('stopped', 'the relay was stopped')
     this.#synced.rejectAll(stoppedError())
     this.#events.close()
@@ -145,21 +150,27 @@ export class Publisher<T> implements Relay {
     while (!signal.aborted) {
       try {
         const isDiscarded = await this.#hasStarted(signal)
-        if (isDiscarded === undefined) break
-        if (await this.#inTerm(isDiscarded, signal)) break
+        if (isDiscarded === undefined || (await this.#inTerm(isDiscarded, signal))) break
       } catch (error) {
-        if (!signal.aborted) await this.#failed(error)
-        // The store may not respond for as long as it likes.
-        if (this.#informer.status.state === 'stopped' && this.#stream.backlog.keys === 0) break
+        if (!signal.aborted && !this.#hasEnded) await this.#failed(error)
+        if (this.#hasEnded) break
       }
     }
     // Without its informer, another relay should write.
     if (this.#stopped === undefined) void this.stop()
   }
 
+  /** Whether the informer was stopped, and no change waits. The store may not respond for as long as it likes. */
+  get #hasEnded(): boolean {
+    return this.#informer.status.state === 'stopped' && this.#stream.backlog.keys === 0
+  }
+
   /** Writes while this relay has the lease. Returns whether the stream has ended. */
   async #inTerm(isDiscarded: boolean, signal: AbortSignal): Promise<boolean> {
-    const waits = (): void => this.#set('standby', 'it has no lease: another relay may write')
+    const waits = (): void => {
+      if (this.#hasEnded) throw stoppedError()
+      this.#set('standby', 'it has no lease: another relay may write')
+    }
     const term = await this.#leadership.acquire(signal, waits)
     try {
       if (isDiscarded) await this.#clear(this.#context(term.signal))
@@ -175,24 +186,26 @@ export class Publisher<T> implements Relay {
    * has ended.
    */
   async #hasStarted(signal: AbortSignal): Promise<boolean | undefined> {
-    const discard = this.#isCleared ? new AbortController().signal : discarding(this.#store).signal
+    const discard = this.#mayClear ? discarding(this.#store).signal : new AbortController().signal
     try {
       const start = await this.#stream.start(AbortSignal.any([signal, discard]))
-      return start === undefined ? undefined : false
+      if (start === undefined) return undefined
+      this.#mayClear = false // Later the changes of the mirror clear the store.
+      return false
     } catch (error) {
       if (signal.aborted || !discard.aborted) throw error
       return true
     }
   }
 
-  /** Deletes all objects of the store. */
+  /** Deletes all objects of the store, unless the source has allowed access again. */
   async #clear(context: SourceContext): Promise<void> {
-    const header = await this.#find(context)
+    const header = this.#informer.status.isSynced ? undefined : await this.#find(context)
     if (header !== undefined) {
       await this.#writer.claim(context)
       await this.#writeDifference(NOTHING, header.epoch, { version: undefined, history: undefined }, context)
     }
-    this.#isCleared = true
+    this.#mayClear = false
     this.#set('waiting', 'access to the source was lost')
   }
 
@@ -205,11 +218,11 @@ export class Publisher<T> implements Relay {
       const batch = await this.#stream.nextWithin(CHECK_MS, context)
       if (batch === 'ended') return
       // Bookmarks of an unchanged version are not written.
-      if (batch !== 'silent' && (await this.#publish(batch, context))) checkAt = context.clock.now() + CHECK_MS
-      else if (batch === 'silent' || context.clock.now() >= checkAt) {
-        await this.#check(context)
-        checkAt = context.clock.now() + CHECK_MS
-      }
+      const isWritten = batch !== 'silent' && (await this.#publish(batch, context))
+      if (!isWritten && batch !== 'silent' && context.clock.now() < checkAt) continue
+      if (!isWritten) await this.#check(context)
+      this.#retry = reset(this.#retry)
+      checkAt = context.clock.now() + CHECK_MS
     }
   }
 
@@ -221,7 +234,7 @@ export class Publisher<T> implements Relay {
       if (outcome === 'written') this.#written(0)
       else if (outcome === 'missing' && this.#unwritten !== undefined) await this.#write(this.#unwritten, context)
       if (outcome !== 'other') return
-    } else if (await this.#isRestored(header, context.signal)) {
+    } else if (this.#unwritten === undefined && (await this.#isRestored(header, context.signal))) {
       await this.#writer.claim(context)
       this.#stream.release()
       this.#isAligned = true
@@ -245,6 +258,7 @@ export class Publisher<T> implements Relay {
     this.#history = start?.history
     return (
       this.#mirror.isRestored &&
+      this.#stream.isFirst && // After a comparison has failed, the content may differ at the same version.
       header?.isWhole === true &&
       header.fingerprint === this.#mirror.fingerprint &&
       header.hasFiltered !== true &&
@@ -256,14 +270,16 @@ export class Publisher<T> implements Relay {
   /** Writes what differs between the store and the mirror. */
   async #compare(header: RelayHeader | undefined, context: SourceContext): Promise<void> {
     this.#set('comparing', 'reads the store')
-    const { start, isOther } = await this.#reach(header, context.signal)
-    // Now another relay cannot write any more.
-    await this.#writer.claim(context)
-    const epoch = (header?.epoch ?? 0) + (isOther ? 1 : 0)
-    await this.#writeDifference(this.#stream.expected, epoch, start, context)
-    this.#stream.release()
-    this.#history = start.history
-    this.#isAligned = true
+    try {
+      const { start, isOther } = await this.#reach(header, context.signal)
+      await this.#writer.claim(context) // Now another relay cannot write any more.
+      const epoch = (header?.epoch ?? 0) + (isOther ? 1 : 0)
+      await this.#writeDifference(this.#stream.expected, epoch, start, context)
+      this.#history = start.history
+      this.#isAligned = true
+    } finally {
+      this.#stream.release() // The next attempt may be days away, when this relay has the lease again.
+    }
   }
 
   async #writeDifference(
@@ -286,7 +302,7 @@ export class Publisher<T> implements Relay {
     signal: AbortSignal,
   ): Promise<{ start: MirrorPosition; isOther: boolean }> {
     const { source } = this.#mirror
-    for (let isChecked = source.head === undefined; ; ) {
+    for (let isChecked = source.head === undefined || source.hasReached === undefined; ; ) {
       await this.#stream.close()
       this.#stream = new MirrorStream(this.#informer, `relay to ${this.#store.name}`, true)
       const start = await this.#stream.start(signal)
@@ -320,7 +336,6 @@ export class Publisher<T> implements Relay {
     const reached = this.#reached(isOther ? epoch + 1 : epoch, { version, history })
     this.#unwritten = { changes, reached }
     await this.#write(this.#unwritten, context)
-    this.#retry = reset(this.#retry)
     return true
   }
 
@@ -345,19 +360,18 @@ export class Publisher<T> implements Relay {
 
   async #failed(thrown: unknown): Promise<void> {
     const { clock, random, replicas } = this.#host
-    const { signal } = this.#stopping
     const error = toSourceError(thrown, { phase: 'apply', source: this.#store.name })
-    const isReplaced = error.code === 'CONFLICT' && replicas === undefined && (await this.#isForeign())
-    const message = isReplaced
-      ? `another relay writes to ${this.#store.name}: give all of them the option "replicas" (${error.message})`
-      : error.message
+    const isForeign = error.code === 'CONFLICT' && (await this.#isForeign())
+    const isReplaced = isForeign && replicas === undefined
+    const message = isForeign ? conflictMessage(error, this.#store.name, replicas) : error.message
     this.#status = { ...this.#status, state: 'backing-off', reason: message, lastError: error }
+    if (error.code === 'PROTOCOL') this.#isAligned = false // The same batch would be refused again.
     // The leases have reported their own error.
     if (error.code !== 'LEASE_LOST')
       this.#events.report(new SourceError(message, { code: error.code, phase: 'apply', cause: error }))
     const delay = isReplaced ? REPLACED_MS : drawDelay(this.#retry, random)
     this.#retry = grown(this.#retry)
-    await clock.sleep(delay, signal).catch(() => {})
+    await clock.sleep(delay, this.#stopping.signal).catch(() => {})
   }
 
   /** Whether another relay was the last one to write. */
@@ -383,8 +397,4 @@ export class Publisher<T> implements Relay {
 
 function stoppedError(): SourceError {
   return new SourceError('the relay was stopped', { code: 'STOPPED' })
-}
-
-function newId(random: Random): string {
-  return Array.from({ length: 12 }, () => Math.floor(random.next() * 36).toString(36)).join('')
 }

@@ -3,7 +3,7 @@ import type { MirrorCache, MirrorCacheContext, SavedMirror, SavedRecord } from '
 import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import { type ListEvent, PAGE_SIZE } from '../../src/contract/source.js'
-import { eventsOf, HEADER_KEY, parseHeader } from './relay-texts.js'
+import { eventsOf, HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import { isStore } from './store-check.js'
 
 /**
@@ -48,6 +48,11 @@ export function discarding(store: RelayStore): AbortController {
   return discard
 }
 
+/** The next relay of this store has a mirror of its own. */
+export function forgetDiscard(store: RelayStore): void {
+  discards.delete(store)
+}
+
 async function open(
   store: RelayStore,
   { signal, clock, fingerprint, warn }: MirrorCacheContext,
@@ -59,19 +64,25 @@ async function open(
     warn('its content is of another source, or of an informer with other options: it is not used')
     return undefined
   }
-  let header = before
+  // The header of the list counts: the store may have been flushed or written since the first read.
+  let header: RelayHeader | undefined
   const stored = new Map<string, readonly SavedRecord[]>()
   for await (const { events } of store.collection.list(context)) {
     for (const event of events) {
-      if (event.key === HEADER_KEY && event.type === 'put') header = parseHeader(event.object) ?? header
+      if (event.key === HEADER_KEY) header = event.type === 'put' ? parseHeader(event.object) : undefined
       else if (event.key !== undefined) stored.set(event.key, recordsOf(event))
     }
   }
-  const { version, resumeState } = header
-  if (!header.isWhole || header.fingerprint !== fingerprint || version === undefined) {
+  if (header?.fingerprint !== fingerprint || header.hasFiltered === true) {
+    warn('its content was replaced or removed while it was read: it is not used')
+    return undefined
+  }
+  if (!header.isWhole) {
     warn('its content is incomplete, because a relay ended while it wrote a large batch: it is not used')
     return undefined
   }
+  const { version, resumeState } = header
+  if (version === undefined) return undefined // Access to the source was lost: there is no content.
   const records = [...stored.values()].flat()
   async function* pages(): AsyncGenerator<readonly SavedRecord[]> {
     for (let at = 0; at < records.length; at += PAGE_SIZE) yield records.slice(at, at + PAGE_SIZE)

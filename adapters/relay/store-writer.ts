@@ -1,3 +1,4 @@
+import type { Random } from '../../src/contract/random.js'
 import type { RelayStore, StoredText, TextChange } from '../../src/contract/relay-store.js'
 import type { SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
@@ -27,9 +28,9 @@ export class StoreWriter {
   #position: Version = ''
   #header: RelayHeader | undefined
 
-  constructor(store: RelayStore, id: string) {
+  constructor(store: RelayStore, random: Random) {
     this.#store = store
-    this.#id = id
+    this.#id = Array.from({ length: 12 }, () => Math.floor(random.next() * 36).toString(36)).join('')
   }
 
   /** The position after the last write. */

@@ -1,6 +1,6 @@
 import { CliError } from '../output/cli-error.js'
 
-const KIND_NAMES = ['etcd', 'redis', 'kubernetes', 'postgres'] as const
+const KIND_NAMES = ['etcd', 'redis', 'nats', 'kubernetes', 'postgres'] as const
 
 export type SourceKind = (typeof KIND_NAMES)[number]
 
@@ -21,6 +21,7 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
     noun: 'keys',
     options: ['collection', 'relay', 'stream', 'key', 'fold', 'keys', 'cluster', 'codec'],
   },
+  nats: { name: 'NATS', scheme: /^(nats|tls):/, noun: 'keys', options: ['relay'] },
   kubernetes: {
     name: 'Kubernetes',
     scheme: /^kubernetes:/,
@@ -36,7 +37,7 @@ const KINDS: Readonly<Record<SourceKind, KindDescription>> = {
 }
 
 const SCHEMES =
-  'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://) or kubernetes://namespace/resource'
+  'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://) or kubernetes://namespace/resource'
 
 /**
  * Returns the kind of source that a URL names. Throws for options of another kind. The message for an unknown URL repeats only its

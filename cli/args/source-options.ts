@@ -9,7 +9,7 @@ export function addSourceOptions(
   command
     .argument(
       argument,
-      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379 (etcds://, rediss:// with TLS), kubernetes://namespace/resource, or @name of a source in the configuration file',
+      'postgres://user@host:5432/database, etcd://host:2379, redis://host:6379, nats://host:4222 (etcds://, rediss://, tls:// with TLS), kubernetes://namespace/resource, or @name of a source in the configuration file',
     )
     .option(
       '--config <file>',
@@ -41,7 +41,7 @@ export function addSourceOptions(
       ]),
     )
     .option('--collection <name>', 'Redis: a collection that a redisWriter writes', name)
-    .option('--relay <name>', 'Redis: the objects that a relay publishes', name)
+    .option('--relay <name>', 'Redis, NATS: the objects that a relay publishes', name)
     .option('--stream <key>', 'Redis: a stream', name)
     .option('--key <field>', 'with --stream: the field with the key of the object (default: id)', name)
     .option('--fold', 'with --stream: mirror the remaining entries if others were trimmed')

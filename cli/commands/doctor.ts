@@ -30,6 +30,8 @@ async function diagnose(url: string, flags: DoctorFlags, command: Command): Prom
       return (await import('../doctor/postgres.js')).diagnosePostgres(url, { ...flags, table })
     case 'redis':
       return (await import('../doctor/redis.js')).diagnoseRedis(url, flags)
+    case 'nats':
+      throw new CliError('doctor checks Postgres, Redis, etcd and Kubernetes, and not NATS')
     case 'etcd':
       if (prefix === undefined) throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
       return (await import('../doctor/etcd.js')).diagnoseEtcd(url, { ...flags, prefix })

@@ -4,12 +4,13 @@ import type { Command } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import type { EtcdFlags } from './open-etcd.js'
 import type { KubernetesFlags } from './open-kubernetes.js'
+import type { NatsFlags } from './open-nats.js'
 import type { PostgresFlags } from './open-postgres.js'
 import type { RedisFlags } from './open-redis.js'
 import type { OpenSource } from './source-types.js'
 
 /** The options that name a source. `sourceKindOf` rejects those of another kind. */
-export type SourceFlags = Partial<PostgresFlags> & Partial<EtcdFlags> & RedisFlags & KubernetesFlags
+export type SourceFlags = Partial<PostgresFlags> & Partial<EtcdFlags> & RedisFlags & NatsFlags & KubernetesFlags
 
 /** Opens the source that the URL and the options name. `command` reports a missing option. */
 export async function openSource(given: string, flags: SourceFlags, command: Command): Promise<OpenSource> {
@@ -20,6 +21,8 @@ export async function openSource(given: string, flags: SourceFlags, command: Com
       return (await import('./open-kubernetes.js')).openKubernetes(url, flags)
     case 'redis':
       return (await import('./open-redis.js')).openRedis(url, flags)
+    case 'nats':
+      return (await import('./open-nats.js')).openNats(url, flags)
     case 'etcd':
       if (prefix === undefined) throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
       return (await import('./open-etcd.js')).openEtcd(url, { ...flags, prefix })

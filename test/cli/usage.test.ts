@@ -87,7 +87,7 @@ describe('a mistake prints one line with the fix, and sets exit code 2', () => {
   })
 
   const SCHEMES =
-    'use postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://) or'
+    'use postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://) or'
   test.each([
     ['a misspelt scheme', 'rdis://h', 'unknown scheme "rdis:"; use postgres://'],
     ['a scheme of another server', `mysql://user:${SECRET}@host/db`, `unknown scheme "mysql:"; ${SCHEMES}`],
@@ -120,6 +120,8 @@ describe('a mistake prints one line with the fix, and sets exit code 2', () => {
     [`postgres://127.0.0.1:1/db#${SECRET}`, '--table'],
     [`redis://127.0.0.1:1?password=${SECRET}`, '--collection'],
     [`etcd://127.0.0.1:1?password=${SECRET}`, '--prefix'],
+    [`nats://127.0.0.1:1?password=${SECRET}`, '--relay'],
+    [`nats://user:1#${SECRET}@127.0.0.1:1`, '--relay'],
   ]
   test.each(cut)('%s: the line has no password, and explains the encoding', async (url, option) => {
     expect(await refusalOf(listwatch(['watch', url, option, 'a']))).toContain(ENCODING)
@@ -131,6 +133,7 @@ describe('a mistake prints one line with the fix, and sets exit code 2', () => {
     ['for an installation', ['pg', 'status', `postgres://u:1#${SECRET}@h/db`], ENCODING],
     ['with a space', ['watch', `redis://u:a ${SECRET}@127.0.0.1:1`, '--collection', 'a'], 'redis://u:***@127.0.0.1:1:'],
     ['with an @', ['watch', `redis://u:a@${SECRET}@127.0.0.1:1`, '--collection', 'a'], 'redis://u:***@127.0.0.1:1:'],
+    ['as a token', ['watch', `nats://${SECRET}@127.0.0.1:1`, '--relay', 'a'], 'cannot connect to nats://127.0.0.1:1:'],
     ['for etcd', ['watch', `etcd://u:${SECRET}@127.0.0.1:1`, '--prefix', 'a'], 'etcd://u:***@127.0.0.1:1:'],
   ])('a password %s is not printed', async (_what, args, says) => {
     expect(await refusalOf(listwatch(args))).toContain(says)

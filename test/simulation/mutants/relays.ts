@@ -82,10 +82,30 @@ export const mutantsOfRelays: readonly Mutant[] = [
     name: 'an incomplete store is restored',
     breaks: 'only a whole store is restored (true state)',
     file: `${folder}/relay-cache.ts`,
-    edits: [['if (!header.isWhole || ', 'if (']],
+    edits: [['if (!header.isWhole) {', 'if (header.writer === "") {']],
     onlyBy: {
       test: 'unit/relay/relay.test.ts',
       named: 'content of which only a part was written is not restored',
+    },
+  },
+  {
+    name: 'the header of a store that was flushed meanwhile is restored',
+    breaks: 'a mirror is restored from one state of the store (true state)',
+    file: `${folder}/relay-cache.ts`,
+    edits: [['let header: RelayHeader | undefined', 'let header: RelayHeader | undefined = before']],
+    onlyBy: {
+      test: 'unit/relay/meeting-operations.test.ts',
+      named: 'does not restore the content of a store that is flushed between two reads',
+    },
+  },
+  {
+    name: 'a comparison that failed counts as one that was completed',
+    breaks: 'a relay continues from the content that it has restored (true state)',
+    file: `${folder}/publisher.ts`,
+    edits: [['this.#stream.isFirst && ', '']],
+    onlyBy: {
+      test: 'unit/relay/meeting-operations.test.ts',
+      named: 'repeats a comparison that failed, although the store has the version of the mirror',
     },
   },
   {

@@ -9,6 +9,7 @@ import type { PublishOptions, Relay } from './relay-types.js';
  * from the store, and lists neither the source nor the store.
  *
  * @throws OptionError for a wrong option, for an informer of several sources, and for a source of secrets without `secrets: true`.
+ * @throws SourceError STOPPED if the informer was stopped.
  *
  * @example
  * ```ts
@@ -19,7 +20,7 @@ import type { PublishOptions, Relay } from './relay-types.js';
  * const client = new Redis(url, { lazyConnect: true })
  * const store = redisRelayStore({ client, name: 'orders' })
  * const orders = createInformer({ source, cache: relayCache(store) })
- * const replicas = redisLeases({ client, group: 'relay-of-orders', mode: 'leader' })
+ * const replicas = redisLeases({ client, group: 'relay:orders', mode: 'leader' })
  * const relay = publish(orders, store, { replicas })
  * orders.start()
  * process.once('SIGINT', async () => {

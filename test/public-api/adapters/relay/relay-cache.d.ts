@@ -20,3 +20,5 @@ import type { RelayStore } from '../../src/contract/relay-store.js';
 export declare function relayCache(store: RelayStore): MirrorCache;
 /** Aborts when the content of the store must be deleted, because access to the source was lost before the relay had any. */
 export declare function discarding(store: RelayStore): AbortController;
+/** The next relay of this store has a mirror of its own. */
+export declare function forgetDiscard(store: RelayStore): void;

@@ -1,0 +1,103 @@
+import type { NatsConnection } from '@nats-io/transport-node'
+import { natsRelayStore } from '../../adapters/nats/index.js'
+import { relaySource } from '../../adapters/relay/index.js'
+import { messageOf } from '../../src/contract/errors.js'
+import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
+import { CliError, loadPackage } from '../output/cli-error.js'
+import type { OpenSource, Row } from './source-types.js'
+
+/** The options of NATS. */
+export interface NatsFlags {
+  readonly relay?: string
+}
+
+/** Connection attempts of a client whose connection was lost, in milliseconds. */
+const RECONNECT_MS = 500
+/** A connection without a server is noticed within two of these, in milliseconds. */
+const PING_MS = 5_000
+
+/** Opens the bucket of a relay in NATS. */
+export async function openNats(url: string, { relay }: NatsFlags): Promise<OpenSource> {
+  if (relay === undefined) throw new CliError('name the relay: nats://host:4222 --relay orders')
+  assertRelayName(relay, '--relay')
+  const { connection, shown } = await connectNats(url)
+  return {
+    source: relaySource<Row>({ store: natsRelayStore({ connection, name: relay }) }),
+    kind: 'nats',
+    of: relay,
+    toCliError: ({ code, message }) =>
+      new CliError(`${code === 'UNAVAILABLE' ? `cannot read from ${shown}: ` : ''}${message}`),
+    message: (text) => text,
+    ifEmpty: `the source of the relay "${relay}" is empty`,
+    close: () => closeNats(connection),
+  }
+}
+
+/** Throws unless a bucket can have this name. */
+export function assertRelayName(name: string, option: string): void {
+  if (!/^[\w-]+$/.test(name))
+    throw new CliError(`the name of a relay in NATS has only letters, digits, - and _: choose another one by ${option}`)
+}
+
+/** Connects to the servers of a URL. The client connects again for as long as it is open. */
+export async function connectNats(
+  url: string,
+): Promise<{ readonly connection: NatsConnection; readonly shown: string }> {
+  const { shown, ...address } = addressOf(url)
+  const { connect } = await loadPackage(
+    '@nats-io/transport-node',
+    () => import('@nats-io/transport-node'),
+    'npm i @nats-io/transport-node',
+  )
+  const options = {
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: RECONNECT_MS,
+    ignoreAuthErrorAbort: true,
+    pingInterval: PING_MS,
+    maxPingOut: 2,
+    name: 'listwatch',
+  }
+  try {
+    return { connection: await connect({ ...address, ...options }), shown }
+  } catch (error) {
+    throw new CliError(`cannot connect to ${shown}: ${adviceOf(messageOf(error))}`)
+  }
+}
+
+export function closeNats(connection: NatsConnection): void {
+  connection.close().catch(() => {}) // The process ends.
+}
+
+/** `nats://user:password@host:4222,host2:4222`, `nats://token@host:4222`, `tls://host:4222` */
+function addressOf(url: string): {
+  readonly servers: string[]
+  readonly user?: string
+  readonly pass?: string
+  readonly token?: string
+  readonly tls?: object
+  /** The address for messages. */
+  readonly shown: string
+} {
+  const match = /^(nats|tls):\/\/(?:([^:@/?#]+)(?::([^@/?#]*))?@)?([^@/?#]+)\/?$/i.exec(url)
+  if (match === null) return throwInvalidUrl('NATS', 'nats://host:4222')
+  const [, scheme = '', user, password, hosts = ''] = match
+  const login =
+    user === undefined
+      ? {}
+      : password === undefined
+        ? { token: decodedPart(user) }
+        : { user: decodedPart(user), pass: decodedPart(password) }
+  return {
+    servers: hosts.split(','),
+    ...login,
+    ...(scheme.toLowerCase() === 'tls' ? { tls: {} } : {}),
+    // A user without a password is a token.
+    shown: shownAddress(scheme, password === undefined ? '' : (user ?? ''), password ?? '', hosts),
+  }
+}
+
+function adviceOf(message: string): string {
+  return /authorization|authentication/i.test(message)
+    ? `${message}; give user and password, or a token, in the URL: nats://user:password@host:4222, nats://token@host:4222`
+    : message
+}

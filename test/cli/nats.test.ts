@@ -1,0 +1,90 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useEtcd } from '../etcd/support.js'
+import { useNats } from '../nats/support.js'
+import { describeServer } from '../servers/index.js'
+import { ensureBuilt } from '../support/build.js'
+import type { Child } from '../support/child.js'
+import { listwatch, refusalOf, resultOf, SECRET } from './support.js'
+
+beforeAll(ensureBuilt)
+
+describeServer('nats 2.15', 'relay --to nats://', (found) => {
+  const own = useNats(found, `authorization { users: [{ user: "relay", password: "${SECRET}" }] }`, {
+    user: 'relay',
+    pass: SECRET,
+  })
+  const urlOf = (login = `relay:${SECRET}@`): string => `nats://${login}127.0.0.1:${own.nats.port}`
+
+  describeServer('etcd 3.6', 'from etcd', (etcd) => {
+    const upstream = useEtcd(etcd)
+    const relay = (): Child =>
+      listwatch(['relay', `etcd://${upstream.etcd.endpoint}`, '--prefix', '/jobs/', '--to', urlOf(), '--as', 'jobs'])
+    const isLive = (child: Child): boolean => child.lines.some((line) => line.includes('"state":"live"'))
+
+    test('publishes the keys, continues after a restart, and watch and list read the relay', async () => {
+      const client = upstream.etcd.client()
+      await client.put('/jobs/1').value('{"state":"new"}')
+      const first = relay()
+      await first.until(() => isLive(first), 'the first relay to be live')
+      const watch = listwatch(['watch', urlOf(), '--relay', 'jobs', '--json'])
+      await watch.until(() => watch.output.includes('"synced"'), 'the first list of the follower')
+      await client.put('/jobs/1').value('{"state":"done"}')
+      await watch.until(() => watch.output.includes('"update"'), 'the update in the follower')
+      first.kill('SIGINT')
+      await first.ended
+      await client.put('/jobs/2').value('{"state":"new"}')
+      const second = relay()
+      await watch.until(() => watch.output.includes('/jobs/2'), 'the change during the restart')
+      const list = await resultOf(listwatch(['list', urlOf(), '--relay', 'jobs']))
+      expect(list).toMatchObject({ code: 0, errors: '' })
+      expect(
+        list.output
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line))
+          .sort((a, b) => (a.key < b.key ? -1 : 1)),
+      ).toEqual([
+        { key: '/jobs/1', object: { state: 'done' } },
+        { key: '/jobs/2', object: { state: 'new' } },
+      ])
+      expect(watch.output.match(/"synced"/g)).toHaveLength(1)
+      second.kill('SIGINT')
+      watch.kill('SIGINT')
+      const ended = await Promise.all([second.ended, watch.ended])
+      expect(ended.map(({ code }) => code)).toEqual([0, 0])
+      expect(`${first.errors}${second.errors}${watch.errors}`).toBe('')
+    })
+
+    test.each([
+      ['no name that NATS allows', [], 'choose another one by --as'],
+      ['the retention of Redis', ['--as', 'jobs', '--retention', '10'], '--retention is an option of Redis'],
+    ])('refuses %s', async (_what, args, says) => {
+      const source = [`etcd://${upstream.etcd.endpoint}`, '--prefix', '/jobs/']
+      expect(await refusalOf(listwatch(['relay', ...source, '--to', urlOf(), ...args]))).toContain(says)
+    })
+  })
+
+  describe('commands that read', () => {
+    const refused: readonly (readonly [what: string, args: () => readonly string[], says: string])[] = [
+      ['no relay', () => ['list', urlOf()], 'name the relay: nats://host:4222 --relay orders'],
+      ['a name that no bucket has', () => ['list', urlOf(), '--relay', 'a.b'], 'choose another one by --relay'],
+      [
+        'a relay that has not written',
+        () => ['list', urlOf(), '--relay', 'none'],
+        'no relay has written to nats:relay-none',
+      ],
+      ['a prefix', () => ['list', urlOf(), '--prefix', 'a'], '--prefix is an option of etcd; NATS has --relay'],
+      ['no server', () => ['list', 'nats://127.0.0.1:1', '--relay', 'a'], 'cannot connect to nats://127.0.0.1:1'],
+      [
+        'a wrong password',
+        () => ['list', urlOf(`other:${SECRET}@`), '--relay', 'a'],
+        'give user and password, or a token',
+      ],
+      ['no URL', () => ['list', 'nats://', '--relay', 'a'], 'it should look like nats://host:4222'],
+      ['doctor', () => ['doctor', urlOf(), '--relay', 'a'], 'not NATS'],
+    ]
+    test.each(refused)('refuse %s', async (_what, args, says) => {
+      expect(await refusalOf(listwatch(args()))).toContain(says)
+    })
+  })
+})

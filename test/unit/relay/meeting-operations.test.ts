@@ -1,0 +1,368 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  type MemoryRelayStore,
+  type MemorySource,
+  memoryLeases,
+  memoryRelayStore,
+  memorySource,
+} from '../../../adapters/memory/index.js'
+import { type PublishOptions, publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
+import type { RelayStore } from '../../../src/contract/relay-store.js'
+import { createInformer, type Informer, type Leases, SourceError } from '../../../src/index.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+
+interface Item {
+  readonly n: unknown
+}
+
+const clock = new VirtualClock()
+const random = new SeededRandom(1)
+const stops: (() => Promise<void>)[] = []
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+
+afterEach(async () => {
+  const stopping = Promise.all(stops.splice(0).map((stop) => stop()))
+  await clock.advance(30_000)
+  await stopping
+})
+
+interface RelayProcess {
+  readonly informer: Informer<Item>
+  readonly relay: Relay
+  readonly errors: SourceError[]
+}
+
+/** A relay with a mirror of its own. */
+function relayOf(
+  source: MemorySource<Item>,
+  store: RelayStore,
+  { onAccessLost = 'keep', ...options }: PublishOptions & { onAccessLost?: 'keep' | 'clear' } = {},
+): RelayProcess {
+  const informer = createInformer({ source, clock, random, onAccessLost, logger: quiet, cache: relayCache(store) })
+  const relay = publish(informer, store, { clock, random, ...options })
+  const errors: SourceError[] = []
+  relay.on('error', (error) => errors.push(error))
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  return { informer, relay, errors }
+}
+
+/** A store as another process opens it, some members of which are replaced. */
+function storeOf(store: MemoryRelayStore, replaced: Partial<RelayStore> = {}): RelayStore {
+  const { name, collection, maxChanges, maxBytes } = store
+  return {
+    name,
+    collection,
+    maxChanges,
+    maxBytes,
+    read: (...args) => store.read(...args),
+    write: (...args) => store.write(...args),
+    close: async () => {},
+    ...replaced,
+  }
+}
+
+/** Starts a follower. Returns a function that returns its objects. */
+function followerOf(store: MemoryRelayStore): () => Record<string, unknown> {
+  const informer = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet })
+  informer.start()
+  stops.push(() => informer.stop())
+  return () => Object.fromEntries(Array.from(informer.entries(), ([key, { n }]) => [key, n]))
+}
+
+function items(...keys: string[]): [string, Item][] {
+  return keys.map((key) => [key, { n: 0 }])
+}
+
+describe('a relay that starts', () => {
+  test('does not restore the content of a store that is flushed between two reads', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const stopping = first.relay.stop()
+    await clock.advance(2_000)
+    await stopping
+    let reads = 0
+    const flushed = storeOf(store, {
+      read: async (...args) => {
+        const found = await store.read(...args)
+        if (reads++ === 0) store.flush()
+        return found
+      },
+    })
+    const second = relayOf(source, flushed)
+    await clock.advance(5_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'b'])
+    const follower = followerOf(store)
+    await clock.advance(5_000)
+    expect(follower()).toEqual({ a: 0, b: 0 })
+  })
+
+  test('with a store whose content was cleared by an earlier relay does not clear it again', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const own = storeOf(store)
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+    const first = relayOf(source, own, { onAccessLost: 'clear' })
+    await clock.advance(60_000)
+    const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+    await clock.advance(5_000)
+    await stopping
+    const follower = followerOf(store)
+    await clock.advance(1_000)
+    expect(follower()).toEqual({ a: 0 })
+    let deletes = 0
+    const write = store.write.bind(store)
+    Object.assign(own, {
+      write: (...[changes, ...rest]: Parameters<typeof write>) => {
+        deletes += changes.filter(({ text }) => text === undefined).length
+        return write(changes, ...rest)
+      },
+    })
+    relayOf(source, own, { onAccessLost: 'clear' })
+    await clock.advance(5_000)
+    expect(deletes).toBe(0)
+    expect(follower()).toEqual({ a: 0 })
+  })
+})
+
+describe('a relay that restored its mirror from the store', () => {
+  test('repeats a comparison that failed, although the store has the version of the mirror', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const context = { signal: new AbortController().signal, clock, random }
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const stopping = first.relay.stop()
+    await clock.advance(2_000)
+    await stopping
+    let failing = 0
+    relayOf(source, {
+      ...storeOf(store, {
+        write: async (...args) => {
+          if (failing-- > 0) throw new SourceError('the response was lost', { code: 'UNAVAILABLE' })
+          return await store.write(...args)
+        },
+      }),
+    })
+    await clock.advance(2_000)
+    // Another relay has written a wrong text at the same version.
+    const { text: header = '', position } = await store.read('\0relay', context)
+    const text = JSON.stringify({ ...JSON.parse(store.texts.get('a') ?? ''), object: { n: 'wrong' } })
+    const foreign = JSON.stringify({ ...JSON.parse(header), writer: 'another' })
+    failing = 1
+    const changes = [
+      { key: 'a', text },
+      { key: '\0relay', text: foreign },
+    ]
+    await store.write(changes, position, context)
+    const follower = followerOf(store)
+    await clock.advance(2_000)
+    expect(follower()).toEqual({ a: 'wrong' })
+    await clock.advance(60_000)
+    expect(follower()).toEqual({ a: 0 })
+  })
+})
+
+test('relays with leases of different groups report CONFLICT, and the error names the group', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const [one, two] = ['one', 'two'].map((group) =>
+    relayOf(source, storeOf(store), { replicas: memoryLeases({ group, clock, mode: 'leader' }) }),
+  )
+  await clock.advance(10_000)
+  source.put('a', { n: 1 })
+  await clock.advance(30_000)
+  const errors = [...(one?.errors ?? []), ...(two?.errors ?? [])].filter(({ code }) => code === 'CONFLICT')
+  expect(errors.map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(/another relay has written to memory relay: .* its leases are not those of .*(one|two)/),
+  )
+})
+
+test('a relay that waits after a failed comparison holds no snapshot of its mirror', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const refused = async (): Promise<never> => {
+    throw new SourceError('the engine is away', { code: 'UNAVAILABLE' })
+  }
+  const informer = createInformer({ source, clock, random, logger: quiet })
+  let [taken, held] = [0, 0]
+  const { snapshot } = informer
+  Object.defineProperty(informer, 'snapshot', {
+    value: () => {
+      const view = snapshot.call(informer)
+      const dispose = view[Symbol.dispose].bind(view)
+      taken++
+      held++
+      Object.defineProperty(view, Symbol.dispose, {
+        value: () => {
+          held--
+          dispose()
+        },
+      })
+      return view
+    },
+  })
+  const relay = publish(informer, storeOf(store, { write: refused }), { clock, random, logger: quiet })
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  await clock.advance(5_000)
+  expect(relay.status.state).toBe('backing-off')
+  expect(taken).toBeGreaterThan(1)
+  expect(held).toBe(0)
+})
+
+test('a relay that had no access while it waited for the lease does not clear the followers later', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+  const first = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+  const second = relayOf(source, storeOf(store), { replicas, onAccessLost: 'clear' })
+  await clock.advance(60_000)
+  expect([...second.informer.keys()]).toEqual(['a'])
+  expect(second.relay.status.state).toBe('standby')
+  const deleted: string[] = []
+  const write = store.write.bind(store)
+  store.write = async (changes, ...rest) => {
+    deleted.push(...changes.filter(({ text }) => text === undefined).map(({ key }) => key))
+    return await write(changes, ...rest)
+  }
+  const stopping = first.relay.stop()
+  await clock.advance(20_000)
+  await stopping
+  expect(second.relay.status.state).toBe('live')
+  expect(deleted).toEqual([])
+})
+
+test('a key that the store refuses stops a relay until the source removes it', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const first = relayOf(source, storeOf(store))
+  await clock.advance(2_000)
+  const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+  await clock.advance(2_000)
+  await stopping
+  const refusing = storeOf(store, {
+    write: async (changes, ...rest) => {
+      if (!changes.some(({ key, text }) => key === 'bad' && text !== undefined))
+        return await store.write(changes, ...rest)
+      throw new SourceError('the key is too long', { code: 'PROTOCOL' })
+    },
+  })
+  const { relay } = relayOf(source, refusing)
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  source.transaction((tx) => {
+    tx.put('bad', { n: 1 })
+    tx.put('b', { n: 1 })
+  })
+  await clock.advance(20_000)
+  expect(relay.status).toMatchObject({ state: 'backing-off', reason: 'the key is too long' })
+  expect(follower()).toEqual({ a: 0 })
+  source.delete('bad')
+  await clock.advance(20_000)
+  expect(relay.status.state).toBe('live')
+  expect(follower()).toEqual({ a: 0, b: 1 })
+})
+
+test('a relay without changes tries again soon after a failure, although it was away before', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const { relay } = relayOf(source, storeOf(store))
+  await clock.advance(2_000)
+  store.setAvailable(false)
+  await clock.advance(300_000)
+  store.setAvailable(true)
+  await clock.advance(60_000)
+  expect(relay.status.state).toBe('live')
+  store.setAvailable(false)
+  while (relay.status.state === 'live') await clock.advance(100)
+  store.setAvailable(true)
+  await clock.advance(500)
+  expect(relay.status.state).toBe('live')
+})
+
+test('a source that reports its version and cannot compare versions is published again', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const { name, list, watch, head } = source
+  const plain = { name, list: list.bind(source), watch: watch.bind(source), head: head?.bind(source) }
+  const store = memoryRelayStore()
+  const first = relayOf(plain as MemorySource<Item>, storeOf(store))
+  await clock.advance(2_000)
+  const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+  await clock.advance(2_000)
+  await stopping
+  source.put('a', { n: 1 })
+  const informer = createInformer({ source: plain as MemorySource<Item>, clock, random, logger: quiet })
+  const relay = publish(informer, storeOf(store), { clock, random, logger: quiet })
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  await clock.advance(5_000)
+  expect(relay.status).toMatchObject({ state: 'live', lastError: undefined })
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  expect(follower()).toEqual({ a: 1 })
+})
+
+test('a relay that waits for a lease ends when its informer is stopped', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+  const first = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  const second = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
+  const stopping = second.informer.stop()
+  await clock.advance(15_000)
+  await stopping
+  expect(second.relay.status.state).toBe('stopped')
+  expect(first.relay.status.replica?.members).toHaveLength(1)
+  expect(second.errors).toEqual([])
+})
+
+describe('stop', () => {
+  test('ends a relay whose store cannot be closed', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = storeOf(memoryRelayStore(), { close: () => Promise.reject(new Error('not closed')) })
+    const { relay } = relayOf(source, store)
+    await clock.advance(1_000)
+    const stopping = relay.stop()
+    await clock.advance(5_000)
+    await stopping
+    expect(relay.status.state).toBe('stopped')
+  })
+})
+
+describe('publish', () => {
+  test('of an informer that was stopped throws STOPPED, and opens no leases', async () => {
+    const informer = createInformer({ source: memorySource<Item>(), clock, random })
+    await informer.stop()
+    const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+    let opened = 0
+    const counting: Leases = {
+      ...replicas,
+      open: () => {
+        opened++
+        return replicas.open()
+      },
+    }
+    expect(() => publish(informer, memoryRelayStore(), { clock, random, replicas: counting })).toThrow(
+      expect.objectContaining({ code: 'STOPPED' }),
+    )
+    expect(opened).toBe(0)
+  })
+})
