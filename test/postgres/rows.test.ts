@@ -396,7 +396,7 @@ describePostgres('rows', (postgres) => {
           `UPDATE t SET v = ${bad} WHERE id = 2; INSERT INTO t VALUES (3, ${good}); DELETE FROM t WHERE id = 1`,
         )
         await rows.informer.fresh({ timeoutMs: 60_000 })
-        expect([[...rows.informer.keys()], [...rows.informer.invalid.keys()]]).toEqual([['2', '3'], ['2']])
+        expect([[...rows.informer.keys()].sort(), [...rows.informer.invalid.keys()]]).toEqual([['2', '3'], ['2']])
         expect(rows.informer.get('2')).toBe(before)
         await db.sql(`UPDATE t SET v = ${good} WHERE id = 2`)
         await expectMirrorEqualsTable(rows)
