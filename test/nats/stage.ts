@@ -21,6 +21,8 @@ export interface StageOptions {
   readonly source?: Partial<NatsKvOptions<Item>>
   /** The connection of the mirror. Default: one through the proxy. */
   readonly connect?: () => Promise<NatsConnection>
+  /** The time between two pings of the mirror's connection, which is stale after two without a response. Default: 1 s. */
+  readonly pingMs?: number
   /** The connection of the writer. Default: one to `nats`. */
   readonly admin?: () => Promise<NatsConnection>
   /** The factor by which the time of the mirror is faster. Default 5: a response times out after 2 s. */
@@ -86,7 +88,8 @@ export class Stage extends BackendStage<Item> {
     const proxy = await startFaultProxy({ targetPort: nats.port })
     const admin = await (options.admin?.() ?? nats.connect())
     const kv = await bucketOf(admin, bucket, config)
-    const connection = await (options.connect?.() ?? nats.connect({ port: proxy.port, ignoreClusterUpdates: true }))
+    const through = { port: proxy.port, ignoreClusterUpdates: true, pingInterval: options.pingMs ?? 1_000 }
+    const connection = await (options.connect?.() ?? nats.connect(through))
     return new Stage(options, { proxy, bucket, kv, admin, connection })
   }
 
