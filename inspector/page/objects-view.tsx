@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ObjectPage, ObjectRow } from '../informer-page.js'
 import type { Facet } from '../object-query.js'
 import { readFacets, readObject, readRows, type Selection } from './api.js'
@@ -34,14 +34,15 @@ export function ObjectsView(props: ObjectsViewProps): JSX.Element {
   const { informer, selection, shown, revision, onSelection, onKey } = props
   const { rows, total, isCut, problem, load } = useRows(informer, selection, revision)
   const [at, setAt] = useState(-1)
-  useEffect(() => setAt(-1), [informer, selection])
+  // Layout effects: the next key may be pressed before the effects after the paint, and would find the position before.
+  useLayoutEffect(() => setAt(-1), [informer, selection])
   const move = (to: number): void => {
     const next = Math.max(0, Math.min(total - 1, to))
     setAt(next)
     const row = rows.get(next)
     if (row !== undefined) onKey(row.key)
   }
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       const step = STEPS.get(event.key)
       if (step === undefined || event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey) return

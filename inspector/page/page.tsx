@@ -12,6 +12,13 @@ type Tab = (typeof TABS)[number]
 const NO_SELECTION: Selection = { text: '', values: {} }
 const THEME = 'listwatch-theme'
 
+/** Returns whether the field of the search is shown. */
+function focusSearch(): boolean {
+  const search = document.querySelector<HTMLInputElement>('#search')
+  search?.focus()
+  return search !== null
+}
+
 /** The whole page. */
 function Page(): JSX.Element {
   const [informers, setInformers] = useState<readonly InformerItem[]>([])
@@ -42,7 +49,8 @@ function Page(): JSX.Element {
       if (event.key !== '/') return
       event.preventDefault()
       setTab('Objects')
-      requestAnimationFrame(() => document.querySelector<HTMLInputElement>('#search')?.focus())
+      // At once if it is shown: the next keys belong to the search.
+      if (!focusSearch()) requestAnimationFrame(focusSearch)
     }
     addEventListener('keydown', onKeyDown)
     return () => removeEventListener('keydown', onKeyDown)
