@@ -66,6 +66,7 @@ function missingCapability(need: ConformanceCapability, subject: ListerWatcherSu
     case 'transactions':
     case 'bigObjects':
     case 'progressRequests':
+    case 'ownHeap':
       return undefined
     default:
       return subject[hooks[need]] === undefined ? `the harness has no ${hooks[need]}()` : undefined

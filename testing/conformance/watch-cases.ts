@@ -169,6 +169,7 @@ export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
   },
   {
     name: 'a watch buffers little for a reader that does not read, even if much is written',
+    needs: ['ownHeap'],
     async check(context) {
       const watch = context.watch(await context.list())
       await context.untilOpen(watch)

@@ -15,6 +15,6 @@ await describeListerWatcher(
         dispose: async () => {},
       }
     },
-    { connections: 'it opens nothing' },
+    { connections: 'it opens nothing', ownHeap: 'the history of the store is in this process' },
   ),
 )

@@ -13,8 +13,9 @@ import type { Version } from '../../src/contract/version.js';
  * - `connections`: `connections`: the source's open connections can be counted.
  * - `head`, `hasReached`, `versions`: the source has this method.
  * - `progressRequests`: a watch answers a progress request with a bookmark.
+ * - `ownHeap`: the heap of the process contains what the source buffers, and not the history of the backend.
  */
-export type ConformanceCapability = 'transactions' | 'openTransactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'progressRequests';
+export type ConformanceCapability = 'transactions' | 'openTransactions' | 'bigObjects' | 'compaction' | 'epochs' | 'corruption' | 'outage' | 'connections' | 'head' | 'hasReached' | 'versions' | 'progressRequests' | 'ownHeap';
 /** One write to the collection. */
 export interface ConformanceChange {
     /** The key of the object, as the cases name it. */
