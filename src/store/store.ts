@@ -98,18 +98,15 @@ export class Store<T> implements Undoable {
     let isFilled = false
     try {
       for (let ordinal = 0; ordinal < ordinalLimit; ordinal++) {
-        const entry = base.entryAt(ordinal)
-        this.#entries.push(entry)
-        if (entry === undefined) missing.push(ordinal)
-        else {
-          this.#ordinals.add(entry.key, ordinal)
-          for (const index of this.#indexes) index.set(ordinal, entry)
-        }
+        const entry = this.#fillAt(ordinal, base, missing)
+        if (entry !== undefined) for (const index of this.#indexes) index.set(ordinal, entry)
         yield
       }
       yield* this.prepareIndexes()
       isFilled = true
     } catch (error) {
+      // Readers must not see a part of the content.
+      for (let ordinal = this.#entries.length; ordinal < ordinalLimit; ordinal++) this.#fillAt(ordinal, base, missing)
       this.#rebuildIndexes()
       throw error
     } finally {
@@ -120,6 +117,14 @@ export class Store<T> implements Undoable {
       this.#base = undefined
       this.release()
     }
+  }
+
+  #fillAt(ordinal: Ordinal, base: PackedBase<T>, missing: Ordinal[]): Entry<T> | undefined {
+    const entry = base.entryAt(ordinal)
+    this.#entries.push(entry)
+    if (entry === undefined) missing.push(ordinal)
+    else this.#ordinals.add(entry.key, ordinal)
+    return entry
   }
 
   get size(): number {

@@ -28,7 +28,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // the other changes.
     name: 'the end of one tracker stops the tracking of an index for all others',
     breaks: 'A subscription with `where` receives every change of its scope, whichever others end.',
-    file: 'store/store-writer.ts',
+    file: 'store/declared-indexes.ts',
     edits: [['const users = before + added', 'const users = Math.min(1, before + added)']],
   },
   {
