@@ -203,11 +203,16 @@ export class StoreWriter<T> {
    */
   continueWith(call: string, steps: Steps): Promise<void> {
     this.#required++
-    return this.#queue
-      .runNext(() => this.#clock.sleep(0).then(() => this.#inSlices(call, steps)))
-      .finally(() => {
+    const perform = async (): Promise<void> => {
+      try {
+        await this.#clock.sleep(0)
+        await this.#inSlices(call, steps)
+      } finally {
+        // Before the next write begins, which is refused if the writer was ended meanwhile.
         this.#required--
-      })
+      }
+    }
+    return this.#queue.runNext(perform)
   }
 
   /** Stops writing: a transaction that is not committed is never visible, and later writes are refused. */

@@ -183,7 +183,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'writes begin when all objects are decoded (H13)',
     file: 'store/store-writer.ts',
     onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'are restored first; an index that is added meanwhile' },
-    edits: [['.runNext(() => this.#clock.sleep(0)', '.run(() => this.#clock.sleep(0)']],
+    edits: [['return this.#queue.runNext(perform)', 'return this.#queue.run(perform)']],
   },
   {
     name: 'pins of a filled store share the layer of a pin of the empty one',
@@ -213,7 +213,10 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'after stop the rest is decoded (H13)',
     file: 'store/store-writer.ts',
     onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'stop keeps all objects readable' },
-    edits: [['    this.#required++\n    return this.#queue', '    return this.#queue']],
+    edits: [
+      ['    this.#required++\n    const perform', '    const perform'],
+      ['meanwhile.\n        this.#required--\n', 'meanwhile.\n'],
+    ],
   },
   {
     name: 'an object that cannot be decoded is not reported',

@@ -19,7 +19,10 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     breaks: 'readers see nothing of a write before its commit (I8)',
     file: 'store/store-writer.ts',
     edits: [
-      ['        await this.#clock.sleep(0)\n', '        this.store.release()\n        await this.#clock.sleep(0)\n'],
+      [
+        '        await this.#clock.sleep(0)\n        if (',
+        '        this.store.release()\n        await this.#clock.sleep(0)\n        if (',
+      ],
     ],
   },
   {

@@ -43,14 +43,14 @@ export const mutantsOfStore: readonly Mutant[] = [
     breaks: 'with intern, only equal subtrees are shared',
     file: 'store/interner.ts',
     edits: [['others[at] !== name || ', '']],
-    onlyBy: { test: 'unit/interner.test.ts', named: 'with a name of the same hash' },
+    onlyBy: { test: 'unit/interner.test.ts', named: 'a name of the same hash' },
   },
   {
     name: 'arrays with the same hash are shared, whatever their values',
     breaks: 'with intern, only equal subtrees are shared',
     file: 'store/interner.ts',
     edits: [['if (!Object.is(known[at], values[at])) return false', 'if (at < 0) return false']],
-    onlyBy: { test: 'unit/interner.test.ts', named: 'with an array value of the same hash' },
+    onlyBy: { test: 'unit/interner.test.ts', named: 'an array value of the same hash' },
   },
   {
     name: 'whole objects are shared, too',
