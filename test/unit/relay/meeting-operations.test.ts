@@ -303,7 +303,7 @@ test('a source that reports its version and cannot compare versions is published
   await clock.advance(2_000)
   await stopping
   source.put('a', { n: 1 })
-  const informer = createInformer({ source: plain as MemorySource<Item>, clock, random, logger: quiet })
+  const informer = createInformer({ source: plain, clock, random, logger: quiet })
   const relay = publish(informer, storeOf(store), { clock, random, logger: quiet })
   informer.start()
   stops.push(async () => {
