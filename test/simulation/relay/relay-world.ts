@@ -43,8 +43,8 @@ interface Follower {
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 const LEASE_MS = 2_000
-/** Without leases, a relay that was replaced waits for 30 s. */
-const HEAL_MS = 90_000
+/** Without leases, a relay that was replaced waits for 30 s. So do a follower and the mirror of a relay, after failures. */
+const HEAL_MS = 120_000
 const STEPS = 40
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
