@@ -49,8 +49,9 @@ export class RecentMessages {
   }
 
   /**
-   * Compares what is left of the history of a mirror at `seq`, and what replaced the rest. Throws `EPOCH_CHANGED` if
-   * another history is proved, and `VERSION_EXPIRED` if nothing is left. Otherwise a watch from there misses nothing.
+   * Compares the remaining messages of the history of a mirror at `seq`, and those that replaced the others. Throws
+   * `EPOCH_CHANGED` if another history is proved, and `VERSION_EXPIRED` if no message remains. Otherwise a watch from `seq`
+   * misses no change.
    */
   async assertContinues(consumer: Consumer, seq: number, lastSeq: (subject: string) => Promise<number>): Promise<void> {
     const unseen = new Map(this.#bySubject)

@@ -113,7 +113,7 @@ class NatsRelayStore implements RelayStore {
         if (state === undefined) return { text: undefined, position: ABSENT }
         assertCurrent(state)
         const found = await readMessage(session, this.#bucket, { last_by_subj: this.#subject(key) })
-        // What is the last message of the key now was so at that position, unless it is later.
+        // The last message of the key was also its last one at that position, unless its sequence is later.
         if (found !== undefined && found.seq > state.lastSeq) continue
         return { text: found === undefined || found.isDelete ? undefined : found.text, position: positionOf(state) }
       }

@@ -90,7 +90,7 @@ describe('a relay of a table behind Redis', () => {
       const relay = (db: Database, name: string): Child =>
         listwatch(['relay', urlOf(db), '--table', 'pairs', '--to', own.redis.url, '--as', name])
 
-      test('prints its status as NDJSON, passes on marks, and writes what waits before it ends', async () => {
+      test('prints its status as NDJSON, passes on marks, and writes pending changes before it ends', async () => {
         const db = await at.database()
         const { source, write } = await tableIn(db)
         const child = relay(db, 'status')

@@ -241,7 +241,7 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
     describeServer('redis 7.0', 'to Redis', (found) => {
       const own = useRedis(found)
 
-      test('shows the mirror and the store, and q writes what waits and ends', async () => {
+      test('shows the mirror and the store, and q writes pending changes and ends', async () => {
         const db = await at.database()
         await db.sql(`CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1), (2)`)
         await db.install('orders')
