@@ -1,4 +1,5 @@
 import type { Version } from '../contract/version.js'
+import { OrderedTable } from '../util/ordered-table.js'
 import { DEFAULT_SLICES, finish, resultOf, type Steps } from '../util/steps.js'
 import { type Change, changesOf, isPair, mergePending, type Pending } from './change.js'
 import { KeyOrder } from './key-order.js'
@@ -41,7 +42,7 @@ export class ChangeQueue<T> {
   #batches: WaitingBatch<T>[] = []
   #count = 0
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
-  #merged: Map<string, Pending<T>> | undefined
+  #merged: OrderedTable<Pending<T>> | undefined
   /** The order in which `takeMergedKey` takes the keys of `#merged`. */
   #order: KeyOrder | undefined
   #hasBoundary = false
@@ -66,7 +67,7 @@ export class ChangeQueue<T> {
     this.#delivery = options.delivery ?? 'every'
     this.#capacity = options.capacity ?? DEFAULT_CAPACITY
     this.#onCancelled = onCancelled
-    if (this.#delivery === 'latest') this.#merged = new Map()
+    if (this.#delivery === 'latest') this.#merged = new OrderedTable()
   }
 
   /** The version of the batch that was pushed last. */
@@ -161,7 +162,7 @@ export class ChangeQueue<T> {
   /** Like `coalesce`. No batch can be taken before the last step. */
   *coalesceInSteps(isQueued: (change: Change<T>) => boolean = () => true): Steps {
     if (this.#merged !== undefined) return
-    this.#merged = new Map()
+    this.#merged = new OrderedTable()
     this.#isBusy = true
     this.#mergedSince = this.#batches[0]?.at ?? 0
     const sources = new Set(this.#batches.map(({ source }) => source))
@@ -197,7 +198,7 @@ export class ChangeQueue<T> {
     this.#batches = []
     this.#count = 0
     this.#order = undefined
-    this.#merged = this.#delivery === 'latest' ? new Map() : undefined
+    this.#merged = this.#delivery === 'latest' ? new OrderedTable() : undefined
   }
 
   /** The batch that was pushed last, unless batches are merged. */
@@ -242,14 +243,14 @@ export class ChangeQueue<T> {
     return this.#merged?.keys() ?? []
   }
 
-  *#mergeInSteps(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): Steps {
+  *#mergeInSteps(merged: OrderedTable<Pending<T>>, changes: readonly Change<T>[]): Steps {
     for (let from = 0; from < changes.length; from += this.#changesPerStep) {
       yield
       this.#merge(merged, changes.slice(from, from + this.#changesPerStep))
     }
   }
 
-  #merge(merged: Map<string, Pending<T>>, changes: readonly Change<T>[]): void {
+  #merge(merged: OrderedTable<Pending<T>>, changes: readonly Change<T>[]): void {
     for (const change of changes) {
       const pending = mergePending(merged.get(change.key), change)
       if (pending !== undefined) {
@@ -262,7 +263,7 @@ export class ChangeQueue<T> {
   }
 
   /** Returns the merged changes in their order. */
-  *#listed(merged: ReadonlyMap<string, Pending<T>>): Generator<void, readonly Change<T>[]> {
+  *#listed(merged: OrderedTable<Pending<T>>): Generator<void, readonly Change<T>[]> {
     const changes: Change<T>[] = []
     for (const pending of merged.values()) {
       if (isPair(pending)) changes.push(...pending)
@@ -272,7 +273,7 @@ export class ChangeQueue<T> {
     return changes
   }
 
-  #takeMerged(merged: Map<string, Pending<T>>): QueuedBatch<T> | undefined {
+  #takeMerged(merged: OrderedTable<Pending<T>>): QueuedBatch<T> | undefined {
     if (!this.#hasBoundary) return undefined
     const changes = this.#prepared ?? resultOf(this.#listed(merged))
     this.clear()

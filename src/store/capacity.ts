@@ -12,14 +12,17 @@ interface OwnEntries {
 }
 
 /**
- * Checks a batch before it is written, so that it is applied completely or not at all.
+ * Checks a batch before it is written, so that it is applied completely or not at all. It adds at most `most` objects.
  *
  * @throws SourceError PROTOCOL when the store would exceed its limit after any event of the batch.
  */
-export function assertCapacity(events: readonly WatchEvent<unknown>[], store: StoreSize, own: OwnEntries): void {
-  let arriving = 0
-  for (const event of events) arriving += event.type === 'replace' ? event.entries.length : 1
-  if (arriving <= store.freeCapacity) return
+export function assertCapacity(
+  events: readonly WatchEvent<unknown>[],
+  most: number,
+  store: StoreSize,
+  own: OwnEntries,
+): void {
+  if (most <= store.freeCapacity) return
   const limit = store.size + store.freeCapacity
   /** Keys whose presence differs from the store, or after a replace from the entries of other sources. */
   const changed = new Map<string, boolean>()
@@ -61,7 +64,7 @@ export function assertCapacity(events: readonly WatchEvent<unknown>[], store: St
  */
 export function assertListCapacity(
   listed: Uint8Array,
-  pending: ReadonlyMap<string, unknown>,
+  pending: { keys(): Iterable<string> },
   isComplete: boolean,
   store: StoreSize,
   own: OwnEntries,

@@ -2,6 +2,7 @@ import { SourceError } from '../contract/errors.js'
 import type { SavedRecord } from '../contract/mirror-cache.js'
 import type { Entry, ListEvent } from '../contract/source.js'
 import type { Version } from '../contract/version.js'
+import { OrderedTable } from '../util/ordered-table.js'
 import type { Steps } from '../util/steps.js'
 import { assertListCapacity } from './capacity.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
@@ -79,7 +80,7 @@ export class Relist<T> implements ListWriter<T> {
   /** Has a 1 at each ordinal that the list contains, of the ordinals that existed when it began. */
   readonly #listed: Uint8Array
   /** The keys to write: new or changed entries, and keys that `prepare` filters out. */
-  readonly #pending = new Map<string, Entry<T> | typeof FILTERED>()
+  readonly #pending = new OrderedTable<Entry<T> | typeof FILTERED>()
   readonly #invalid = new Map<string, SourceError>()
   /** The versions of invalid and of filtered objects. */
   readonly #versions = new Map<string, Version | undefined>()

@@ -135,19 +135,24 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.write(
       'apply',
       size,
-      () => this.#applyInSteps(events, version, committedAt),
-      () => this.#apply(events, version, committedAt),
+      () => this.#applyInSteps(events, size, version, committedAt),
+      () => this.#apply(events, size, version, committedAt),
     )
   }
 
-  #begin(events: readonly WatchEvent<T>[], version: Version | undefined): StoreTransaction<T> {
+  #begin(events: readonly WatchEvent<T>[], size: number, version: Version | undefined): StoreTransaction<T> {
     const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
-    assertCapacity(events, this.#writer.store, this)
+    assertCapacity(events, size, this.#writer.store, this)
     return transaction
   }
 
-  #apply(events: readonly WatchEvent<T>[], version: Version | undefined, committedAt: number | undefined): void {
-    const transaction = this.#begin(events, version)
+  #apply(
+    events: readonly WatchEvent<T>[],
+    size: number,
+    version: Version | undefined,
+    committedAt: number | undefined,
+  ): void {
+    const transaction = this.#begin(events, size, version)
     for (const event of events) {
       if (event.type === 'replace') finish(transaction.replace(event.entries, namedInvalid(events)))
       else transaction.apply(event)
@@ -157,10 +162,11 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   *#applyInSteps(
     events: readonly WatchEvent<T>[],
+    size: number,
     version: Version | undefined,
     committedAt: number | undefined,
   ): Steps {
-    const transaction = this.#begin(events, version)
+    const transaction = this.#begin(events, size, version)
     for (const event of events) {
       if (event.type === 'replace') yield* transaction.replace(event.entries, namedInvalid(events))
       else transaction.apply(event)

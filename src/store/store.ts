@@ -1,7 +1,7 @@
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
+import { KeyTable } from '../util/key-table.js'
 import { finish, type Steps } from '../util/steps.js'
-import { KeyTable } from './key-table.js'
 import type { PackedBase } from './packed/packed-base.js'
 import { Pin } from './pin.js'
 import { type PinLayer, PinLayers } from './pin-layers.js'
@@ -23,7 +23,7 @@ export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: s
  * any state.
  */
 export class Store<T> implements Undoable {
-  readonly #ordinals = new KeyTable()
+  readonly #ordinals = new KeyTable<Ordinal>()
   /** Invariant: `#entries[o]` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
   readonly #entries: (Entry<T> | undefined)[] = []
   readonly #free: Ordinal[] = []

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { KeyTable } from '../../src/store/key-table.js'
+import { KeyTable } from '../../src/util/key-table.js'
 
 describe('a table of keys', () => {
   const many: readonly (readonly [about: string, keyAt: (i: number) => string])[] = [

@@ -6,7 +6,8 @@ import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
 import type { CapturedOrder, Layer, Ordinal, StoreIndex } from '../store-index.js'
 import type { Compound, Ordered, Range } from './index-types.js'
-import { type MoveRecords, Moves } from './moves.js'
+import { MovedTuples, type OrdinalTuple } from './moved-tuples.js'
+import { Moves } from './moves.js'
 import { compareScalars, copyScalar, isScalar, isScalars, type Scalar } from './scalar.js'
 import {
   compareElements,
@@ -165,7 +166,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
    * Returns the elements of a pin in order: those that have not moved since, merged with the recorded values of those
    * that have. A moved element beyond the limit is not visited.
    */
-  *#pinned(pin: Pin<T>, span: Span, reverse: boolean, limit: number): Iterable<Element> {
+  *#pinned(pin: Pin<T>, span: Span, reverse: boolean, limit: number): Iterable<OrdinalTuple> {
     const { layer } = pin
     const packed = pin.packedIndex(this)
     if (packed?.kind === 'sorted') {
@@ -240,61 +241,13 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 }
 
-/** A tuple with the ordinal that had it. */
-interface Element extends Keyed {
-  readonly ordinal: Ordinal
-}
-
 /** Returns the elements of a packed index in order. Their keys are not needed. */
-function* elementsOf(packed: PackedSortedIndex, span: Span, reverse: boolean, limit: number): Iterable<Element> {
+function* elementsOf(packed: PackedSortedIndex, span: Span, reverse: boolean, limit: number): Iterable<OrdinalTuple> {
   const [from, to] = packed.bounds(span)
   const count = Math.min(to - from, limit)
   for (let nth = 0; nth < count; nth++) {
     const at = reverse ? to - 1 - nth : from + nth
     yield { ordinal: packed.ordinalAt(at), tuple: packed.tupleAt(at), key: '' }
-  }
-}
-
-/** The tuples of ordinals that moved in one layer, in order. */
-class MovedTuples implements MoveRecords<Keyed, MovedTuples> {
-  readonly #tuples = new SortedTuples()
-  readonly #ordinals: Ordinal[] = []
-  readonly #since: number[] = []
-
-  constructor() {
-    this.#tuples.sort() // From now on each record is inserted in order.
-  }
-
-  get size(): number {
-    return this.#ordinals.length
-  }
-
-  add({ tuple, key }: Keyed, ordinal: Ordinal, since: number): void {
-    this.#tuples.set(this.#ordinals.length, tuple, key)
-    this.#ordinals.push(ordinal)
-    this.#since.push(since)
-  }
-
-  addAll(others: MovedTuples, below: number): void {
-    for (let slot = 0; slot < others.size; slot++) {
-      const since = others.#since[slot] ?? 0
-      if (since < below) this.add(others.#at(slot), others.#ordinals[slot] ?? 0, since)
-    }
-  }
-
-  /** Returns the first records of a span with `since` below an id, in order. */
-  in(span: Span, reverse: boolean, limit: number, below: number): Element[] {
-    const found: Element[] = []
-    const next = this.#tuples.walk(span, reverse)
-    for (let slot = next(); slot >= 0 && found.length < limit; slot = next()) {
-      const ordinal = this.#ordinals[slot] ?? 0
-      if ((this.#since[slot] ?? 0) < below) found.push({ ...this.#at(slot), ordinal })
-    }
-    return found
-  }
-
-  #at(slot: number): Keyed {
-    return { tuple: this.#tuples.tupleAt(slot), key: this.#tuples.keyAt(slot) }
   }
 }
 
