@@ -7,8 +7,13 @@ interface Readable {
 
 /** Checks that the store keeps no old entries if no snapshot, no replay and no save reads them. */
 export function checkPins({ violate }: Scenario, informer: Readable, invariant: Invariant, saves = 0): void {
-  const pins = storeOf(informer)?.pinCount ?? 0
+  const pins = pinsOf(informer)
   if (pins > saves) violate(invariant, `${pins} pins are left in the store, and no snapshot or replay reads them`)
+}
+
+/** Returns the number of pins in the store: of snapshots, replays and saves. */
+export function pinsOf(informer: Readable): number {
+  return storeOf(informer)?.pinCount ?? 0
 }
 
 /** Returns the store that an informer reads. Undefined before its first list, when it reads none. */

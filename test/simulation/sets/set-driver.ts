@@ -6,7 +6,7 @@ import type { SourceSet } from '../../../src/informer/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, State } from '../backend/history.js'
-import { checkPins } from '../checkers/pin-checker.js'
+import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { QueueChecker } from '../checkers/queue-checker.js'
 import { SnapshotChecker } from '../checkers/snapshot-checker.js'
 import { drawDrain, slownessOf } from '../checkers/stop-checker.js'
@@ -236,7 +236,8 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     if (unfinished !== undefined) return `${unfinished} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
     if (this.related?.isQuiet === false) return `${this.related.name} is`
-    return loud === undefined ? undefined : `${loud.name} is`
+    if (loud !== undefined) return `${loud.name} is`
+    return pinsOf(informer) > this.#snapshots.length ? 'a replay is' : undefined
   }
 
   check(): void {

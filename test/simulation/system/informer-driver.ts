@@ -12,7 +12,7 @@ import { checkBatch } from '../checkers/batch-checker.js'
 import { EntryChecker } from '../checkers/entry-checker.js'
 import { ErrorChecker } from '../checkers/error-checker.js'
 import { commitsOf } from '../checkers/handler-commits.js'
-import { checkPins } from '../checkers/pin-checker.js'
+import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { QueryModel } from '../checkers/query-model.js'
 import { QueueChecker } from '../checkers/queue-checker.js'
 import { ReflectorChecker } from '../checkers/reflector-checker.js'
@@ -317,7 +317,9 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     if (unfinished !== undefined) return `${unfinished} is`
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
     if (this.related?.isQuiet === false) return `${this.related.name} is`
-    return loud === undefined ? undefined : `${loud.name} is`
+    if (loud !== undefined) return `${loud.name} is`
+    const pins = pinsOf(this.informer) - this.snapshots.count - (this.cache?.saves ?? 0)
+    return pins > 0 ? 'a replay is' : undefined
   }
 
   check(): void {

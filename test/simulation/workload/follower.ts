@@ -144,8 +144,6 @@ export class Follower {
 
   /** At rest it has the objects of the source. */
   check(): void {
-    // The replay of its shadow may have begun later, and may not have ended.
-    if (this.isClosed) this.queue?.end()
     const flaw = this.#flaw
     if (flaw !== undefined) this.#scenario.violate('I5', flaw)
   }

@@ -45,6 +45,11 @@ export class Snapshots {
     held.dispose()
   }
 
+  /** The number of snapshots that were not disposed. */
+  get count(): number {
+    return this.#taken.length
+  }
+
   endAll(): void {
     while (this.#taken.length > 0) this.end()
   }
