@@ -8,10 +8,15 @@ export interface Undoable {
   rollback(): void
 }
 
+/** The number of writes in a part of a journal. An array that grows copies all its elements in one step. */
+const PART = 4_096
+
 /** The values that a transaction has overwritten, in the order of its writes. Outside a transaction it records nothing. */
 export class UndoJournal<P, B> {
-  readonly #places: P[] = []
-  readonly #before: B[] = []
+  /** The parts before the last one. All are full. */
+  readonly #full: { readonly places: P[]; readonly before: B[] }[] = []
+  #places: P[] = []
+  #before: B[] = []
   #isOpen = false
 
   get isOpen(): boolean {
@@ -24,6 +29,11 @@ export class UndoJournal<P, B> {
 
   record(place: P, before: B): void {
     if (!this.#isOpen) return
+    if (this.#places.length === PART) {
+      this.#full.push({ places: this.#places, before: this.#before })
+      this.#places = []
+      this.#before = []
+    }
     this.#places.push(place)
     this.#before.push(before)
   }
@@ -31,6 +41,7 @@ export class UndoJournal<P, B> {
   commit(): void {
     this.#isOpen = false
     if (this.#places.length === 0) return
+    this.#full.length = 0
     this.#places.length = 0
     this.#before.length = 0
   }
@@ -38,7 +49,8 @@ export class UndoJournal<P, B> {
   /** Ends the transaction, and calls `restore` for each write, the last one first. Returns whether there was any. */
   rollback(restore: (place: P, before: B) => void): boolean {
     const hasWritten = this.#places.length > 0
-    for (let i = this.#places.length - 1; i >= 0; i--) restore(this.#places[i] as P, this.#before[i] as B)
+    for (const { places, before } of [...this.#full, { places: this.#places, before: this.#before }].reverse())
+      for (let i = places.length - 1; i >= 0; i--) restore(places[i] as P, before[i] as B)
     this.commit()
     return hasWritten
   }

@@ -16,6 +16,22 @@ describe('a journal', () => {
     ])
   })
 
+  test('a rollback of 10 000 writes restores all of them, the last write first, and the next transaction begins anew', () => {
+    const journal = new UndoJournal<number, string>()
+    const restored: number[] = []
+    for (const writes of [10_000, 3]) {
+      restored.length = 0
+      journal.begin()
+      for (let i = 0; i < writes; i++) journal.record(i, `${i}`)
+      expect(journal.rollback((place, before) => void (String(place) === before && restored.push(place)))).toBe(true)
+      expect(restored).toEqual(Array.from({ length: writes }, (_, i) => writes - 1 - i))
+    }
+    journal.begin()
+    for (let i = 0; i < 10_000; i++) journal.record(i, '')
+    journal.commit()
+    expect(journal.rollback(() => expect.unreachable())).toBe(false)
+  })
+
   test('a rollback after a commit, or without writes, restores nothing', () => {
     const journal = new UndoJournal<string, number>()
     const restore = (): void => expect.unreachable()
