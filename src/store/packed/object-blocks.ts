@@ -9,35 +9,41 @@ export class BlockWriter {
   readonly #encoder = new TextEncoder()
   /** The number of the first record of each block. */
   readonly firsts: number[] = []
-  #texts: Uint8Array[] = []
-  #bytes = 0
+  /** The texts of the block. An array of its own for each text would cost as much as the rest of a save. */
+  #bytes = new Uint8Array(2 * BLOCK_BYTES)
+  /** The end of each text in `#bytes`. */
+  readonly #ends: number[] = []
   #count = 0
 
   /** Adds a text. Returns a block if it is full. */
   add(text: string): Uint8Array<ArrayBuffer> | undefined {
-    if (this.#texts.length === 0) this.firsts.push(this.#count)
-    const bytes = this.#encoder.encode(text)
-    this.#texts.push(bytes)
-    this.#bytes += bytes.length
+    if (this.#ends.length === 0) this.firsts.push(this.#count)
+    const start = this.#ends.at(-1) ?? 0
+    // A code unit has at most three bytes.
+    const most = start + text.length * 3
+    if (most > this.#bytes.length) {
+      const larger = new Uint8Array(most)
+      larger.set(this.#bytes.subarray(0, start))
+      this.#bytes = larger
+    }
+    const end = start + this.#encoder.encodeInto(text, this.#bytes.subarray(start)).written
+    this.#ends.push(end)
     this.#count++
-    return this.#bytes >= BLOCK_BYTES ? this.end() : undefined
+    return end >= BLOCK_BYTES ? this.end() : undefined
   }
 
   /** Returns the last block, if there is one. */
   end(): Uint8Array<ArrayBuffer> | undefined {
-    const texts = this.#texts
-    if (texts.length === 0) return undefined
-    let end = 4 + texts.length * 4
-    const block = new Uint8Array(end + this.#bytes)
+    const ends = this.#ends
+    const length = ends.at(-1)
+    if (length === undefined) return undefined
+    const start = 4 + ends.length * 4
+    const block = new Uint8Array(start + length)
     const view = new DataView(block.buffer)
-    view.setUint32(0, texts.length, true)
-    for (const [i, text] of texts.entries()) {
-      block.set(text, end)
-      end += text.length
-      view.setUint32(4 + i * 4, end, true)
-    }
-    this.#texts = []
-    this.#bytes = 0
+    view.setUint32(0, ends.length, true)
+    for (const [i, end] of ends.entries()) view.setUint32(4 + i * 4, start + end, true)
+    block.set(this.#bytes.subarray(0, length), start)
+    ends.length = 0
     return block
   }
 }

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { BlockWriter, PackedTexts } from '../../src/store/packed/object-blocks.js'
+
+test('texts of any length and of any characters are read from the blocks that contain them', () => {
+  const texts = Array.from(
+    { length: 3_000 },
+    (_, i) =>
+      `${i}${[...'aé€😀']
+        .slice(0, i % 5)
+        .join('')
+        .repeat(i % 90)}`,
+  )
+  texts.splice(1_000, 0, '', '€'.repeat(200_000), 'x'.repeat(700_000), '')
+  const writer = new BlockWriter()
+  const blocks = [...texts.map((text) => writer.add(text)), writer.end()].filter((block) => block !== undefined)
+  expect(writer.end()).toBeUndefined()
+  expect(blocks.length).toBe(writer.firsts.length)
+  const read = new PackedTexts(Uint32Array.from(writer.firsts), texts.length, (index) => {
+    const block = blocks[index]
+    if (block === undefined) throw new RangeError(`there is no block ${index}`)
+    return block
+  })
+  for (const [i, text] of texts.entries()) if (read.at(i) !== text) expect.fail(`text ${i}`)
+  expect(() => read.at(texts.length)).toThrow(RangeError)
+})
