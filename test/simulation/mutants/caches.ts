@@ -219,6 +219,13 @@ export const mutantsOfCaches: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a filtered key that a later list lacks is saved',
+    breaks: 'filtered keys are saved as they are (H5)',
+    file: 'store/list-writer.ts',
+    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'filtered keys that a later list lacks are not saved' },
+    edits: [['transaction.markValid(key)\n      partition.filtered.clear()', 'transaction.markValid(key)']],
+  },
+  {
     name: 'a write behind decoding that ends after stop is performed',
     breaks: 'after stop the rest is decoded, and nothing else is written (H13)',
     file: 'store/store-writer.ts',
