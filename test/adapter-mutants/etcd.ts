@@ -258,7 +258,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     file: at('watch/watch-loop'),
     edits: [['callbacks.onProgressRequest(() => inbox.addProgressRequest())', 'callbacks.onProgressRequest(() => {})']],
     test: 'conformance/etcd.test.ts',
-    named: 'with endpoints.* nudged',
+    named: 'with endpoints .*answers a progress request',
     server: 'etcd 3.6',
   },
   {

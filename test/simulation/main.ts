@@ -38,10 +38,10 @@ const kind =
   allKinds.find((each) => each === values.kind) ?? (mutant === undefined ? undefined : (mutant.kind ?? 'one'))
 if (values.kind !== undefined && values.kind !== kind)
   refuse(`--kind must be one of ${allKinds.join(', ')}, got "${values.kind}"`)
-const asLayers = values.layers?.split(',') ?? layers
-const unknown = asLayers.find((name) => !layers.some((each) => each === name))
+const asLayers = values.layers?.split(',')
+const unknown = asLayers?.find((name) => !layers.some((each) => each === name))
 if (unknown !== undefined) refuse(`--layers must be some of ${layers.join(', ')}, got "${unknown}"`)
-const chosen = layers.filter((each) => asLayers.includes(each))
+const chosen = asLayers && layers.filter((each) => asLayers.includes(each))
 const { foreign, json, keep } = values
 const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
 if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })

@@ -131,10 +131,10 @@ test.each([
 ])('feeds that follow %s and are closed leave no memory behind', async (_what, scope) => {
   const mirror = orders()
   const other = mirror.feed(scope(-1))
+  // Each follows another key or value: what one leaves behind would be used again by the next one of the same.
+  let scopes = 0
   const comeAndGo = (count: number): void => {
-    for (let i = 0; i < count; i++) {
-      mirror.feed(scope(i)).close(CLOSED)
-    }
+    for (let i = 0; i < count; i++) mirror.feed(scope(scopes++)).close(CLOSED)
   }
   comeAndGo(100)
   const growths: number[] = []

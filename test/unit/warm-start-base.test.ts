@@ -1,113 +1,24 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
-import { SourceError } from '../../src/contract/errors.js'
-import { createInformer } from '../../src/informer/create-informer.js'
-import type { Informer } from '../../src/informer/informer-types.js'
-import type { Equal, IndexBuilder, Ordered } from '../../src/store/indexes/index-types.js'
+import { EqualIndex } from '../../src/store/indexes/hash-index.js'
+import type { Equal, IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { DEFAULT_SLICES } from '../../src/util/steps.js'
-import { SeededRandom } from '../../testing/seeded-random.js'
-import { VirtualClock } from '../../testing/virtual-clock.js'
-import { Fold } from '../support/fold.js'
 import { assertCleanStop } from '../support/informers.js'
 import { MemoryCache } from '../support/memory-cache.js'
-
-interface Item {
-  readonly n: number
-}
-
-type Parity = 'even' | 'odd'
-
-interface Indexes {
-  readonly parity: Equal<Item, Parity>
-  readonly order: Ordered<Item, number>
-}
-
-/** More than the samples whose index values are compared. */
-const KEYS = 200
-const names = Array.from({ length: KEYS }, (_, i) => `k${i}`)
-
-function indexes(ix: IndexBuilder<Item>): Indexes {
-  return { parity: ix.equal(({ n }) => (n % 2 === 0 ? 'even' : 'odd')), order: ix.ordered(({ n }) => n) }
-}
-
-interface World {
-  readonly informer: Informer<Item, Indexes>
-  readonly clock: VirtualClock
-  readonly fold: Fold<Item>
-  readonly warnings: string[]
-}
-
-type Source = ReturnType<typeof memorySource<Item>>
-
-interface Life {
-  readonly source: Source
-  readonly cache: MemoryCache
-  readonly declare?: (ix: IndexBuilder<Item>) => Indexes
-  readonly clock?: VirtualClock
-  /** Objects for which it returns false are invalid. */
-  readonly isValid?: (item: Item) => boolean
-  /** Whether a handler receives all objects, which decodes them. Default: true. */
-  readonly hasHandler?: boolean
-}
-
-/** A clock with which each slice takes half a second. */
-class SlowClock extends VirtualClock {
-  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return super.sleep(ms === 0 ? 500 : ms, signal)
-  }
-}
-
-function begin(life: Life): World {
-  const { source, cache, declare = indexes, clock = new VirtualClock(), isValid = () => true, hasHandler = true } = life
-  const warnings: string[] = []
-  const informer = createInformer({
-    source,
-    cache,
-    clock,
-    random: new SeededRandom(1),
-    freeze: true,
-    transform: (item: Item) => {
-      if (!isValid(item)) throw new Error('it is not valid')
-      return item
-    },
-    indexes: declare,
-    // One step in each slice.
-    slices: { ...DEFAULT_SLICES, stepsPerCheck: 1, sliceMs: 0 },
-    logger: { debug() {}, info() {}, error() {}, warn: (message) => void warnings.push(message) },
-  })
-  const fold = new Fold<Item>()
-  if (hasHandler) informer.subscribe(fold.handlers)
-  informer.start()
-  return { informer, clock, fold, warnings }
-}
-
-/** A source, and a cache with its objects in a packed form. */
-async function saved(isValid?: (item: Item) => boolean): Promise<Life & { readonly decoded: string[] }> {
-  const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
-  const cache = new MemoryCache()
-  cache.isPacked = true
-  const of = isValid && { isValid }
-  const { informer, clock } = begin({ source, cache, ...of })
-  await clock.advance(100)
-  await assertCleanStop(informer, clock)
-  expect(cache.content?.records).toHaveLength(KEYS)
-  const decoded: string[] = []
-  cache.onDecode = (key) => void decoded.push(key)
-  return { source, cache, decoded, ...of }
-}
-
-/** Starts a process, and calls `now` when readers see the saved content, before most of it is decoded. */
-async function whenShown(life: Life & { readonly decoded: string[] }, now: (world: World) => void): Promise<World> {
-  const world = begin(life)
-  const shown = world.informer.synced().then(() => {
-    life.decoded.length = 0
-    now(world)
-    expect(life.decoded.length).toBeLessThan(KEYS - 1)
-  })
-  await world.clock.advance(0)
-  await shown
-  return world
-}
+import {
+  begin,
+  failLists,
+  type Indexes,
+  type Item,
+  indexes,
+  KEYS,
+  names,
+  type Parity,
+  SlowClock,
+  saved,
+  type World,
+  whenShown,
+} from '../support/packed-content.js'
 
 describe('an object of packed content', () => {
   test('is decoded when it is first read, and stays the same object', async () => {
@@ -158,12 +69,7 @@ describe('an object of packed content', () => {
 test('a mirror that misses an object of packed content is not saved before the next list', async () => {
   const life = await saved()
   life.source.put('k0', { n: 1_000 })
-  const { list } = life.source
-  let isDown = true
-  life.source.list = (context) => {
-    if (isDown) throw new SourceError('it is down', { code: 'UNAVAILABLE' })
-    return list.call(life.source, context)
-  }
+  const mend = failLists(life.source)
   // The first batch of the watch waits until all objects are decoded.
   const first = await whenShown({ ...life, hasHandler: false }, () => {
     life.cache.damagedKeys.add(`k${KEYS - 1}`)
@@ -172,7 +78,7 @@ test('a mirror that misses an object of packed content is not saved before the n
   expect([first.informer.get('k0'), first.informer.has(`k${KEYS - 1}`)]).toEqual([{ n: 1_000 }, false])
   await assertCleanStop(first.informer, first.clock)
   life.cache.damagedKeys.clear()
-  isDown = false
+  mend()
   const { informer, clock } = begin(life)
   await clock.advance(1_000)
   expect([informer.get('k0'), informer.get(`k${KEYS - 1}`)]).toEqual([{ n: 1_000 }, { n: KEYS - 1 }])
@@ -263,6 +169,48 @@ describe('while packed content is decoded', () => {
     expect(names.map((name) => informer.get(name)?.n)).toEqual(names.map((_, n) => n))
     expect(informer.by.parity('odd')).toHaveLength(KEYS / 2)
   })
+
+  test('stop refuses the batch and the new index that wait', async () => {
+    const life = await saved()
+    life.source.put('k0', { n: 1_000 })
+    const version = life.cache.content?.header.version
+    // All objects are decoded in one slice, which begins after half a second. The batch would fit into one, too.
+    const { informer, clock } = begin({ ...life, clock: new SlowClock(), slices: DEFAULT_SLICES, hasHandler: false })
+    await clock.advance(100)
+    expect(informer.version).toBe(version)
+    const adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10)).catch(({ code }) => code)
+    const stopped = informer.stop()
+    expect(new Set(life.decoded).size).toBeLessThan(KEYS)
+    await clock.advance(10_000)
+    await stopped
+    expect(new Set(life.decoded).size).toBe(KEYS)
+    expect([await adding, informer.version, informer.get('k0')]).toEqual(['STOPPED', version, { n: 0 }])
+  })
+
+  test('an index that throws hides no object before the list that follows', async () => {
+    const life = await saved()
+    const mend = failLists(life.source)
+    const { set } = EqualIndex.prototype
+    using spy = vi.spyOn(EqualIndex.prototype, 'set')
+    const { informer, clock, warnings } = await whenShown({ ...life, hasHandler: false }, () => {
+      spy.mockImplementation(function (this: EqualIndex<unknown>, ordinal, entry) {
+        if (entry.key === `k${KEYS / 2}`) {
+          spy.mockImplementation(set)
+          throw new Error('it is full')
+        }
+        set.call(this, ordinal, entry)
+      })
+    })
+    await clock.advance(5_000)
+    expect(warnings[0]).toContain('a saved object cannot be used: it is full; the source is listed')
+    const { by, size } = informer
+    expect([size, by.parity.count('odd'), by.order.count(KEYS - 1)]).toEqual([KEYS, KEYS / 2, 1])
+    expect(names.map((name) => informer.get(name)?.n)).toEqual(names.map((_, n) => n))
+    mend()
+    await clock.advance(60_000)
+    expect([informer.status.state, informer.size]).toEqual(['live', KEYS])
+    await assertCleanStop(informer, clock)
+  })
 })
 
 describe('saved index values are not used', () => {
@@ -322,7 +270,7 @@ describe('invalid keys of packed content', () => {
   const isSmall = ({ n }: Item): boolean => n < KEYS / 2
 
   test('are restored first; an index that is added meanwhile waits until all objects are decoded', async () => {
-    const life = await saved(isSmall)
+    const life = await saved({ isValid: isSmall })
     const { informer, clock } = begin({ ...life, clock: new SlowClock() })
     let added: number | undefined
     life.cache.onDecode = (key) => {
@@ -341,7 +289,7 @@ describe('invalid keys of packed content', () => {
   })
 
   test('that cannot be decoded cost one list, which is the first one', async () => {
-    const life = await saved(isSmall)
+    const life = await saved({ isValid: isSmall })
     life.cache.serveStale = true
     life.cache.damagedKeys.add(`k${KEYS - 1}`)
     const { informer, clock, warnings } = begin(life)

@@ -4,7 +4,7 @@ import { SourceError } from '../../src/contract/errors.js'
 import type { SavedRecord } from '../../src/contract/mirror-cache.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
-import type { Informer } from '../../src/informer/informer-types.js'
+import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop } from '../support/informers.js'
@@ -17,10 +17,13 @@ interface Mirror {
   readonly errors: string[]
 }
 
-async function started(source: ListerWatcher<number>, cache: MemoryCache): Promise<Mirror> {
+type Options = Pick<InformerOptions<number, object>, 'transform' | 'audit'>
+
+async function started(source: ListerWatcher<number>, cache: MemoryCache, options: Options = {}): Promise<Mirror> {
   const clock = new VirtualClock()
   const errors: string[] = []
   const informer = createInformer<number, object>({
+    ...options,
     source,
     cache,
     clock,
@@ -41,6 +44,27 @@ function cacheOf(source: ListerWatcher<number>, version: string, records: readon
 }
 
 const one: SavedRecord = { type: 'entry', key: 'a', object: 1 }
+
+test('filtered keys that a later list lacks are not saved', async () => {
+  const source = memorySource<number>({
+    entries: [
+      ['a', 1],
+      ['b', -1],
+    ],
+  })
+  const cache = new MemoryCache()
+  const transform = (object: number): number | undefined => (object < 0 ? undefined : object)
+  const { informer, clock } = await started(source, cache, { transform, audit: { periodMs: 1e6 } })
+  await clock.advance(1)
+  expect(cache.content?.records).toMatchObject([
+    { type: 'entry', key: 'a' },
+    { type: 'filtered', key: 'b' },
+  ])
+  source.restore([['a', 2]])
+  await clock.advance(10_000)
+  await assertCleanStop(informer, clock)
+  expect(cache.content?.records).toMatchObject([{ type: 'entry', key: 'a', object: 2 }])
+})
 
 describe('content is saved although the version is that of the last save', () => {
   test('after a list that replaced damaged content', async () => {

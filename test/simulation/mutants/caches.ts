@@ -219,6 +219,35 @@ export const mutantsOfCaches: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a filtered key that a later list lacks is saved',
+    breaks: 'filtered keys are saved as they are (H5)',
+    file: 'store/list-writer.ts',
+    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'filtered keys that a later list lacks are not saved' },
+    edits: [['transaction.markValid(key)\n      partition.filtered.clear()', 'transaction.markValid(key)']],
+  },
+  {
+    name: 'a write behind decoding that ends after stop is performed',
+    breaks: 'after stop the rest is decoded, and nothing else is written (H13)',
+    file: 'store/store-writer.ts',
+    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'stop refuses the batch and the new index that wait' },
+    edits: [
+      ['meanwhile.\n        this.#required--\n', 'meanwhile.\n'],
+      ['this.#queue.runNext(perform)', 'this.#queue.runNext(perform).finally(() => void this.#required--)'],
+    ],
+  },
+  {
+    name: 'an index that throws ends the decoding of saved objects',
+    breaks: 'readers see all saved objects until the list that follows (H14)',
+    file: 'store/store.ts',
+    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'an index that throws hides no object' },
+    edits: [
+      [
+        '      for (let ordinal = this.#entries.length; ordinal < ordinalLimit; ordinal++) this.#fillAt(ordinal, base, missing)\n',
+        '',
+      ],
+    ],
+  },
+  {
     name: 'an object that cannot be decoded is not reported',
     breaks: 'it costs one warning and one list (H14)',
     file: 'store/packed/packed-base.ts',

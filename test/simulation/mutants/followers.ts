@@ -25,6 +25,13 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     ],
   },
   {
+    name: 'the router keeps the key or value of a subscription that was closed',
+    breaks: 'closed subscriptions leave no memory behind',
+    file: 'subscriptions/change-router.ts',
+    onlyBy: { test: 'unit/change-router.test.ts', named: 'and are closed leave no memory behind' },
+    edits: [['    if (group?.size === 0) this.#removeGroupOf(feed)\n', '']],
+  },
+  {
     name: 'a late subscription misses the next change',
     breaks: 'late join: no gap (I13)',
     file: 'subscriptions/feed.ts',

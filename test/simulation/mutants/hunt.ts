@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import type { RegressionSeed } from '../runner/regression-seeds.js'
 import type { Shrunk } from '../runner/shrink.js'
 import { SimulationProcess } from '../runner/worker-process.js'
@@ -6,7 +7,7 @@ import { isWorldKind } from '../runner/world-kinds.js'
 import type { Invariant } from '../system/scenario.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
-import { firstFailure, runTests } from './tests.js'
+import { failureNamed, firstFailure, runTests } from './tests.js'
 
 /** The judges of a mutant: the unit tests, the property tests and the schedules of the simulator. */
 export const layers = ['unit', 'property', 'simulator'] as const
@@ -28,20 +29,20 @@ export interface Verdict {
   readonly seconds: number
   /** Schedules until it died, the last one included; undefined in other layers, and if it survives. */
   readonly killedAfter?: number | undefined
-  /** The invariant that was broken, or the first test that failed. */
+  /** The invariant that was broken, or the test that failed: the one that the mutant names, or the first. */
   readonly by: string | undefined
   readonly message?: string | undefined
 }
 
 export interface Hunted {
   readonly mutant: Mutant
-  /** One for each requested layer. */
+  /** One for each layer that judged it, in this order. */
   readonly verdicts: readonly Verdict[]
   /** The schedule that killed it, as short as it gets, if `shrinks` is set. */
   readonly shrunk: Shrunk | undefined
 }
 
-/** Whether no requested layer kills it, although it does not behave as the original. */
+/** Whether no layer that judged it kills it, although it does not behave as the original. */
 export function survives({ mutant, verdicts }: Hunted): boolean {
   return mutant.equivalent === undefined && !verdicts.some(({ isKilled }) => isKilled)
 }
@@ -49,15 +50,18 @@ export function survives({ mutant, verdicts }: Hunted): boolean {
 export interface HuntOptions {
   /** Default: all. */
   readonly which?: readonly Mutant[]
-  /** Default: all. */
-  readonly layers?: readonly Layer[]
+  /**
+   * Each of these judges every mutant. Default: the layer that is expected to kill the mutant judges it first, and the
+   * others only if it survives that layer.
+   */
+  readonly layers?: readonly Layer[] | undefined
   /** Makes the schedule that kills a mutant as short as it gets. */
   readonly shrinks?: boolean
   /** In how many schedules a mutant has to die. Default: the limit of the mutant, or `MAX_SCHEDULES`. */
   readonly schedules?: number | undefined
 }
 
-/** Runs every mutant until each layer has killed it, on all cores, and reports each in the order of the list. */
+/** Runs every mutant until it is killed, on all cores, and reports each in the order of the list. */
 export async function hunt(seed: number, report: (hunted: Hunted) => void, options: HuntOptions = {}): Promise<void> {
   const { which = mutants } = options
   const results: (Hunted | undefined)[] = []
@@ -86,13 +90,20 @@ export async function rerun(mutant: Mutant, { kind, seed, only }: RegressionSeed
 async function huntOne(mutant: Mutant, seed: number, options: HuntOptions): Promise<Hunted> {
   const verdicts: Verdict[] = []
   let shrunk: Shrunk | undefined
-  for (const layer of options.layers ?? layers) {
+  for (const layer of options.layers ?? likeliestFirst(mutant)) {
+    if (options.layers === undefined && verdicts.some(({ isKilled }) => isKilled)) break
     const since = performance.now()
     const { shrunk: schedule, ...found } = await verdictOf(layer, mutant, seed, options).catch(unclear)
     verdicts.push({ layer, isKilled: false, ...found, seconds: (performance.now() - since) / 1_000 })
     shrunk ??= schedule
   }
   return { mutant, verdicts, shrunk }
+}
+
+/** All layers, the one that has to kill the mutant first. */
+function likeliestFirst({ onlyBy }: Mutant): Layer[] {
+  const first = layers.find((layer) => onlyBy?.test.startsWith(`${layer}/`)) ?? 'simulator'
+  return [first, ...layers.filter((layer) => layer !== first)]
 }
 
 type Found = Partial<Verdict> & Pick<Verdict, 'by'> & { readonly shrunk?: Shrunk | undefined }
@@ -105,8 +116,13 @@ function unclear(error: unknown): Found {
 
 async function verdictOf(layer: Layer, mutant: Mutant, seed: number, options: HuntOptions): Promise<Found> {
   if (layer === 'simulator') return inSchedules(mutant, seed, options)
-  const args = ['--project', layer, '--bail=1', '--maxWorkers=1', '--no-isolate', `--testTimeout=${TEST_TIMEOUT_MS}`]
-  const by = firstFailure(await runTests(mutant, args))
+  const { onlyBy } = mutant
+  const args = ['--project', layer, '--maxWorkers=1', '--no-isolate', `--testTimeout=${TEST_TIMEOUT_MS}`]
+  if (onlyBy?.test.startsWith(`${layer}/`)) {
+    const by = failureNamed(await runTests(mutant, [...args, join('test', onlyBy.test)]), onlyBy.named)
+    if (by !== undefined) return { isKilled: true, by }
+  }
+  const by = firstFailure(await runTests(mutant, [...args, '--bail=1']))
   return { isKilled: by !== undefined, by }
 }
 

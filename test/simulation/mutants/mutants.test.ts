@@ -32,14 +32,17 @@ test('every mutant has a name of its own', () => {
   expect(mutants.length).toBeGreaterThan(20)
 })
 
-test('a mutant that changes nothing survives', async () => {
+test('a mutant that changes nothing survives all layers', async () => {
   const [[find]] = one.edits as readonly [readonly [string, string]]
   const found: Hunted[] = []
-  await hunt(1, (hunted) => void found.push(hunted), {
-    which: [{ ...one, edits: [[find, `${find} // the same`]] }],
-    layers: ['simulator'],
-  })
+  await hunt(1, (hunted) => void found.push(hunted), { which: [{ ...one, edits: [[find, `${find} // the same`]] }] })
   expect(found.map(survives)).toEqual([true])
+  // A layer that fails without a defect, too, would kill every mutant.
+  expect(found.flatMap(({ verdicts }) => verdicts).map(({ layer, by }) => [layer, by])).toEqual([
+    ['simulator', undefined],
+    ['unit', undefined],
+    ['property', undefined],
+  ])
 })
 
 /** All cores are busy for most of it. A machine with other work needs longer. */
@@ -59,6 +62,15 @@ const tested = mutants.flatMap(({ name, onlyBy }) => (onlyBy === undefined ? [] 
 test.each(tested)('the test that kills "$name" exists', ({ test: path, named }) => {
   expect(path).toMatch(/^(unit|property)\//)
   expect(textOf(`test/${path}`)).toContain(named)
+})
+
+test('every mutant that names a test dies by that test', { timeout: HUNT_TIMEOUT_MS }, async () => {
+  const survivors: unknown[] = []
+  const report = ({ mutant: { name, onlyBy }, verdicts: [first] }: Hunted): void => {
+    if (onlyBy === undefined || !first?.by?.includes(onlyBy.named)) survivors.push([name, first?.by])
+  }
+  await hunt(1, report, { which: mutants.filter(({ onlyBy }) => onlyBy !== undefined) })
+  expect(survivors).toEqual([])
 })
 
 const kept = regressionSeeds().filter(({ of }) => of !== undefined)

@@ -57,3 +57,9 @@ export function firstFailure({ success, testResults }: Report): string | undefin
   }
   return success ? undefined : 'an error outside of tests'
 }
+
+/** The first test that failed and whose name contains this text; undefined if all of these passed. */
+export function failureNamed({ testResults }: Report, text: string): string | undefined {
+  const all = testResults.flatMap(({ assertionResults }) => assertionResults)
+  return all.find(({ status, fullName }) => status === 'failed' && fullName.includes(text))?.fullName
+}

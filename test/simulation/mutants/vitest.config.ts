@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
 import all from '../../../vitest.config.js'
 import { importsOf, root } from '../../support/sources.js'
 import { type Mutant, mutated } from './mutate.js'
@@ -10,10 +10,13 @@ const text = process.env['LISTWATCH_MUTANT']
 if (text === undefined) throw new Error('LISTWATCH_MUTANT is a mutant, as JSON')
 const mutant = JSON.parse(text) as Mutant
 const path = fileURLToPath(new URL(mutant.file, new URL('../../../src/', import.meta.url)))
-const plugin = {
+const plugin: Vite.Plugin = {
   name: 'mutant',
-  enforce: 'pre' as const,
-  load: (id: string) => (id === path ? mutated(mutant) : undefined),
+  enforce: 'pre',
+  load: (id) => (id === path ? mutated(mutant) : undefined),
+  // Other files are transformed once for all mutants. The cache would take the defect for the content of its file.
+  configureVitest: ({ defineCacheKeyGenerator }) =>
+    defineCacheKeyGenerator(({ id }) => (id === path ? false : undefined)),
 }
 
 /** The tests that import the file with the defect come first: most mutants die there. */
@@ -30,8 +33,6 @@ export default defineConfig({
   root,
   test: {
     ...all.test,
-    // What was transformed once is kept by the content of the file, which is not what is loaded here.
-    fsModuleCache: false,
     sequence: { sequencer: NearestFirst },
     projects: (all.test?.projects ?? []).map((project) =>
       typeof project === 'object' && !('then' in project) ? { ...project, plugins: [plugin] } : project,

@@ -98,12 +98,13 @@ export interface HuntCommand {
   /** The number of schedules within which a mutant has to die; undefined: its own number. */
   readonly schedules: number | undefined
   readonly which: readonly Mutant[]
-  readonly layers: readonly Layer[]
+  /** The layers that judge every mutant; undefined: until one of them kills it. */
+  readonly layers: readonly Layer[] | undefined
   readonly json: boolean
   readonly keep: boolean
 }
 
-/** Runs every mutant in every layer until it dies; the process fails if one survives all of them. */
+/** Runs every mutant in these layers; the process fails if one survives. */
 export async function huntMutants(command: HuntCommand): Promise<void> {
   const { seed, schedules, which, layers, json, keep: keeps } = command
   const all: Hunted[] = []
@@ -116,6 +117,6 @@ export async function huntMutants(command: HuntCommand): Promise<void> {
   }
   await hunt(seed, tell, { schedules, layers, shrinks: keeps, which })
   if (json) console.log(JSON.stringify(all.map(({ mutant: { name }, ...hunted }) => ({ name, ...hunted }))))
-  else console.log(`\n${summaryOf(all, layers)}`)
+  else console.log(`\n${summaryOf(all)}`)
   if (all.some(survives)) process.exitCode = 1
 }

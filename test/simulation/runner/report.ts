@@ -1,5 +1,5 @@
 import { classes, type FaultClass } from '../backend/fault-classes.js'
-import { type Hunted, type Layer, survives, type Verdict } from '../mutants/hunt.js'
+import { type Hunted, type Layer, layers, survives, type Verdict } from '../mutants/hunt.js'
 import type { Mutant } from '../mutants/mutate.js'
 import type { StatsByKind } from './campaign.js'
 import type { Failure, RunStats } from './run-stats.js'
@@ -64,10 +64,11 @@ function rowOf({ layer, isKilled, killedAfter, seconds, by }: Verdict): string {
 }
 
 /** How many mutants each layer kills, and how many survive all of them. */
-export function summaryOf(all: readonly Hunted[], layers: readonly Layer[]): string {
+export function summaryOf(all: readonly Hunted[]): string {
   const killedBy = (layer: Layer): number =>
     all.filter(({ verdicts }) => verdicts.some((each) => each.layer === layer && each.isKilled)).length
-  const kills = layers.map((layer) => `${layer} kills ${killedBy(layer)}`)
+  const used = layers.filter((layer) => all.some(({ verdicts }) => verdicts.some((each) => each.layer === layer)))
+  const kills = used.map((layer) => `${layer} kills ${killedBy(layer)}`)
   return `${all.length} mutants, ${all.filter(survives).length} of them survive; ${kills.join(', ')}`
 }
 

@@ -568,12 +568,14 @@ describe('the upstream', () => {
     relayOf(source, store)
     const follower = followerOf(store, source)
     await clock.advance(2_000)
-    const old = await source.head()
+    const old = [await source.head(), follower.informer.version ?? '']
     source.restore(items('b', 'c'))
     await clock.advance(10_000)
     expect(follower.content()).toEqual({ b: 0, c: 0 })
     expect(follower.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE', 'EPOCH_CHANGED'])
-    await expect(follower.informer.waitFor(old)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    // A version of the upstream, and one of the follower itself.
+    for (const version of old)
+      await expect(follower.informer.waitFor(version)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     await follower.informer.waitFor(await source.head())
   })
 
