@@ -169,7 +169,6 @@ describeKubernetes('a custom resource whose schema changes without a new version
     const { proxy, kubernetes } = stage
     proxy.reset()
     proxy.refuse()
-    proxy.refuse()
     await stage.put('k1', 7)
     await kubernetes.compact()
     proxy.pass()
