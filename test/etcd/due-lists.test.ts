@@ -23,7 +23,7 @@ function losingSource(hosts: string, prefix: string): ListerWatcher<Item> {
     hasReached: (at, mark) => source.hasReached(at, mark),
     async *watch(context) {
       for await (const { events, version } of source.watch(context)) {
-        const kept = events.filter(({ key }) => key !== `${prefix}lost`)
+        const kept = events.filter((event) => !('key' in event && event.key === `${prefix}lost`))
         if (kept.length < events.length) context.requestAudit?.('an event was lost')
         yield { events: kept, version }
       }
