@@ -187,6 +187,7 @@ class BucketSource<T> implements NatsKvSource<T> {
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
     const { after, mirror, onProgressRequest, requestAudit, isUnconfirmed = false } = context
     const from = parseVersion(after)
+    const isListed = mirror !== undefined && this.#listed.get(mirror)?.version === after
     const known = this.#knownAt(mirror, after)
     // The keys of a mirror that another process saved are not known: a delete whose marker is gone would be missed.
     if (known === undefined && isUnconfirmed) throw expired('its keys are not known to this process')
@@ -200,6 +201,7 @@ class BucketSource<T> implements NatsKvSource<T> {
       const start = (continuity === 'proved' ? from.newest : from.seq) + 1
       consumer = await Consumer.create({ ...options, from: start, pullSize: PULL_SIZE })
       if (known === undefined) requestAudit?.('deletes whose markers are gone cannot be found for this mirror')
+      else if (!isListed) requestAudit?.('a server that crashed may have messages again that had been erased')
       await assertSameStream(session, this.#options.bucket, state) // Else it reads another stream.
       const following = consumer
       const probe = (): void => {
