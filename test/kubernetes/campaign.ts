@@ -16,7 +16,7 @@ export interface CampaignOptions {
   /** Whether backups are restored, too. Default true. */
   readonly restores?: boolean
   readonly instead?: StageOptions['instead']
-  /** How long a mirror may take to be right again, in milliseconds. Default two minutes. */
+  /** How long a mirror may take to be right again, in milliseconds. Default five minutes. */
   readonly healingMs?: number
 }
 
@@ -24,8 +24,8 @@ export interface CampaignOptions {
 const NAMES = 100
 /** The longest wait for a version, in a mirror's milliseconds. */
 const WAIT_MS = 60_000
-/** An audit rests a hundred times as long as it has read, which on a busy machine is long. */
-const HEALING_MS = 120_000
+/** An audit rests a hundred times as long as it has read. On a busy machine it reads for two seconds. */
+const HEALING_MS = 300_000
 /** What the schema of widgets may say beside `n`: other fields are pruned, and defaults are filled in when an object is read. */
 const FIELDS: readonly object[] = [
   {},
