@@ -115,7 +115,8 @@ class RangeSource<T> implements EtcdSource<T> {
       // finds.
       if (context.floor !== undefined)
         await assertSameHistory(session, this.#range, parseVersion(context.floor), first.header)
-      const raftIndex = (await session.status())?.raftIndex ?? 0
+      // Requested beside the pages, which do not wait for the response.
+      const status = session.status()
       let newest: KeyValue | undefined
       for await (const { header, count, kvs, remaining } of rangePages(session, first, options)) {
         for (const kv of kvs) if (newest === undefined || kv.modRevision > newest.modRevision) newest = kv
@@ -125,6 +126,7 @@ class RangeSource<T> implements EtcdSource<T> {
           if (!isLast || !isEnd) yield { events, remaining }
           else {
             const { clusterId, term, revision } = header
+            const raftIndex = (await status)?.raftIndex ?? 0
             const fingerprint = HistoryFingerprint.of(count, newest === undefined ? [] : [newest]).fingerprint()
             const version = formatVersion({ clusterId, term, revision, raftIndex, ...fingerprint })
             yield { events, version }

@@ -22,7 +22,7 @@ import { ApiRequests } from './http/api-requests.js'
 import type { ApiSession } from './http/api-session.js'
 import type { Credentials } from './http/credentials.js'
 import { findResource, type Resource } from './http/discovery.js'
-import { schemaHash } from './http/schema-hash.js'
+import { schemaVersion } from './http/schema-version.js'
 import type { KubernetesSourceOptions } from './kubernetes-options.js'
 import { readList } from './list/list-reader.js'
 import { PageLimit } from './list/page-limit.js'
@@ -103,7 +103,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
     try {
       const requests = await this.#requests(session)
       // Before the objects: if the schema changes during the list, the objects are read again.
-      const schema = await schemaHash(session, requests.resource)
+      const schema = await schemaVersion(session, requests.resource)
       let clusterId: string | undefined
       let version: Version | undefined
       const assertListHistory = (after: Version): Promise<Version> =>
@@ -223,7 +223,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
       if (this.#resumeGuard.takeVerified(after) && context.isUnconfirmed !== true) return requests
       await assertHistory(session, requests, after, continueOn)
       this.#resumeGuard.recordContact(clock.now())
-      const expired = this.#schemas.mismatch(context.mirror ?? this, await schemaHash(session, requests.resource))
+      const expired = this.#schemas.mismatch(context.mirror ?? this, await schemaVersion(session, requests.resource))
       if (expired !== undefined) throw expired
       if (context.isUnconfirmed === true || this.#resumeGuard.isAuditDue(clock.now()))
         context.requestAudit?.(
@@ -280,7 +280,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
         yield version === undefined ? { keys } : { keys, version }
       }
       // Keys and versions do not show a change of the schema.
-      this.#schemas.observe(await schemaHash(session, requests.resource))
+      this.#schemas.observe(await schemaVersion(session, requests.resource))
     } catch (error) {
       throw this.#recordError(error)
     } finally {

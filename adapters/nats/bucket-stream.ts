@@ -32,6 +32,8 @@ export interface BucketState {
   readonly subjects: number
   /** Changes with every removal of a message. */
   readonly extent: string
+  /** The name of the server that leads the stream. */
+  readonly leader: string
   /** Whether most replicas follow this leader. A leader that has lost them may describe an old state. */
   readonly isCurrent: boolean
 }
@@ -60,6 +62,7 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
     lastTime: nanosecondsOf(state.last_ts ?? ''),
     subjects: state.num_subjects ?? 0,
     subjectPrefix: `$KV.${origin}.`,
+    leader: cluster?.leader ?? '',
     extent: [state.messages, state.first_seq, state.last_seq, state.num_deleted ?? 0].join('.'),
     isCurrent: 2 * (following + 1) > Math.max(replicas.length + 1, config.num_replicas ?? 1),
   }

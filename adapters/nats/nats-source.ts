@@ -94,6 +94,8 @@ export function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): Na
 interface Known {
   readonly keys: KnownKeys
   readonly recent: RecentMessages
+  /** The servers from which the mirror has read, and their start. */
+  server: string
 }
 
 /** What a list found, for the watch that starts at its version. */
@@ -135,6 +137,7 @@ class BucketSource<T> implements NatsKvSource<T> {
           if (!isExpired(error)) throw error
         })
       }
+      const server = serverOf(session, state)
       const keys = new KnownKeys()
       const recent = new RecentMessages()
       let newest: StoredMessage | undefined
@@ -152,7 +155,7 @@ class BucketSource<T> implements NatsKvSource<T> {
         yield { events }
       }
       const version = this.#version(state, position, newest)
-      if (context.mirror !== undefined) this.#listed.set(context.mirror, { version, keys, recent })
+      if (context.mirror !== undefined) this.#listed.set(context.mirror, { version, keys, recent, server })
       yield { events: [], version }
     } finally {
       session.close()
@@ -200,6 +203,9 @@ class BucketSource<T> implements NatsKvSource<T> {
       const start = (continuity === 'proved' ? from.newest : from.seq) + 1
       consumer = await Consumer.create({ ...options, from: start, pullSize: PULL_SIZE })
       if (known === undefined) requestAudit?.('deletes whose markers are gone cannot be found for this mirror')
+      else if (known.server !== serverOf(session, state))
+        requestAudit?.('a server that crashed may have messages again that had been erased')
+      if (known !== undefined) known.server = serverOf(session, state)
       await assertSameStream(session, this.#options.bucket, state) // Else it reads another stream.
       const following = consumer
       const probe = (): void => {
@@ -386,4 +392,9 @@ class BucketSource<T> implements NatsKvSource<T> {
       return { type: 'invalid', key, error, version }
     }
   }
+}
+
+/** Changes if the connected server or the leader of the stream is another, or was started again. */
+function serverOf(session: Session, { leader }: BucketState): string {
+  return `${session.serverId} ${leader}`
 }

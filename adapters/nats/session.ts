@@ -179,6 +179,12 @@ export class Session {
     await this.#scope.race(new Promise<never>(() => {}), { ms, late: () => undefined })
   }
 
+  /** The id of the connected server, which another start of the server changes. */
+  get serverId(): string {
+    const { server_id: id } = propertiesOf(propertiesOf(this.#options.client)['info'])
+    return typeof id === 'string' ? id : ''
+  }
+
   get isOpen(): boolean {
     return this.#scope.ending === undefined
   }

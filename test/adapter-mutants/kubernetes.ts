@@ -11,12 +11,12 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     file: at('api-source'),
     edits: [
       [
-        '      // Before the objects: if the schema changes during the list, the objects are read again.\n      const schema = await schemaHash(session, requests.resource)\n',
+        '      // Before the objects: if the schema changes during the list, the objects are read again.\n      const schema = await schemaVersion(session, requests.resource)\n',
         '',
       ],
       [
         'this.#schemas.recordList(context.mirror ?? this, schema)',
-        'this.#schemas.recordList(context.mirror ?? this, await schemaHash(session, requests.resource))',
+        'this.#schemas.recordList(context.mirror ?? this, await schemaVersion(session, requests.resource))',
       ],
     ],
     test: 'kubernetes/schemas.test.ts',

@@ -1,21 +1,62 @@
 import { expect, test } from 'vitest'
+import { etcdSource } from '../../adapters/etcd/index.js'
+import type { ListerWatcher } from '../../src/contract/source.js'
 import { EtcdServer } from '../servers/etcd.js'
 import { describeEtcd, type FoundServer } from '../servers/index.js'
-import { Stage } from './stage.js'
+import { type Item, Stage, type StageOptions } from './stage.js'
 
-/** Why the next attempt is a list, and no watch that could notice the other history. */
-const causes: readonly (readonly [cause: string, makeDue: (stage: Stage) => Promise<void>])[] = [
-  [
-    'relist()',
-    async (stage) => {
+interface Cause {
+  readonly name: string
+  readonly options?: Partial<StageOptions>
+  readonly makeDue: (stage: Stage) => Promise<void>
+}
+
+/** The source of etcd, which loses the events of the key `lost` and requests an audit instead. */
+function losingSource(hosts: string, prefix: string): ListerWatcher<Item> {
+  const source = etcdSource<Item>({ endpoints: hosts, prefix, progressMs: 2_000, stallMs: 10_000 })
+  return {
+    name: source.name,
+    heartbeatMs: source.heartbeatMs,
+    list: (context) => source.list(context),
+    versions: (context) => source.versions(context),
+    head: (context) => source.head(context),
+    hasReached: (at, mark) => source.hasReached(at, mark),
+    async *watch(context) {
+      for await (const { events, version } of source.watch(context)) {
+        const kept = events.filter((event) => !('key' in event && event.key === `${prefix}lost`))
+        if (kept.length < events.length) context.requestAudit?.('an event was lost')
+        yield { events: kept, version }
+      }
+    },
+  }
+}
+
+const isDifference = ({ message }: Error): boolean => message.includes('found a difference')
+
+/** The reasons for which the next attempt is a list instead of a watch. */
+const causes: readonly Cause[] = [
+  {
+    name: 'relist()',
+    makeDue: async (stage) => {
       stage.proxy.refuse()
       stage.informer.relist().catch(() => {})
       await stage.until('the list to fail', () => stage.errors.length > 0)
     },
-  ],
-  [
-    'an expired version',
-    async (stage) => {
+  },
+  {
+    name: 'an audit found a difference',
+    options: { instead: losingSource, isAudited: true },
+    makeDue: async (stage) => {
+      stage.informer.on('error', (error) => {
+        if (isDifference(error)) stage.cut()
+      })
+      await stage.put(['lost', 1])
+      await stage.until('the audit to find a difference', () => stage.errors.some(isDifference))
+    },
+  },
+  {
+    name: 'an expired version',
+    makeDue: async (stage) => {
       stage.proxy.reset()
       stage.proxy.refuse()
       stage.informer.on('error', ({ code }) => {
@@ -27,7 +68,7 @@ const causes: readonly (readonly [cause: string, makeDue: (stage: Stage) => Prom
       stage.proxy.pass()
       await stage.until('the version to expire', () => stage.errors.some(({ code }) => code === 'VERSION_EXPIRED'))
     },
-  ],
+  },
 ]
 
 const codes = (stage: Stage): string[] => stage.errors.map(({ code }) => code)
@@ -35,11 +76,11 @@ const codes = (stage: Stage): string[] => stage.errors.map(({ code }) => code)
 /** `act` gets a mirror whose next list is due while its server cannot be reached, and the backup from before `k` was written. */
 async function withDueList(
   server: FoundServer,
-  makeDue: (stage: Stage) => Promise<void>,
+  { options, makeDue }: Cause,
   act: (stage: Stage, etcd: EtcdServer, backup: string) => Promise<void>,
 ): Promise<void> {
   await using etcd = await EtcdServer.start({ server })
-  await Stage.with({ etcd }, async (stage) => {
+  await Stage.with({ etcd, ...options }, async (stage) => {
     await stage.fill(20)
     const backup = await etcd.backup()
     await stage.live()
@@ -52,9 +93,9 @@ async function withDueList(
 }
 
 describeEtcd('a backup that is restored while a list is due is another history', (server) => {
-  for (const [cause, makeDue] of causes) {
-    test.concurrent(`if its revision is past ours and the newest entry differs (${cause})`, () =>
-      withDueList(server, makeDue, async (stage, etcd, backup) => {
+  for (const cause of causes) {
+    test.concurrent(`if its revision is past ours and the newest entry differs (${cause.name})`, () =>
+      withDueList(server, cause, async (stage, etcd, backup) => {
         await etcd.restore(backup)
         await etcd.start()
         await stage.put(['k', 2])
@@ -64,8 +105,8 @@ describeEtcd('a backup that is restored while a list is due is another history',
         expect(codes(stage)).toContain('EPOCH_CHANGED')
       }))
 
-    test.concurrent(`if its revision is past ours and no proof shows it, only the value of an older key (${cause})`, () =>
-      withDueList(server, makeDue, async (stage, etcd, backup) => {
+    test.concurrent(`if its revision is past ours and no proof shows it, only the value of an older key (${cause.name})`, () =>
+      withDueList(server, cause, async (stage, etcd, backup) => {
         await etcd.restore(backup)
         await etcd.start()
         await stage.put(['k', 2])
@@ -75,8 +116,8 @@ describeEtcd('a backup that is restored while a list is due is another history',
         await stage.healed()
       }))
 
-    test.concurrent(`if its revision is behind ours (${cause})`, () =>
-      withDueList(server, makeDue, async (stage, etcd, backup) => {
+    test.concurrent(`if its revision is behind ours (${cause.name})`, () =>
+      withDueList(server, cause, async (stage, etcd, backup) => {
         await etcd.restore(backup)
         await etcd.start()
         stage.proxy.pass()
@@ -85,8 +126,8 @@ describeEtcd('a backup that is restored while a list is due is another history',
         expect(codes(stage)).not.toContain('STALE_LIST')
       }))
 
-    test.concurrent(`if it is another cluster (${cause})`, () =>
-      withDueList(server, makeDue, async (stage, etcd, backup) => {
+    test.concurrent(`if it is another cluster (${cause.name})`, () =>
+      withDueList(server, cause, async (stage, etcd, backup) => {
         await etcd.restore(backup, { token: 'another' })
         await etcd.start()
         await stage.put(['k', 2])

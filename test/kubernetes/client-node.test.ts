@@ -191,6 +191,29 @@ describe('a listFn that selects less than the path', () => {
   })
 })
 
+describe('a listFn that fails', () => {
+  test.each([
+    ['throws', () => thrown()],
+    ['rejects', async () => thrown()],
+  ])('because it %s is reported once as an error, and the path is mirrored', async (_how, listFn) => {
+    await using fake = await FakeKubernetes.start()
+    fake.collection.fill(3)
+    const informer = makeInformer<V1ConfigMap>(fake.config(), '/api/v1/namespaces/default/configmaps', listFn)
+    onTestFinished(() => informer.stop())
+    const errors: unknown[] = []
+    informer.on('error', (error) => errors.push(error))
+    await informer.start()
+    await until('the error', () => errors.length > 0)
+    await informer.stop()
+    await informer.start()
+    expect([informer.list().length, errors]).toEqual([3, [new Error('mine')]])
+  })
+
+  function thrown(): never {
+    throw new Error('mine')
+  }
+})
+
 describe('a start', () => {
   test('during a start waits for the same first list', async () => {
     await using fake = await FakeKubernetes.start()

@@ -27,6 +27,8 @@ export class FakeCollection {
   largestPage = Number.POSITIVE_INFINITY
   /** A hash of the schemas; undefined: the server publishes none. */
   schema: string | undefined
+  /** The generation of the definition of the custom resource, which clients of an API with a dot read. */
+  generation = 1
   /** What the schema adds to the data of every object that is read, without a new version of it. */
   defaults: Readonly<Record<string, unknown>> = {}
   #version = 1_000
@@ -135,6 +137,10 @@ export class FakeCollection {
   answer(exchange: Exchange): void {
     if (exchange.path === '/api/v1')
       exchange.json({ kind: 'APIResourceList', groupVersion: 'v1', resources: RESOURCES })
+    else if (exchange.path === '/apis/example.com/v1')
+      exchange.json({ kind: 'APIResourceList', groupVersion: 'example.com/v1', resources: RESOURCES })
+    else if (exchange.path.endsWith('/customresourcedefinitions/configmaps.example.com'))
+      exchange.json({ metadata: { uid: 'definition', generation: this.generation } })
     else if (exchange.path === '/openapi/v3') this.#openApi(exchange)
     else if (exchange.isWatch) void this.#watch(exchange)
     else this.#list(exchange)
@@ -142,7 +148,10 @@ export class FakeCollection {
 
   #openApi(exchange: Exchange): void {
     if (this.schema === undefined) exchange.refuse({ code: 404 })
-    else exchange.json({ paths: { 'api/v1': { serverRelativeURL: `/openapi/v3/api/v1?hash=${this.schema}` } } })
+    else {
+      const urlOf = (api: string): object => ({ serverRelativeURL: `/openapi/v3/${api}?hash=${this.schema}` })
+      exchange.json({ paths: { 'api/v1': urlOf('api/v1'), 'apis/example.com/v1': urlOf('apis/example.com/v1') } })
+    }
   }
 
   #list(exchange: Exchange): void {

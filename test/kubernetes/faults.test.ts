@@ -152,4 +152,20 @@ describeKubernetes('history that a server has forgotten', (server) => {
       expect(stage.delivered.objects.has(`${stage.namespace}/k9`)).toBe(false)
     })
   })
+
+  test('because it was restarted twice is followed by fresh within 30 s of the second start', async () => {
+    await using kubernetes = await startKubernetes({ server })
+    await Stage.with({ kubernetes, speed: 1 }, async (stage) => {
+      await stage.fill(20)
+      await stage.live()
+      for (const name of ['k1', 'k2']) {
+        await kubernetes.api.kill()
+        await kubernetes.api.start()
+        await stage.put(name, 7)
+        await kubernetes.compact()
+      }
+      await stage.informer.fresh({ timeoutMs: 30_000 })
+      await stage.healed()
+    })
+  })
 })

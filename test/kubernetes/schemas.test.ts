@@ -7,7 +7,7 @@ import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 import { Stage } from './stage.js'
 import { useKubernetes } from './support.js'
-import { createWidgets, setSpecOfWidgets, WIDGETS } from './widgets.js'
+import { createWidgets, patchSpecOfWidgets, setSpecOfWidgets, WIDGETS } from './widgets.js'
 
 const isOpenApi = ({ path }: Exchange): boolean => path === '/openapi/v3'
 
@@ -110,6 +110,43 @@ describe('a schema that changes', () => {
       await beside.stop()
     }))
 
+  test('and changes back before its hash is published is noticed by the generation of the definition', () =>
+    Mirror.with({ prepare, source: { apiVersion: 'example.com/v1' } }, async (mirror) => {
+      await mirror.live()
+      const { collection } = mirror.fake
+      collection.generation++
+      collection.defaults = { added: 'by the schema' }
+      await mirror.until('a relist', () => {
+        if (mirror.relists === 0) mirror.informer.relist().catch(() => {})
+        return mirror.relists === 1 && mirror.informer.status.state === 'live'
+      })
+      expect(mirror.informer.get('default/k0')?.data).toMatchObject({ added: 'by the schema' })
+      collection.generation++
+      collection.defaults = {}
+      for (const watch of collection.watching) watch.reset()
+      await mirror.healed()
+      expect(mirror.informer.get('default/k0')?.data).not.toHaveProperty('added')
+    }))
+
+  test.each([403, 404])('needs no definition that can be read (%i)', (code) =>
+    Mirror.with({ prepare, source: { apiVersion: 'example.com/v1' } }, async (mirror) => {
+      const { fake } = mirror
+      fake.rule(
+        ({ path }) => path.includes('/customresourcedefinitions/'),
+        (exchange) => exchange.refuse({ code }),
+      )
+      await mirror.live()
+      for (const watch of fake.collection.watching) watch.reset()
+      await mirror.until('a reconnect', () => mirror.informer.status.reconnects === 1)
+      await mirror.healed()
+      expect(mirror.relists).toBe(0)
+      fake.collection.schema = 'two'
+      fake.collection.defaults = { added: 'by the schema' }
+      for (const watch of fake.collection.watching) watch.reset()
+      await mirror.healed()
+    }),
+  )
+
   test('need not be published: a server without a hash is not listed more often', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
@@ -125,6 +162,7 @@ describeKubernetes('a custom resource whose schema changes without a new version
   const own = useKubernetes(server)
   const number = { type: 'integer' }
   const defaulted = { type: 'string', default: 'by the schema' }
+  const KEPT = { n: number, kept: { type: 'string' } }
   let isThere = false
 
   /** Five widgets, as everything in them is kept. */
@@ -132,7 +170,7 @@ describeKubernetes('a custom resource whose schema changes without a new version
     const { kubernetes } = own
     if (!isThere) await createWidgets(kubernetes)
     isThere = true
-    await setSpecOfWidgets(kubernetes, { n: number, kept: { type: 'string' } })
+    await setSpecOfWidgets(kubernetes, KEPT)
     await stage.fill(5)
     await kubernetes.admin.patch(`${stage.path}/k0`, { spec: { kept: 'pruned later' } })
   }
@@ -165,10 +203,30 @@ describeKubernetes('a custom resource whose schema changes without a new version
     90_000,
   )
 
+  test('is shown with its new content if the schema changed back after a list', async () => {
+    const { kubernetes } = own
+    await Stage.with({ kubernetes, resource: WIDGETS, audit: { periodMs: 30_000 } }, async (stage) => {
+      await widgets(stage)
+      await stage.live()
+      await stage.healed()
+      const key = `${stage.namespace}/k0`
+      const specOf = async (): Promise<unknown> => Object(await kubernetes.admin.call('GET', `${stage.path}/k0`)).spec
+      const before = await specOf()
+      // The server publishes the hash of its schemas about a second later than it serves their objects.
+      for (const properties of [{ n: number, added: defaulted }, KEPT]) {
+        const served = JSON.stringify(await specOf())
+        await patchSpecOfWidgets(kubernetes, properties)
+        await stage.until('other content to be served', async () => JSON.stringify(await specOf()) !== served)
+        if (properties !== KEPT) await stage.informer.relist({ timeoutMs: 60_000 })
+      }
+      await stage.healed(40_000)
+      expect([Object(stage.informer.get(key)).spec, await specOf()]).toEqual([before, before])
+    })
+  }, 90_000)
+
   async function compactedAway(stage: Stage): Promise<void> {
     const { proxy, kubernetes } = stage
     proxy.reset()
-    proxy.refuse()
     proxy.refuse()
     await stage.put('k1', 7)
     await kubernetes.compact()

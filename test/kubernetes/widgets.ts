@@ -46,10 +46,9 @@ export async function createWidgets({ admin }: Kubernetes, subresources: object 
 }
 
 /** What the server knows of the `spec` of widgets: everything else is pruned from its objects. It does so when this resolves. */
-export async function setSpecOfWidgets({ admin }: Kubernetes, properties: object): Promise<void> {
-  const schema = { type: 'object', properties: { spec: { type: 'object', properties } } }
-  const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }]
-  await admin.patch(`${CRDS}/${NAME}`, { spec: { versions } })
+export async function setSpecOfWidgets(kubernetes: Kubernetes, properties: object): Promise<void> {
+  const { admin } = kubernetes
+  await patchSpecOfWidgets(kubernetes, properties)
   const wanted = Object.keys(properties).sort().join()
   const isSo = async (): Promise<boolean> => {
     const { components } = Object(await admin.call('GET', '/openapi/v3/apis/example.com/v1').catch(() => {})) as OpenApi
@@ -57,6 +56,13 @@ export async function setSpecOfWidgets({ admin }: Kubernetes, properties: object
     return all.sort().join() === wanted
   }
   await waitUntil('the schema to be published', isSo, 60_000)
+}
+
+/** The same, without waiting for the server. */
+export async function patchSpecOfWidgets({ admin }: Kubernetes, properties: object): Promise<void> {
+  const schema = { type: 'object', properties: { spec: { type: 'object', properties } } }
+  const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }]
+  await admin.patch(`${CRDS}/${NAME}`, { spec: { versions } })
 }
 
 interface OpenApi {

@@ -199,3 +199,26 @@ describeServer('nats 2.15', 'a bucket', (server) => {
     })
   })
 })
+
+describeServer('nats 2.15', 'a bucket that has an erased message again after a restart', (server) => {
+  test('requests an audit, which finds the message although the number of keys is the same', async () => {
+    await using nats = await NatsServer.start({ server })
+    await Stage.with({ nats, config: { history: 2 }, isAudited: true }, async (stage) => {
+      await stage.fill(5)
+      await stage.live()
+      const deleted = (await stage.put('back', 1)) + 1
+      await stage.put('back')
+      await stage.put('last', 1)
+      await stage.healed()
+      expect(stage.informer.has('back')).toBe(false)
+      stage.cut()
+      // As after a crash: the delete is lost, and what it deleted is the newest message of its key.
+      await stage.ask(`STREAM.MSG.DELETE.${stage.stream}`, { seq: deleted })
+      await nats.stop()
+      await nats.start()
+      stage.proxy.pass()
+      await stage.healed()
+      expect([stage.informer.get('back'), stage.codes]).toEqual([{ n: 1 }, expect.arrayContaining(['PROTOCOL'])])
+    })
+  })
+})

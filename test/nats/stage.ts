@@ -27,6 +27,8 @@ export interface StageOptions {
   readonly admin?: () => Promise<NatsConnection>
   /** The factor by which the time of the mirror is faster. Default 5: a response times out after 2 s. */
   readonly speed?: number
+  /** Whether it is audited when the source requests that. Default false, so that no audit repairs a wrong state. */
+  readonly isAudited?: boolean
   /** Another source than ours, over the same connection. */
   readonly instead?: (connection: NatsConnection, bucket: string) => ListerWatcher<Item>
 }
@@ -39,6 +41,9 @@ interface StreamInfo {
   readonly state?: { readonly last_seq: number; readonly subjects?: Readonly<Record<string, number>> }
   readonly cluster?: { readonly replicas?: readonly { readonly active: number }[] }
 }
+
+/** Longer than any test: an audit runs only if the source requests one. */
+const PERIODIC_AUDITS_MS = 24 * 60 * 60 * 1_000
 
 let stages = 0
 
@@ -66,14 +71,15 @@ export class Stage extends BackendStage<Item> {
   readonly own: NatsKvSource<Item>
 
   private constructor(
-    { source, instead, config, speed = 5 }: StageOptions,
+    { source, instead, config, speed = 5, isAudited = false }: StageOptions,
     places: Pick<Stage, 'proxy' | 'bucket' | 'kv' | 'admin' | 'connection'>,
   ) {
     const { bucket, connection } = places
     const times = { heartbeatMs: 2_000, timeoutMs: 10_000, verifyMs: 2_000 }
     const own = natsKvSource<Item>({ connection, bucket, ...times, ...source })
     const checker = new ContractChecker<Item>(instead?.(connection, bucket) ?? own)
-    super(places.proxy, own, { clock: new CountingClock(fastClock(speed)), checker })
+    const audit = isAudited && { periodMs: PERIODIC_AUDITS_MS }
+    super(places.proxy, own, { clock: new CountingClock(fastClock(speed)), checker, audit })
     this.own = own
     this.bucket = bucket
     this.history = config?.history ?? 1

@@ -89,8 +89,9 @@ export abstract class Follower<T, S extends ListerWatcher<T> = ListerWatcher<T>,
       wrong = await this.differences().catch((error: unknown) => [String(error)])
       return wrong.length === 0
     }
-    await this.until('the mirror to equal the backend', isEqual, ms).catch((error: unknown) => {
-      throw new Error(`${wrong.length} keys differ: ${wrong.slice(0, 5).join(' ')}; ${this.story}`, { cause: error })
+    await this.until('the mirror to equal the backend', isEqual, ms).catch(async (error: unknown) => {
+      const detail = `${wrong.slice(0, 5).join(' ')}${await this.#bothTexts(wrong[0])}`
+      throw new Error(`${wrong.length} keys differ: ${detail}; ${this.story}`, { cause: error })
     })
     await this.until('the subscription to equal the mirror', () => this.#isDelivered(), 60_000)
     const flaws = [...this.delivered.violations, ...(this.#checker?.flaws ?? [])]
@@ -110,6 +111,13 @@ export abstract class Follower<T, S extends ListerWatcher<T> = ListerWatcher<T>,
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.informer.stop()
+  }
+
+  /** One object as the backend and the mirror have it. */
+  async #bothTexts(key = ''): Promise<string> {
+    const truth = await this.truth().catch(() => undefined)
+    const object = this.informer.get(key)
+    return ` (${truth?.get(key)} in the backend, ${object && this.textOf(object)} in the mirror)`
   }
 
   #isDelivered(): boolean {

@@ -9,7 +9,7 @@ import type { RedisCommand, Session } from '../connection/session.js'
 import { RedisWriteError } from './write-error.js'
 
 /** The maximum number of redirects of one command to another server. */
-const MAX_REDIRECTS = 3
+const MAX_REDIRECTS = 10
 /** The delay before the next attempt, in milliseconds. */
 const REDIRECT_DELAY_MS = 100
 
