@@ -17,8 +17,8 @@ interface Result {
 }
 
 /**
- * How much of a core audits use, and how soon they find a lost event. Their rest is at least 100 times as long as their reading,
- * so a server that takes longer to send all keys is audited less often.
+ * How much of a core audits use, and how soon they find a lost event. Their rest is at least 100 times their CPU time, and
+ * 10 times the duration of their reading, so a server that takes a second to send all keys is audited less often.
  */
 export const audit: Benchmark = {
   name: 'audit',
@@ -27,13 +27,7 @@ export const audit: Benchmark = {
     const run = (...args: readonly string[]) =>
       contest<Result>('audit', [args[0] ?? '', String(OBJECTS), String(PERIOD_MS), ...args.slice(1)])
     const pages = await run('pages')
-    const alarm = atMost(PERIOD_MS / 1_000, {
-      name: 'alarm after a lost event, from JSON',
-      value: pages.alarmMs / 1_000,
-      unit: 's',
-      peers: {},
-    })
-    const figures = [...figuresOf('from JSON', pages), alarm]
+    const figures = figuresOf('from JSON', pages)
     const server = await startEtcd()
     if (server === undefined) return figures
     try {
@@ -46,10 +40,16 @@ export const audit: Benchmark = {
 }
 
 function figuresOf(from: string, { share, auditMs, everyMs, alarmMs }: Result): readonly Figure[] {
-  const peers = { 's between audits': Math.round(everyMs / 1_000), 's to the alarm': Math.round(alarmMs / 1_000) }
+  const peers = { 's between audits': Math.round(everyMs / 1_000) }
   return [
     atMost(1, { name: `share of a core, audits of keys ${from}`, value: share * 100, unit: '%', peers }),
     atMost(100, { name: `CPU of an audit of ${OBJECTS} keys ${from}`, value: auditMs, unit: 'ms', peers: {} }),
+    atMost(PERIOD_MS / 1_000, {
+      name: `alarm after a lost event, ${from}`,
+      value: alarmMs / 1_000,
+      unit: 's',
+      peers: {},
+    }),
   ]
 }
 

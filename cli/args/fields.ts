@@ -12,6 +12,12 @@ export function fieldOf(object: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((part, name) => propertiesOf(part)[name], whole)
 }
 
+/** The array in a field of an object; an empty one if there is none. */
+export function listIn(object: unknown, path: string): readonly unknown[] {
+  const list = fieldOf(object, path)
+  return Array.isArray(list) ? list : []
+}
+
 function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
   return Object(value)
 }

@@ -42,3 +42,8 @@ export async function runChecks<C>(checks: readonly Check<C>[], context: C): Pro
   }
   return { checks: checks.length, findings }
 }
+
+/** A size in a message. */
+export function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1024 ** 2)} MB`
+}

@@ -10,12 +10,13 @@ import {
 import { systemClock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import { formatDuration } from '../args/duration.js'
-import { fieldOf } from '../args/fields.js'
+import { fieldOf, listIn } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, type KubernetesFlags, loadConfig } from '../sources/open-kubernetes.js'
 import { type ResourceChoice, resolveResource } from '../sources/resolve-resource.js'
 import { type Check, type Diagnosis, runChecks } from './check.js'
+import { type Webhook, type WebhooksContext, webhookChecks, webhooksOf } from './kubernetes-webhooks.js'
 
 /** How long the server may take to answer, in milliseconds. */
 const STALL_MS = 10_000
@@ -35,10 +36,15 @@ const BOOKMARK_SECONDS = [3, 8]
 /** The beginning of a bookmark in a watch. */
 const BOOKMARK = '{"type":"BOOKMARK"'
 
+/** How long changes are counted, in seconds. */
+const STRIDE_SECONDS = 2
+/** More versions per change of the collection cause a warning. */
+const MOST_VERSIONS = 100
+
 /** Requests all APIs of the server with their state, in one response (Kubernetes 1.30 and later). */
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
-interface KubernetesContext {
+interface KubernetesContext extends WebhooksContext {
   readonly flags: KubernetesFlags
   readonly config: KubeConfig
   readonly session: ApiSession
@@ -60,7 +66,12 @@ export async function diagnoseKubernetes(url: string, flags: KubernetesFlags): P
       if (error instanceof CliError) return error
       throw error
     })
-    return await runChecks(kubernetesChecks, { flags, config, session, namespace, name, resource })
+    let requested: Promise<readonly Webhook[]> | undefined
+    const webhooks = (): Promise<readonly Webhook[]> => {
+      requested ??= webhooksOf(session, { namespace, resource })
+      return requested
+    }
+    return await runChecks(kubernetesChecks, { flags, config, session, namespace, name, resource, webhooks })
   } finally {
     session.close()
   }
@@ -195,6 +206,20 @@ export const kubernetesChecks: readonly Check<KubernetesContext>[] = [
       }
     },
   },
+  ...webhookChecks,
+  {
+    name: 'version-stride',
+    severity: 'warning',
+    async find(context) {
+      const { versions, changes } = await countVersions(context)
+      if (versions <= MOST_VERSIONS * Math.max(1, changes)) return undefined
+      return {
+        problem: `the version of the cluster advanced by ${versions} in ${STRIDE_SECONDS} s, and ${changes} of the changes were in this list: the others use up its history, so a mirror that was disconnected lists again`,
+        remedy:
+          'see: kubectl get --raw /metrics | grep etcd_requests_total, and give these resources an etcd of their own: --etcd-servers-overrides',
+      }
+    },
+  },
   {
     name: 'token-expiry',
     severity: 'warning',
@@ -273,6 +298,36 @@ async function sendsBookmark(context: KubernetesContext, seconds: number): Promi
 }
 
 /**
+ * How far the version advances in `STRIDE_SECONDS`, and how many changes of the list a watch receives meanwhile. The
+ * version is a revision of etcd, which counts the writes of all resources. Zeros if the server has other versions.
+ */
+async function countVersions(context: KubernetesContext): Promise<{ versions: number; changes: number }> {
+  const { session, resource } = context
+  const none = { versions: 0, changes: 0 }
+  if (resource instanceof CliError) return none
+  const version = async (): Promise<string> => {
+    const list = await session.json(requestOf(context, resource, 'list', 'limit=1'))
+    return String(fieldOf(list, 'metadata.resourceVersion'))
+  }
+  try {
+    const from = await version()
+    const query = `watch=true&resourceVersion=${from}&timeoutSeconds=${STRIDE_SECONDS}`
+    const body = await session.open(requestOf(context, resource, 'watch', query))
+    let changes = 0
+    for (;;) {
+      const data = await session.take(body)
+      if (data === undefined || typeof data === 'symbol') break
+      for (const part of data) for (let at = part.indexOf(10); at >= 0; at = part.indexOf(10, at + 1)) changes++
+    }
+    const versions = Number(await version()) - Number(from)
+    return Number.isSafeInteger(versions) ? { versions, changes } : none
+  } catch (error) {
+    if (apiStatusIn(error) === undefined) throw error
+    return none
+  }
+}
+
+/**
  * Sends a request for the resource, and reads the beginning of the response. Returns the error if the server rejects it; throws if it
  * does not answer.
  */
@@ -320,11 +375,6 @@ async function failedProbes(session: ApiSession): Promise<string | undefined> {
     const failed = Array.from(status.message.matchAll(/\[-\](\S+)/g), ([, name]) => name)
     return failed.length === 0 ? oneLine(error) : failed.join(', ')
   }
-}
-
-function listIn(value: unknown, name: string): readonly unknown[] {
-  const list = fieldOf(value, name)
-  return Array.isArray(list) ? list : []
 }
 
 function parsedPayload(payload: string): unknown {

@@ -4,7 +4,8 @@ import { formatDuration } from '../args/duration.js'
 import { withCommands } from '../output/error-hints.js'
 import type { PostgresFlags } from '../sources/open-postgres.js'
 import { withPg } from '../sources/pg-client.js'
-import { type Check, type Diagnosis, type Finding, runChecks } from './check.js'
+import { type Check, type Diagnosis, type Finding, megabytes, runChecks } from './check.js'
+import { slotChecks } from './postgres-slots.js'
 
 /** The oldest version of the server that has what a change log needs, as in `server_version_num`. */
 const OLDEST_SERVER = 140_000
@@ -305,6 +306,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     severity: 'warning',
     find: findPooler,
   },
+  ...slotChecks,
 ]
 
 /** A pooler invents the process id that the driver receives. In transaction mode the server process changes between transactions. */
@@ -325,10 +327,6 @@ async function findPooler({ client, withOther }: PostgresContext): Promise<Findi
       'a pooler in transaction mode is between: notifications do not arrive, so a change is noticed by the next poll',
     remedy: 'use the URL of the database itself, or of a pool in session mode',
   }
-}
-
-function megabytes(bytes: number): string {
-  return `${Math.round(bytes / 1024 ** 2)} MB`
 }
 
 function percent(part: number): string {

@@ -1,4 +1,4 @@
-import { afterTurn } from './node-or-browser.js'
+import { afterTurn, threadCpuMs } from './node-or-browser.js'
 
 /** The source of time. Every wait and delay uses it, so that tests can simulate time. */
 export interface Clock {
@@ -9,6 +9,11 @@ export interface Clock {
    * machine sleeps. Default: `now`.
    */
   wallNow?(): number
+  /**
+   * The CPU time that this thread has used, in milliseconds; undefined if the platform does not have it. Audits derive
+   * their frequency from it. Default: undefined.
+   */
+  cpuMs?(): number | undefined
   /**
    * Resolves after `ms` milliseconds; if `ms` is 0 or less, after one turn of the event loop. Rejects with the signal's
    * reason as soon as `signal` aborts.
@@ -25,6 +30,7 @@ const { timeOrigin } = performance
 export const systemClock: Clock = {
   now: () => timeOrigin + performance.now(),
   wallNow: () => Date.now(),
+  cpuMs: threadCpuMs,
   sleep: (ms, signal) =>
     new Promise<void>((resolve, reject) => {
       if (signal?.aborted) {

@@ -17,8 +17,10 @@ import type { Comparison, SourceProof } from './source-proof.js'
 
 /** The default period of audits, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
-/** The delay before the next audit is at least this multiple of the time that the last one spent on reading. */
-const REST_FACTOR = 100
+/** The delay before the next audit is at least this multiple of the CPU time that this thread used while the last one read. */
+const CPU_REST_FACTOR = 100
+/** And at least this multiple of the time that the read took, in which the server works. */
+const READ_REST_FACTOR = 10
 /**
  * An audit that the source requests starts within this time, in milliseconds. The delay is random, so that the mirrors of
  * one server do not all read at once. It doubles with each audit that fails.
@@ -58,6 +60,8 @@ export class Audit<S, T> {
   readonly #periodMs: number
   /** The time that the last comparison spent on reading, in milliseconds. */
   #readMs = 0
+  /** The CPU time that this thread used meanwhile; without such a clock the whole time. */
+  #cpuMs = 0
   /** Whether the source requested an audit after the last completed one started. */
   #isRequested = false
   /** The number of audits in a row that failed. */
@@ -80,7 +84,8 @@ export class Audit<S, T> {
     const { clock, random } = this.#host
     while (!signal.aborted) {
       const drawnMs = this.#periodMs * (0.5 + random.next() / 2)
-      await this.#rest(Math.max(drawnMs, REST_FACTOR * this.#readMs), signal)
+      const restMs = Math.max(CPU_REST_FACTOR * this.#cpuMs, READ_REST_FACTOR * this.#readMs)
+      await this.#rest(Math.max(drawnMs, restMs), signal)
       if (this.#isRequested)
         await clock.sleep(this.#requestedDelayMs * (0.1 + 0.9 * random.next()), signal).catch(() => {})
       if (signal.aborted) break
@@ -290,6 +295,7 @@ export class Audit<S, T> {
     const alive = (): void => attempt.recordActivity()
     const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE, alive }
     let [readMs, since] = [0, clock.now()]
+    const cpuSince = clock.cpuMs?.()
     const spend = (): void => {
       const now = clock.now()
       // No page takes longer. The rest is time in which the machine slept.
@@ -314,6 +320,8 @@ export class Audit<S, T> {
       ended: (closing) => {
         spend()
         this.#readMs = readMs
+        const cpuNow = clock.cpuMs?.()
+        this.#cpuMs = cpuNow === undefined || cpuSince === undefined ? readMs : Math.min(cpuNow - cpuSince, readMs)
         this.#closing = closing
       },
     })

@@ -2,8 +2,11 @@ import type { Attributes, BatchObservableResult, Observable as Instrument, Meter
 import { informers, type Observable } from '../../src/informer/registry.js'
 import { type Labels, METRICS } from '../metrics.js'
 
-/** Registers the metrics of all informers of the process. Returns a function that removes them. */
-export function registerMetrics(meter: Meter): () => void {
+/**
+ * Registers the metrics of all informers of the process. `flush` is called before each reading, so that it has the newest
+ * values of histograms. Returns a function that removes them.
+ */
+export function registerMetrics(meter: Meter, flush: () => void): () => void {
   const instruments = METRICS.map((metric) => {
     const options = { description: metric.help, unit: metric.unit === 's' ? 's' : '' }
     const instrument: Instrument =
@@ -16,6 +19,7 @@ export function registerMetrics(meter: Meter): () => void {
   /** The informers of the last reading. Those that have stopped since are read once more: their state is `stopped`. */
   let last: readonly WeakRef<Observable>[] = []
   const observe = (result: BatchObservableResult): void => {
+    flush()
     const current = informers.all
     const before = last.map((each) => each.deref()).filter((each) => each !== undefined)
     last = current.map((each) => new WeakRef(each))

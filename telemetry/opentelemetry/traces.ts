@@ -2,6 +2,7 @@ import {
   type Attributes,
   context,
   type Link,
+  ROOT_CONTEXT,
   type Span,
   type SpanContext,
   SpanStatusCode,
@@ -26,6 +27,7 @@ const SPANS: Partial<Record<State, string>> = {
 /** Creates spans for lists, watches, commits and runs of controllers. None has a parent. */
 export class Traces {
   readonly #tracer: Tracer
+  readonly #flush: () => void
   /** The open span of each source. */
   readonly #ofSources = new Map<string, Span>()
   readonly #ofRuns = new Map<RunMessage, Span>()
@@ -36,8 +38,10 @@ export class Traces {
   #remembered = 0
   readonly #removals: readonly (() => void)[]
 
-  constructor(tracer: Tracer) {
+  /** `flush` calls `committed` for the commits that are not recorded yet. */
+  constructor(tracer: Tracer, flush: () => void) {
     this.#tracer = tracer
+    this.#flush = flush
     this.#removals = [
       listen('listwatch:status', (message) => this.#stateChanged(message)),
       listen('listwatch:reconcile:start', (message) => this.#runStarted(message)),
@@ -45,8 +49,8 @@ export class Traces {
     ]
   }
 
-  /** A commit was made; its write began at `startTime`. */
-  committed(commit: Messages['listwatch:batch'], startTime: number): void {
+  /** A commit was made, by a write from `startTime` to `endTime`. */
+  committed(commit: Messages['listwatch:batch'], startTime: number, endTime: number): void {
     const { informer, source, origin, changes, version, position } = commit
     // A bookmark writes nothing.
     if (origin === 'watch' && changes === 0) return
@@ -57,11 +61,11 @@ export class Traces {
       'listwatch.changes': changes,
     }
     if (version !== undefined) attributes['listwatch.version'] = version
-    const span = this.#tracer.startSpan('listwatch apply', { root: true, startTime, attributes })
+    const span = this.#tracer.startSpan('listwatch apply', { startTime, attributes }, ROOT_CONTEXT)
     if (position !== undefined && span.isRecording()) {
       this.#remember(commitId(informer, position), span.spanContext())
     }
-    span.end()
+    span.end(endTime)
   }
 
   #remember(id: string, span: SpanContext): void {
@@ -78,6 +82,7 @@ export class Traces {
   }
 
   #stateChanged({ informer, source, status, previous }: Messages['listwatch:status']): void {
+    this.#flush()
     const id = JSON.stringify([informer, source])
     const open = this.#ofSources.get(id)
     if (previous.state === 'connecting' && status.state === 'live') {
@@ -93,11 +98,12 @@ export class Traces {
     const name = SPANS[status.state]
     if (name === undefined) return
     const attributes = { 'listwatch.informer': informer, 'listwatch.source': source, 'listwatch.reason': status.reason }
-    this.#ofSources.set(id, this.#tracer.startSpan(name, { root: true, attributes }))
+    this.#ofSources.set(id, this.#tracer.startSpan(name, { attributes }, ROOT_CONTEXT))
   }
 
   #runStarted(message: RunMessage): void {
     const { informer, controller, key, attempt, cause } = message
+    if (cause !== undefined) this.#flush()
     const commit = cause === undefined ? undefined : this.#commits.get(commitId(informer, cause))
     const links: Link[] = commit === undefined ? [] : [{ context: commit }]
     const attributes = {
@@ -106,7 +112,7 @@ export class Traces {
       'listwatch.key': key,
       'listwatch.attempt': attempt,
     }
-    const span = this.#tracer.startSpan('listwatch reconcile', { root: true, links, attributes })
+    const span = this.#tracer.startSpan('listwatch reconcile', { links, attributes }, ROOT_CONTEXT)
     this.#ofRuns.set(message, span)
     message.around = (run) => context.with(trace.setSpan(context.active(), span), run)
   }

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { type Browser, chromium as launcher, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -44,8 +46,53 @@ async function program() {
   return { source, orders, inspector }
 }
 
+const ATTACKS = ['fetch', 'fetch with the cookie', 'form', 'script', 'image', 'events', 'socket']
+
+/** Runs in the page of an attacker. Returns `failed` for each attack that received nothing. */
+async function attack(origin: string): Promise<Record<string, string>> {
+  const url = `${origin}/api/informers`
+  // The types of the tests are those of Node.
+  const browser = globalThis as unknown as Record<string, new (...of: unknown[]) => EventTarget> & {
+    document: {
+      createElement(name: string): EventTarget & Record<string, unknown>
+      body: { append(of: unknown): void }
+    }
+  }
+  const outcome = (target: EventTarget | undefined, good: string): Promise<string> =>
+    new Promise((resolve) => {
+      target?.addEventListener(good, () => resolve(good))
+      target?.addEventListener('error', () => resolve('failed'))
+    })
+  const element = (name: string, path: string): Promise<string> => {
+    const made = browser.document.createElement(name)
+    made['src'] = `${origin}${path}`
+    browser.document.body.append(made)
+    return outcome(made, 'load')
+  }
+  const fetched = (init: object): Promise<string> =>
+    fetch(url, init).then(
+      (response) => (response.status >= 400 ? 'failed' : `${response.type} ${response.status}`),
+      () => 'failed',
+    )
+  const { EventSource, WebSocket } = browser
+  return {
+    fetch: await fetched({}),
+    'fetch with the cookie': await fetched({ credentials: 'include' }),
+    form: await fetched({ method: 'POST', body: 'a=b', credentials: 'include' }),
+    script: await element('script', '/page.js'),
+    image: await element('img', '/icon.svg'),
+    events: await outcome(
+      EventSource && new EventSource(`${origin}/api/changes`, { withCredentials: true }),
+      'message',
+    ),
+    socket: await outcome(WebSocket && new WebSocket(url.replace('http', 'ws')), 'open'),
+  }
+}
+
 function launch({ binDir, env }: FoundServer): Promise<Browser> {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-dev-shm-usage']
+  // An attacker has a domain, and lets its name mean this machine: DNS rebinding.
+  args.push('--host-resolver-rules=MAP evil.example 127.0.0.1')
   const variables = { ...process.env, ...env } as Record<string, string>
   return launcher.launch({ executablePath: join(binDir, 'chromium'), args, env: variables })
 }
@@ -59,7 +106,8 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
   beforeAll(async () => {
     world = await program()
     browser = await launch(chromium)
-    page = await browser.newPage({ viewport: { width: 1280, height: 760 }, colorScheme: 'light' })
+    const context = await browser.newContext({ viewport: { width: 1280, height: 760 }, colorScheme: 'light' })
+    page = await context.newPage()
     page.on('pageerror', ({ message }) => problems.push(message))
     page.on('console', (message) => {
       if (message.type() === 'error') problems.push(message.text())
@@ -163,6 +211,48 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
     await stranger.goto(world.inspector.origin)
     await stranger.waitForSelector('.problem:has-text("needs the token")')
     await other.close()
+  })
+
+  // A site of another name, and a server of another port at the same address: the browser sends it the same cookies.
+  test.each(['evil.example', '127.0.0.1'])('gives no data to a page of %s', async (host) => {
+    const { origin } = world.inspector
+    const server = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/html')
+      response.end('<body></body>')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const attacker = await page.context().newPage()
+    try {
+      await attacker.goto(`http://${host}:${Object(server.address()).port}/`)
+      let sent = 0
+      const answered: string[] = []
+      attacker.on('request', () => sent++)
+      attacker.on('response', (response) => {
+        if (response.status() < 400) answered.push(response.url())
+      })
+      const results = await attacker.evaluate(attack, origin)
+      expect(results).toEqual(Object.fromEntries(ATTACKS.map((name) => [name, 'failed'])))
+      expect(sent).toBeGreaterThanOrEqual(6)
+      expect(answered).toEqual([])
+      // In a frame, where a click could be stolen.
+      await attacker.setContent(`<iframe src="${origin}/"></iframe>`)
+      await attacker.waitForTimeout(500)
+      expect(await attacker.frames()[1]?.content()).not.toContain('page.js')
+    } finally {
+      await attacker.close()
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  test('is not served under the name of another site, which DNS rebinding would bring here', async () => {
+    const stranger = await page.context().newPage()
+    const { port } = new URL(world.inspector.origin)
+    const response = await stranger.goto(`http://evil.example:${port}/`)
+    expect(response?.status()).toBe(421)
+    const status = await stranger.evaluate(`fetch('/api/informers').then(({ status }) => status)`)
+    expect(status).toBe(421)
+    await stranger.close()
   })
 
   test('caused no error and no request that its policy forbids', () => {

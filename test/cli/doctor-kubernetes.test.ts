@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import { createServer as createTlsServer, request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
@@ -30,6 +30,7 @@ function using(options: KubeConfigOptions): CommandOptions {
 }
 
 const PODS = ['kubernetes://default/pods']
+const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
 
 describeKubernetes('doctor kubernetes://', (programs) => {
   const own = useKubernetes(programs)
@@ -146,6 +147,124 @@ describeKubernetes('doctor kubernetes://', (programs) => {
     await waitUntil('the API to be stale', async () => (await namesOf(PODS, options)).includes('discovery'))
     const found = await findings(PODS, options)
     expect(found.get('discovery')?.remedy).toBe(`run: kubectl describe apiservice ${name}`)
+  })
+
+  /** A webhook that is called for writes of pods, and answers after `delayMs`. Its configuration is "policy". */
+  async function startWebhook(delayMs: number, more: object): Promise<AsyncDisposable> {
+    const { api, admin } = own.kubernetes
+    const [cert, key] = [await api.certificate(), await api.privateKey()]
+    const server = createTlsServer({ cert, key }, (request, response) => {
+      let text = ''
+      request.on('data', (data: Buffer) => {
+        text += String(data)
+      })
+      request.on('end', () => {
+        const { apiVersion, kind, request: review } = JSON.parse(text)
+        const answer = { apiVersion, kind, response: { uid: review.uid, allowed: true } }
+        setTimeout(() => response.end(JSON.stringify(answer)), delayMs)
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    await admin.create(WEBHOOKS, {
+      metadata: { name: 'policy' },
+      webhooks: [
+        {
+          name: `after-${delayMs}.example.com`,
+          clientConfig: {
+            url: `https://127.0.0.1:${Object(server.address()).port}/`,
+            caBundle: cert.toString('base64'),
+          },
+          rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+          admissionReviewVersions: ['v1'],
+          sideEffects: 'None',
+          ...more,
+        },
+      ],
+    })
+    return {
+      async [Symbol.asyncDispose]() {
+        await admin.delete(`${WEBHOOKS}/policy`)
+        server.closeAllConnections()
+        server.close()
+      },
+    }
+  }
+
+  const createPod = (): Promise<unknown> =>
+    own.kubernetes.admin.create('/api/v1/namespaces/default/pods?dryRun=All', {
+      metadata: { name: 'reviewed' },
+      spec: { containers: [{ name: 'main', image: 'none' }] },
+    })
+
+  test('webhook-latency: a webhook that answers late', async () => {
+    const options = using(own.kubernetes.kubeConfig())
+    await using _ = await startWebhook(1_200, { timeoutSeconds: 5 })
+    expect(await namesOf(PODS, options)).toEqual([])
+    await waitUntil('a write that waits for the webhook', async () => {
+      const before = performance.now()
+      await createPod()
+      return performance.now() - before > 1_000
+    })
+    const found = await findings(PODS, options)
+    expect([...found.keys()]).toEqual(['webhook-latency'])
+    expect(found.get('webhook-latency')).toMatchObject({
+      problem: expect.stringMatching(/^each write waits 1 s on average for the webhook after-1200.example.com$/),
+      remedy: expect.stringContaining('kubectl get validatingwebhookconfiguration policy -o yaml'),
+    })
+    // Webhooks of other resources do not matter, and a user without rights does not see them.
+    expect(await namesOf(['kubernetes://default/services'], options)).toEqual([])
+    await own.kubernetes.grant('bob', 'reads', ['list', 'watch'], ['pods'])
+    await waitUntil('the right', async () => {
+      const names = await namesOf(PODS, using(own.kubernetes.kubeConfig({ user: 'bob' })))
+      return names.length === 0
+    })
+  })
+
+  test('webhook-timeout: a webhook that is required, without a short timeout', async () => {
+    const options = using(own.kubernetes.kubeConfig())
+    const { admin } = own.kubernetes
+    // Each excludes the namespace, or is not required.
+    const name = 'kubernetes.io/metadata.name'
+    for (const more of [
+      { failurePolicy: 'Ignore' },
+      { namespaceSelector: { matchLabels: { [name]: 'kube-system' } } },
+      { namespaceSelector: { matchExpressions: [{ key: name, operator: 'NotIn', values: ['default', 'other'] }] } },
+      { namespaceSelector: { matchExpressions: [{ key: name, operator: 'DoesNotExist' }] } },
+    ]) {
+      await using _ = await startWebhook(0, more)
+      expect(await namesOf(PODS, options), JSON.stringify(more)).toEqual([])
+    }
+    const exists = { matchExpressions: [{ key: name, operator: 'Exists' }] }
+    await using _ = await startWebhook(0, { namespaceSelector: exists })
+    const found = await findings(PODS, options)
+    expect([...found.keys()]).toEqual(['webhook-timeout'])
+    const { problem, remedy = '' } = found.get('webhook-timeout') ?? {}
+    expect(problem).toMatch(/^each write waits 10 s and then fails, while .* after-0.example.com does not answer$/)
+    const [, kind, configuration, patch = ''] =
+      /run: kubectl patch (\S+) (\S+) --type=json -p '(.*)',/.exec(remedy) ?? []
+    expect([kind, configuration]).toEqual(['validatingwebhookconfiguration', 'policy'])
+    await admin.call('PATCH', `${WEBHOOKS}/policy`, JSON.parse(patch))
+    expect(await namesOf(PODS, options)).toEqual([])
+  })
+
+  test('version-stride: other resources are written more often', async () => {
+    const options = using(own.kubernetes.kubeConfig())
+    const path = '/api/v1/namespaces/default/configmaps/writes'
+    let isBusy = true
+    const writing = own.kubernetes.admin.many(16, async (writer) => {
+      for (let count = 0; isBusy; count++)
+        await own.kubernetes.admin.patch(path, { data: { [`w${writer}`]: String(count) } }).catch(() => {})
+    })
+    try {
+      const found = await findings(PODS, options)
+      expect([...found.keys()]).toEqual(['version-stride'])
+      expect(found.get('version-stride')?.problem).toMatch(/advanced by \d{3,} in 2 s, and 0 of the changes/)
+      // The writes are in this list.
+      expect(await namesOf(['kubernetes://default/configmaps'], options)).toEqual([])
+    } finally {
+      isBusy = false
+      await writing
+    }
   })
 
   test('token-expiry: of the token of a service account', async () => {

@@ -12,6 +12,12 @@ import { listwatch, refusalOf, resultOf, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
+/** The SQL of a remedy. */
+function sqlIn(remedy = ''): string {
+  const [, sql = ''] = /run: (.*)$/.exec(remedy) ?? []
+  return sql
+}
+
 describeServer('postgres 18', 'doctor postgres://', (postgres) => {
   const at = useServer(postgres, { max_prepared_transactions: '5' })
   const TABLE = ['--table', 'orders']
@@ -203,6 +209,41 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
       expect(await namesOf(argsOf(db))).toEqual([])
       for (let count = 0; count < 6; count++) await db.connect()
       expect(await namesOf(argsOf(db))).toEqual(['connections'])
+    })
+
+    test('replication-slot: its consumer is gone, so it retains log and then loses it', async () => {
+      const { db } = await ordersOf({ max_wal_size: '32MB', min_wal_size: '32MB', max_slot_wal_keep_size: '1GB' })
+      await db.sql(`SELECT pg_create_physical_replication_slot('standby', true)`)
+      expect(await namesOf(argsOf(db))).toEqual([])
+      const fill = async (): Promise<void> => {
+        for (let count = 0; count < 4; count++)
+          await db.sql(`SELECT pg_switch_wal(); INSERT INTO orders SELECT coalesce(max(id), 0) + 1 FROM orders`)
+      }
+      await fill()
+      const behind = (await findings(argsOf(db))).get('replication-slot')
+      expect(behind?.problem).toMatch(
+        /^the replication slot "standby" retains [5-9]\d MB .* no consumer is connected to it$/,
+      )
+      await db.sql(`ALTER SYSTEM SET max_slot_wal_keep_size = '16MB'`)
+      await db.sql('SELECT pg_reload_conf()')
+      await fill()
+      await db.sql('CHECKPOINT')
+      await waitUntil('the slot to be lost', async () => {
+        const lost = (await findings(argsOf(db))).get('replication-slot')
+        return lost?.problem.startsWith('the replication slot "standby" lost the log') === true
+      })
+      await db.sql(sqlIn(behind?.remedy))
+      expect(await namesOf(argsOf(db))).toEqual([])
+    })
+
+    test('unlimited-wal: unless nothing retains log', async () => {
+      const { db } = await ordersOf({})
+      expect(await namesOf(argsOf(db))).toEqual([])
+      await db.sql(`SELECT pg_create_physical_replication_slot('standby', true)`)
+      const found = await findings(argsOf(db))
+      expect([...found.keys()]).toEqual(['unlimited-wal'])
+      for (const command of sqlIn(found.get('unlimited-wal')?.remedy).split('; ')) await db.sql(command)
+      await waitUntil('the setting', async () => (await namesOf(argsOf(db))).length === 0)
     })
 
     test('notification-queue: a session listens, and never ends its transaction', async () => {

@@ -96,10 +96,11 @@ export class KubeClient implements Disposable {
     return results
   }
 
-  /** Sends any request. Rejects with a KubeRefusal if the response is not 2xx. */
+  /** Sends any request; PATCH with a merge patch, or with an array as a JSON patch. Rejects with a KubeRefusal if the response is not 2xx. */
   call(method: string, path: string, body?: unknown): Promise<unknown> {
     const { port, token, ca } = this.#access
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    const patch = Array.isArray(body) ? 'application/json-patch+json' : 'application/merge-patch+json'
+    const type = method === 'PATCH' ? patch : 'application/json'
     const text = body === undefined ? undefined : JSON.stringify(body)
     return new Promise((resolve, reject) => {
       const headers: Record<string, string | number> = { authorization: `Bearer ${token}`, accept: 'application/json' }

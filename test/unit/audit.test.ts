@@ -579,6 +579,58 @@ describe('an audit', () => {
     expect(source.reads).toBeGreaterThan(1)
   })
 
+  test.each<readonly [title: string, cpuMs: number | undefined, leastMs: number]>([
+    ['keeps its period while the server takes 400 ms to read, if that uses little CPU of this process', 40, 5_000],
+    ['rests 100 times as long as the CPU time of its read', 200, 20_000],
+    ['rests 100 times as long as its read if the clock has no CPU time', undefined, 40_000],
+    ['does not count the CPU time of other threads beyond the time of its read', 60_000, 40_000],
+  ])('%s', async (_title, cpuMs, leastMs) => {
+    const virtual = new VirtualClock()
+    const source = new LossyVersioned(three)
+    const began: number[] = []
+    const honest = source.versions.bind(source)
+    let usedMs = 0
+    source.versions = async function* (context) {
+      began.push(virtual.now())
+      usedMs += cpuMs ?? 0
+      yield* honest(context)
+    }
+    const clock = {
+      now: () => virtual.now(),
+      cpuMs: () => (cpuMs === undefined ? undefined : usedMs),
+      sleep: (ms: number, signal?: AbortSignal) => virtual.sleep(ms, signal),
+    }
+    const audit = { periodMs: 10_000 }
+    const informer = createInformer<Item, object>({ source, clock, random: new SeededRandom(1), audit })
+    onTestFinished(() => assertCleanStop(informer, virtual))
+    await informer.start().synced()
+    source.stallMs = 400
+    await virtual.advance(400_000)
+    const rests = began.slice(1).map((at, i) => at - (began[i] ?? 0) - 400)
+    expect(Math.min(...rests)).toBeGreaterThanOrEqual(leastMs)
+    expect(Math.max(...rests)).toBeLessThanOrEqual(Math.max(leastMs, 10_000) + 500)
+  })
+
+  test('rests 10 times as long as its read, in which the server works', async () => {
+    const virtual = new VirtualClock()
+    const clock = {
+      now: () => virtual.now(),
+      cpuMs: () => 0,
+      sleep: (ms: number, signal?: AbortSignal) => virtual.sleep(ms, signal),
+    }
+    const source = new LossyVersioned(three)
+    const audit = { periodMs: 10_000 }
+    const informer = createInformer<Item, object>({ source, clock, random: new SeededRandom(1), audit })
+    onTestFinished(() => assertCleanStop(informer, virtual))
+    await informer.start().synced()
+    source.stallMs = 15_000
+    // The first read begins after 5 to 10 s.
+    await virtual.advance(5_000 + 15_000 + 149_000)
+    expect(source.reads).toBe(1)
+    await virtual.advance(7_000)
+    expect(source.reads).toBe(2)
+  })
+
   test('of a source that cannot compare versions is a TypeError', () => {
     const memory = memorySource<Item>()
     const plain: ListerWatcher<Item> = {

@@ -21,6 +21,17 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+describe('systemClock.cpuMs', () => {
+  test('grows while this thread works, and not while it waits', async () => {
+    const used = (since = 0): number => (systemClock.cpuMs?.() ?? Number.NaN) - since
+    const before = used()
+    while (used(before) < 20) Math.sqrt(used())
+    const waiting = used()
+    await systemClock.sleep(200)
+    expect(used(waiting)).toBeLessThan(150)
+  })
+})
+
 describe('systemClock.now', () => {
   test('has the wall clock too, for sleeps of the machine', () => {
     expect(Math.abs((systemClock.wallNow?.() ?? 0) - Date.now())).toBeLessThan(1_000)

@@ -212,6 +212,54 @@ describe('instrumentInformers', () => {
     expect(runs.map(({ links }) => links.map((link) => link.context.spanId))).toEqual(causes)
   })
 
+  describe('of several commits in one turn of the event loop', () => {
+    const commit = (informer: string, nth: number): void => {
+      const message = { informer, source: 'orders' }
+      diagnostics.channel('listwatch:apply').publish(message)
+      const position = { version: `${nth}`, position: `${nth}`, lagMs: 5 }
+      diagnostics.channel('listwatch:batch').publish({ ...message, ...position, origin: 'watch', changes: 1 })
+    }
+    const applied = (spans: readonly { readonly name: string }[]): number =>
+      spans.filter(({ name }) => name === 'listwatch apply').length
+
+    test('creates the spans after the turn, or when there are 256', async () => {
+      const { spans } = instrumented()
+      commit('turn', 1)
+      commit('turn', 2)
+      expect(applied(spans('turn'))).toBe(0)
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(applied(spans('turn'))).toBe(2)
+      for (let nth = 0; nth < 256; nth++) commit('turn', nth)
+      expect(applied(spans('turn'))).toBe(258)
+    })
+
+    test('a reading of the metrics includes them', async () => {
+      const { points } = instrumented()
+      commit('read', 1)
+      const [sizes] = await points<Histogram>('listwatch.batch.size', 'read')
+      expect(sizes?.value).toMatchObject({ count: 1, sum: 1 })
+      const [lags] = await points<Histogram>('listwatch.batch.lag', 'read')
+      expect(lags?.value).toMatchObject({ count: 1, sum: 0.005 })
+    })
+
+    test('a run links to one of them', () => {
+      const { spans } = instrumented()
+      commit('linked', 1)
+      const run = { informer: 'linked', controller: 'ledger', key: 'a', attempt: 1, cause: '1' }
+      diagnostics.channel('listwatch:reconcile:start').publish(run)
+      diagnostics.channel('listwatch:reconcile:end').publish(run)
+      const [apply, reconcile] = spans('linked')
+      expect(reconcile?.links.map(({ context }) => context.spanId)).toEqual([apply?.spanContext().spanId])
+    })
+
+    test('the end of the instrumentation creates their spans', () => {
+      const { end, spans } = instrumented()
+      commit('late', 1)
+      end()
+      expect(applied(spans('late'))).toBe(1)
+    })
+  })
+
   test('has no effect after its end, and leaves no subscriber', async () => {
     const { end, points, spans } = instrumented()
     const { clock, source, informer } = mirrorOf(orders, { name: 'ended' })

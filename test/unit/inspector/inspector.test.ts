@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request as send } from 'node:http'
+import { connect } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
@@ -41,6 +43,14 @@ async function world(options: InspectorOptions = {}, isStarted = true) {
 
 type Headers = Readonly<Record<string, string>>
 
+const PATHS = ['/', '/page.js', '/api/informers', '/api/session', '/api/changes']
+const WEBSOCKET: Headers = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+}
+
 function clientOf({ origin, token }: Inspector) {
   const bearer: Headers = { authorization: `Bearer ${token}` }
   const open = (path: string, headers: Headers = bearer, method = 'GET'): ClientRequest => {
@@ -61,23 +71,100 @@ describe('a request to the inspector', () => {
     ['with the Host of another site', (host) => ({ host: host.replace('127.0.0.1', 'evil.example') }), 421],
     ['with the Host of another port', () => ({ host: '127.0.0.1:1' }), 421],
     ['with a Host that ends like an allowed one', (host) => ({ host: `x.${host}` }), 421],
+    ['with a Host that begins like an allowed one', (host) => ({ host: `${host}.evil.example` }), 421],
+    [
+      'with the Host 0.0.0.0, which browsers connect to this machine',
+      (host) => ({ host: host.replace('127.0.0.1', '0.0.0.0') }),
+      421,
+    ],
+    ['with a Host without the port', () => ({ host: '127.0.0.1' }), 421],
     ['with the Origin of another site', () => ({ origin: 'https://evil.example' }), 403],
     ['with the Origin null', () => ({ origin: 'null' }), 403],
     ['with the Origin of another port', () => ({ origin: 'http://127.0.0.1:1' }), 403],
+    ['with the Origin of https at the same address', (host) => ({ origin: `https://${host}` }), 403],
+    ['with an Origin that begins like its own', (host) => ({ origin: `http://${host}.evil.example` }), 403],
+    ['that opens a WebSocket for another site', () => ({ ...WEBSOCKET, origin: 'https://evil.example' }), 403],
     ['that the browser marks as cross-site', () => ({ 'sec-fetch-site': 'cross-site' }), 403],
     ['that the browser marks as same-site', () => ({ 'sec-fetch-site': 'same-site' }), 403],
   ])('%s is refused, also with the token', async (_title, headers, status) => {
     const { ask, bearer, host } = await world()
-    for (const path of ['/', '/page.js', '/api/informers', '/api/session', '/api/changes'])
-      expect((await ask(path, { ...bearer, ...headers(host) })).status, path).toBe(status)
+    for (const path of PATHS) {
+      const answer = await ask(path, { ...bearer, ...headers(host) })
+      expect(answer.status, path).toBe(status)
+      expect(answer.body, path).not.toContain('acme')
+    }
   })
 
-  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('with the method %s is refused', async (method) => {
-    const { ask, bearer } = await world()
-    const { status, headers } = await ask('/api/informers', bearer, method)
-    expect(status).toBe(405)
-    expect(headers['access-control-allow-origin']).toBeUndefined()
+  test.each([
+    ['without a Host header in HTTP 1.0', 'HTTP/1.0', 421],
+    ['without a Host header in HTTP 1.1', 'HTTP/1.1', 400],
+    ['with an empty Host', 'HTTP/1.1\r\nHost:', 421],
+  ])('%s is refused', async (_title, protocol, status) => {
+    const { inspector, host } = await world()
+    const socket = connect(Number(host.split(':')[1]), '127.0.0.1')
+    const headers = `Authorization: Bearer ${inspector.token}\r\nConnection: close`
+    socket.end(`GET /api/informers ${protocol}\r\n${headers}\r\n\r\n`)
+    expect((await text(socket)).slice(0, 13)).toBe(`HTTP/1.1 ${status} `)
   })
+
+  test('that opens a WebSocket of the same site is answered as a request for data, and needs the token', async () => {
+    const { ask, bearer, host } = await world()
+    const handshake = { ...WEBSOCKET, origin: `http://${host}` }
+    expect((await ask('/api/informers', handshake)).status).toBe(401)
+    expect((await ask('/api/informers', { ...handshake, ...bearer })).status).toBe(200)
+  })
+
+  test('to another address of this machine finds no server', async () => {
+    const { host } = await world()
+    const port = Number(host.split(':')[1])
+    const others = Object.values(networkInterfaces())
+      .flatMap((each) => each ?? [])
+      .filter(({ internal }) => !internal)
+    for (const address of [
+      '127.0.0.2',
+      ...others.filter(({ family }) => family === 'IPv4').map((each) => each.address),
+    ]) {
+      const [error] = await once(connect({ port, host: address }), 'error')
+      expect(Object(error).code, address).toBe('ECONNREFUSED')
+    }
+  })
+
+  test('has security headers in its response, and never one that shares it with other sites', async () => {
+    const { open, bearer, host } = await world()
+    const cases: readonly (readonly [path: string, headers: Headers, method?: string])[] = [
+      ...[...PATHS, '/api/object?key=a', '/metrics', '/missing'].map((path) => [path, bearer] as const),
+      ['/api/informers', {}],
+      ['/api/informers', { ...bearer, host: 'evil.example' }],
+      ['/api/informers', { ...bearer, origin: `http://${host}` }],
+      ['/api/informers', { ...bearer, 'access-control-request-method': 'GET' }, 'OPTIONS'],
+    ]
+    for (const [path, headers, method] of cases) {
+      const request = open(path, headers, method)
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      request.destroy()
+      expect(response.headers, path).toMatchObject({
+        'content-security-policy':
+          "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+          "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+      })
+      expect(Object.keys(response.headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+    }
+  })
+
+  test.each(['HEAD', 'PATCH', 'TRACE', 'POST', 'PUT', 'DELETE', 'OPTIONS'])(
+    'with the method %s is refused',
+    async (method) => {
+      const { ask, bearer } = await world()
+      const { status, headers } = await ask('/api/informers', bearer, method)
+      expect(status).toBe(405)
+      expect(headers['access-control-allow-origin']).toBeUndefined()
+    },
+  )
 
   test.each<readonly [string, (token: string) => Headers]>([
     ['no token', () => ({})],
@@ -93,6 +180,19 @@ describe('a request to the inspector', () => {
       expect(status, path).toBe(401)
       expect(body).toMatch(/^\{"error":"[^"]*token[^"]*"\}\n$/)
     }
+  })
+
+  test('needs a token of 128 random bits, which is in the fragment of the address and another one for each start', async () => {
+    const { inspector } = await world()
+    const { inspector: other } = await world()
+    expect(inspector.token).toMatch(/^[0-9a-f]{32}$/)
+    expect(other.token).not.toBe(inspector.token)
+    expect(inspector.url).toBe(`${inspector.origin}/#token=${inspector.token}`)
+  })
+
+  test('with a token in the query gets no data, because addresses are logged', async () => {
+    const { ask, inspector } = await world()
+    expect((await ask(`/api/informers?token=${inspector.token}`, {})).status).toBe(401)
   })
 
   test('with the cookie of its session is answered', async () => {
@@ -327,6 +427,12 @@ describe('the inspector', () => {
     gone.abort()
     await expect(first).rejects.toThrow('aborted')
     expect(await second).toEqual([])
+  })
+
+  test.each(['__proto__', 'constructor', 'toString', 'by.__proto__'])('%s is not an index', async (name) => {
+    const { ask } = await world()
+    const { status, body } = await ask(`/api/objects?${name}=x`)
+    expect({ status, body }).toEqual({ status: 400, body: expect.stringContaining('there is no index') })
   })
 
   test('hides the values of a Secret, and does not search in them', async () => {

@@ -8,6 +8,11 @@ export interface Clock {
      */
     wallNow?(): number;
     /**
+     * The CPU time that this thread has used, in milliseconds; undefined if the platform does not have it. Audits derive
+     * their frequency from it. Default: undefined.
+     */
+    cpuMs?(): number | undefined;
+    /**
      * Resolves after `ms` milliseconds; if `ms` is 0 or less, after one turn of the event loop. Rejects with the signal's
      * reason as soon as `signal` aborts.
      */
