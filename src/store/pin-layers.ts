@@ -143,6 +143,13 @@ export class PinLayers<T> {
     else layer.older = undefined
   }
 
+  /** Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is one. */
+  written(): PinLayer<T> | undefined {
+    const layer = this.#newest
+    if (layer !== undefined) layer.isWritten = true
+    return layer
+  }
+
   /** Called before a write at `ordinal`. */
   keep(ordinal: Ordinal, entry: Entry<T> | undefined): void {
     const layer = this.#newest

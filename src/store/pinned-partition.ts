@@ -40,7 +40,7 @@ export class PinnedPartition<T> {
   }
 
   *#numbered(): Generator<readonly [ordinal: Ordinal | undefined, record: SavedRecord]> {
-    for (let ordinal = 0; ordinal < this.#pin.ordinalLimit; ordinal++) {
+    for (let ordinal = this.#pin.ordinalStart; ordinal < this.#pin.ordinalLimit; ordinal++) {
       const entry = this.#pin.entryAt(ordinal)
       if (entry !== undefined) yield [ordinal, { ...entry, type: 'entry' }]
     }

@@ -273,7 +273,7 @@ export class StoreTransaction<T> {
     for (const key of [...partition.invalid.keys(), ...(this.#validity?.keys() ?? [])])
       if (isGone(key)) this.markValid(key)
     partition.filtered.clear()
-    for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
+    for (let ordinal = store.ordinalStart; ordinal < store.ordinalLimit; ordinal++) {
       const key = store.entryAt(ordinal)?.key
       if (key === undefined || !partition.owns(ordinal) || !isGone(key)) continue
       this.remove(key, 'unknown', undefined, gone)

@@ -86,6 +86,14 @@ export class PackedHashIndex {
     return found === undefined ? [] : Array.from(this.#ordinals.subarray(...this.#range(found)))
   }
 
+  /** Returns each value with its ordinals. */
+  *buckets(): Generator<readonly [value: Scalar, ordinals: Uint32Array]> {
+    for (let at = 0; at < this.#values.count; at++) {
+      const value = this.#values.at(at)
+      if (value !== undefined) yield [value, this.#ordinals.subarray(...this.#range(at))]
+    }
+  }
+
   *values(): Generator<Scalar> {
     for (let at = 0; at < this.#values.count; at++) {
       const value = this.#values.at(at)
