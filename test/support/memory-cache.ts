@@ -43,6 +43,8 @@ export class MemoryCache implements MirrorCache {
   pageSize = 2
   /** Whether the content is packed, so that an object is decoded when it is first read. */
   isPacked: boolean = MemoryCache.packs
+  /** Whether the store reads packed content in place. */
+  keepsPacked = false
   /** The keys whose records cannot be decoded when they are first read. */
   readonly damagedKeys = new Set<string>()
   /** Called when a record is decoded. */
@@ -65,6 +67,7 @@ export class MemoryCache implements MirrorCache {
       ...(content.parts === undefined
         ? { pages: () => this.#pages(content) }
         : { packed: () => this.#packed(content, content.parts ?? [], () => isOpen) }),
+      keepsPacked: this.keepsPacked,
       close: async () => {
         if (isOpen) this.opened--
         isOpen = false
@@ -98,7 +101,7 @@ export class MemoryCache implements MirrorCache {
     const decode = (text: string): SavedRecord => {
       const record = records[Number(text)]
       if (record === undefined) throw new RangeError('there is no such record')
-      if (!isOpen()) throw new Error('the content was closed')
+      if (!isOpen() && !this.keepsPacked) throw new Error('the content was closed')
       this.onDecode?.(record.key)
       if (this.damagedKeys.has(record.key)) throw new Error(`the block of ${record.key} is damaged`)
       return structuredClone(record)
