@@ -313,7 +313,8 @@ export class Store<T> implements Undoable {
   pin(): Pin<T> {
     const close = (layer: PinLayer<T>): void => {
       const { older } = layer
-      if (this.#pins.close(layer) && older !== undefined) for (const index of this.#indexes.all) index.merge?.(layer, older)
+      if (this.#pins.close(layer) && older !== undefined)
+        for (const index of this.#indexes.all) index.merge?.(layer, older)
     }
     return new Pin<T>(this, this.#pins, close, this.#list)
   }

@@ -125,12 +125,7 @@ describe('packed content that is kept', () => {
     const of = (view: Pick<World['informer'], 'size' | 'get' | 'by'>): unknown =>
       seen({ size: view.size, by: view.by, get: (key: string) => view.get(key) })
     expect(of(before)).toEqual([KEYS, [0, 1, 2, undefined], [KEYS - 1], [KEYS / 2, KEYS / 2]])
-    expect(of(after)).toEqual([
-      KEYS,
-      [1_000, undefined, 2, 1_001],
-      [KEYS - 1, 1_000, 1_001],
-      [KEYS / 2, KEYS / 2],
-    ])
+    expect(of(after)).toEqual([KEYS, [1_000, undefined, 2, 1_001], [KEYS - 1, 1_000, 1_001], [KEYS / 2, KEYS / 2]])
     expect(of(informer)).toEqual([
       KEYS,
       [undefined, 1_003, 2, 1_001],
@@ -152,7 +147,12 @@ describe('packed content that is kept', () => {
     snapshot[Symbol.dispose]()
     source.put('new', { n: 1 })
     await clock.advance(100)
-    expect([cache.opened, informer.size, informer.get('k1'), informer.has('k0')]).toEqual([0, KEYS, { n: 1_001 }, false])
+    expect([cache.opened, informer.size, informer.get('k1'), informer.has('k0')]).toEqual([
+      0,
+      KEYS,
+      { n: 1_001 },
+      false,
+    ])
     expect([informer.by.parity.count('even'), informer.by.order({ limit: 1 })]).toEqual([KEYS / 2 - 1, [{ n: 1 }]])
     await assertCleanStop(informer, clock)
   })
@@ -203,8 +203,9 @@ describe('packed content that is kept', () => {
     const { informer, clock, source } = await kept({ savesIndexes: false })
     const { by } = informer
     expect([by.parity.count('odd'), by.order({ gte: KEYS - 1 })]).toEqual([KEYS / 2, [{ n: KEYS - 1 }]])
-    const pair = await informer.addIndex('pair', (ix): Compound<Item, [number, number]> =>
-      ix.compound(({ n }) => [n % 3, n]),
+    const pair = await informer.addIndex(
+      'pair',
+      (ix): Compound<Item, [number, number]> => ix.compound(({ n }) => [n % 3, n]),
     )
     source.put('k2', { n: 1_000 })
     await clock.advance(100)

@@ -193,9 +193,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     if (packed?.kind === 'hash') return packed.ordinalsWith(value)
     const ordinals = (this.#byValue.get(value)?.ordinals ?? []).filter((each) => !this.#moves.isMoved(layer, each))
     for (const records of this.#moves.since(layer)) records.collect(value, layer.id, ordinals)
-    return pin.hasBase && this.#base !== undefined
-      ? [...this.#base.ordinalsWith(value, layer), ...ordinals]
-      : ordinals
+    return pin.hasBase && this.#base !== undefined ? [...this.#base.ordinalsWith(value, layer), ...ordinals] : ordinals
   }
 
   /** Returns the ordinals that have a value now, those of the base included. */

@@ -217,7 +217,8 @@ export class SimulatedCache implements MirrorCache {
         if (!isOpen() && !this.keepsPacked) violate('cache', 'an object of closed content was read')
         const record = records[Number(text)]
         if (record === undefined) throw new RangeError('there is no such record')
-        if (this.keepsPacked && this.host?.isConfirmed === true) mark('an object was decoded after the source had confirmed it')
+        if (this.keepsPacked && this.host?.isConfirmed === true)
+          mark('an object was decoded after the source had confirmed it')
         if (decoded.size > 0 && decoded.size < records.length) mark('an object was decoded while others were not')
         decoded.add(Number(text))
         return structuredClone(record)
