@@ -22,6 +22,8 @@ interface Content {
 export class MemoryCache implements MirrorCache {
   /** Whether caches that are created from now on pack their content. */
   static packs = false
+  /** Whether stores read the content of caches that are created from now on in place. */
+  static keeps = false
   readonly name = 'memory:cache'
   serveStale = false
   saveEveryMs = 60_000
@@ -44,7 +46,7 @@ export class MemoryCache implements MirrorCache {
   /** Whether the content is packed, so that an object is decoded when it is first read. */
   isPacked: boolean = MemoryCache.packs
   /** Whether the store reads packed content in place. */
-  keepsPacked = false
+  keepsPacked: boolean = MemoryCache.keeps
   /** The keys whose records cannot be decoded when they are first read. */
   readonly damagedKeys = new Set<string>()
   /** Called when a record is decoded. */

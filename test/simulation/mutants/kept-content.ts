@@ -84,7 +84,7 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'a saved mirror lacks the objects of packed content',
     breaks: 'a mirror over packed content is saved with all objects (H18)',
     file: 'store/pinned-partition.ts',
-    kind,
+    onlyBy: { test: 'unit/kept-packed-content.test.ts', named: 'is saved again with all objects' },
     edits: [['let ordinal = this.#pin.ordinalStart; ordinal', 'let ordinal = 0; ordinal']],
   },
   {
