@@ -1,4 +1,4 @@
-import type { Ordinal } from './store-index.js'
+import type { Ordinal } from './ordinals.js'
 
 /**
  * A set of keys. A key that the store has is marked by its ordinal, which needs a byte and no hash. An ordinal may be used

@@ -1,4 +1,4 @@
-import type { Ordinal } from './store-index.js'
+import type { Ordinal } from './ordinals.js'
 
 /** A table with this many keys is divided into parts: the Map would grow at the next key. Smaller ones are faster undivided. */
 const DIVIDED_FROM = 262_144

@@ -5,7 +5,7 @@ import type { Version } from '../contract/version.js'
 import type { Steps } from '../util/steps.js'
 import { assertListCapacity } from './capacity.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
-import type { Ordinal } from './store-index.js'
+import type { Ordinal } from './ordinals.js'
 import type { StoreWriter } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
 

@@ -1,6 +1,6 @@
 import type { Entry } from '../contract/source.js'
 import { grown } from './indexes/int32-list.js'
-import type { Layer, Ordinal } from './store-index.js'
+import type { Layer, Ordinal } from './ordinals.js'
 
 /** When an overwritten entry makes a layer hold this share of all ordinals, the layer changes to an array. */
 const DENSE = 1 / 8

@@ -8,7 +8,7 @@ import type { CommitOrigin, Membership } from './commit.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 import { FILTERED, isOtherIdentity, UNCHANGED } from './ingest.js'
 import type { KeyOwner } from './key-ownership.js'
-import type { Ordinal } from './store-index.js'
+import type { Ordinal } from './ordinals.js'
 import type { OnCommit, StoreWriter } from './store-writer.js'
 import type { Undoable, UndoableMap } from './undo-journal.js'
 

@@ -3,7 +3,7 @@ import type { Added, Change, Deleted } from '../queue/change.js'
 import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
-import type { Ordinal } from '../store/store-index.js'
+import type { Ordinal } from '../store/ordinals.js'
 import { ScopeScan } from './scope-scan.js'
 import { declaredIn, type FeedOptions } from './subscription-types.js'
 

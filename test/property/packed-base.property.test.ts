@@ -350,12 +350,7 @@ class Pair {
   }
 }
 
-const behaves = 'behaves like a store that was filled before, whatever is read and written meanwhile'
-
-test.each([
-  [`a store that serves packed content ${behaves}`, false],
-  [`a store over packed content that is kept ${behaves}`, true],
-])('%s', async (_title, keep) => {
+async function behavesLikeFilled(keep: boolean): Promise<void> {
   await fc.assert(
     fc.asyncProperty(
       start,
@@ -374,4 +369,10 @@ test.each([
     ),
     runs(400),
   )
-})
+}
+
+test('a store that serves packed content behaves like a store that was filled before, whatever is read and written meanwhile', () =>
+  behavesLikeFilled(false))
+
+test('a store over packed content that is kept behaves like a store that was filled before, whatever is read and written meanwhile', () =>
+  behavesLikeFilled(true))

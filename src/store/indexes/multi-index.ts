@@ -1,6 +1,6 @@
 import type { Entry } from '../../contract/source.js'
+import type { CapturedHash, Ordinal } from '../ordinals.js'
 import type { Store } from '../store.js'
-import type { CapturedHash, Ordinal } from '../store-index.js'
 import { type Bucket, HashIndex } from './hash-index.js'
 import { grown } from './int32-list.js'
 import { isScalars, type Scalar, sameScalar } from './scalar.js'

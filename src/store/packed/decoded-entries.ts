@@ -1,5 +1,5 @@
 import type { Entry } from '../../contract/source.js'
-import type { Ordinal } from '../store-index.js'
+import type { Ordinal } from '../ordinals.js'
 
 /** The number of parts of the table: a power of two. A small part grows, and is swept, fast. */
 const PARTS = 256

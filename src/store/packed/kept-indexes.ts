@@ -1,6 +1,7 @@
 import { isScalar, type Scalar, ScalarMap } from '../indexes/scalar.js'
 import { compareKeys, compareTuples, type Keyed, type Span } from '../indexes/sorted-tuples.js'
-import type { CapturedIndex, Layer, Ordinal, StoreIndex } from '../store-index.js'
+import type { CapturedIndex, Layer, Ordinal } from '../ordinals.js'
+import type { StoreIndex } from '../store-index.js'
 import type { KeptBase } from './kept-base.js'
 import { PackedHashIndex, packHash } from './packed-hash-index.js'
 import type { PackedIndex } from './packed-snapshot.js'

@@ -1,6 +1,6 @@
 import { firstIndex } from '../../util/binary-search.js'
 import { isScalar, isScalars, type Scalar, sameScalar } from '../indexes/scalar.js'
-import type { CapturedHash, Ordinal } from '../store-index.js'
+import type { CapturedHash, Ordinal } from '../ordinals.js'
 import { fillSlot, findSlot, hashScalar, newSlots } from './hash-slots.js'
 import type { PackedOrdinals } from './packed-ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'

@@ -1,7 +1,8 @@
 import type { SavedEntry } from '../../contract/mirror-cache.js'
 import type { Entry } from '../../contract/source.js'
 import type { DeclaredIndex } from '../indexes/index-builder.js'
-import type { Ordinal, StoreIndex } from '../store-index.js'
+import type { Ordinal } from '../ordinals.js'
+import type { StoreIndex } from '../store-index.js'
 import type { PackedIndex, PackedSnapshot } from './packed-snapshot.js'
 
 /** About this number of objects have their values compared with those of each saved index. */
