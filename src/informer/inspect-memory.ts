@@ -9,22 +9,23 @@ const MAX_VALUES = 10_000
 const ENTRY_BYTES = 150
 const INDEX_BYTES = 30
 
-/** Estimates the memory of a store from a sample of its objects. */
+/** Estimates the memory of a store from a sample of its objects. `packed` of them are not in it, but in packed content. */
 export function memoryOf(
-  store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>,
+  store: Pick<Store<unknown>, 'size' | 'ordinalStart' | 'ordinalLimit' | 'entryAt'>,
   indexes: number,
+  packed: number,
 ): MemoryPicture {
-  const { size, ordinalLimit } = store
-  const step = Math.max(1, Math.floor(ordinalLimit / SAMPLES))
+  const { size, ordinalStart, ordinalLimit } = store
+  const step = Math.max(1, Math.floor((ordinalLimit - ordinalStart) / SAMPLES))
   let [sampled, total] = [0, 0]
-  for (let ordinal = 0; ordinal < ordinalLimit && sampled < SAMPLES; ordinal += step) {
+  for (let ordinal = ordinalStart; ordinal < ordinalLimit && sampled < SAMPLES; ordinal += step) {
     const entry = store.entryAt(ordinal)
     if (entry === undefined) continue
     total += bytesOf(entry.object)
     sampled++
   }
   const bytesPerObject = sampled === 0 ? 0 : Math.round(total / sampled)
-  return { bytes: size * (bytesPerObject + ENTRY_BYTES + INDEX_BYTES * indexes), bytesPerObject, sampled }
+  return { bytes: (size - packed) * (bytesPerObject + ENTRY_BYTES + INDEX_BYTES * indexes), bytesPerObject, sampled }
 }
 
 /** Estimates the memory of a value with everything that it refers to, as V8 stores it. */

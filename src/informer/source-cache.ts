@@ -105,7 +105,9 @@ export class SourceCache<T> implements WarmStart {
     try {
       const snapshot = new PackedSnapshot(content)
       if (snapshot.count !== saved.size) throw new Error(`it has ${snapshot.count} records instead of ${saved.size}`)
-      served = this.#mirror.part.serve(snapshot, saved.version, damaged)
+      const isKept = saved.keepsPacked === true
+      const shown = this.#mirror.part.serve(snapshot, saved.version, damaged, { keep: isKept })
+      served = shown && { ...shown, isKept }
     } finally {
       if (served === undefined) this.#restoring = undefined
     }

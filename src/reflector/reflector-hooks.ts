@@ -51,6 +51,8 @@ export interface ServedContent {
   readonly shown: Promise<void>
   /** Settles when the store is filled, and the content is not read any more. */
   readonly filled: Promise<void>
+  /** Whether the store reads the content in place. Then it can be written at once, and is filled when no object is left. */
+  readonly isKept: boolean
 }
 
 /** Saved content that is being written to the store. It is not visible before `commit`. */

@@ -112,7 +112,7 @@ export class Reflector<T> {
       }
     } finally {
       this.#ended.abort(ABORTED)
-      this.#restoration.end()
+      this.#restoration.stop()
       signal.removeEventListener('abort', stop)
     }
   }

@@ -20,6 +20,11 @@ export class Restoration<T> {
   #isShown = false
   #closing = Promise.resolve()
   #filling: Promise<void> | undefined
+  /** Resolves when the store does not read the content any more. */
+  #reads: Promise<void> | undefined
+  /** Whether the store reads the content in place, until the reflector stops or no object of the content is left. */
+  #isKept = false
+  readonly #stopped = Promise.withResolvers<void>()
 
   constructor(warmStart: WarmStart | undefined, sink: SinkCalls<T>) {
     this.#warmStart = warmStart
@@ -97,9 +102,12 @@ export class Restoration<T> {
       attempt.throwIfAborted()
       const served = content && warmStart.serve(saved, content)
       if (served !== undefined) {
-        this.#filling = served.filled.catch(ignore).then(() => {
+        const filling = served.filled.catch(ignore).then(() => {
           this.#filling = undefined
         })
+        this.#isKept = served.isKept
+        if (served.isKept) this.#reads = Promise.race([filling, this.#stopped.promise])
+        else this.#reads = this.#filling = filling
         await this.#sink.accepted(attempt, () => served.shown, shown)
         return undefined
       }
@@ -149,13 +157,20 @@ export class Restoration<T> {
   end(): void {
     const saved = this.#saved
     this.#saved = undefined
-    this.#reading.abort(ABORTED)
+    if (!this.#isKept) this.#reading.abort(ABORTED)
     if (saved !== undefined) this.#release(saved)
+  }
+
+  /** The reflector stops. Content that the store reads in place is closed, too. */
+  stop(): void {
+    this.#stopped.resolve()
+    this.end()
   }
 
   #release(saved: SavedMirror | undefined): void {
     const closing = async (): Promise<void> => {
-      await this.#filling
+      await this.#reads
+      this.#reading.abort(ABORTED)
       await saved?.close()
     }
     this.#closing = Promise.all([this.#closing, closing().catch(ignore)]).then(ignore)

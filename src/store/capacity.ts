@@ -1,7 +1,7 @@
 import type { WatchEvent } from '../contract/source.js'
 import { namedInvalid } from '../queue/change.js'
+import type { Ordinal } from './ordinals.js'
 import type { Store } from './store.js'
-import type { Ordinal } from './store-index.js'
 
 type StoreSize = Pick<Store<unknown>, 'size' | 'freeCapacity' | 'ordinalOf' | 'overflowError'>
 

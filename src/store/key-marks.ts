@@ -1,4 +1,4 @@
-import type { Ordinal } from './store-index.js'
+import type { Ordinal } from './ordinals.js'
 
 /**
  * A set of keys. A key that the store has is marked by its ordinal, which needs a byte and no hash. An ordinal may be used
@@ -6,30 +6,39 @@ import type { Ordinal } from './store-index.js'
  */
 export class KeyMarks {
   readonly #ordinals: Uint8Array
+  readonly #start: Ordinal
   /** Keys without an ordinal, or with one that did not exist when the set was made. */
   readonly #others = new Set<string>()
 
-  /** `limit`: one more than the greatest ordinal. */
-  constructor(limit: number) {
-    this.#ordinals = new Uint8Array(limit)
+  /** `limit`: one more than the greatest ordinal. `start`: the least one. */
+  constructor(limit: number, start: Ordinal = 0) {
+    this.#ordinals = new Uint8Array(limit - start)
+    this.#start = start
   }
 
   add(key: string, ordinal: Ordinal | undefined): void {
-    if (ordinal !== undefined && ordinal < this.#ordinals.length) this.#ordinals[ordinal] = 1
+    const at = this.#placeOf(ordinal)
+    if (at !== undefined) this.#ordinals[at] = 1
     else this.#others.add(key)
   }
 
   delete(key: string, ordinal: Ordinal | undefined): void {
-    if (ordinal !== undefined && ordinal < this.#ordinals.length) this.#ordinals[ordinal] = 0
+    const at = this.#placeOf(ordinal)
+    if (at !== undefined) this.#ordinals[at] = 0
     else this.#others.delete(key)
   }
 
   hasOrdinal(ordinal: Ordinal): boolean {
-    return this.#ordinals[ordinal] === 1
+    return this.#ordinals[ordinal - this.#start] === 1
   }
 
   /** Whether it has a key without an ordinal. */
   hasOther(key: string): boolean {
     return this.#others.has(key)
+  }
+
+  #placeOf(ordinal: Ordinal | undefined): number | undefined {
+    const at = ordinal === undefined ? -1 : ordinal - this.#start
+    return at >= 0 && at < this.#ordinals.length ? at : undefined
   }
 }

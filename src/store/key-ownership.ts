@@ -1,6 +1,6 @@
 import type { ListEvent } from '../contract/source.js'
+import type { Ordinal } from './ordinals.js'
 import type { Store } from './store.js'
-import type { Ordinal } from './store-index.js'
 import { type Undoable, UndoableMap, UndoJournal } from './undo-journal.js'
 
 /** A partition, as far as the ownership of keys needs it. */

@@ -6,6 +6,7 @@ import { OrderedTable } from '../util/ordered-table.js'
 import type { Steps } from '../util/steps.js'
 import { assertListCapacity } from './capacity.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
+import type { Ordinal } from './ordinals.js'
 import type { StoreWriter } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
 
@@ -77,7 +78,9 @@ export class Relist<T> implements ListWriter<T> {
   readonly #writer: StoreWriter<T>
   readonly #partition: WritablePartition<T>
   readonly #ignoreVersions: boolean
-  /** Has a 1 at each ordinal that the list contains, of the ordinals that existed when it began. */
+  /** The least ordinal when the list began. */
+  readonly #start: Ordinal
+  /** Has a 1 for each ordinal that the list contains, of the ordinals that existed when it began. */
   readonly #listed: Uint8Array
   /** The keys to write: new or changed entries, and keys that `prepare` filters out. */
   readonly #pending = new OrderedTable<Entry<T> | typeof FILTERED>()
@@ -93,14 +96,15 @@ export class Relist<T> implements ListWriter<T> {
     this.#writer = writer
     this.#partition = partition
     this.#ignoreVersions = ignoreVersions
-    this.#listed = new Uint8Array(writer.store.ordinalLimit)
+    this.#start = writer.store.ordinalStart
+    this.#listed = new Uint8Array(writer.store.ordinalLimit - this.#start)
   }
 
   get size(): number {
     let size = this.#pending.size + this.#invalid.size
     if (!this.#isComplete) return size
-    for (let ordinal = 0; ordinal < this.#listed.length; ordinal++) {
-      if (this.#listed[ordinal] !== 1 && this.#writer.store.entryAt(ordinal) !== undefined) size++
+    for (let at = 0; at < this.#listed.length; at++) {
+      if (this.#listed[at] !== 1 && this.#writer.store.entryAt(at + this.#start) !== undefined) size++
     }
     return size
   }
@@ -130,7 +134,7 @@ export class Relist<T> implements ListWriter<T> {
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     if (this.#pending.size > 0) this.#pending.delete(key)
     if (this.#invalid.size > 0) this.#invalid.delete(key)
-    if (ordinal !== undefined) this.#listed[ordinal] = event.type === 'delete' ? 0 : 1
+    if (ordinal !== undefined) this.#listed[ordinal - this.#start] = event.type === 'delete' ? 0 : 1
     if (event.type === 'delete') return
     const result =
       event.type === 'invalid'
@@ -211,8 +215,9 @@ export class Relist<T> implements ListWriter<T> {
 
   /** The stored keys of the partition that the list does not contain. */
   *#unlisted(): Generator<string> {
-    for (let ordinal = 0; ordinal < this.#listed.length; ordinal++) {
-      const entry = this.#listed[ordinal] === 1 ? undefined : this.#writer.store.entryAt(ordinal)
+    for (let at = 0; at < this.#listed.length; at++) {
+      const ordinal = at + this.#start
+      const entry = this.#listed[at] === 1 ? undefined : this.#writer.store.entryAt(ordinal)
       if (entry !== undefined && this.#partition.owns(ordinal)) yield entry.key
     }
   }

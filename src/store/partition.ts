@@ -10,12 +10,14 @@ import type { CommitOrigin } from './commit.js'
 import { FILTERED, UNCHANGED } from './ingest.js'
 import { KeyMarks } from './key-marks.js'
 import { InitialList, Relist } from './list-writer.js'
+import type { Ordinal } from './ordinals.js'
+import { KeptBase } from './packed/kept-base.js'
 import type { NamedIndex } from './packed/pack.js'
 import { PackedBase } from './packed/packed-base.js'
 import { packedIndexesOf } from './packed/packed-indexes.js'
-import type { PackedSnapshot } from './packed/packed-snapshot.js'
+import type { PackedIndex, PackedSnapshot } from './packed/packed-snapshot.js'
 import { PinnedPartition } from './pinned-partition.js'
-import type { Ordinal } from './store-index.js'
+import type { StoreIndex } from './store-index.js'
 import type { OnCommit, StoreWriter, WriteRecord } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
 import { UndoableMap } from './undo-journal.js'
@@ -68,13 +70,14 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** Returns an empty set for keys of this store. */
   noKeys(): KeyMarks {
-    return new KeyMarks(this.#writer.store.ordinalLimit)
+    const { ordinalStart, ordinalLimit } = this.#writer.store
+    return new KeyMarks(ordinalLimit, ordinalStart)
   }
 
   /** Returns the keys of its stored and of its invalid objects that are not in `marks`. */
   *keysOutside(marks: KeyMarks): Generator<string> {
     const { store } = this.#writer
-    for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
+    for (let ordinal = store.ordinalStart; ordinal < store.ordinalLimit; ordinal++) {
       if (marks.hasOrdinal(ordinal)) continue
       const entry = this.entryAt(ordinal)
       if (entry !== undefined) yield entry.key
@@ -215,34 +218,45 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
    * Shows packed content, and fills the empty store with it in slices. `shown` resolves when readers see it, `filled` when
    * the store can be written. `onDamage` is called if an object cannot be decoded: then it is absent. Returns undefined if
    * the content lacks the values of a declared index.
+   *
+   * With `keep` the store is not filled, but reads the content in place, until each of its objects was overwritten or deleted:
+   * then `filled` resolves. Values of indexes that the content lacks are computed before it is shown.
    */
   serve(
     snapshot: PackedSnapshot,
     version: Version,
     onDamage: (error: unknown) => void,
+    { keep = false }: { readonly keep?: boolean | undefined } = {},
   ): { readonly shown: Promise<void>; readonly filled: Promise<void> } | undefined {
     const writer = this.#writer
     const { store, ingest } = writer
     if (snapshot.size > store.freeCapacity) throw store.overflowError()
     const restored = ingest.restored.bind(ingest)
     const indexes = packedIndexesOf<T>(snapshot, writer.indexes.byName.values(), restored)
-    if (indexes === undefined) return undefined
-    const freezeShared = store.freezeShared.bind(store)
-    const base = new PackedBase<T>({ snapshot, indexes, restored, freezeShared, onDamage })
     const filled = Promise.withResolvers<void>()
-    const served = (): void => {
-      const filling = writer.continueWith('restore', store.fillFrom(base))
-      filling.catch(onDamage)
-      filled.resolve(filling)
+    let show: () => Steps
+    if (keep) {
+      const base = new KeptBase<T>({ snapshot, restored, onDamage, onReleased: filled.resolve })
+      show = () => this.#keepInSteps(base, version, indexes)
+    } else {
+      if (indexes.size < writer.indexes.byName.size) return undefined
+      const freezeShared = store.freezeShared.bind(store)
+      const base = new PackedBase<T>({ snapshot, indexes, restored, freezeShared, onDamage })
+      const served = (): void => {
+        store.serve(base)
+        const filling = writer.continueWith('restore', store.fillFrom(base))
+        filling.catch(onDamage)
+        filled.resolve(filling)
+      }
+      show = () => this.#showInSteps(snapshot, version, served)
     }
-    const show = (): Steps => this.#showInSteps(base, snapshot, version, served)
     const shown = Promise.resolve(writer.write('restore', Infinity, show))
     shown.catch(() => filled.resolve())
     return { shown, filled: filled.promise }
   }
 
-  /** Calls `served` when the content takes the place of the store, before that is reported. */
-  *#showInSteps(base: PackedBase<T>, snapshot: PackedSnapshot, version: Version, served: () => void): Steps {
+  /** Calls `place`, which puts the content into the store or in its place, before that is reported. */
+  *#showInSteps(snapshot: PackedSnapshot, version: Version, place: () => void): Steps {
     const others: SavedRecord[] = []
     for (let i = snapshot.size; i < snapshot.count; i++) {
       others.push(snapshot.recordAt(i))
@@ -253,9 +267,15 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
       transaction.restore(record)
       yield
     }
-    this.#writer.store.serve(base)
-    served()
+    place()
     transaction.commit(version)
+  }
+
+  *#keepInSteps(base: KeptBase<T>, version: Version, values: Map<StoreIndex<T>, PackedIndex>): Steps {
+    const { store, indexes } = this.#writer
+    for (const { index } of indexes.byName.values())
+      if (!values.has(index)) values.set(index, yield* store.packedValuesOf(index, base))
+    yield* this.#showInSteps(base.snapshot, version, () => store.keep(base, values))
   }
 
   /** Does the work before a pin that would take long in one step, in slices. */

@@ -1,6 +1,6 @@
 import type { Entry } from '../contract/source.js'
 import { grown } from './indexes/int32-list.js'
-import type { Layer, Ordinal } from './store-index.js'
+import type { Layer, Ordinal } from './ordinals.js'
 
 /** When an overwritten entry makes a layer hold this share of all ordinals, the layer changes to an array. */
 const DENSE = 1 / 8
@@ -141,6 +141,13 @@ export class PinLayers<T> {
     while (layer?.pins === 0) layer = layer.newer
     if (layer === undefined) this.#newest = undefined
     else layer.older = undefined
+  }
+
+  /** Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is one. */
+  written(): PinLayer<T> | undefined {
+    const layer = this.#newest
+    if (layer !== undefined) layer.isWritten = true
+    return layer
   }
 
   /** Called before a write at `ordinal`. */

@@ -1,8 +1,10 @@
 import { SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
+import type { Ordinal } from './ordinals.js'
+import type { KeptBase } from './packed/kept-base.js'
 import type { PackedIndex } from './packed/packed-snapshot.js'
 import type { PinLayer, PinLayers } from './pin-layers.js'
-import type { Ordinal, StoreIndex } from './store-index.js'
+import type { StoreIndex } from './store-index.js'
 
 /** The store that a pin reads for all entries that have not been overwritten. */
 export interface PinnedStore<T> {
@@ -13,6 +15,8 @@ export interface PinnedStore<T> {
   freezeShared(objects: readonly T[]): readonly T[]
   /** Returns the packed values of an index, if this is packed content. */
   packedIndex?(index: StoreIndex<T>): PackedIndex | undefined
+  /** Packed content with entries that the store does not contain itself. */
+  readonly kept?: KeptBase<T> | undefined
 }
 
 /**
@@ -27,6 +31,8 @@ export class Pin<T> {
   #layer: PinLayer<T> | undefined
   readonly #close: (layer: PinLayer<T>) => void
   readonly #limit: number
+  /** Of the time when the pin was created. */
+  readonly #kept: KeptBase<T> | undefined
   readonly size: number
   #list: readonly T[] | undefined
 
@@ -44,6 +50,7 @@ export class Pin<T> {
     this.#list = list
     this.#close = close
     this.#limit = original?.ordinalLimit ?? store.ordinalLimit
+    this.#kept = original === undefined ? store.kept : original.#kept
     this.size = original?.size ?? store.size
   }
 
@@ -75,6 +82,16 @@ export class Pin<T> {
     return this.#store.packedIndex?.(index)
   }
 
+  /** Whether entries of packed content, at ordinals below 0, are in its state. */
+  get hasBase(): boolean {
+    return this.#kept !== undefined
+  }
+
+  /** The least ordinal at the creation of the pin. */
+  get ordinalStart(): Ordinal {
+    return this.#kept?.ordinalStart ?? 0
+  }
+
   /** One more than the greatest ordinal at the creation of the pin. */
   get ordinalLimit(): number {
     return this.#limit
@@ -87,9 +104,12 @@ export class Pin<T> {
     // The key is newer than the pin, or it was deleted since.
     for (let layer: PinLayer<T> | undefined = first; layer !== undefined; layer = layer.newer) {
       const before = layer.ordinalOf(key)
-      if (before !== undefined) return this.entryAt(before)?.key === key ? before : undefined
+      if (before === undefined) continue
+      if (this.entryAt(before)?.key === key) return before
+      break
     }
-    return undefined
+    const packed = this.#kept?.firstOrdinalOf(key)
+    return packed !== undefined && this.#kept?.has(packed, first) === true ? packed : undefined
   }
 
   entryOf(key: string): Entry<T> | undefined {
@@ -100,6 +120,7 @@ export class Pin<T> {
   entryAt(ordinal: Ordinal): Entry<T> | undefined {
     const first = this.layer
     if (ordinal >= this.#limit) return undefined
+    if (ordinal < 0) return this.#kept?.entryAt(ordinal, first)
     if (this.#layers.isUnchanged(first, ordinal)) return this.#store.entryAt(ordinal)
     for (let layer: PinLayer<T> | undefined = first; layer !== undefined; layer = layer.newer) {
       const kept = layer.at(ordinal)
@@ -110,7 +131,7 @@ export class Pin<T> {
 
   entries(): Entry<T>[] {
     const { limit } = this.layer
-    const entries: Entry<T>[] = []
+    const entries = [...(this.#kept?.entries(this.layer) ?? [])]
     for (let ordinal = 0; ordinal < limit; ordinal++) {
       const entry = this.entryAt(ordinal)
       if (entry !== undefined) entries.push(entry)
@@ -119,7 +140,12 @@ export class Pin<T> {
   }
 
   keys(): string[] {
-    return this.entries().map(({ key }) => key)
+    const keys = [...(this.#kept?.keys(this.layer) ?? [])]
+    for (let ordinal = 0; ordinal < this.layer.limit; ordinal++) {
+      const entry = this.entryAt(ordinal)
+      if (entry !== undefined) keys.push(entry.key)
+    }
+    return keys
   }
 
   list(): readonly T[] {

@@ -1,8 +1,8 @@
 import type { PackedPart, SavedInvalid, SavedRecord } from '../contract/mirror-cache.js'
 import type { Version } from '../contract/version.js'
+import type { Ordinal } from './ordinals.js'
 import { type NamedIndex, pack } from './packed/pack.js'
 import type { Pin } from './pin.js'
-import type { Ordinal } from './store-index.js'
 import type { PinnedMap } from './undo-journal.js'
 
 /** The content of a partition at one version: its objects, and the keys that are filtered out or invalid. */
@@ -40,7 +40,7 @@ export class PinnedPartition<T> {
   }
 
   *#numbered(): Generator<readonly [ordinal: Ordinal | undefined, record: SavedRecord]> {
-    for (let ordinal = 0; ordinal < this.#pin.ordinalLimit; ordinal++) {
+    for (let ordinal = this.#pin.ordinalStart; ordinal < this.#pin.ordinalLimit; ordinal++) {
       const entry = this.#pin.entryAt(ordinal)
       if (entry !== undefined) yield [ordinal, { ...entry, type: 'entry' }]
     }

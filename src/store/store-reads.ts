@@ -1,10 +1,12 @@
 import type { Entry } from '../contract/source.js'
+import type { Ordinal } from './ordinals.js'
 import type { Pin } from './pin.js'
-import type { Ordinal } from './store-index.js'
 
 /** The reads that a store and a pin of it have in common. */
 export interface StoreReads<T> {
   readonly size: number
+  /** The least ordinal: 0, or that of the first entry of packed content. */
+  readonly ordinalStart: number
   /** One more than the greatest ordinal with an entry. */
   readonly ordinalLimit: number
   ordinalOf(key: string): Ordinal | undefined

@@ -1,11 +1,15 @@
-import { messageOf, SourceError } from '../contract/errors.js'
+import { SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import { KeyTable } from '../util/key-table.js'
 import { finish, type Steps } from '../util/steps.js'
+import type { Ordinal } from './ordinals.js'
+import type { KeptBase } from './packed/kept-base.js'
 import type { PackedBase } from './packed/packed-base.js'
+import type { PackedIndex } from './packed/packed-snapshot.js'
 import { Pin } from './pin.js'
 import { type PinLayer, PinLayers } from './pin-layers.js'
-import type { Ordinal, StoreIndex } from './store-index.js'
+import type { StoreIndex } from './store-index.js'
+import { StoreIndexes } from './store-indexes.js'
 import type { StoreReads } from './store-reads.js'
 import { type Undoable, UndoJournal } from './undo-journal.js'
 
@@ -27,21 +31,20 @@ export class Store<T> implements Undoable {
   /** Invariant: `#entries[o]` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
   readonly #entries: (Entry<T> | undefined)[] = []
   readonly #free: Ordinal[] = []
-  readonly #indexes: StoreIndex<T>[] = []
+  readonly #indexes = new StoreIndexes<T>()
   readonly #pins = new PinLayers<T>()
   readonly #maxObjects: number
   readonly #freezesResults: boolean
   readonly #journal = new UndoJournal<Ordinal, Entry<T> | undefined>()
   #list: readonly T[] | undefined
-  /** Whether an index threw while the indexes were rebuilt. Then no index can be read until a rebuild succeeds. */
-  #areIndexesDamaged = false
-  #isFilling = false
   /** False while the first list fills the store. Readers check it, the writer does not. */
   isVisible = true
   /** The state that readers see while a large write changes the store in slices. */
   #held: Pin<T> | undefined
   /** The packed content that readers see while the store is filled with it. */
   #base: PackedBase<T> | undefined
+  /** The packed content whose entries the store does not contain, until they are written. */
+  #kept: KeptBase<T> | undefined
   /** The state that readers see while the first list fills the store. */
   #empty: Store<T> | undefined
 
@@ -77,6 +80,7 @@ export class Store<T> implements Undoable {
     if (this.#base !== undefined) return
     this.#held?.close()
     this.#held = undefined
+    if (this.#kept?.size === 0 && this.#pins.size === 0) this.#dropKept(this.#kept)
   }
 
   /** Whether readers see packed content, because the store is not filled yet. */
@@ -99,7 +103,7 @@ export class Store<T> implements Undoable {
     try {
       for (let ordinal = 0; ordinal < ordinalLimit; ordinal++) {
         const entry = this.#fillAt(ordinal, base, missing)
-        if (entry !== undefined) for (const index of this.#indexes) index.set(ordinal, entry)
+        if (entry !== undefined) for (const index of this.#indexes.all) index.set(ordinal, entry)
         yield
       }
       yield* this.prepareIndexes()
@@ -107,7 +111,7 @@ export class Store<T> implements Undoable {
     } catch (error) {
       // Readers must not see a part of the content.
       for (let ordinal = this.#entries.length; ordinal < ordinalLimit; ordinal++) this.#fillAt(ordinal, base, missing)
-      this.#rebuildIndexes()
+      this.#indexes.rebuild(this.#entries)
       throw error
     } finally {
       for (const ordinal of missing) this.#free.push(ordinal)
@@ -127,8 +131,34 @@ export class Store<T> implements Undoable {
     return entry
   }
 
+  /** Packed content with entries that the store does not contain itself. */
+  get kept(): KeptBase<T> | undefined {
+    return this.#kept
+  }
+
+  /**
+   * From now on the entries of packed content are in the store, which is empty: at ordinals below 0. `indexes` has their values in
+   * all indexes. Open pins do not see them.
+   */
+  keep(kept: KeptBase<T>, indexes: ReadonlyMap<StoreIndex<T>, PackedIndex>): void {
+    this.#kept = kept
+    this.#list = undefined
+    this.#indexes.setBase(kept, indexes)
+  }
+
+  #dropKept(kept: KeptBase<T>): void {
+    this.#kept = undefined
+    this.#indexes.setBase()
+    kept.release()
+  }
+
   get size(): number {
-    return this.#ordinals.size
+    return this.#kept === undefined ? this.#ordinals.size : this.#ordinals.size + this.#kept.size
+  }
+
+  /** The least ordinal: 0, or that of the first entry of packed content. */
+  get ordinalStart(): Ordinal {
+    return this.#kept?.ordinalStart ?? 0
   }
 
   /** One more than the greatest ordinal that was ever used. */
@@ -137,28 +167,36 @@ export class Store<T> implements Undoable {
   }
 
   ordinalOf(key: string): Ordinal | undefined {
-    return this.#ordinals.get(key)
+    return this.#ordinals.get(key) ?? this.#kept?.ordinalOf(key)
   }
 
   entryAt(ordinal: Ordinal): Entry<T> | undefined {
-    return this.#entries[ordinal]
+    return ordinal < 0 ? this.#kept?.entryAt(ordinal) : this.#entries[ordinal]
   }
 
   entryOf(key: string): Entry<T> | undefined {
     const ordinal = this.#ordinals.get(key)
-    return ordinal === undefined ? undefined : this.#entries[ordinal]
+    return ordinal === undefined ? this.#kept?.entryOf(key) : this.#entries[ordinal]
   }
 
   keys(): string[] {
-    return this.entries().map(({ key }) => key)
+    const own = this.#ownEntries().map(({ key }) => key)
+    return this.#kept === undefined ? own : [...this.#kept.keys(), ...own]
   }
 
   entries(): Entry<T>[] {
+    return this.#kept === undefined ? this.#ownEntries() : [...this.#kept.entries(), ...this.#ownEntries()]
+  }
+
+  #ownEntries(): Entry<T>[] {
     return this.#entries.filter((entry) => entry !== undefined)
   }
 
   /** Returns all objects, in the same array until an object changes. */
   list(): readonly T[] {
+    // The array would keep the objects of the base.
+    if (this.#kept !== undefined)
+      return this.#kept.sharedList(() => this.freezeShared(this.entries().map((entry) => entry.object)))
     this.#list ??= this.freezeShared(this.entries().map((entry) => entry.object))
     return this.#list
   }
@@ -169,37 +207,52 @@ export class Store<T> implements Undoable {
    * @throws SourceError PROTOCOL when the store is full.
    */
   set(entry: Entry<T>): Ordinal {
-    return this.setAt(this.#ordinals.get(entry.key), entry)
+    return this.setAt(this.ordinalOf(entry.key), entry)
   }
 
   /** Like `set`. The key of the entry has the ordinal `at`, or it is new. */
   setAt(at: Ordinal | undefined, entry: Entry<T>): Ordinal {
+    if (this.#kept !== undefined) {
+      this.#kept.changes++
+      if (at !== undefined && at < 0) return this.setAt(this.#overwrite(at, this.#kept), entry)
+    }
     const ordinal = at ?? this.#nextOrdinal()
     if (this.#pins.size > 0) this.#copyToPins(ordinal)
     this.#list = undefined
     this.#journal.record(ordinal, this.#entries[ordinal])
     if (at === undefined) this.#occupy(ordinal, entry.key)
     this.#entries[ordinal] = entry
-    for (const index of this.#indexes) index.set(ordinal, entry)
+    for (const index of this.#indexes.all) index.set(ordinal, entry)
     return ordinal
   }
 
   /** Replaces an entry by one with the same object. Only its version changes, which no index contains. */
   touch(ordinal: Ordinal, entry: Entry<T>): void {
+    if (ordinal < 0) {
+      this.setAt(ordinal, entry)
+      return
+    }
     if (this.#pins.size > 0) this.#copyToPins(ordinal)
     this.#journal.record(ordinal, this.#entries[ordinal])
     this.#entries[ordinal] = entry
   }
 
   delete(key: string): Entry<T> | undefined {
-    const ordinal = this.#ordinals.get(key)
-    const entry = ordinal === undefined ? undefined : this.#entries[ordinal]
+    const ordinal = this.ordinalOf(key)
+    const entry = ordinal === undefined ? undefined : this.entryAt(ordinal)
     if (ordinal === undefined || entry === undefined) return undefined
+    if (this.#kept !== undefined) {
+      this.#kept.changes++
+      if (ordinal < 0) {
+        this.#overwrite(ordinal, this.#kept)
+        return entry
+      }
+    }
     if (this.#pins.size > 0) this.#copyToPins(ordinal)
     this.#list = undefined
     this.#journal.record(ordinal, entry)
     if (this.#pins.size > 0) this.#pins.newest?.keepKey(key, ordinal)
-    for (const index of this.#indexes) index.delete(ordinal)
+    for (const index of this.#indexes.all) index.delete(ordinal)
     this.#entries[ordinal] = undefined
     this.#ordinals.delete(key)
     this.#free.push(ordinal)
@@ -209,43 +262,31 @@ export class Store<T> implements Undoable {
   clear(): void {
     if (this.#pins.size > 0) this.#copyAllToPins()
     this.#list = undefined
+    if (this.#kept !== undefined) this.#dropKept(this.#kept)
     this.#ordinals.clear()
     this.#entries.length = 0
     this.#free.length = 0
-    this.#rebuildIndexes()
+    this.#indexes.rebuild(this.#entries)
   }
 
   /** Fills and adds an index. An index that throws is not added. */
   addIndex(index: StoreIndex<T>): void {
-    finish(this.#fill(index))
-    this.#indexes.push(index)
+    finish(this.addIndexInSteps(index))
   }
 
   /** Like `addIndex`. Between the steps the store may be read, and not be written. */
-  *addIndexInSteps(index: StoreIndex<T>): Steps {
-    yield* this.#fill(index)
-    if (index.prepare !== undefined) yield* index.prepare()
-    this.#indexes.push(index)
+  addIndexInSteps(index: StoreIndex<T>): Steps {
+    return this.#indexes.add(index, this.#entries, this.#kept)
   }
 
-  /** Adds all entries to an index. Pins are not affected: their values are recorded already, or the same as the new ones. */
-  *#fill(index: StoreIndex<T>): Steps {
-    this.#isFilling = true
-    try {
-      for (let ordinal = 0; ordinal < this.#entries.length; ordinal++) {
-        const entry = this.#entries[ordinal]
-        if (entry === undefined) continue
-        index.set(ordinal, entry)
-        yield
-      }
-    } finally {
-      this.#isFilling = false
-    }
+  /** Returns the values of an empty index for the entries of packed content. */
+  packedValuesOf(index: StoreIndex<T>, kept: KeptBase<T>): Generator<void, PackedIndex> {
+    return this.#indexes.packedValuesOf(index, kept)
   }
 
   /** Does the work that the first reads of indexes would do. */
-  *prepareIndexes(): Steps {
-    for (const index of this.#indexes) if (index.prepare !== undefined) yield* index.prepare()
+  prepareIndexes(): Steps {
+    return this.#indexes.prepare()
   }
 
   begin(): void {
@@ -259,31 +300,29 @@ export class Store<T> implements Undoable {
   rollback(): void {
     const hasWritten = this.#journal.rollback((ordinal, before) => this.#restore(ordinal, before))
     if (!hasWritten) return
+    if (this.#kept !== undefined) this.#kept.changes++
     this.#list = undefined
-    this.#rebuildIndexes()
+    this.#indexes.rebuild(this.#entries)
   }
 
   /** @throws SourceError UNAVAILABLE when the indexes are damaged, and one more attempt to rebuild them fails. */
   assertIndexed(): void {
-    if (!this.#areIndexesDamaged) return
-    const thrown = this.#rebuildIndexes()
-    if (!this.#areIndexesDamaged) return
-    const message = `the indexes were damaged by an error and could not be rebuilt: ${messageOf(thrown)}`
-    throw new SourceError(message, { code: 'UNAVAILABLE', phase: 'apply', cause: thrown })
+    this.#indexes.assertIntact(this.#entries)
   }
 
   /** Returns the current state of the store, readable while the store changes. It copies an entry only when that is overwritten. */
   pin(): Pin<T> {
     const close = (layer: PinLayer<T>): void => {
       const { older } = layer
-      if (this.#pins.close(layer) && older !== undefined) for (const index of this.#indexes) index.merge?.(layer, older)
+      if (this.#pins.close(layer) && older !== undefined)
+        for (const index of this.#indexes.all) index.merge?.(layer, older)
     }
     return new Pin<T>(this, this.#pins, close, this.#list)
   }
 
   /** The layer in which indexes record the values that they change. Undefined if no pin needs them. */
   get recordingLayer(): PinLayer<T> | undefined {
-    return this.#isFilling ? undefined : this.#pins.newest
+    return this.#indexes.isFilling ? undefined : this.#pins.newest
   }
 
   get pinCount(): number {
@@ -292,7 +331,7 @@ export class Store<T> implements Undoable {
 
   /** The number of objects that can be added. */
   get freeCapacity(): number {
-    return this.#maxObjects - this.#ordinals.size
+    return this.#maxObjects - this.size
   }
 
   overflowError(): SourceError {
@@ -311,8 +350,18 @@ export class Store<T> implements Undoable {
     else this.#free.pop()
   }
 
+  /** Takes an entry of packed content out of the store. It has no ordinal then. */
+  #overwrite(ordinal: Ordinal, kept: KeptBase<T>): undefined {
+    const layer = this.#pins.size > 0 ? this.#pins.written() : undefined
+    if (kept.overwrite(ordinal, layer)) this.#journal.record(ordinal, undefined)
+  }
+
   /** Undoes one write. Called for the last write first, so that `#free` is the same stack as before that write. */
   #restore(ordinal: Ordinal, before: Entry<T> | undefined): void {
+    if (ordinal < 0) {
+      this.#kept?.restore(ordinal)
+      return
+    }
     const current = this.#entries[ordinal]
     if (before !== undefined && current === undefined) {
       this.#free.pop()
@@ -322,21 +371,6 @@ export class Store<T> implements Undoable {
       this.#free.push(ordinal)
     }
     this.#entries[ordinal] = before
-  }
-
-  /** Rebuilds all indexes from the entries. On an error, returns it; the indexes are damaged then. */
-  #rebuildIndexes(): unknown {
-    try {
-      this.#areIndexesDamaged = true
-      for (const index of this.#indexes) {
-        index.clear()
-        finish(this.#fill(index))
-      }
-      this.#areIndexesDamaged = false
-      return undefined
-    } catch (error) {
-      return error
-    }
   }
 
   #copyToPins(ordinal: Ordinal): void {
@@ -349,7 +383,7 @@ export class Store<T> implements Undoable {
     for (const [ordinal, entry] of this.#entries.entries()) {
       if (entry === undefined) continue
       this.#pins.newest?.keepKey(entry.key, ordinal)
-      for (const index of this.#indexes) index.delete(ordinal)
+      for (const index of this.#indexes.all) index.delete(ordinal)
     }
   }
 }

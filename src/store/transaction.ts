@@ -8,7 +8,7 @@ import type { CommitOrigin, Membership } from './commit.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 import { FILTERED, isOtherIdentity, UNCHANGED } from './ingest.js'
 import type { KeyOwner } from './key-ownership.js'
-import type { Ordinal } from './store-index.js'
+import type { Ordinal } from './ordinals.js'
 import type { OnCommit, StoreWriter } from './store-writer.js'
 import type { Undoable, UndoableMap } from './undo-journal.js'
 
@@ -273,7 +273,7 @@ export class StoreTransaction<T> {
     for (const key of [...partition.invalid.keys(), ...(this.#validity?.keys() ?? [])])
       if (isGone(key)) this.markValid(key)
     partition.filtered.clear()
-    for (let ordinal = 0; ordinal < store.ordinalLimit; ordinal++) {
+    for (let ordinal = store.ordinalStart; ordinal < store.ordinalLimit; ordinal++) {
       const key = store.entryAt(ordinal)?.key
       if (key === undefined || !partition.owns(ordinal) || !isGone(key)) continue
       this.remove(key, 'unknown', undefined, gone)

@@ -15,14 +15,19 @@ export class Replay<T> {
   readonly since: number
   readonly #pin: Pin<T> | undefined
   readonly #scan: ScopeScan<T> | undefined
+  /** The first position: the least ordinal. */
+  readonly #start: number = 0
   #at = 0
 
   /** Replays the pinned store, or the objects that a scan finds. */
   constructor(objects: Pin<T> | ScopeScan<T>, position: StorePosition, since: number) {
     this.position = position
     this.since = since
-    if ('entryAt' in objects) this.#pin = objects
-    else this.#scan = objects
+    if ('entryAt' in objects) {
+      this.#pin = objects
+      this.#start = objects.ordinalStart
+      this.#at = this.#start
+    } else this.#scan = objects
   }
 
   /** Whether batches can be taken. */
@@ -33,7 +38,7 @@ export class Replay<T> {
   /** The number of objects that are left. Objects for which the scope is not decided count. */
   get remaining(): number {
     const size = this.#scan === undefined ? (this.#pin?.size ?? 0) : this.#scan.found.length + this.#scan.undecided
-    return Math.max(size - this.#at, 0)
+    return Math.max(size - (this.#at - this.#start), 0)
   }
 
   /** Decides about a key before its first change, if the objects are still searched. */

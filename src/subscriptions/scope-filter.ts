@@ -3,7 +3,7 @@ import type { Added, Change, Deleted } from '../queue/change.js'
 import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
-import type { Ordinal } from '../store/store-index.js'
+import type { Ordinal } from '../store/ordinals.js'
 import { ScopeScan } from './scope-scan.js'
 import { declaredIn, type FeedOptions } from './subscription-types.js'
 
@@ -101,7 +101,7 @@ export class ScopeFilter<T> {
       }
       return
     }
-    for (let ordinal = 0; ordinal < store.readers.ordinalLimit; ordinal++) {
+    for (let ordinal = store.readers.ordinalStart; ordinal < store.readers.ordinalLimit; ordinal++) {
       const entry = store.readers.entryAt(ordinal)
       if (entry !== undefined) yield entry
     }
@@ -134,9 +134,10 @@ export class ScopeFilter<T> {
       candidates = index.ordinalsWith(value)
     } else return undefined
     for (const [index, value] of this.key === undefined ? rest : this.where) {
-      const isMatching = new Uint8Array(store.readers.ordinalLimit)
-      for (const ordinal of index.ordinalsWith(value)) isMatching[ordinal] = 1
-      candidates = candidates.filter((ordinal) => isMatching[ordinal] === 1)
+      const { ordinalStart, ordinalLimit } = store.readers
+      const isMatching = new Uint8Array(ordinalLimit - ordinalStart)
+      for (const ordinal of index.ordinalsWith(value)) isMatching[ordinal - ordinalStart] = 1
+      candidates = candidates.filter((ordinal) => isMatching[ordinal - ordinalStart] === 1)
     }
     return candidates
   }

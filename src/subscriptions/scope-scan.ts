@@ -1,7 +1,7 @@
 import type { Clock } from '../contract/clock.js'
 import type { Entry } from '../contract/source.js'
+import type { Ordinal } from '../store/ordinals.js'
 import type { Pin } from '../store/pin.js'
-import type { Ordinal } from '../store/store-index.js'
 import type { StoreReads } from '../store/store-reads.js'
 import type { RunToCompletion } from '../util/run-to-completion.js'
 import { performSlice, type Slices, type Steps } from '../util/steps.js'
@@ -16,7 +16,7 @@ export class ScopeScan<T> {
   readonly #isInScope: (entry: Entry<T>) => boolean
   readonly #keys: Set<string>
   #pin: Pin<T> | undefined
-  /** By ordinal: 1 for a candidate that is not decided. Undefined unless the store may change meanwhile. */
+  /** By ordinal, from the least one: 1 for a candidate that is not decided. Undefined unless the store may change meanwhile. */
   #undecided: Uint8Array | undefined
   #undecidedCount: number
   #hasEnded = false
@@ -49,16 +49,18 @@ export class ScopeScan<T> {
   pin(): void {
     this.#pin = this.#objects.pin()
     this.#objects = this.#pin
-    this.#undecided = new Uint8Array(this.#pin.ordinalLimit)
+    const { ordinalStart, ordinalLimit } = this.#pin
+    this.#undecided = new Uint8Array(ordinalLimit - ordinalStart)
     if (this.#candidates === undefined) this.#undecided.fill(1)
-    else for (const ordinal of this.#candidates) this.#undecided[ordinal] = 1
+    else for (const ordinal of this.#candidates) this.#undecided[ordinal - ordinalStart] = 1
   }
 
   /** Decides each candidate. */
   *steps(): Steps {
     const candidates = this.#candidates
-    const end = candidates?.length ?? this.#objects.ordinalLimit
-    for (let at = 0; at < end && !this.#hasEnded; at++) {
+    const { ordinalStart, ordinalLimit } = this.#objects
+    const end = candidates?.length ?? ordinalLimit
+    for (let at = candidates === undefined ? ordinalStart : 0; at < end && !this.#hasEnded; at++) {
       this.#decide(candidates?.[at] ?? at)
       yield
     }
@@ -89,8 +91,9 @@ export class ScopeScan<T> {
 
   #decide(ordinal: Ordinal): void {
     if (this.#undecided !== undefined) {
-      if (this.#undecided[ordinal] !== 1) return
-      this.#undecided[ordinal] = 0
+      const at = ordinal - this.#objects.ordinalStart
+      if (this.#undecided[at] !== 1) return
+      this.#undecided[at] = 0
     }
     const entry = this.#objects.entryAt(ordinal)
     if (entry === undefined) return

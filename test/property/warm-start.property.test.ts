@@ -108,8 +108,9 @@ class Processes {
   #seed = 1
   #servesStale = false
 
-  constructor(isPacked: boolean, isSlow: boolean) {
-    this.cache.isPacked = isPacked
+  constructor(format: 'pages' | 'packed' | 'kept', isSlow: boolean) {
+    this.cache.isPacked = format !== 'pages'
+    this.cache.keepsPacked = format === 'kept'
     // One step in each slice, or all steps in one.
     this.#slices = { ...DEFAULT_SLICES, ...(isSlow && { stepsPerCheck: 1, sliceMs: 0 }) }
   }
@@ -233,10 +234,10 @@ test('whatever happens to processes, cache and source, a mirror shows states of 
   await fc.assert(
     fc.asyncProperty(
       fc.array(action, { minLength: 5, maxLength: 40 }),
+      fc.constantFrom('pages', 'packed', 'kept'),
       fc.boolean(),
-      fc.boolean(),
-      async (actions, isPacked, isSlow) => {
-        const world = new Processes(isPacked, isSlow)
+      async (actions, format, isSlow) => {
+        const world = new Processes(format, isSlow)
         await world.truth.record()
         world.start()
         await world.clock.advance(0)

@@ -22,6 +22,8 @@ interface Content {
 export class MemoryCache implements MirrorCache {
   /** Whether caches that are created from now on pack their content. */
   static packs = false
+  /** Whether stores read the content of caches that are created from now on in place. */
+  static keeps = false
   readonly name = 'memory:cache'
   serveStale = false
   saveEveryMs = 60_000
@@ -43,6 +45,8 @@ export class MemoryCache implements MirrorCache {
   pageSize = 2
   /** Whether the content is packed, so that an object is decoded when it is first read. */
   isPacked: boolean = MemoryCache.packs
+  /** Whether the store reads packed content in place. */
+  keepsPacked: boolean = MemoryCache.keeps
   /** The keys whose records cannot be decoded when they are first read. */
   readonly damagedKeys = new Set<string>()
   /** Called when a record is decoded. */
@@ -65,6 +69,7 @@ export class MemoryCache implements MirrorCache {
       ...(content.parts === undefined
         ? { pages: () => this.#pages(content) }
         : { packed: () => this.#packed(content, content.parts ?? [], () => isOpen) }),
+      keepsPacked: this.keepsPacked,
       close: async () => {
         if (isOpen) this.opened--
         isOpen = false
@@ -98,7 +103,7 @@ export class MemoryCache implements MirrorCache {
     const decode = (text: string): SavedRecord => {
       const record = records[Number(text)]
       if (record === undefined) throw new RangeError('there is no such record')
-      if (!isOpen()) throw new Error('the content was closed')
+      if (!isOpen() && !this.keepsPacked) throw new Error('the content was closed')
       this.onDecode?.(record.key)
       if (this.damagedKeys.has(record.key)) throw new Error(`the block of ${record.key} is damaged`)
       return structuredClone(record)

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/contract/source.js'
+import type { Ordinal } from '../../src/store/ordinals.js'
 import { MAX_OBJECTS, Store } from '../../src/store/store.js'
-import type { Ordinal, StoreIndex } from '../../src/store/store-index.js'
+import type { StoreIndex } from '../../src/store/store-index.js'
 import { hostileKeys } from '../support/hostile-keys.js'
 
 const entry = (key: string, object: string, version = '1'): Entry<string> => ({ key, object, version })

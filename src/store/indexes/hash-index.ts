@@ -1,7 +1,11 @@
 import type { Entry } from '../../contract/source.js'
+import type { CapturedHash, Layer, Ordinal } from '../ordinals.js'
+import type { KeptBase } from '../packed/kept-base.js'
+import { KeptHash } from '../packed/kept-indexes.js'
+import type { PackedIndex } from '../packed/packed-snapshot.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { CapturedHash, Layer, Ordinal, StoreIndex } from '../store-index.js'
+import type { StoreIndex } from '../store-index.js'
 import type { StoreReads } from '../store-reads.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
@@ -35,6 +39,8 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   readonly #buckets: (Bucket<T> | undefined)[] = [undefined]
   readonly #freeIds: number[] = []
   readonly #moves = new Moves<Scalar, MovedScalars>(() => new MovedScalars())
+  /** The packed entries below those of the store. */
+  #base: KeptHash<T> | undefined
 
   constructor(store: Store<T>) {
     this.store = store
@@ -42,9 +48,9 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
 
   abstract set(ordinal: Ordinal, entry: Entry<T>): void
   abstract delete(ordinal: Ordinal): void
-  abstract valueAt(ordinal: Ordinal): unknown
   abstract valueFor(entry: Entry<T>): unknown
-  abstract capture(): CapturedHash
+  protected abstract captured(): CapturedHash
+  protected abstract ownValueAt(ordinal: Ordinal): unknown
   protected abstract valuesOf(ordinal: Ordinal): readonly Scalar[]
   abstract includes(remembered: unknown, value: Scalar): boolean
   /** Called after the element `ordinal` was moved to `position` of `bucket`. */
@@ -56,12 +62,31 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     this.#freeIds.length = 0
   }
 
-  get valueCount(): number {
-    return this.#byValue.size
+  setBase(packed?: PackedIndex, base?: KeptBase<T>): void {
+    this.#base = packed?.kind === 'hash' && base !== undefined ? new KeptHash(packed, base) : undefined
+  }
+
+  capture(): CapturedHash | undefined {
+    return this.#base === undefined ? this.captured() : undefined
+  }
+
+  valueAt(ordinal: Ordinal): unknown {
+    return ordinal < 0 ? this.#packedValueAt(ordinal) : this.ownValueAt(ordinal)
+  }
+
+  #packedValueAt(ordinal: Ordinal): unknown {
+    const entry = this.store.entryAt(ordinal)
+    return entry === undefined ? undefined : this.valueFor(entry)
+  }
+
+  get valueCount(): number | undefined {
+    return this.#base === undefined ? this.#byValue.size : undefined
   }
 
   *buckets(): Generator<readonly [value: Scalar, count: number]> {
-    for (const { value, ordinals } of this.#byValue.values()) yield [value, ordinals.length]
+    if (this.#base === undefined) {
+      for (const { value, ordinals } of this.#byValue.values()) yield [value, ordinals.length]
+    } else for (const value of this.#currentValues(this.#base)) yield [value, this.#current(value, this.#base).length]
   }
 
   /** Returns the values of all buckets, by id. */
@@ -117,15 +142,18 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   accessor<V extends Scalar>(): Equal<T, V> {
     const objects = (value: V): readonly T[] => {
       if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held)(value)
+      if (this.#base !== undefined) return this.#mergedObjects(value, this.#base)
       const bucket = this.#visible(value)
       return bucket === undefined ? [] : this.#objectsOf(bucket)
     }
     const count = (value: V): number => {
       if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).count(value)
+      if (this.#base !== undefined) return this.#current(value, this.#base).length
       return this.#visible(value)?.ordinals.length ?? 0
     }
     const values = (): Iterable<V> => {
       if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).values()
+      if (this.#base !== undefined) return Array.from(this.#currentValues(this.#base), (value) => value as V)
       return this.#isReadable ? Array.from(this.#byValue.values(), ({ value }) => copyScalar(value) as V) : []
     }
     return Object.assign(objects, {
@@ -150,6 +178,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
       for (const records of this.#moves.since(layer)) {
         for (const value of records.values(layer.id)) seen.set(value, copyScalar(value) as V)
       }
+      if (pin.hasBase) for (const value of this.#base?.values(layer) ?? []) seen.set(value, value as V)
       return [...seen.values()]
     }
     const objects = (value: V): readonly T[] => found(value).map((entry) => entry.object)
@@ -165,7 +194,27 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     if (packed?.kind === 'hash') return packed.ordinalsWith(value)
     const ordinals = (this.#byValue.get(value)?.ordinals ?? []).filter((each) => !this.#moves.isMoved(layer, each))
     for (const records of this.#moves.since(layer)) records.collect(value, layer.id, ordinals)
-    return ordinals
+    return pin.hasBase && this.#base !== undefined ? [...this.#base.ordinalsWith(value, layer), ...ordinals] : ordinals
+  }
+
+  /** Returns the ordinals that have a value now, those of the base included. */
+  #current(value: Scalar, base: KeptHash<T>): Ordinal[] {
+    return [...base.ordinalsWith(value), ...(this.#visible(value)?.ordinals ?? [])]
+  }
+
+  #currentValues(base: KeptHash<T>): Iterable<Scalar> {
+    this.store.assertIndexed()
+    const seen = new ScalarMap<Scalar>()
+    for (const value of base.values()) seen.set(value, value)
+    for (const { value } of this.#byValue.values()) seen.set(value, copyScalar(value))
+    return seen.values()
+  }
+
+  #mergedObjects(value: Scalar, base: KeptHash<T>): readonly T[] {
+    return base.shared(value, () => {
+      const entries = entriesAt(this.#current(value, base), this.store)
+      return this.store.freezeShared(entries.map((entry) => entry.object))
+    })
   }
 
   merge(closed: Layer, older: Layer): void {
@@ -181,6 +230,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   /** Returns the ordinals with a value in the state that readers see. */
   ordinalsWith(value: Scalar): readonly Ordinal[] {
     if (this.store.held !== undefined) return this.#pinned(this.store.held, value)
+    if (this.#base !== undefined) return this.#current(value, this.#base)
     return this.#visible(value)?.ordinals.slice() ?? []
   }
 
@@ -237,7 +287,7 @@ export class EqualIndex<T> extends HashIndex<T> {
     this.#places.set(2 * ordinal, 0)
   }
 
-  valueAt(ordinal: Ordinal): Scalar | undefined {
+  protected ownValueAt(ordinal: Ordinal): Scalar | undefined {
     return this.#bucketAt(ordinal)?.value
   }
 
@@ -253,7 +303,7 @@ export class EqualIndex<T> extends HashIndex<T> {
     return this.#of(entry)
   }
 
-  capture(): CapturedHash {
+  protected captured(): CapturedHash {
     const places = this.#places.copy()
     const each = (ordinal: Ordinal, visit: (id: number) => void): void => {
       const id = places[2 * ordinal] ?? 0
@@ -263,7 +313,7 @@ export class EqualIndex<T> extends HashIndex<T> {
   }
 
   protected valuesOf(ordinal: Ordinal): readonly Scalar[] {
-    const value = this.valueAt(ordinal)
+    const value = this.ownValueAt(ordinal)
     return value === undefined ? [] : [value]
   }
 

@@ -1,4 +1,4 @@
-import type { Ordinal } from '../store-index.js'
+import type { Ordinal } from '../ordinals.js'
 import type { MoveRecords } from './moves.js'
 import { type Keyed, SortedTuples, type Span } from './sorted-tuples.js'
 

@@ -1,4 +1,4 @@
-import type { Layer, Ordinal } from '../store-index.js'
+import type { Layer, Ordinal } from '../ordinals.js'
 import { grown } from './int32-list.js'
 
 /** Index values of ordinals, as they were. `since` is the id of the layer in which the ordinal got the value. */

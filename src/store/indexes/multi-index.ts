@@ -1,6 +1,6 @@
 import type { Entry } from '../../contract/source.js'
+import type { CapturedHash, Ordinal } from '../ordinals.js'
 import type { Store } from '../store.js'
-import type { CapturedHash, Ordinal } from '../store-index.js'
 import { type Bucket, HashIndex } from './hash-index.js'
 import { grown } from './int32-list.js'
 import { isScalars, type Scalar, sameScalar } from './scalar.js'
@@ -60,7 +60,7 @@ export class MultiIndex<T> extends HashIndex<T> {
     }
   }
 
-  valueAt(ordinal: Ordinal): readonly Scalar[] {
+  protected ownValueAt(ordinal: Ordinal): readonly Scalar[] {
     const values: Scalar[] = []
     for (let place = this.#firstOf(ordinal); place !== 0; place = this.#nextOf(place)) {
       const bucket = this.#bucketOf(place)
@@ -73,7 +73,7 @@ export class MultiIndex<T> extends HashIndex<T> {
     return this.#of(entry)
   }
 
-  capture(): CapturedHash {
+  protected captured(): CapturedHash {
     const [first, places] = [this.#first.slice(), this.#places.slice()]
     const each = (ordinal: Ordinal, visit: (id: number) => void): void => {
       for (let place = first[ordinal] ?? 0; place !== 0; place = places[place * PLACE + 2] ?? 0)
@@ -83,7 +83,7 @@ export class MultiIndex<T> extends HashIndex<T> {
   }
 
   protected valuesOf(ordinal: Ordinal): readonly Scalar[] {
-    return this.valueAt(ordinal)
+    return this.ownValueAt(ordinal)
   }
 
   includes(remembered: unknown, value: Scalar): boolean {

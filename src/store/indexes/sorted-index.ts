@@ -1,10 +1,14 @@
 import type { Entry } from '../../contract/source.js'
 import type { Steps } from '../../util/steps.js'
 import { checkOptions, isBoolean, isCount } from '../../util/validate-options.js'
+import type { CapturedOrder, Layer, Ordinal } from '../ordinals.js'
+import type { KeptBase } from '../packed/kept-base.js'
+import { KeptOrder } from '../packed/kept-indexes.js'
+import type { PackedIndex } from '../packed/packed-snapshot.js'
 import type { PackedSortedIndex } from '../packed/packed-sorted-index.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
-import type { CapturedOrder, Layer, Ordinal, StoreIndex } from '../store-index.js'
+import type { StoreIndex } from '../store-index.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { MovedTuples, type OrdinalTuple } from './moved-tuples.js'
 import { Moves } from './moves.js'
@@ -28,6 +32,8 @@ export class SortedIndex<T> implements StoreIndex<T> {
   readonly #of: (entry: Entry<T>) => Tuple | undefined
   readonly #tuples = new SortedTuples()
   readonly #moves = new Moves<Keyed, MovedTuples>(() => new MovedTuples())
+  /** The packed entries below those of the store. */
+  #base: KeptOrder<T> | undefined
 
   constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined) {
     this.#store = store
@@ -52,7 +58,15 @@ export class SortedIndex<T> implements StoreIndex<T> {
     this.#moves.merge(closed, older)
   }
 
+  setBase(packed?: PackedIndex, base?: KeptBase<T>): void {
+    this.#base = packed?.kind === 'sorted' && base !== undefined ? new KeptOrder(packed, base) : undefined
+  }
+
   valueAt(ordinal: Ordinal): Tuple | undefined {
+    if (ordinal < 0) {
+      const entry = this.#store.entryAt(ordinal)
+      return entry && this.#of(entry)
+    }
     return this.#tuples.has(ordinal) ? this.#tuples.tupleAt(ordinal) : undefined
   }
 
@@ -61,8 +75,8 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   /** It is fast if the index is prepared. */
-  capture(): CapturedOrder {
-    return { kind: 'sorted', ...this.#tuples.capture() }
+  capture(): CapturedOrder | undefined {
+    return this.#base === undefined ? { kind: 'sorted', ...this.#tuples.capture() } : undefined
   }
 
   prepare(): Steps {
@@ -82,11 +96,9 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   *#runs(): Generator<readonly [value: Tuple, count: number]> {
-    const next = this.#tuples.walk(everything, false)
     let value: Tuple | undefined
     let count = 0
-    for (let ordinal = next(); ordinal >= 0; ordinal = next()) {
-      const tuple = this.#tuples.tupleAt(ordinal)
+    for (const { tuple } of this.#elements(everything, false, Infinity)) {
       if (value !== undefined && compareTuples(value, tuple) === 0) count++
       else {
         if (value !== undefined) yield [value, count]
@@ -102,7 +114,8 @@ export class SortedIndex<T> implements StoreIndex<T> {
     this.#store.assertIndexed()
     const span = equalTo(value)
     const { held } = this.#store
-    if (held !== undefined) return Array.from(this.#pinned(held, span, false, Infinity), ({ ordinal }) => ordinal)
+    if (held !== undefined || this.#base !== undefined)
+      return Array.from(this.#elements(span, false, Infinity, held), ({ ordinal }) => ordinal)
     return this.#ordinalsIn(span, false, Infinity)
   }
 
@@ -148,18 +161,34 @@ export class SortedIndex<T> implements StoreIndex<T> {
   ): readonly Entry<T>[] {
     this.#store.assertIndexed()
     const found: Entry<T>[] = []
-    if (pin === undefined) {
+    if (pin === undefined && this.#base === undefined) {
       for (const ordinal of this.#ordinalsIn(span, reverse, limit)) {
         const entry = this.#store.entryAt(ordinal)
         if (entry !== undefined) found.push(entry)
       }
     } else {
-      for (const { ordinal } of this.#pinned(pin, span, reverse, limit)) {
-        const entry = pin.entryAt(ordinal)
+      const objects = pin ?? this.#store
+      for (const { ordinal } of this.#elements(span, reverse, limit, pin)) {
+        const entry = objects.entryAt(ordinal)
         if (entry !== undefined) found.push(entry)
       }
     }
     return found
+  }
+
+  /** Returns the elements of the store or of a pin in order, those of the base included. */
+  #elements(span: Span, reverse: boolean, limit: number, pin?: Pin<T>): Iterable<OrdinalTuple> {
+    const own = pin === undefined ? this.#own(span, reverse, limit) : this.#pinned(pin, span, reverse, limit)
+    if (this.#base === undefined || pin?.hasBase === false) return own
+    return this.#base.merged(own, { span, reverse, limit }, pin?.layer)
+  }
+
+  /** Returns the elements of the store itself in order. */
+  *#own(span: Span, reverse: boolean, limit: number): Iterable<OrdinalTuple> {
+    const next = this.#walk(span, reverse)
+    let left = limit
+    for (let ordinal = next(); ordinal >= 0 && left > 0; ordinal = next(), left--)
+      yield { ordinal, tuple: this.#tuples.tupleAt(ordinal), key: this.#tuples.keyAt(ordinal) }
   }
 
   /**
@@ -219,10 +248,10 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   #count(span: Span, pin: Pin<T> | undefined = this.#store.held): number {
     this.#store.assertIndexed()
-    if (pin !== undefined) return [...this.#pinned(pin, span, false, Infinity)].length
+    if (pin !== undefined) return [...this.#elements(span, false, Infinity, pin)].length
     if (!this.#store.isVisible) return 0
     this.#tuples.sort()
-    return this.#tuples.countIn(span)
+    return this.#tuples.countIn(span) + (this.#base?.count(span) ?? 0)
   }
 
   #distinct(pin: Pin<T> | undefined = this.#store.held): Tuple[] {
@@ -232,7 +261,8 @@ export class SortedIndex<T> implements StoreIndex<T> {
       const last = values.at(-1)
       if (last === undefined || compareTuples(last, value) !== 0) values.push(value)
     }
-    if (pin !== undefined) for (const { tuple } of this.#pinned(pin, everything, false, Infinity)) add(tuple)
+    if (pin !== undefined || this.#base !== undefined)
+      for (const { tuple } of this.#elements(everything, false, Infinity, pin)) add(tuple)
     else {
       const next = this.#walk(everything, false)
       for (let ordinal = next(); ordinal >= 0; ordinal = next()) add(this.#tuples.tupleAt(ordinal))

@@ -380,6 +380,6 @@ export function compareElements(a: Keyed, b: Keyed): number {
   return compareTuples(a.tuple, b.tuple) || compareKeys(a.key, b.key)
 }
 
-function compareKeys(a: string, b: string): number {
+export function compareKeys(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

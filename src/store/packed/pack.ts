@@ -1,5 +1,5 @@
 import type { PackedPart, SavedRecord } from '../../contract/mirror-cache.js'
-import type { CapturedIndex, Ordinal } from '../store-index.js'
+import type { CapturedIndex, Ordinal } from '../ordinals.js'
 import { fillSlot, hashText, newSlots } from './hash-slots.js'
 import { BlockWriter } from './object-blocks.js'
 import { packHash } from './packed-hash-index.js'

@@ -1,8 +1,9 @@
 import type { SavedEntry } from '../../contract/mirror-cache.js'
 import type { Entry } from '../../contract/source.js'
+import type { Ordinal } from '../ordinals.js'
 import { Pin, type PinnedStore } from '../pin.js'
 import { PinLayers } from '../pin-layers.js'
-import type { Ordinal, StoreIndex } from '../store-index.js'
+import type { StoreIndex } from '../store-index.js'
 import type { PackedIndex, PackedSnapshot } from './packed-snapshot.js'
 
 interface Options<T> {

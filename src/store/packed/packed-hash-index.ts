@@ -1,6 +1,6 @@
 import { firstIndex } from '../../util/binary-search.js'
 import { isScalar, isScalars, type Scalar, sameScalar } from '../indexes/scalar.js'
-import type { CapturedHash, Ordinal } from '../store-index.js'
+import type { CapturedHash, Ordinal } from '../ordinals.js'
 import { fillSlot, findSlot, hashScalar, newSlots } from './hash-slots.js'
 import type { PackedOrdinals } from './packed-ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
@@ -84,6 +84,14 @@ export class PackedHashIndex {
     // A caller without types may pass any value, as to an index of the store.
     const found = isScalar(value) ? this.#find(value) : undefined
     return found === undefined ? [] : Array.from(this.#ordinals.subarray(...this.#range(found)))
+  }
+
+  /** Returns each value with its ordinals. */
+  *buckets(): Generator<readonly [value: Scalar, ordinals: Uint32Array]> {
+    for (let at = 0; at < this.#values.count; at++) {
+      const value = this.#values.at(at)
+      if (value !== undefined) yield [value, this.#ordinals.subarray(...this.#range(at))]
+    }
   }
 
   *values(): Generator<Scalar> {

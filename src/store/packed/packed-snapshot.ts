@@ -1,6 +1,6 @@
 import type { PackedContent, SavedRecord } from '../../contract/mirror-cache.js'
 import { membersOf } from '../../util/type-guards.js'
-import type { Ordinal } from '../store-index.js'
+import type { Ordinal } from '../ordinals.js'
 import { findSlot, hashText } from './hash-slots.js'
 import { PackedTexts } from './object-blocks.js'
 import { BYTE_ORDER } from './pack.js'

@@ -1,7 +1,7 @@
 import { firstIndex } from '../../util/binary-search.js'
 import { isScalars, type Scalar } from '../indexes/scalar.js'
 import { compareTuples, type Span, type Tuple } from '../indexes/sorted-tuples.js'
-import type { CapturedOrder, Ordinal } from '../store-index.js'
+import type { CapturedOrder, Ordinal } from '../ordinals.js'
 import type { PackedOrdinals } from './packed-ordinals.js'
 import { PackedScalars, ScalarsWriter } from './packed-scalars.js'
 import { type SectionReader, type SectionWriter, sectionOf } from './sections.js'

@@ -57,7 +57,13 @@ export class SectionReader {
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
+let copied = new Uint8Array(4_096)
+
 /** Decodes UTF-8, also from shared memory, which `TextDecoder` refuses. */
 export function textOf(bytes: Uint8Array): string {
-  return decoder.decode(bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice())
+  if (bytes.buffer instanceof ArrayBuffer) return decoder.decode(bytes)
+  // A new array for each text would take more time than the rest.
+  if (copied.length < bytes.length) copied = new Uint8Array(bytes.length * 2)
+  copied.set(bytes)
+  return decoder.decode(copied.subarray(0, bytes.length))
 }

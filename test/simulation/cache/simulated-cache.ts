@@ -86,6 +86,8 @@ export class SimulatedCache implements MirrorCache {
   readonly saveEveryMs: number
   readonly saveAfterShare: number
   readonly maxAgeMs: number
+  /** Whether the store reads packed content in place. */
+  readonly keepsPacked: boolean
   /** Selects nothing else; content of another selection may not be used. */
   readonly selection: string
   host: CacheHost | undefined
@@ -112,6 +114,7 @@ export class SimulatedCache implements MirrorCache {
     this.#disk = disk
     this.#life = life
     this.serveStale = decisions.chance('serves stale', 0.4)
+    this.keepsPacked = decisions.chance('keeps packed', 0.5)
     this.saveEveryMs = decisions.pick('saves every', [10, 100, 1_000, 10_000])
     this.saveAfterShare = decisions.pick('saves after', [0.01, 0.1, 0.5, 1])
     this.maxAgeMs = decisions.pick('saves at least every', [50, 1_000, 20_000])
@@ -168,6 +171,7 @@ export class SimulatedCache implements MirrorCache {
       ...(content.parts === undefined
         ? { pages: () => this.#pages(content, context.signal) }
         : { packed: () => this.#packed(content, content.parts ?? [], context.signal, () => isOpen) }),
+      keepsPacked: this.keepsPacked,
       close: async () => {
         if (isOpen) this.unclosed--
         isOpen = false
@@ -209,9 +213,12 @@ export class SimulatedCache implements MirrorCache {
       sections,
       block: (index) => blocks[index] ?? new Uint8Array(4),
       decode: (text) => {
-        if (!isOpen()) violate('cache', 'an object of closed content was read')
+        // A stopped informer stays readable.
+        if (!isOpen() && !this.keepsPacked) violate('cache', 'an object of closed content was read')
         const record = records[Number(text)]
         if (record === undefined) throw new RangeError('there is no such record')
+        if (this.keepsPacked && this.host?.isConfirmed === true)
+          mark('an object was decoded after the source had confirmed it')
         if (decoded.size > 0 && decoded.size < records.length) mark('an object was decoded while others were not')
         decoded.add(Number(text))
         return structuredClone(record)

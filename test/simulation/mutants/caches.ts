@@ -141,7 +141,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'the content is closed when all objects are decoded (H13)',
     file: restoration,
     onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'stop keeps all objects readable' },
-    edits: [['      await this.#filling\n', '']],
+    edits: [['      await this.#reads\n', '']],
   },
   {
     name: 'a list is compared with a store that is not filled',

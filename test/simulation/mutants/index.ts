@@ -4,6 +4,7 @@ import { mutantsOfCaches } from './caches.js'
 import { mutantsOfControllers } from './controllers.js'
 import { mutantsOfFollowers } from './followers.js'
 import { mutantsOfGroups } from './groups.js'
+import { mutantsOfKeptContent } from './kept-content.js'
 import { mutantsOfLargeWrites } from './large-writes.js'
 import type { Mutant } from './mutate.js'
 import { mutantsOfQueue } from './queue.js'
@@ -33,5 +34,6 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfReplays,
   ...mutantsOfReplicas,
   ...mutantsOfCaches,
+  ...mutantsOfKeptContent,
   ...mutantsOfRelays,
 ]

@@ -186,7 +186,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'an index that is being filled is recorded in pins',
     breaks: 'a pin is not affected by a new index',
     file: 'store/store.ts',
-    edits: [['return this.#isFilling ? undefined : this.#pins.newest', 'return this.#pins.newest']],
+    edits: [['return this.#indexes.isFilling ? undefined : this.#pins.newest', 'return this.#pins.newest']],
   },
   {
     name: 'a second pin of a state is not counted',

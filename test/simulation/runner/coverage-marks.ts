@@ -107,6 +107,7 @@ const marksOfCaches = [
   'saved content was of another selection',
   'saved content was damaged',
   'an object was decoded while others were not',
+  'an object was decoded after the source had confirmed it',
   'saved content was shown before the source confirmed it',
   'stale content was confirmed or replaced',
   'a process was killed in the middle of a save',

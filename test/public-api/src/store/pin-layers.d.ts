@@ -38,6 +38,8 @@ export declare class PinLayers<T> {
     share(layer: PinLayer<T>): PinLayer<T>;
     /** Closes one pin. Returns whether its layer is closed, too: then an older layer has what is still needed. */
     close(layer: PinLayer<T>): boolean;
+    /** Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is one. */
+    written(): PinLayer<T> | undefined;
     /** Called before a write at `ordinal`. */
     keep(ordinal: Ordinal, entry: Entry<T> | undefined): void;
     /** Whether nothing was written at `ordinal` since the pins of `layer` were created. */

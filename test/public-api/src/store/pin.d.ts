@@ -1,4 +1,5 @@
 import type { Entry } from '../contract/source.js';
+import type { KeptBase } from './packed/kept-base.js';
 import type { PackedIndex } from './packed/packed-snapshot.js';
 import type { PinLayer, PinLayers } from './pin-layers.js';
 import type { Ordinal, StoreIndex } from './store-index.js';
@@ -11,6 +12,8 @@ export interface PinnedStore<T> {
     freezeShared(objects: readonly T[]): readonly T[];
     /** Returns the packed values of an index, if this is packed content. */
     packedIndex?(index: StoreIndex<T>): PackedIndex | undefined;
+    /** Packed content with entries that the store does not contain itself. */
+    readonly kept?: KeptBase<T> | undefined;
 }
 /**
  * A store as it was when the pin was created. The store keeps an entry for its pins when that is overwritten: by ordinal,
@@ -31,6 +34,10 @@ export declare class Pin<T> {
     get layer(): PinLayer<T>;
     /** Returns the values of an index in packed content. Undefined for a pin of the store itself, whose indexes have them. */
     packedIndex(index: StoreIndex<T>): PackedIndex | undefined;
+    /** Whether entries of packed content, at ordinals below 0, are in its state. */
+    get hasBase(): boolean;
+    /** The least ordinal at the creation of the pin. */
+    get ordinalStart(): Ordinal;
     /** One more than the greatest ordinal at the creation of the pin. */
     get ordinalLimit(): number;
     ordinalOf(key: string): Ordinal | undefined;

@@ -1,7 +1,9 @@
 import type { Entry } from '../contract/source.js';
 import type { Steps } from '../util/steps.js';
 import type { Scalar } from './indexes/scalar.js';
-/** A small integer that identifies a present key. It is used again after its key is deleted. */
+import type { KeptBase } from './packed/kept-base.js';
+import type { PackedIndex } from './packed/packed-snapshot.js';
+/** A small integer that identifies a present key. It is used again after its key is deleted. Below 0: see `KeptBase`. */
 export type Ordinal = number;
 /** Pins without a write between them, as far as indexes need them. */
 export interface Layer {
@@ -38,11 +40,19 @@ export interface StoreIndex<T> {
     valueAt(ordinal: Ordinal): unknown;
     /** Returns the index value of an entry, as the user's function returns it now. */
     valueFor?(entry: Entry<T>): unknown;
-    /** Returns the current values of all ordinals, which later writes do not change. Without it the index is not saved. */
-    capture?(): CapturedIndex;
+    /**
+     * Returns the current values of all ordinals, which later writes do not change. Without it the index is not saved. Undefined
+     * if the index has a base.
+     */
+    capture?(): CapturedIndex | undefined;
+    /**
+     * From now on the entries of packed content are in the index, too, with these values: at ordinals below 0. Without arguments
+     * they are not any more. Pins are not affected.
+     */
+    setBase?(packed?: PackedIndex, base?: KeptBase<T>): void;
     clear(): void;
     /** The number of different values, if it is known without a scan. */
-    readonly valueCount?: number;
+    readonly valueCount?: number | undefined;
     /** Returns each value with the number of its objects; undefined if the index is not sorted yet. For inspection. */
     buckets?(): Iterable<readonly [value: unknown, count: number]> | undefined;
     /** Moves what the index has recorded for the pins of a closed layer to the next older one. */

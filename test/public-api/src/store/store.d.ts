@@ -1,7 +1,9 @@
 import { SourceError } from '../contract/errors.js';
 import type { Entry } from '../contract/source.js';
 import { type Steps } from '../util/steps.js';
+import type { KeptBase } from './packed/kept-base.js';
 import type { PackedBase } from './packed/packed-base.js';
+import type { PackedIndex } from './packed/packed-snapshot.js';
 import { Pin } from './pin.js';
 import { type PinLayer } from './pin-layers.js';
 import type { Ordinal, StoreIndex } from './store-index.js';
@@ -37,7 +39,16 @@ export declare class Store<T> implements Undoable {
     serve(base: PackedBase<T>): void;
     /** Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record it. */
     fillFrom(base: PackedBase<T>): Steps;
+    /** Packed content with entries that the store does not contain itself. */
+    get kept(): KeptBase<T> | undefined;
+    /**
+     * From now on the entries of packed content are in the store, which is empty: at ordinals below 0. `indexes` has their values in
+     * all indexes. Open pins do not see them.
+     */
+    keep(kept: KeptBase<T>, indexes: ReadonlyMap<StoreIndex<T>, PackedIndex>): void;
     get size(): number;
+    /** The least ordinal: 0, or that of the first entry of packed content. */
+    get ordinalStart(): Ordinal;
     /** One more than the greatest ordinal that was ever used. */
     get ordinalLimit(): number;
     ordinalOf(key: string): Ordinal | undefined;
@@ -63,6 +74,8 @@ export declare class Store<T> implements Undoable {
     addIndex(index: StoreIndex<T>): void;
     /** Like `addIndex`. Between the steps the store may be read, and not be written. */
     addIndexInSteps(index: StoreIndex<T>): Steps;
+    /** Returns the values of an empty index for the entries of packed content. */
+    packedValuesOf(index: StoreIndex<T>, kept: KeptBase<T>): Generator<void, PackedIndex>;
     /** Does the work that the first reads of indexes would do. */
     prepareIndexes(): Steps;
     begin(): void;

@@ -51,4 +51,5 @@ export declare function compareTuples(a: Tuple, b: Tuple): number;
 /** Compares only the first components, as many as `head` has. A shorter tuple comes before. */
 export declare function compareHead(value: Tuple, head: Tuple): number;
 export declare function compareElements(a: Keyed, b: Keyed): number;
+export declare function compareKeys(a: string, b: string): number;
 export {};

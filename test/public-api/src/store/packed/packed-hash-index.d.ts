@@ -12,6 +12,8 @@ export declare class PackedHashIndex {
     constructor(sections: SectionReader, name: string, signature: string, seed: number);
     /** Returns the ordinals with a value. */
     ordinalsWith(value: Scalar): Ordinal[];
+    /** Returns each value with its ordinals. */
+    buckets(): Generator<readonly [value: Scalar, ordinals: Uint32Array]>;
     values(): Generator<Scalar>;
     /** The number of pairs of an ordinal and one of its values. */
     get length(): number;

@@ -1,0 +1,170 @@
+import type { SavedEntry } from '../../contract/mirror-cache.js'
+import type { Entry } from '../../contract/source.js'
+import type { Ordinal } from '../ordinals.js'
+import { DecodedEntries } from './decoded-entries.js'
+import type { PackedSnapshot } from './packed-snapshot.js'
+
+interface Options<T> {
+  readonly snapshot: PackedSnapshot
+  /** Returns a saved entry as it is stored. */
+  readonly restored: (entry: SavedEntry) => Entry<T>
+  /** Called when the first object cannot be decoded. */
+  readonly onDamage: (error: unknown) => void
+  /** Called when the content is not read any more. */
+  readonly onReleased: () => void
+}
+
+/** Pins, as far as the base needs them. */
+interface Layer {
+  readonly id: number
+}
+
+/**
+ * Packed content below a store, which has only the entries that were written since. Their
+ * ordinals are below 0 and in the order of the content, so that the ordinals of the store itself are those of any store. An object is decoded when it is read,
+ * and is the same object as long as something refers to it. An object that cannot be decoded is absent.
+ */
+export class KeptBase<T> {
+  readonly snapshot: PackedSnapshot
+  /** The number of its entries. */
+  readonly #length: number
+  readonly #options: Options<T>
+  readonly #decoded = new DecodedEntries<T>()
+  /** A bit for each entry that was overwritten or deleted. */
+  readonly #overwritten: Uint32Array
+  #overwrittenCount = 0
+  /** By entry: the layer of pins in which it was overwritten. 0 if no pins were open. */
+  #overwrittenIn: Int32Array | undefined
+  #hasDamage = false
+  /** The array of all objects, and the number of changes when it was made. */
+  #list: { readonly objects: WeakRef<readonly T[]>; readonly changes: number } | undefined
+  /** Increases when a stored object changes. */
+  changes = 0
+
+  constructor(options: Options<T>) {
+    this.snapshot = options.snapshot
+    this.#length = options.snapshot.size
+    this.#options = options
+    this.#overwritten = new Uint32Array(Math.ceil(this.#length / 32))
+  }
+
+  /** The number of entries that were not overwritten. */
+  get size(): number {
+    return this.#length - this.#overwrittenCount
+  }
+
+  /** The least ordinal. */
+  get ordinalStart(): Ordinal {
+    return -this.#length
+  }
+
+  /** Returns the ordinal of an entry by its number in the content. */
+  ordinalAt(number: number): Ordinal {
+    return number - this.#length
+  }
+
+  /** Whether all entries are as they were packed. */
+  get isWhole(): boolean {
+    return this.#overwrittenCount === 0
+  }
+
+  /** Returns the ordinal of a key, unless its entry was overwritten. */
+  ordinalOf(key: string): Ordinal | undefined {
+    const ordinal = this.firstOrdinalOf(key)
+    return ordinal !== undefined && this.has(ordinal) ? ordinal : undefined
+  }
+
+  /** Returns the ordinal of a key, also if its entry was overwritten. */
+  firstOrdinalOf(key: string): Ordinal | undefined {
+    const at = this.snapshot.ordinalOf(key)
+    return at === undefined ? undefined : at - this.#length
+  }
+
+  /** Whether the entry at an ordinal was not overwritten; with `layer`: whether it was not when the pins of that were created. */
+  has(ordinal: Ordinal, layer?: Layer): boolean {
+    const at = ordinal + this.#length
+    if (((this.#overwritten[at >>> 5] ?? 0) & (1 << (at & 31))) === 0) return at < this.#length
+    return layer !== undefined && (this.#overwrittenIn?.[at] ?? 0) >= layer.id
+  }
+
+  entryAt(ordinal: Ordinal, layer?: Layer): Entry<T> | undefined {
+    if (!this.has(ordinal, layer)) return undefined
+    return this.#decoded.get(ordinal) ?? this.#decode(ordinal)
+  }
+
+  entryOf(key: string): Entry<T> | undefined {
+    const ordinal = this.ordinalOf(key)
+    return ordinal === undefined ? undefined : this.entryAt(ordinal)
+  }
+
+  keyAt(ordinal: Ordinal): string {
+    return this.snapshot.keyAt(ordinal + this.#length)
+  }
+
+  *entries(layer?: Layer): Generator<Entry<T>> {
+    for (let ordinal = this.ordinalStart; ordinal < 0; ordinal++) {
+      const entry = this.entryAt(ordinal, layer)
+      if (entry !== undefined) yield entry
+    }
+  }
+
+  *keys(layer?: Layer): Generator<string> {
+    for (let ordinal = this.ordinalStart; ordinal < 0; ordinal++)
+      if (this.has(ordinal, layer)) yield this.keyAt(ordinal)
+  }
+
+  /** Returns the array of all objects that readers share until an object changes, or makes it. */
+  sharedList(make: () => readonly T[]): readonly T[] {
+    const known = this.#list?.changes === this.changes ? this.#list.objects.deref() : undefined
+    if (known !== undefined) return known
+    const objects = make()
+    this.#list = { objects: new WeakRef(objects), changes: this.changes }
+    return objects
+  }
+
+  /** The store overwrites or deletes an entry. `layer`: the newest open pins. Returns false if that was done before. */
+  overwrite(ordinal: Ordinal, layer: Layer | undefined): boolean {
+    if (!this.has(ordinal)) return false
+    this.#mark(ordinal)
+    if (layer === undefined) this.#overwrittenIn = undefined
+    else {
+      this.#overwrittenIn ??= new Int32Array(this.#length)
+      this.#overwrittenIn[ordinal + this.#length] = layer.id
+    }
+    return true
+  }
+
+  /** Undoes `overwrite`. */
+  restore(ordinal: Ordinal): void {
+    const at = ordinal + this.#length
+    this.#overwritten[at >>> 5] = (this.#overwritten[at >>> 5] ?? 0) & ~(1 << (at & 31))
+    this.#overwrittenCount--
+  }
+
+  /** The store reads nothing of it any more. */
+  release(): void {
+    this.#options.onReleased()
+  }
+
+  #mark(ordinal: Ordinal): void {
+    const at = ordinal + this.#length
+    this.#overwritten[at >>> 5] = (this.#overwritten[at >>> 5] ?? 0) | (1 << (at & 31))
+    this.#overwrittenCount++
+  }
+
+  #decode(ordinal: Ordinal): Entry<T> | undefined {
+    try {
+      const record = this.snapshot.recordAt(ordinal + this.#length)
+      if (record.type !== 'entry') throw new RangeError('it is not an entry')
+      return this.#decoded.add(ordinal, this.#options.restored(record))
+    } catch (error) {
+      // From now on it is absent, like an entry that was deleted.
+      if (this.has(ordinal)) this.#mark(ordinal)
+      if (this.#overwrittenIn !== undefined) this.#overwrittenIn[ordinal + this.#length] = 0
+      this.changes++
+      if (!this.#hasDamage) this.#options.onDamage(error)
+      this.#hasDamage = true
+      return undefined
+    }
+  }
+}
