@@ -21,7 +21,7 @@ import {
 } from './block-format.js'
 import { type Payload, scanFile } from './file-scan.js'
 import type { FileIdentity } from './mirror-writer.js'
-import { decodeRecord } from './record-text.js'
+import { decodeRecord } from '../shared/record-text.js'
 
 /** The content of the header block. */
 export type FileHeader = MirrorHeader & FileIdentity

@@ -1,17 +1,22 @@
 import { firstIndex } from '../../util/binary-search.js'
 import { textOf } from './sections.js'
 
-/** A block ends after this number of bytes. */
+/** A block ends after this number of bytes, if its writer has no other number. */
 const BLOCK_BYTES = 128 * 1024
 
 /** A block: the number of its records, the end of each, then their texts as UTF-8. All numbers are little-endian. */
 export class BlockWriter {
   readonly #encoder = new TextEncoder()
+  readonly #limit: number
   /** The number of the first record of each block. */
   readonly firsts: number[] = []
   #texts: Uint8Array[] = []
   #bytes = 0
   #count = 0
+
+  constructor(limit: number = BLOCK_BYTES) {
+    this.#limit = limit
+  }
 
   /** Adds a text. Returns a block if it is full. */
   add(text: string): Uint8Array<ArrayBuffer> | undefined {
@@ -20,7 +25,7 @@ export class BlockWriter {
     this.#texts.push(bytes)
     this.#bytes += bytes.length
     this.#count++
-    return this.#bytes >= BLOCK_BYTES ? this.end() : undefined
+    return this.#bytes >= this.#limit ? this.end() : undefined
   }
 
   /** Returns the last block, if there is one. */
