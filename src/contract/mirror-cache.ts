@@ -105,7 +105,10 @@ export interface PackedSection {
 export interface PackedContent {
   /** The sections by name. They may be in shared memory. An address that is a multiple of 8 saves a copy. */
   readonly sections: ReadonlyMap<string, Uint8Array>
-  /** Returns a block by its number. Throws if it was damaged since it was checked. It may be called until `close`. */
+  /**
+   * Returns a block by its number. Throws if it was damaged since it was checked. It may be called until `close`; with
+   * `keepsPacked` also later.
+   */
   block(index: number): Uint8Array
   /** Decodes the text of a record. */
   decode(text: string): SavedRecord
@@ -125,6 +128,14 @@ export interface SavedMirror extends MirrorHeader {
    * decoded when it is first read. Rejects if the content is damaged or incomplete.
    */
   packed?(): Promise<PackedContent>
+  /**
+   * Whether the packed content is in shared memory, and stays there. Then the informer reads it in place for good: it decodes an
+   * object when that is read, and keeps only the objects that have changed since. Default: false, all objects are decoded.
+   *
+   * `close` is called when the informer stops, or when no object of the content is left. A stopped informer is still readable: so
+   * `block` and the sections must be valid after `close`, as long as something refers to them.
+   */
+  readonly keepsPacked?: boolean | undefined
   /** Releases the content. */
   close(): Promise<void>
 }
