@@ -4,9 +4,9 @@ import type { Clock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import type { MirrorToSave, PackedPart, SavedRecord } from '../../src/contract/mirror-cache.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
+import { encodeRecord } from '../shared/record-text.js'
 import { BlockCipher } from './block-cipher.js'
 import { encodeFrame, encodePrelude, FOOTER, HEADER, OBJECTS, SECTION, SECTION_BYTES } from './block-format.js'
-import { encodeRecord } from '../shared/record-text.js'
 
 /** A section is written in blocks of at most this number of bytes. */
 const BLOCK_BYTES = 512 * 1024

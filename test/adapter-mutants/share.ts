@@ -38,7 +38,7 @@ export const shareMutants: readonly AdapterMutant[] = [
   {
     name: 'a port that was closed before its first use is waited for',
     breaks: 'A follower of a closed port fails, and says why.',
-    file: at('port-fetch'),
+    file: at('port-client'),
     edits: [['if (!this.#port.hasRef())', 'if (this.#lastId < 0)']],
     test: 'unit/share/port.test.ts',
     named: 'that was closed before its first use makes the follower fail',
@@ -46,7 +46,7 @@ export const shareMutants: readonly AdapterMutant[] = [
   {
     name: 'requests under way wait for a port that was closed',
     breaks: 'A follower notices at once that its port was closed.',
-    file: at('port-fetch'),
+    file: at('port-client'),
     edits: [["port.on('close', () => this.#endAll(closedPort()))", '']],
     test: 'unit/share/port.test.ts',
     named: 'that is closed by the follower ends its watch in the share',
@@ -54,7 +54,7 @@ export const shareMutants: readonly AdapterMutant[] = [
   {
     name: 'a port without requests keeps the process alive',
     breaks: 'Only a running informer keeps its process alive.',
-    file: at('port-fetch'),
+    file: at('port-client'),
     edits: [['if (this.#exchanges.size === 0) this.#port.unref()', '']],
     test: 'unit/share/port.test.ts',
     named: 'an informer that stops leaves its port without requests',
@@ -62,7 +62,7 @@ export const shareMutants: readonly AdapterMutant[] = [
   {
     name: 'a message of another program is ignored',
     breaks: 'A port that is not one of a share makes the follower fail.',
-    file: at('port-fetch'),
+    file: at('port-client'),
     edits: [
       ["this.#endAll(new SourceError(hint, { code: 'PROTOCOL' }))", "void new SourceError(hint, { code: 'PROTOCOL' })"],
     ],
@@ -81,7 +81,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     name: 'each worker receives a copy of a list',
     breaks: 'The chunks of a list are in memory that all threads share.',
     file: at('share-informer'),
-    edits: [['{ ...options, scope }, true)', '{ ...options, scope }, false)']],
+    edits: [['{ ...options, scope }, { onCleared })', '{ ...options, scope })']],
     test: 'unit/share/port.test.ts',
     named: 'the chunks of a list are one piece of memory',
   },
@@ -112,7 +112,7 @@ export const shareMutants: readonly AdapterMutant[] = [
   {
     name: 'a request whose signal has aborted is sent',
     breaks: 'A request that no one waits for is not sent, or is aborted.',
-    file: at('port-fetch'),
+    file: at('port-client'),
     edits: [['      signal?.throwIfAborted()', '      ']],
     test: 'unit/share/port.test.ts',
     named: 'a request whose signal has aborted is not sent',

@@ -1,0 +1,52 @@
+import { inflateRawSync } from 'node:zlib'
+import type { PackedContent, SavedMirror } from '../../src/contract/mirror-cache.js'
+import { membersOf } from '../../src/util/type-guards.js'
+import { decodeRecord } from '../shared/record-text.js'
+import type { SharedBlocks } from './shared-memory.js'
+
+/** The objects of a feed at one version, packed in memory that threads share. */
+export interface SharedSnapshot {
+  readonly version: string
+  /** The number of objects. */
+  readonly size: number
+  /** When it was packed, in milliseconds since the Unix epoch. */
+  readonly savedAt: number
+  readonly sections: readonly (readonly [name: string, bytes: Uint8Array])[]
+  /** The blocks, compressed with raw deflate. */
+  readonly blocks: SharedBlocks
+}
+
+/** Returns a received snapshot; undefined if it is none. */
+export function sharedSnapshotOf(received: unknown): SharedSnapshot | undefined {
+  const { version, size, savedAt, sections, blocks } = membersOf(received)
+  const { pieces, places } = membersOf(blocks)
+  if (typeof version !== 'string' || typeof size !== 'number' || typeof savedAt !== 'number') return undefined
+  if (!Array.isArray(sections) || !sections.every(isSection)) return undefined
+  if (!Array.isArray(pieces) || !pieces.every(isBytes) || !(places instanceof Uint32Array)) return undefined
+  return { version, size, savedAt, sections, blocks: { pieces, places } }
+}
+
+function isSection(received: unknown): received is readonly [string, Uint8Array] {
+  return Array.isArray(received) && typeof received[0] === 'string' && isBytes(received[1])
+}
+
+function isBytes(received: unknown): received is Uint8Array {
+  return received instanceof Uint8Array
+}
+
+/** Returns a snapshot as saved content, which an informer reads in place. */
+export function savedMirrorOf({ version, size, savedAt, sections, blocks }: SharedSnapshot): SavedMirror {
+  const content: PackedContent = {
+    sections: new Map(sections),
+    block: (index) => blockOf(blocks, index),
+    decode: decodeRecord,
+  }
+  return { version, size, savedAt, keepsPacked: true, packed: async () => content, close: async () => {} }
+}
+
+function blockOf({ pieces, places }: SharedBlocks, index: number): Uint8Array {
+  const [piece = -1, start, end] = places.subarray(index * 3, index * 3 + 3)
+  const bytes = pieces[piece]
+  if (bytes === undefined) throw new RangeError(`there is no block ${index}`)
+  return inflateRawSync(bytes.subarray(start, end))
+}
