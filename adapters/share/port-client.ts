@@ -9,7 +9,7 @@ import {
   shareMessage,
   WINDOW_BYTES,
 } from './port-messages.js'
-import type { SharedSnapshot } from './shared-snapshot.js'
+import type { OpenedSnapshot } from './shared-snapshot.js'
 
 /** The reader reports the bytes of frames that it has taken after this many. */
 const REPORT_BYTES = WINDOW_BYTES / 4
@@ -53,8 +53,8 @@ export class PortClient {
     })
 
   /** Requests a snapshot. Undefined if the share has none. */
-  open(signal: AbortSignal, alive: () => void = () => {}): Promise<SharedSnapshot | undefined> {
-    return this.#send<SharedSnapshot | undefined>(signal, (id, outcome) => {
+  open(signal: AbortSignal, alive: () => void = () => {}): Promise<OpenedSnapshot | undefined> {
+    return this.#send<OpenedSnapshot | undefined>(signal, (id, outcome) => {
       return [{ type: 'open', id }, new OpenExchange(outcome, alive)]
     })
   }
@@ -116,10 +116,10 @@ interface Outcome<R> {
 
 /** The request for a snapshot. */
 class OpenExchange implements Exchange {
-  readonly #outcome: Outcome<SharedSnapshot | undefined>
+  readonly #outcome: Outcome<OpenedSnapshot | undefined>
   readonly #alive: () => void
 
-  constructor(outcome: Outcome<SharedSnapshot | undefined>, alive: () => void) {
+  constructor(outcome: Outcome<OpenedSnapshot | undefined>, alive: () => void) {
     this.#outcome = outcome
     this.#alive = alive
   }

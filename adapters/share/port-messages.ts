@@ -1,4 +1,4 @@
-import { type SharedSnapshot, sharedSnapshotOf } from './shared-snapshot.js'
+import { type OpenedSnapshot, openedSnapshotOf } from './shared-snapshot.js'
 
 /** The bytes of frames that one watch may have on their way. A reader that does not read holds no more. */
 export const WINDOW_BYTES: number = 256 * 1024
@@ -28,7 +28,7 @@ export type ShareMessage =
 export interface OpenedMessage {
   readonly type: 'opened'
   readonly id: number
-  readonly snapshot?: SharedSnapshot | undefined
+  readonly snapshot?: OpenedSnapshot | undefined
 }
 
 /** The beginning of a response. Without `body`, frames and an end follow. */
@@ -56,7 +56,7 @@ export function shareMessage(received: unknown): ShareMessage | undefined {
   if (type === 'frame' && bytes instanceof Uint8Array) return { type, id, bytes }
   if (type === 'end' || type === 'alive') return { type, id }
   if (type === 'opened') {
-    const opened = sharedSnapshotOf(snapshot)
+    const opened = openedSnapshotOf(snapshot)
     return opened === undefined && snapshot !== undefined ? undefined : { type, id, snapshot: opened }
   }
   if (type !== 'response' || typeof status !== 'number' || !Array.isArray(headers)) return undefined

@@ -4,13 +4,13 @@ import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { directBodyOf } from '../http/direct-body.js'
 import { Follower } from '../http/follower.js'
 import { BASE_URL, followerMessage, type ShareMessage, WINDOW_BYTES } from './port-messages.js'
-import type { SharedSnapshot } from './shared-snapshot.js'
+import type { OpenedSnapshot } from './shared-snapshot.js'
 import type { OpenContext } from './shared-snapshots.js'
 
 /** What a port serves. */
 export interface PortHandler {
   answer(request: Request): Promise<Response>
-  open(context: OpenContext): Promise<SharedSnapshot | undefined>
+  open(context: OpenContext): Promise<OpenedSnapshot | undefined>
 }
 
 /**

@@ -16,14 +16,24 @@ export interface SharedSnapshot {
   readonly blocks: SharedBlocks
 }
 
+/** A snapshot for a follower. */
+export interface OpenedSnapshot extends SharedSnapshot {
+  /** The sequence of the feed when the snapshot was requested. With the frames until then, the mirror is as new as a list. */
+  readonly until: number
+}
+
 /** Returns a received snapshot; undefined if it is none. */
-export function sharedSnapshotOf(received: unknown): SharedSnapshot | undefined {
-  const { version, size, savedAt, sections, blocks } = membersOf(received)
+export function openedSnapshotOf(received: unknown): OpenedSnapshot | undefined {
+  const { version, size, savedAt, sections, blocks, until } = membersOf(received)
   const { pieces, places } = membersOf(blocks)
-  if (typeof version !== 'string' || typeof size !== 'number' || typeof savedAt !== 'number') return undefined
+  if (typeof version !== 'string' || !isNumber(size) || !isNumber(savedAt) || !isNumber(until)) return undefined
   if (!Array.isArray(sections) || !sections.every(isSection)) return undefined
   if (!Array.isArray(pieces) || !pieces.every(isBytes) || !(places instanceof Uint32Array)) return undefined
-  return { version, size, savedAt, sections, blocks: { pieces, places } }
+  return { version, size, savedAt, sections, blocks: { pieces, places }, until }
+}
+
+function isNumber(received: unknown): received is number {
+  return typeof received === 'number'
 }
 
 function isSection(received: unknown): received is readonly [string, Uint8Array] {
@@ -35,13 +45,21 @@ function isBytes(received: unknown): received is Uint8Array {
 }
 
 /** Returns a snapshot as saved content, which an informer reads in place. */
-export function savedMirrorOf({ version, size, savedAt, sections, blocks }: SharedSnapshot): SavedMirror {
+export function savedMirrorOf({ version, size, savedAt, sections, blocks, until }: OpenedSnapshot): SavedMirror {
   const content: PackedContent = {
     sections: new Map(sections),
     block: (index) => blockOf(blocks, index),
     decode: decodeRecord,
   }
-  return { version, size, savedAt, keepsPacked: true, packed: async () => content, close: async () => {} }
+  return {
+    version,
+    resumeState: String(until),
+    size,
+    savedAt,
+    keepsPacked: true,
+    packed: async () => content,
+    close: async () => {},
+  }
 }
 
 function blockOf({ pieces, places }: SharedBlocks, index: number): Uint8Array {

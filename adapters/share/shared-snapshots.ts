@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../src/contract/errors.js'
 import type { MirrorScope, SharedHandler } from '../http/serve-mirror.js'
-import type { SharedSnapshot } from './shared-snapshot.js'
+import type { OpenedSnapshot } from './shared-snapshot.js'
 import { type PackerHost, SnapshotPacker } from './snapshot-packer.js'
 
 /** While a follower waits for a snapshot, it hears in this interval that the share works on it, in milliseconds. */
@@ -32,7 +32,7 @@ export class SharedSnapshots<T, I> {
    * Returns a snapshot of all objects, after the first list of the informer. Undefined if there is none: then the follower
    * lists, and hears the reason.
    */
-  async open(mirror: SharedHandler<T, I>, { signal, alive }: OpenContext): Promise<SharedSnapshot | undefined> {
+  async open(mirror: SharedHandler<T, I>, { signal, alive }: OpenContext): Promise<OpenedSnapshot | undefined> {
     const opened = new AbortController()
     const beat = async (): Promise<void> => {
       for (;;) {
@@ -53,7 +53,7 @@ export class SharedSnapshots<T, I> {
     this.#packers.get(feed)?.clear()
   }
 
-  async #open(mirror: SharedHandler<T, I>, signal: AbortSignal): Promise<SharedSnapshot | undefined> {
+  async #open(mirror: SharedHandler<T, I>, signal: AbortSignal): Promise<OpenedSnapshot | undefined> {
     const scope: MirrorScope<I> = {}
     while (!signal.aborted) {
       try {

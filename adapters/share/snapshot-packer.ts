@@ -9,7 +9,7 @@ import { SLICE_MS } from '../../src/util/time-slice.js'
 import type { FeedPosition, MirrorFeed } from '../http/mirror-feed.js'
 import { encodeRecord } from '../shared/record-text.js'
 import { SharedBlockWriter, sharedBytes } from './shared-memory.js'
-import type { SharedSnapshot } from './shared-snapshot.js'
+import type { OpenedSnapshot, SharedSnapshot } from './shared-snapshot.js'
 
 /** A block is inflated as a whole to read one object: small blocks make that fast, large ones compress better. */
 const BLOCK_BYTES = 16 * 1024
@@ -60,9 +60,14 @@ export class SnapshotPacker<T> {
    * Returns a snapshot from whose version a watch can continue. The last one is used again while at least half of the history
    * after it is free, so that the follower has time to begin its watch. Undefined if there is none.
    */
-  async open(): Promise<SharedSnapshot | undefined> {
+  async open(): Promise<OpenedSnapshot | undefined> {
+    const packed = await this.#usable()
+    return packed && { ...packed.snapshot, until: this.#feed.position.sequence }
+  }
+
+  async #usable(): Promise<PackedFeed | undefined> {
     this.#dropOld()
-    if (this.#packed !== undefined) return this.#packed.snapshot
+    if (this.#packed !== undefined) return this.#packed
     const { clock } = this.#host
     if (this.#failedAt !== undefined && clock.now() - this.#failedAt < RETRY_MS) return undefined
     this.#packing ??= this.#pack().finally(() => {
@@ -70,7 +75,7 @@ export class SnapshotPacker<T> {
     })
     const packed = await this.#packing
     // Many changes may have come meanwhile.
-    return packed !== undefined && this.#feed.canResume(packed.at.sequence) ? packed.snapshot : undefined
+    return packed !== undefined && this.#feed.canResume(packed.at.sequence) ? packed : undefined
   }
 
   /** The objects were deleted after lost access: no follower receives them any more. */

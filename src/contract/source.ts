@@ -130,8 +130,9 @@ export interface ListerWatcher<T> {
   readonly isSensitive?: boolean
   /**
    * Opens a snapshot that the source has at hand. A mirror starts from it instead of the first list, and resumes its watch at
-   * the version of the snapshot. Returns undefined if there is none: then the source is listed. Not called if the informer has
-   * the option `cache`, `schema` or `transform`, or several sources.
+   * the version of the snapshot. It is synced after the first batch of that watch: with it, the mirror should be as new as a list
+   * would be. Returns undefined if there is no snapshot: then the source is listed. Not called if the informer has the option
+   * `cache`, `schema` or `transform`, or several sources.
    */
   openSnapshot?(context: MirrorCacheContext): Promise<SavedMirror | undefined>
   /**

@@ -163,6 +163,14 @@ export class SourceCache<T> implements WarmStart {
     return undefined
   }
 
+  /**
+   * Whether the first commit after the confirmation is the saved content. A source's own snapshot is followed by a batch with
+   * the changes since it was packed.
+   */
+  get isCurrentWhenShown(): boolean {
+    return !this.servesStale && this.#savedTo !== undefined
+  }
+
   /** The cache, if it saves content. */
   get #savedTo(): MirrorCache | undefined {
     return 'save' in this.#cache ? this.#cache : undefined

@@ -313,8 +313,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const restored = this.warmStart?.committed(changes.length, origin)
     if (restored !== undefined) {
       this.#proof.restored(restored.proof)
-      // Content that is written before the source has confirmed it is stale.
-      if (this.warmStart?.servesStale === false) this.#history.listed(this.reflector.lists)
+      // Other content is stale until the watch is live.
+      if (this.warmStart?.isCurrentWhenShown === true) this.#history.listed(this.reflector.lists)
       else this.#history.restored()
     } else if (isList) {
       const { lists, listBeganAt } = this.reflector
