@@ -10,40 +10,50 @@ export class BlockWriter {
   readonly #limit: number
   /** The number of the first record of each block. */
   readonly firsts: number[] = []
-  #texts: Uint8Array[] = []
-  #bytes = 0
+  /** The texts of the next block, one after the other. The memory is used again for each block. */
+  #texts: Uint8Array
+  /** The ends of its texts. */
+  #ends: number[] = []
   #count = 0
 
   constructor(limit: number = BLOCK_BYTES) {
     this.#limit = limit
+    this.#texts = new Uint8Array(limit * 2)
   }
 
   /** Adds a text. Returns a block if it is full. */
   add(text: string): Uint8Array<ArrayBuffer> | undefined {
-    if (this.#texts.length === 0) this.firsts.push(this.#count)
-    const bytes = this.#encoder.encode(text)
-    this.#texts.push(bytes)
-    this.#bytes += bytes.length
+    if (this.#ends.length === 0) this.firsts.push(this.#count)
+    const start = this.#ends.at(-1) ?? 0
+    // Three bytes are enough for each code unit.
+    if (start + text.length * 3 > this.#texts.length) this.#grow(start, start + text.length * 3)
+    const end = start + this.#encoder.encodeInto(text, this.#texts.subarray(start)).written
+    this.#ends.push(end)
     this.#count++
-    return this.#bytes >= this.#limit ? this.end() : undefined
+    return end >= this.#limit ? this.end() : undefined
   }
 
   /** Returns the last block, if there is one. */
   end(): Uint8Array<ArrayBuffer> | undefined {
-    const texts = this.#texts
-    if (texts.length === 0) return undefined
-    let end = 4 + texts.length * 4
-    const block = new Uint8Array(end + this.#bytes)
+    const ends = this.#ends
+    const size = ends.at(-1)
+    if (size === undefined) return undefined
+    const head = 4 + ends.length * 4
+    const block = new Uint8Array(head + size)
+    block.set(this.#texts.subarray(0, size), head)
     const view = new DataView(block.buffer)
-    view.setUint32(0, texts.length, true)
-    for (const [i, text] of texts.entries()) {
-      block.set(text, end)
-      end += text.length
-      view.setUint32(4 + i * 4, end, true)
-    }
-    this.#texts = []
-    this.#bytes = 0
+    view.setUint32(0, ends.length, true)
+    for (const [i, end] of ends.entries()) view.setUint32(4 + i * 4, head + end, true)
+    this.#ends = []
+    // The memory of one large object is not kept.
+    if (this.#texts.length > this.#limit * 4) this.#texts = new Uint8Array(this.#limit * 2)
     return block
+  }
+
+  #grow(used: number, length: number): void {
+    const larger = new Uint8Array(Math.max(length, this.#texts.length * 2))
+    larger.set(this.#texts.subarray(0, used))
+    this.#texts = larger
   }
 }
 
