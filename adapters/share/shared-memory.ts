@@ -4,7 +4,7 @@ const PIECE_BYTES = 1024 * 1024
 /** Blocks in memory that threads share. */
 export interface SharedBlocks {
   readonly pieces: readonly Uint8Array[]
-  /** For each block: the number of its piece, its start and its end. In shared memory too. */
+  /** For each block: the number of its piece, its start, its end, and its length before it was compressed. In shared memory too. */
   readonly places: Uint32Array
 }
 
@@ -15,7 +15,8 @@ export class SharedBlockWriter {
   /** The position in the last piece. */
   #at = 0
 
-  add(block: Uint8Array): void {
+  /** `length` is the length of the block before it was compressed. */
+  add(block: Uint8Array, length: number): void {
     let piece = this.#pieces.at(-1)
     if (piece === undefined || this.#at + block.length > piece.length) {
       piece = sharedBytes(Math.max(PIECE_BYTES, block.length))
@@ -23,7 +24,7 @@ export class SharedBlockWriter {
       this.#at = 0
     }
     piece.set(block, this.#at)
-    this.#places.push(this.#pieces.length - 1, this.#at, this.#at + block.length)
+    this.#places.push(this.#pieces.length - 1, this.#at, this.#at + block.length, length)
     this.#at += block.length
   }
 

@@ -4,6 +4,9 @@ import { membersOf } from '../../src/util/type-guards.js'
 import { decodeRecord } from '../shared/record-text.js'
 import type { SharedBlocks } from './shared-memory.js'
 
+/** The smallest `chunkSize` of zlib. */
+const MIN_CHUNK_BYTES = 64
+
 /** The objects of a feed at one version, packed in memory that threads share. */
 export interface SharedSnapshot {
   readonly version: string
@@ -63,8 +66,9 @@ export function savedMirrorOf({ version, size, savedAt, sections, blocks, until 
 }
 
 function blockOf({ pieces, places }: SharedBlocks, index: number): Uint8Array {
-  const [piece = -1, start, end] = places.subarray(index * 3, index * 3 + 3)
+  const [piece = -1, start, end, length = 0] = places.subarray(index * 4, index * 4 + 4)
   const bytes = pieces[piece]
   if (bytes === undefined) throw new RangeError(`there is no block ${index}`)
-  return inflateRawSync(bytes.subarray(start, end))
+  // With one more byte than the block, zlib needs one buffer, and neither a second one nor a window.
+  return inflateRawSync(bytes.subarray(start, end), { chunkSize: Math.max(MIN_CHUNK_BYTES, length + 1) })
 }

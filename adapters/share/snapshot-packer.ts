@@ -142,7 +142,7 @@ export class SnapshotPacker<T> {
     for (const part of pinned.pack(encode, randomBytes(4).readInt32LE(), BLOCK_BYTES)) {
       if (part === undefined) await turn(false)
       else if ('block' in part) {
-        blocks.add(await compressed(part.block))
+        blocks.add(await compressed(part.block), part.block.length)
         await turn(true)
       } else sections.push([part.name, await copied(part, turn)])
     }
