@@ -46,7 +46,7 @@ export interface MirrorHandler extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** The default of `historyBytes`. */
+/** @internal The default of `historyBytes`. */
 export const DEFAULT_HISTORY_BYTES: number = 16 * 1024 * 1024
 /** How many feeds of ended histories are remembered. Versions of others count as those of another server. */
 const MAX_ENDED_FEEDS = 10_000
@@ -91,19 +91,19 @@ export function serveMirror<T, I extends object>(
   return mirrorHandler(informer, options)
 }
 
-/** What a share does with the feeds of its handler. */
+/** @internal What a share does with the feeds of its handler. */
 export interface FeedHooks {
   /** Called when the objects were deleted after lost access. */
   readonly onCleared: (feed: object) => void
 }
 
-/** A handler whose feeds a share packs. */
+/** @internal A handler whose feeds a share packs. */
 export interface SharedHandler<T, I> extends MirrorHandler {
   /** Returns the feed of a scope, after the first list of the informer. Throws as `synced` does. */
   feedOf(scope: MirrorScope<I>, signal: AbortSignal): Promise<MirrorFeed<T>>
 }
 
-/** A handler whose options were checked. With `hooks`, lists are encoded in memory that threads can share. */
+/** @internal A handler whose options were checked. With `hooks`, lists are encoded in memory that threads can share. */
 export function mirrorHandler<T, I extends object>(
   informer: Informer<T, I>,
   options: ServeMirrorOptions<I>,

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js';
-import type { Entry } from './source.js';
+import type { Entry } from './entry.js';
 import type { Proof } from './status.js';
 import type { Version } from './version.js';
 /**
@@ -47,6 +47,11 @@ export interface MirrorCacheContext {
     readonly isSensitive: boolean;
     /** Reports why a cache was not used. */
     warn(message: string): void;
+    /**
+     * Reports that `open` makes progress. An `open` that does not end within 30 s fails, and the source is listed; each call of
+     * `alive` restarts these 30 s.
+     */
+    alive?(): void;
 }
 /** The content of a mirror at one version. */
 export interface MirrorHeader {
@@ -92,7 +97,10 @@ export interface PackedSection {
 export interface PackedContent {
     /** The sections by name. They may be in shared memory. An address that is a multiple of 8 saves a copy. */
     readonly sections: ReadonlyMap<string, Uint8Array>;
-    /** Returns a block by its number. Throws if it was damaged since it was checked. It may be called until `close`. */
+    /**
+     * Returns a block by its number. Throws if it was damaged since it was checked. It may be called until `close`; with
+     * `keepsPacked` also later.
+     */
     block(index: number): Uint8Array;
     /** Decodes the text of a record. */
     decode(text: string): SavedRecord;
@@ -111,6 +119,14 @@ export interface SavedMirror extends MirrorHeader {
      * decoded when it is first read. Rejects if the content is damaged or incomplete.
      */
     packed?(): Promise<PackedContent>;
+    /**
+     * Whether the packed content is in shared memory, and stays there. Then the informer reads it in place for good: it decodes an
+     * object when that is read, and keeps only the objects that have changed since. Default: false, all objects are decoded.
+     *
+     * `close` is called when the informer stops, or when no object of the content is left. A stopped informer is still readable: so
+     * `block` and the sections must be valid after `close`, as long as something refers to them.
+     */
+    readonly keepsPacked?: boolean | undefined;
     /** Releases the content. */
     close(): Promise<void>;
 }
