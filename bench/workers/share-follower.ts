@@ -63,11 +63,12 @@ async function follow(main: MessagePort, send: (joinMs: number, latencies: reado
     })
     await subscription.synced()
   }
-  main.on('message', async (question) => {
+  const perform = async (question: unknown): Promise<void> => {
     if (question === 'gc') collectGarbage()
     if (question === 'subscribe') await subscribe()
     send(joinMs, latencies)
     latencies = []
-  })
+  }
+  main.on('message', (question) => void perform(question))
   send(joinMs, latencies)
 }
