@@ -16,12 +16,21 @@ export const share: Benchmark = {
     const one = await run('one')
     const shared = await run('share')
     const eight = await run('informers')
+    const floor = await run('floor')
+    const perWorker = (shared.rssMb - one.rssMb) / WORKERS
     return [
       atMost(1.5, {
         name: `memory of ${WORKERS} workers that share a mirror, beside one informer`,
         value: shared.rssMb / one.rssMb,
         unit: '×',
-        peers: { 'one MB': one.rssMb, 'shared MB': shared.rssMb, [`${WORKERS} informers MB`]: eight.rssMb },
+        peers: {
+          'one MB': one.rssMb,
+          'shared MB': shared.rssMb,
+          'shared, per worker MB': Math.round(perWorker),
+          'with a subscription each MB': shared.subscribedMb,
+          [`${WORKERS} informers MB`]: eight.rssMb,
+          [`${WORKERS} workers without an informer MB`]: floor.rssMb,
+        },
       }),
       atMost(100, {
         name: 'a worker joins',

@@ -57,7 +57,14 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/subscriptions/subscription-types.ts',
     'src/informer/informer-types.ts',
   ],
-  'adapters/share': ['adapters/http', 'adapters/shared', 'src/contract', 'src/util', 'src/informer/informer-types.ts'],
+  'adapters/share': [
+    'adapters/http',
+    'adapters/shared',
+    'src/contract',
+    'src/util',
+    'src/informer/informer-types.ts',
+    'src/informer/packable-mirror.ts',
+  ],
   'adapters/relay': [
     'adapters/shared',
     'src/contract',

@@ -4,6 +4,7 @@ import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { MirrorHeader, PackedContent, SavedMirror } from '../../src/contract/mirror-cache.js'
 import type { Proof } from '../../src/contract/status.js'
 import { membersOf } from '../../src/util/type-guards.js'
+import { decodeRecord } from '../shared/record-text.js'
 import { BlockCipher } from './block-cipher.js'
 import {
   checkPayload,
@@ -21,7 +22,6 @@ import {
 } from './block-format.js'
 import { type Payload, scanFile } from './file-scan.js'
 import type { FileIdentity } from './mirror-writer.js'
-import { decodeRecord } from './record-text.js'
 
 /** The content of the header block. */
 export type FileHeader = MirrorHeader & FileIdentity

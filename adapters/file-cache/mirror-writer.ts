@@ -4,9 +4,9 @@ import type { Clock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import type { MirrorToSave, PackedPart, SavedRecord } from '../../src/contract/mirror-cache.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
+import { encodeRecord } from '../shared/record-text.js'
 import { BlockCipher } from './block-cipher.js'
 import { encodeFrame, encodePrelude, FOOTER, HEADER, OBJECTS, SECTION, SECTION_BYTES } from './block-format.js'
-import { encodeRecord } from './record-text.js'
 
 /** A section is written in blocks of at most this number of bytes. */
 const BLOCK_BYTES = 512 * 1024
@@ -39,9 +39,10 @@ export async function writeMirror(
   await blocks.writeJson(HEADER, { ...identity, version, resumeState, proof, size })
   const slice = new TimeSlice(clock)
   let count = 0
+  const failure = `file cache ${path} cannot save`
   const encode = (record: SavedRecord): string => {
     count++
-    return encodeRecord(record, path)
+    return encodeRecord(record, failure)
   }
   for (const part of mirror.pack(encode, randomBytes(4).readInt32LE())) {
     if (part !== undefined) await blocks.writePart(part)

@@ -6,6 +6,7 @@ export class FrameLog {
   #head = 0
   #bytes = 0
   #last = 0
+  #pushedBytes = 0
 
   constructor(limit: number) {
     this.#limit = limit
@@ -14,6 +15,11 @@ export class FrameLog {
   /** The sequence of the newest frame; 0 if there was none. */
   get last(): number {
     return this.#last
+  }
+
+  /** The size of all frames since the beginning, in bytes. */
+  get pushedBytes(): number {
+    return this.#pushedBytes
   }
 
   /** Whether a follower that has everything up to `sequence` can continue from here. */
@@ -29,6 +35,7 @@ export class FrameLog {
   push(frame: Uint8Array): void {
     this.#frames.push(frame)
     this.#bytes += frame.length
+    this.#pushedBytes += frame.length
     this.#last++
     // The newest frame stays, so that followers which have everything else can continue.
     while (this.#bytes > this.#limit && this.#head < this.#frames.length - 1) {

@@ -171,7 +171,17 @@ class Http<T> implements HttpSource<T> {
     const position = parseVersion(context.after)
     if (position === undefined) throw new SourceError('the version is not one of an HTTP source', { code: 'PROTOCOL' })
     let at = context.after
-    const batches = this.#batches(`/watch?after=${encodeURIComponent(resumePoint(position))}`, signal, at)
+    // A snapshot is followed by the changes since it was packed, as one batch.
+    const until = context.isUnconfirmed === true ? Number(context.resumeState ?? 0) : 0
+    const isAtSnapshot = until > position.sequence
+    const address = `/watch?after=${encodeURIComponent(resumePoint(position))}`
+    const batches = this.#batches(address, signal, isAtSnapshot ? undefined : at)
+    if (isAtSnapshot) {
+      const caughtUp = await mergedUntil(batches, until)
+      if (caughtUp === undefined) return
+      at = caughtUp.version
+      yield caughtUp
+    }
     let next: ReturnType<typeof batches.next> | undefined
     let answer: (mirror: { readonly version: Version | undefined }) => void = () => {}
     context.onProgressRequest(() => {
@@ -300,6 +310,21 @@ class Http<T> implements HttpSource<T> {
       code: 'UNAVAILABLE',
       cause: thrown,
     })
+  }
+}
+
+/** Returns all batches until a sequence of the feed as one; undefined if the watch has ended before. */
+async function mergedUntil<T>(
+  batches: AsyncIterator<{ readonly events: readonly ListEvent<T>[]; readonly version: Version }>,
+  until: number,
+): Promise<WatchBatch<T> | undefined> {
+  const events: ListEvent<T>[] = []
+  for (;;) {
+    const { done, value } = await batches.next()
+    if (done === true) return undefined
+    for (const event of value.events) events.push(event)
+    const sequence = parseVersion(value.version)?.sequence ?? Number.POSITIVE_INFINITY
+    if (sequence >= until) return { events, version: value.version }
   }
 }
 

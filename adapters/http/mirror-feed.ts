@@ -54,6 +54,16 @@ export interface FeedOptions {
   readonly watchMs: number
   /** Whether the chunks of lists are in shared memory, so that threads receive them without a copy. */
   readonly hasSharedChunks: boolean
+  /** Called when the objects were deleted after lost access. */
+  readonly onCleared?: ((feed: object) => void) | undefined
+}
+
+/** The position of a feed. */
+export interface FeedPosition {
+  readonly version: string
+  readonly sequence: number
+  /** The size of all frames before it, in bytes. */
+  readonly pushedBytes: number
 }
 
 /**
@@ -99,6 +109,15 @@ export class MirrorFeed<T> {
     this.ready.catch(() => {})
     void this.#follow()
     this.#beat().catch(() => {}) // It ends with the feed.
+  }
+
+  /** Aborts at the end of the feed. */
+  get signal(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  get position(): FeedPosition {
+    return { version: this.version, sequence: this.#last, pushedBytes: this.#log.pushedBytes }
   }
 
   /** The version of the feed now. */
@@ -159,7 +178,12 @@ export class MirrorFeed<T> {
   }
 
   /** Resolves when the frames include every commit that the store shows now. */
-  async caughtUp(): Promise<void> {
+  caughtUp(): Promise<void> {
+    return this.atCommit(() => {})
+  }
+
+  /** Calls `act` in a step in which the frames include every commit that the store shows, and no other one. */
+  async atCommit<R>(act: () => R, canAct: () => boolean = () => true): Promise<R> {
     this.#usedAt = this.#clock.now()
     for (;;) {
       // After a turn of the event loop, a batch that left the queue is in the log.
@@ -167,7 +191,7 @@ export class MirrorFeed<T> {
       if (this.#ended !== undefined) throw this.#ended
       // While a large commit is routed, the store shows it, and no change of it may be queued yet.
       const isRouted = this.#stream.version === this.#informer.version
-      if (isRouted && this.#stream.backlog.keys === 0 && !this.#isEncoding) return
+      if (isRouted && this.#stream.backlog.keys === 0 && !this.#isEncoding && canAct()) return act()
       await this.#clock.sleep(CATCH_UP_MS)
     }
   }
@@ -220,7 +244,7 @@ export class MirrorFeed<T> {
     const { changes } = batch
     this.#isEncoding = true
     // After lost access the chunks of the list must not be sent any more.
-    if (changes.some(({ origin }) => origin === 'access-lost')) this.#list = undefined
+    if (changes.some(({ origin }) => origin === 'access-lost')) this.#cleared()
     const slice = new TimeSlice(this.#clock)
     let at = 0
     for (; changes.length - at > PART_CHANGES; at += PART_CHANGES) {
@@ -230,6 +254,11 @@ export class MirrorFeed<T> {
     this.#upstream = this.#upstreamOf(batch) // Until now the feed was before this batch.
     this.#pushFrame('batch', at === 0 ? changes : changes.slice(at))
     this.#isEncoding = false
+  }
+
+  #cleared(): void {
+    this.#list = undefined
+    this.#options.onCleared?.(this)
   }
 
   #pushFrame(type: 'part' | 'batch', changes: readonly Change<T>[]): void {

@@ -46,6 +46,8 @@ export interface MirrorHandler extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** @internal The default of `historyBytes`. */
+export const DEFAULT_HISTORY_BYTES: number = 16 * 1024 * 1024
 /** How many feeds of ended histories are remembered. Versions of others count as those of another server. */
 const MAX_ENDED_FEEDS = 10_000
 /** A request waits for the first list of the informer for at most this time, in milliseconds. */
@@ -86,18 +88,34 @@ export function serveMirror<T, I extends object>(
     maxScopes: isCount,
     clock: isObject,
   })
-  return mirrorHandler(informer, options, false)
+  return mirrorHandler(informer, options)
 }
 
-/** A handler whose options were checked. With `hasSharedChunks`, lists are encoded in memory that threads can share. */
+/** @internal What a share does with the feeds of its handler. */
+export interface FeedHooks {
+  /** Called when the objects were deleted after lost access. */
+  readonly onCleared: (feed: object) => void
+}
+
+/** @internal A handler whose feeds a share packs. */
+export interface SharedHandler<T, I> extends MirrorHandler {
+  /** Returns the feed of a scope, after the first list of the informer. Throws as `synced` does. */
+  feedOf(scope: MirrorScope<I>, signal: AbortSignal): Promise<MirrorFeed<T>>
+}
+
+/** @internal A handler whose options were checked. With `hooks`, lists are encoded in memory that threads can share. */
 export function mirrorHandler<T, I extends object>(
   informer: Informer<T, I>,
   options: ServeMirrorOptions<I>,
-  hasSharedChunks: boolean,
-): MirrorHandler {
-  const server = new MirrorServer<T>(informer, options, hasSharedChunks)
+  hooks?: FeedHooks,
+): SharedHandler<T, I> {
+  const server = new MirrorServer<T>(informer, options, hooks)
   const close = async (): Promise<void> => server.close()
-  return Object.assign((request: Request) => server.answer(request), { close, [Symbol.asyncDispose]: close })
+  return Object.assign((request: Request) => server.answer(request), {
+    feedOf: (scope: MirrorScope<I>, signal: AbortSignal) => server.feedOf(scope, signal),
+    close,
+    [Symbol.asyncDispose]: close,
+  })
 }
 
 class MirrorServer<T> {
@@ -116,12 +134,18 @@ class MirrorServer<T> {
   readonly #handled = new WeakSet<SourceError>()
   #isClosed = false
 
-  constructor(informer: Informer<T, object>, options: ServeMirrorOptions, hasSharedChunks: boolean) {
-    const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = 16 * 1024 * 1024, clock = systemClock } = options
+  constructor(informer: Informer<T, object>, options: ServeMirrorOptions, hooks: FeedHooks | undefined) {
+    const { heartbeatMs = DEFAULT_HEARTBEAT_MS, historyBytes = DEFAULT_HISTORY_BYTES, clock = systemClock } = options
     this.#informer = informer
     this.#scopeOf = options.scope ?? (() => ({}))
     this.#clock = clock
-    this.#feedOptions = { historyBytes, heartbeatMs, watchMs: options.watchMs ?? 600_000, hasSharedChunks }
+    this.#feedOptions = {
+      historyBytes,
+      heartbeatMs,
+      watchMs: options.watchMs ?? 600_000,
+      hasSharedChunks: hooks !== undefined,
+      onCleared: hooks?.onCleared,
+    }
     this.#maxScopes = options.maxScopes ?? 1_000
     for (const { lastError } of Object.values(sourcesIn(informer.status))) if (lastError) this.#handled.add(lastError)
     informer.on('status', this.#onStatus)
@@ -177,13 +201,13 @@ class MirrorServer<T> {
     const scope = await this.#scopeOf(request)
     if (scope instanceof Response) return scope
     if (isObject(scope) !== undefined) throw new TypeError('"scope" must return an object or a Response')
-    const feed = await this.#feedOf(scope, request.signal)
+    const feed = await this.feedOf(scope, request.signal)
     if (path === 'watch') return this.#watch(feed, url, request.signal)
     if (path === 'version') return this.#version(feed, url, request.signal)
     return chunk === undefined ? json(await feed.describe()) : this.#chunk(feed, chunk)
   }
 
-  async #feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
+  async feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
     await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
     this.#assertOpen() // It may have been closed since the request arrived.
     this.#assertListedSinceEpoch()

@@ -1,3 +1,5 @@
+import { type OpenedSnapshot, openedSnapshotOf } from './shared-snapshot.js'
+
 /** The bytes of frames that one watch may have on their way. A reader that does not read holds no more. */
 export const WINDOW_BYTES: number = 256 * 1024
 /** The address of all requests. Only its path has a meaning. */
@@ -6,6 +8,8 @@ export const BASE_URL = 'http://share'
 /** A message of a follower. */
 export type FollowerMessage =
   | { readonly type: 'request'; readonly id: number; readonly path: string }
+  /** A request for a snapshot. */
+  | { readonly type: 'open'; readonly id: number }
   /** The reader has taken this many bytes of frames. */
   | { readonly type: 'read'; readonly id: number; readonly bytes: number }
   | { readonly type: 'abort'; readonly id: number }
@@ -16,6 +20,16 @@ export type ShareMessage =
   | { readonly type: 'frame'; readonly id: number; readonly bytes: Uint8Array }
   /** The end of a response with frames. */
   | { readonly type: 'end'; readonly id: number }
+  /** A snapshot is being packed. */
+  | { readonly type: 'alive'; readonly id: number }
+  | OpenedMessage
+
+/** The response to a request for a snapshot, if there is one. */
+export interface OpenedMessage {
+  readonly type: 'opened'
+  readonly id: number
+  readonly snapshot?: OpenedSnapshot | undefined
+}
 
 /** The beginning of a response. Without `body`, frames and an end follow. */
 export interface ResponseMessage {
@@ -32,15 +46,19 @@ export function followerMessage(received: unknown): FollowerMessage | undefined 
   if (typeof id !== 'number') return undefined
   if (type === 'request' && typeof path === 'string') return { type, id, path }
   if (type === 'read' && typeof bytes === 'number') return { type, id, bytes }
-  return type === 'abort' ? { type, id } : undefined
+  return type === 'open' || type === 'abort' ? { type, id } : undefined
 }
 
 /** Returns undefined for a message that no share sends. */
 export function shareMessage(received: unknown): ShareMessage | undefined {
-  const { type, id, bytes, status, headers, body }: Readonly<Record<string, unknown>> = Object(received)
+  const { type, id, bytes, status, headers, body, snapshot }: Readonly<Record<string, unknown>> = Object(received)
   if (typeof id !== 'number') return undefined
   if (type === 'frame' && bytes instanceof Uint8Array) return { type, id, bytes }
-  if (type === 'end') return { type, id }
+  if (type === 'end' || type === 'alive') return { type, id }
+  if (type === 'opened') {
+    const opened = openedSnapshotOf(snapshot)
+    return opened === undefined && snapshot !== undefined ? undefined : { type, id, snapshot: opened }
+  }
   if (type !== 'response' || typeof status !== 'number' || !Array.isArray(headers)) return undefined
   return { type, id, status, headers, ...(body instanceof Uint8Array && { body }) }
 }

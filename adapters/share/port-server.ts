@@ -4,16 +4,20 @@ import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { directBodyOf } from '../http/direct-body.js'
 import { Follower } from '../http/follower.js'
 import { BASE_URL, followerMessage, type ShareMessage, WINDOW_BYTES } from './port-messages.js'
+import type { OpenedSnapshot } from './shared-snapshot.js'
+import type { OpenContext } from './shared-snapshots.js'
+
+/** What a port serves. */
+export interface PortHandler {
+  answer(request: Request): Promise<Response>
+  open(context: OpenContext): Promise<OpenedSnapshot | undefined>
+}
 
 /**
  * Answers the requests that arrive at a port. The end of the other thread closes the port, which aborts its requests.
  * The port does not keep the process alive.
  */
-export function servePort(
-  port: MessagePort,
-  handler: (request: Request) => Promise<Response>,
-  closed: () => void,
-): void {
+export function servePort(port: MessagePort, handler: PortHandler, closed: () => void): void {
   const exchanges = new Map<number, PortExchange>()
   port.on('message', (received: unknown) => {
     const message = followerMessage(received)
@@ -24,10 +28,12 @@ export function servePort(
     else {
       const exchange = new PortExchange(port, id, () => exchanges.delete(id))
       exchanges.set(id, exchange)
-      exchange.answer(handler, message.path).catch((error: unknown) => {
+      const failed = (error: unknown): void => {
         emitWarning(`shareInformer: a request failed: ${messageOf(error)}`)
-        exchange.fail()
-      })
+        exchange.fail(message.type)
+      }
+      if (message.type === 'open') exchange.open(handler).catch(failed)
+      else exchange.answer(handler, message.path).catch(failed)
     }
   })
   port.once('close', () => {
@@ -53,8 +59,14 @@ class PortExchange {
     this.#ended = ended
   }
 
-  async answer(handler: (request: Request) => Promise<Response>, path: string): Promise<void> {
-    const response = await handler(new Request(BASE_URL + path, { signal: this.#closing.signal }))
+  async open(handler: PortHandler): Promise<void> {
+    const alive = (): void => this.#send({ type: 'alive', id: this.#id })
+    const snapshot = await handler.open({ signal: this.#closing.signal, alive })
+    this.#end({ type: 'opened', id: this.#id, snapshot })
+  }
+
+  async answer(handler: PortHandler, path: string): Promise<void> {
+    const response = await handler.answer(new Request(BASE_URL + path, { signal: this.#closing.signal }))
     const direct = directBodyOf(response)
     const head = { type: 'response', id: this.#id, status: response.status, headers: [...response.headers] } as const
     if (!(direct instanceof Follower)) {
@@ -87,8 +99,9 @@ class PortExchange {
     this.#ended()
   }
 
-  fail(): void {
-    this.#end({ type: 'response', id: this.#id, status: 500, headers: [], body: new Uint8Array() })
+  fail(request: 'request' | 'open'): void {
+    if (request === 'open') this.#end({ type: 'opened', id: this.#id })
+    else this.#end({ type: 'response', id: this.#id, status: 500, headers: [], body: new Uint8Array() })
   }
 
   #end(message: ShareMessage): void {

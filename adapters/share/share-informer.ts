@@ -1,11 +1,14 @@
 import { resolve } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import type { Clock } from '../../src/contract/clock.js'
+import { type Clock, systemClock } from '../../src/contract/clock.js'
 import { OptionError, SourceError } from '../../src/contract/errors.js'
+import { emitWarning } from '../../src/contract/node-or-browser.js'
 import type { Informer } from '../../src/informer/informer-types.js'
+import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
 import { checkOptions, isCount, isObject, isPositive } from '../../src/util/validate-options.js'
-import { type MirrorHandler, type MirrorScope, mirrorHandler } from '../http/serve-mirror.js'
+import { DEFAULT_HISTORY_BYTES, type MirrorScope, mirrorHandler, type SharedHandler } from '../http/serve-mirror.js'
 import { servePort } from './port-server.js'
+import { type OpenContext, SharedSnapshots } from './shared-snapshots.js'
 import { isSocketPath } from './socket-path.js'
 import { SocketServer } from './socket-server.js'
 
@@ -13,7 +16,10 @@ import { SocketServer } from './socket-server.js'
 export interface ShareOptions {
   /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
   readonly heartbeatMs?: number
-  /** The size of the history of each scope, in bytes. A follower that is further behind lists again. Default 16 MiB. */
+  /**
+   * The size of the history of each scope, in bytes. A follower that is further behind lists again. The packed objects are used for
+   * later workers until half of it is used. Default 16 MiB.
+   */
   readonly historyBytes?: number
   /** The clock of all delays and timeouts. Default: `systemClock`. */
   readonly clock?: Clock
@@ -22,8 +28,9 @@ export interface ShareOptions {
 /** An informer that is shared with other threads and processes. It does not keep the process alive. */
 export interface Share<I = {}> extends AsyncDisposable {
   /**
-   * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port. With `where`, the
-   * worker has only objects with these values in these indexes.
+   * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port. Without `where`,
+   * all workers read one packed copy of the objects. With `where`, the worker has only objects with these values in these indexes,
+   * and a copy of its own.
    *
    * @throws OptionError for an unknown index.
    * @throws SourceError STOPPED after `close`.
@@ -68,7 +75,9 @@ export function shareInformer<T, I extends object>(informer: Informer<T, I>, opt
 
 class InformerShare<T, I extends object> implements Share<I> {
   readonly #informer: Informer<T, I>
-  readonly #mirror: MirrorHandler
+  readonly #mirror: SharedHandler<T, I>
+  /** Undefined for an informer of another kind. */
+  readonly #snapshots: SharedSnapshots<T, I> | undefined
   readonly #scopes = new WeakMap<Request, MirrorScope<I>>()
   readonly #ports = new Set<MessagePort>()
   readonly #sockets = new Set<SocketServer>()
@@ -77,14 +86,22 @@ class InformerShare<T, I extends object> implements Share<I> {
   constructor(informer: Informer<T, I>, options: ShareOptions) {
     this.#informer = informer
     const scope = (request: Request): MirrorScope<I> => this.#scopes.get(request) ?? {}
-    this.#mirror = mirrorHandler(informer, { ...options, scope }, true)
+    const { clock = systemClock, historyBytes = DEFAULT_HISTORY_BYTES } = options
+    const mirror = packableMirrorOf(informer)
+    const warn = (message: string): void => emitWarning(message)
+    this.#snapshots = mirror && new SharedSnapshots<T, I>({ mirror, clock, historyBytes, warn })
+    const onCleared = (feed: object): void => this.#snapshots?.clear(feed)
+    this.#mirror = mirrorHandler(informer, { ...options, scope }, { onCleared })
   }
 
   port(scope: MirrorScope<I> = {}): MessagePort {
-    const handler = this.#handler('port', scope)
+    const answer = this.#handler('port', scope)
+    // The packed objects are those of all scopes.
+    const snapshots = Object.keys(scope.where ?? {}).length === 0 ? this.#snapshots : undefined
     const { port1, port2 } = new MessageChannel()
     this.#ports.add(port1)
-    servePort(port1, handler, () => this.#ports.delete(port1))
+    const open = async (context: OpenContext) => await snapshots?.open(this.#mirror, context)
+    servePort(port1, { answer, open }, () => this.#ports.delete(port1))
     return port2
   }
 

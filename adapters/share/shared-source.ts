@@ -1,11 +1,13 @@
 import { resolve } from 'node:path'
 import { MessagePort, parentPort } from 'node:worker_threads'
-import { OptionError } from '../../src/contract/errors.js'
+import { OptionError, SourceError } from '../../src/contract/errors.js'
+import type { MirrorCacheContext, SavedMirror } from '../../src/contract/mirror-cache.js'
 import { checkOptions, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 import { type HttpSource, httpSource } from '../http/http-source.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
-import { portFetch } from './port-fetch.js'
+import { type PortClient, portClient } from './port-client.js'
 import { BASE_URL } from './port-messages.js'
+import { savedMirrorOf } from './shared-snapshot.js'
 import { socketFetch } from './socket-fetch.js'
 import { isSocketPath } from './socket-path.js'
 
@@ -27,7 +29,8 @@ export interface SharedSourceOptions {
 }
 
 /**
- * Returns a source that follows an informer of the main thread or of another process, which `shareInformer` shares.
+ * Returns a source that follows an informer of the main thread or of another process, which `shareInformer` shares. Over a port, its
+ * informer reads the objects in shared memory, unless it has the option `cache`, `schema` or `transform`.
  *
  * @throws OptionError for a wrong option.
  *
@@ -54,9 +57,27 @@ export function sharedSource<T>(options: SharedSourceOptions): HttpSource<T> {
     const flaw = port === undefined ? 'option "port" or "path" is missing' : '"port" and "path" exclude each other'
     throw new OptionError(`sharedSource: ${flaw}`, { option: 'port' })
   }
-  const [where, fetch] =
-    path === undefined ? ['port', portFetch(port as MessagePort)] : [resolve(path), socketFetch(resolve(path))]
-  return httpSource<T>({ name: `share:${where}`, ...others, url: BASE_URL, fetch })
+  if (path !== undefined) {
+    const at = resolve(path)
+    return httpSource<T>({ name: `share:${at}`, ...others, url: BASE_URL, fetch: socketFetch(at) })
+  }
+  const client = portClient(port as MessagePort)
+  const source = httpSource<T>({ name: 'share:port', ...others, url: BASE_URL, fetch: client.fetch })
+  return Object.assign(source, { openSnapshot: (context: MirrorCacheContext) => openSnapshot(client, context) })
+}
+
+/** If the port fails, the list reports that. */
+async function openSnapshot(
+  client: PortClient,
+  { signal, alive }: MirrorCacheContext,
+): Promise<SavedMirror | undefined> {
+  try {
+    const snapshot = await client.open(signal, alive)
+    return snapshot && savedMirrorOf(snapshot)
+  } catch (error) {
+    if (error instanceof SourceError) return undefined
+    throw error
+  }
 }
 
 const isPort: OptionCheck = (value) => {

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http'
 import { messageOf, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
-import type { Fetch } from './port-fetch.js'
+import type { Fetch } from './port-client.js'
 
 /** Returns a `fetch` that sends its requests over a Unix socket, each over a connection of its own. */
 export function socketFetch(socketPath: string): Fetch {

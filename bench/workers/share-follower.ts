@@ -1,5 +1,5 @@
 // A worker thread of share.ts.
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { createInformer } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
 import { sharedSource } from 'listwatch/share'
@@ -32,7 +32,22 @@ export function entriesOf(count: number): [string, Row][] {
   return Array.from({ length: count }, (_, i) => [`${i}`, JSON.parse(JSON.stringify(row(i, 0))) as Row])
 }
 
+/** Also gives the free memory of the young generation back, as V8 does in an idle process. */
+export function collectGarbage(): void {
+  void globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' } as never)
+}
+
 if (parentPort !== null) {
+  const { rows } = workerData
+  const send = (joinMs: number, latencies: readonly number[]): void =>
+    parentPort?.postMessage({ joinMs, latencies } satisfies Answer)
+  if (rows === 'none') {
+    parentPort.on('message', () => send(0, []))
+    send(0, [])
+  } else await follow(parentPort, send)
+}
+
+async function follow(main: MessagePort, send: (joinMs: number, latencies: readonly number[]) => void): Promise<void> {
   const { port, rows } = workerData
   const source = port === undefined ? memorySource({ entries: entriesOf(rows) }) : sharedSource<Row>({ port })
   const began = performance.now()
@@ -40,16 +55,20 @@ if (parentPort !== null) {
   let latencies: number[] = []
   await informer.start().synced()
   const joinMs = performance.now() - began
-  informer.subscribe({
-    update: ({ object }) => {
-      latencies.push(performance.timeOrigin + performance.now() - object.at)
-    },
-  })
-  const send = (): void => parentPort?.postMessage({ joinMs, latencies } satisfies Answer)
-  parentPort.on('message', (question) => {
-    if (question === 'gc') globalThis.gc?.()
-    send()
+  const subscribe = async (): Promise<void> => {
+    const subscription = informer.subscribe({
+      update: ({ object }) => {
+        latencies.push(performance.timeOrigin + performance.now() - object.at)
+      },
+    })
+    await subscription.synced()
+  }
+  const perform = async (question: unknown): Promise<void> => {
+    if (question === 'gc') collectGarbage()
+    if (question === 'subscribe') await subscribe()
+    send(joinMs, latencies)
     latencies = []
-  })
-  send()
+  }
+  main.on('message', (question) => void perform(question))
+  send(joinMs, latencies)
 }

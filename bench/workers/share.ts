@@ -1,16 +1,20 @@
 // Worker threads with one shared mirror, or with informers of their own:
-//   node share.ts one|share|informers <rows> <workers> <changes a second> <seconds>
+//   node share.ts one|share|informers|floor <rows> <workers> <changes a second> <seconds>
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createInformer } from 'listwatch'
 import { memorySource } from 'listwatch/memory'
 import { shareInformer } from 'listwatch/share'
-import { type Answer, entriesOf, row } from './share-follower.ts'
+import { type Answer, collectGarbage, entriesOf, row } from './share-follower.ts'
 
 /** The result of one contestant. */
 export interface Shared {
   readonly rssMb: number
+  /** With a subscription in each worker. */
+  readonly subscribedMb: number
   readonly joinMs: number
   readonly joinAllMs: number
   readonly p50Ms: number
@@ -22,17 +26,25 @@ export interface Shared {
 const [contestant = ''] = process.argv.slice(2)
 const [rows = 0, workers = 0, perSecond = 0, seconds = 0] = process.argv.slice(3).map(Number)
 const ownInformers = contestant === 'informers'
-const source = memorySource({ entries: entriesOf(ownInformers ? 0 : rows) })
+const isFloor = contestant === 'floor'
+const source = memorySource({ entries: entriesOf(ownInformers || isFloor ? 0 : rows) })
 const informer = createInformer({ source })
 await informer.start().synced()
 const share = shareInformer(informer)
 
+/** The workers are JavaScript: a compiler in each thread would count as memory of the share. */
+const follower = stripTypeScriptTypes(readFileSync(new URL('share-follower.ts', import.meta.url), 'utf8')).replace(
+  /from '(listwatch[^']*)'/g,
+  (_all, name: string) => `from '${import.meta.resolve(name)}'`,
+)
+const followerUrl = new URL(`data:text/javascript,${encodeURIComponent(follower)}`)
+
 function start(): Worker {
   const port = share.port()
-  const workerData = ownInformers ? { rows } : { port }
-  return new Worker(new URL('share-follower.ts', import.meta.url), {
+  const workerData = isFloor ? { rows: 'none' } : ownInformers ? { rows } : { port }
+  return new Worker(followerUrl, {
     workerData,
-    transferList: ownInformers ? [] : [port],
+    transferList: ownInformers || isFloor ? [] : [port],
   })
 }
 
@@ -48,21 +60,29 @@ const middle = (values: readonly number[], share: number): number =>
 const threads = Array.from({ length: contestant === 'one' ? 0 : workers }, start)
 const joins = (await Promise.all(threads.map((thread) => answer(thread)))).map(({ joinMs }) => joinMs)
 let joinMs = Number.NaN
-if (contestant !== 'one') {
+if (contestant === 'share' || ownInformers) {
   const late = start()
   joinMs = (await answer(late)).joinMs
   await late.terminate()
 }
 
-if (contestant === 'share') await sleep(65_000) // The encoded list is dropped after a minute without a join.
-for (const thread of threads) await answer(thread, 'gc')
-globalThis.gc?.()
-await sleep(500)
-const rssMb = process.memoryUsage.rss() / 2 ** 20
+async function rssNow(): Promise<number> {
+  for (const thread of threads) await answer(thread, 'gc')
+  collectGarbage()
+  await sleep(500)
+  return process.memoryUsage.rss() / 2 ** 20
+}
+
+const rssMb = await rssNow()
+let subscribedMb = Number.NaN
+if (contestant === 'share') {
+  for (const thread of threads) await answer(thread, 'subscribe')
+  subscribedMb = await rssNow()
+}
 
 const latencies: number[] = []
 let mainPercent = Number.NaN
-if (!ownInformers) {
+if (!ownInformers && !isFloor) {
   const cpu = process.threadCpuUsage()
   const began = performance.now()
   for (let i = 0; performance.now() - began < seconds * 1_000; i++) {
@@ -78,6 +98,7 @@ if (!ownInformers) {
 }
 const result: Shared = {
   rssMb: Math.round(rssMb),
+  subscribedMb: Math.round(subscribedMb),
   joinMs: Math.round(joinMs),
   joinAllMs: Math.round(Math.max(...joins)),
   p50Ms: middle(latencies, 0.5),

@@ -1,6 +1,10 @@
 import type { Clock } from './clock.js'
+import type { Entry } from './entry.js'
+import type { MirrorCacheContext, SavedMirror } from './mirror-cache.js'
 import type { Random } from './random.js'
 import type { Version } from './version.js'
+
+export type { Entry } from './entry.js'
 
 /** The default of `heartbeatMs`, in milliseconds. */
 export const DEFAULT_HEARTBEAT_MS = 10_000
@@ -125,24 +129,16 @@ export interface ListerWatcher<T> {
   /** Whether the objects are secrets. A cache does not save them, unless the user allows it. */
   readonly isSensitive?: boolean
   /**
+   * Opens a snapshot that the source has at hand. A mirror starts from it instead of the first list, and resumes its watch at
+   * the version of the snapshot. It is synced after the first batch of that watch: with it, the mirror should be as new as a list
+   * would be. Returns undefined if there is no snapshot: then the source is listed. Not called if the informer has the option
+   * `cache`, `schema` or `transform`, or several sources.
+   */
+  openSnapshot?(context: MirrorCacheContext): Promise<SavedMirror | undefined>
+  /**
    * Returns what a later process needs, besides the version, to resume a watch safely. `mirror` is that of the contexts.
    */
   resumeState?(mirror: object): string | undefined
-}
-
-/** One stored object. */
-export interface Entry<T> {
-  /** Identifies the object in the mirror. */
-  readonly key: string
-  /** The object itself. */
-  readonly object: T
-  /**
-   * The object's own version, if the source has one. In a watch, an equal version means an unchanged object; a relist compares by
-   * content instead.
-   */
-  readonly version?: Version
-  /** The identity of the object, if the source has one. Another uid under the same key is a delete, then an add. */
-  readonly uid?: string
 }
 
 /** Creates or replaces an object. */

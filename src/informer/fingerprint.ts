@@ -1,16 +1,26 @@
-import type { MirrorCache } from '../contract/mirror-cache.js'
 import type { ListerWatcher } from '../contract/source.js'
 import { isAudited } from './informer-sources.js'
 import type { InformerOptions } from './informer-types.js'
+import type { CacheOption, ReadOnlyCache } from './source-cache.js'
 import { DynamicSourceSet } from './source-set.js'
 
-/** The cache of the options, and the fingerprint of the stored objects, which is empty for a source set. */
+/** The cache of the options or of the source, and the fingerprint of the stored objects, which is empty for a source set. */
 export function savedOptions<S, I extends object, P, T>(
   options: InformerOptions<S, I, P, T>,
   source: ListerWatcher<S> | DynamicSourceSet<S>,
-): { readonly cache: MirrorCache | undefined; readonly fingerprint: string } {
-  const fingerprint = source instanceof DynamicSourceSet ? '' : fingerprintOf(options, source)
-  return { cache: options.cache, fingerprint }
+): { readonly cache: CacheOption['cache'] | undefined; readonly fingerprint: string } {
+  if (source instanceof DynamicSourceSet) return { cache: options.cache, fingerprint: '' }
+  return { cache: options.cache ?? snapshotsOf(options, source), fingerprint: fingerprintOf(options, source) }
+}
+
+/** The snapshots of a source, if their objects are those that the informer stores. */
+function snapshotsOf<S, I extends object, P, T>(
+  { schema, transform }: InformerOptions<S, I, P, T>,
+  source: ListerWatcher<S>,
+): ReadOnlyCache | undefined {
+  if (source.openSnapshot === undefined || schema !== undefined || transform !== undefined) return undefined
+  const open: ReadOnlyCache['open'] = async (context) => await source.openSnapshot?.(context)
+  return { name: 'its snapshot', serveStale: false, open }
 }
 
 /**

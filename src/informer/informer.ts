@@ -36,6 +36,7 @@ import type { Inspection } from './inspect-types.js'
 import type { GroupMember } from './lifecycle.js'
 import type { Measurements } from './measurements.js'
 import { Observation } from './observation.js'
+import { rememberStore } from './packable-mirror.js'
 import { informers } from './registry.js'
 import { rememberMirror } from './relayed-mirror.js'
 import type { RelistLimiter } from './relist-limiter.js'
@@ -137,6 +138,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     for (const each of [this, ...Object.values(indexer.by)]) connectSignal(each, this.#signal)
     informers.add(this)
     rememberMirror(this, this.#sources.only)
+    rememberStore(this, indexer)
   }
 
   get name(): string {
@@ -379,9 +381,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
    * queued in a subscription yet, and the names of removed sources whose objects are still in the store.
    */
   get largeWrite(): { readonly isWriting: boolean; readonly isRouting: boolean; readonly removing: readonly string[] } {
-    const { isBusy } = this.#indexer.writer
-    const { isRouting } = this.#routing
-    return { isWriting: isBusy, isRouting: isRouting || this.#feedHost.scans.isBusy, removing: this.#sources.removing }
+    const isRouting = this.#routing.isRouting || this.#feedHost.scans.isBusy
+    return { isWriting: this.#indexer.writer.isBusy, isRouting, removing: this.#sources.removing }
   }
 
   #stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {

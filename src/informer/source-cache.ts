@@ -24,9 +24,12 @@ const LAST_SAVE_MS = 10_000
 /** The number of records that are decoded at a time. */
 const PAGE_RECORDS = 256
 
+/** A cache that nothing is saved to: the snapshots of a source. */
+export type ReadOnlyCache = Pick<MirrorCache, 'name' | 'serveStale' | 'open'>
+
 /** A cache, with the fingerprint of what it saves. */
 export interface CacheOption {
-  readonly cache: MirrorCache
+  readonly cache: MirrorCache | ReadOnlyCache
   readonly fingerprint: string
 }
 
@@ -49,7 +52,7 @@ export interface CachedMirror<T> {
 /** Restores the content of one source at the start, and saves it in the background and at the end. */
 export class SourceCache<T> implements WarmStart {
   readonly servesStale: boolean
-  readonly #cache: MirrorCache
+  readonly #cache: MirrorCache | ReadOnlyCache
   readonly #fingerprint: string
   readonly #mirror: CachedMirror<T>
   readonly #clock: Clock
@@ -90,8 +93,8 @@ export class SourceCache<T> implements WarmStart {
     return this.#restored
   }
 
-  async open(signal: AbortSignal): Promise<SavedMirror | undefined> {
-    return await this.#cache.open(this.#context(signal))
+  async open(signal: AbortSignal, alive: () => void): Promise<SavedMirror | undefined> {
+    return await this.#cache.open({ ...this.#context(signal), alive })
   }
 
   serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined {
@@ -162,10 +165,24 @@ export class SourceCache<T> implements WarmStart {
     return undefined
   }
 
+  /**
+   * Whether the first commit after the confirmation is the saved content. A source's own snapshot is followed by a batch with
+   * the changes since it was packed.
+   */
+  get isCurrentWhenShown(): boolean {
+    return !this.servesStale && this.#savedTo !== undefined
+  }
+
+  /** The cache, if it saves content. */
+  get #savedTo(): MirrorCache | undefined {
+    return 'save' in this.#cache ? this.#cache : undefined
+  }
+
   /** Waits for the time of the next save, if one is due. Called after each commit, and when the watch is live. */
   schedule(): void {
-    if (this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return
-    const at = nextSaveAt(this.#cache, {
+    const cache = this.#savedTo
+    if (cache === undefined || this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return
+    const at = nextSaveAt(cache, {
       savedAt: this.#saved?.at,
       hasMoved: this.#hasMoved,
       changes: this.#changes,
@@ -191,6 +208,7 @@ export class SourceCache<T> implements WarmStart {
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */
   async end(): Promise<void> {
     this.#hasEnded = true
+    if (this.#savedTo === undefined) return
     this.#timer?.cancel.abort(ABORTED)
     const last = async (): Promise<void> => {
       await this.#saving
@@ -212,13 +230,15 @@ export class SourceCache<T> implements WarmStart {
 
   /** Ends a save that is in progress, and removes the saved content: readers may not see its objects any more. */
   discard(): void {
+    const cache = this.#savedTo
+    if (cache === undefined) return
     const saving = this.#saving
     this.#saves.abort(ABORTED)
     this.#saves = new AbortController()
     const { signal } = this.#saves
     const discarded = async (): Promise<void> => {
       await saving
-      await this.#cache.discard?.(this.#context(signal))
+      await cache.discard?.(this.#context(signal))
       this.#saved = undefined
     }
     void this.#begin(discarded().catch((thrown: unknown) => this.#report(thrown, signal)))
@@ -236,7 +256,8 @@ export class SourceCache<T> implements WarmStart {
 
   async #saveNow(): Promise<void> {
     const { part } = this.#mirror
-    if (!this.#hasMoved) return
+    const cache = this.#savedTo
+    if (cache === undefined || !this.#hasMoved) return
     await part.prepareIndexes()
     // A write may begin before `idle` has resolved.
     while (part.isBusy) await part.idle()
@@ -259,7 +280,7 @@ export class SourceCache<T> implements WarmStart {
         records: () => pinned.records(),
         pack: pinned.pack.bind(pinned),
       }
-      await this.#cache.save(mirror, this.#context(signal))
+      await cache.save(mirror, this.#context(signal))
       this.#failure = undefined
     } catch (thrown) {
       this.#changes = Infinity

@@ -1,6 +1,5 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, type SourceError, toSourceError } from '../contract/errors.js'
-import type { MirrorCache } from '../contract/mirror-cache.js'
 import type { Random } from '../contract/random.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Proof, Status } from '../contract/status.js'
@@ -17,7 +16,7 @@ import { EpochCheck } from './epoch-check.js'
 import type { InformerEvents } from './informer-events.js'
 import type { RelayedMirror } from './relayed-mirror.js'
 import { SourceAudits } from './source-audits.js'
-import { type CachedMirror, SourceCache } from './source-cache.js'
+import { type CachedMirror, type CacheOption, SourceCache } from './source-cache.js'
 import { SourceCounts } from './source-counts.js'
 import { SourceHistory } from './source-history.js'
 import { SourceProof } from './source-proof.js'
@@ -31,8 +30,8 @@ export interface RunnerHost<S, T> {
   readonly onAccessLost: 'keep' | 'clear'
   /** Resolves when a relist may begin, with a function that releases the slot. Undefined if it may begin at once. */
   acquireRelistSlot(signal: AbortSignal): Promise<() => void> | undefined
-  /** The cache of the informer, if it has one. */
-  readonly cache: MirrorCache | undefined
+  /** The cache of the informer or of its source, if there is one. */
+  readonly cache: CacheOption['cache'] | undefined
   /** Names the source, its selection, and the functions that change its objects; empty for a source set. */
   readonly fingerprint: string
   /** A list or a batch is about to be written to the store. */
@@ -314,8 +313,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     const restored = this.warmStart?.committed(changes.length, origin)
     if (restored !== undefined) {
       this.#proof.restored(restored.proof)
-      // Content that is written before the source has confirmed it is stale.
-      if (this.warmStart?.servesStale === false) this.#history.listed(this.reflector.lists)
+      // Other content is stale until the watch is live.
+      if (this.warmStart?.isCurrentWhenShown === true) this.#history.listed(this.reflector.lists)
       else this.#history.restored()
     } else if (isList) {
       const { lists, listBeganAt } = this.reflector

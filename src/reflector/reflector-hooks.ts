@@ -34,8 +34,8 @@ export interface ReflectorHooks {
 export interface WarmStart {
   /** Whether readers see the saved content before the source has confirmed it. */
   readonly servesStale: boolean
-  /** Opens the content that was saved last. */
-  open(signal: AbortSignal): Promise<SavedMirror | undefined>
+  /** Opens the content that was saved last. `alive` is called when that makes progress. */
+  open(signal: AbortSignal, alive: () => void): Promise<SavedMirror | undefined>
   /** Shows packed content to readers, and fills the store with it. Undefined if it cannot be shown before it is decoded. */
   serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined
   /** Decodes all records of packed content. */

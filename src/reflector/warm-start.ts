@@ -63,7 +63,7 @@ export class Restoration<T> {
     const silent = new SourceError(`no answer for ${LIST_STALL_MS / 1_000} s`, { code: 'UNAVAILABLE' })
     void attempt.watchdog(LIST_STALL_MS, () => silent)
     try {
-      const opening = this.#warmStart?.open(this.#reading.signal)
+      const opening = this.#warmStart?.open(this.#reading.signal, () => attempt.recordActivity())
       if (opening === undefined) return { type: 'unrestorable', reason: 'there is no cache' }
       const saved = await attempt.race(opening).catch((error: unknown) => {
         this.#reading.abort(ABORTED)

@@ -293,13 +293,24 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** Returns the content now. It does not change while it is read. No write may be in progress. */
   pin(): PinnedPartition<T> {
-    const { store, indexes: declared } = this.#writer
+    return new PinnedPartition(this.#writer.store.pin(), this.#capturedIndexes(), {
+      filtered: this.filtered.pin(),
+      invalid: this.#invalidRecords(),
+    })
+  }
+
+  /** As `pin`, without the keys that are filtered out or invalid; of all sources. */
+  pinObjects(): PinnedPartition<T> {
+    return new PinnedPartition(this.#writer.store.pin(), this.#capturedIndexes())
+  }
+
+  #capturedIndexes(): readonly NamedIndex[] {
     const indexes: NamedIndex[] = []
-    for (const { name, signature, index } of declared.byName.values()) {
+    for (const { name, signature, index } of this.#writer.indexes.byName.values()) {
       const captured = index.capture?.()
       if (captured !== undefined) indexes.push({ name, signature, captured })
     }
-    return new PinnedPartition(store.pin(), this.filtered.pin(), this.#invalidRecords(), indexes)
+    return indexes
   }
 
   #invalidRecords(): readonly SavedInvalid[] {

@@ -5,28 +5,27 @@ import { type NamedIndex, pack } from './packed/pack.js'
 import type { Pin } from './pin.js'
 import type { PinnedMap } from './undo-journal.js'
 
+/** The keys of a partition that have no stored object, or an older one. */
+interface OtherKeys {
+  readonly filtered: PinnedMap<string, Version | undefined>
+  readonly invalid: readonly SavedInvalid[]
+}
+
 /** The content of a partition at one version: its objects, and the keys that are filtered out or invalid. */
 export class PinnedPartition<T> {
   readonly #pin: Pin<T>
-  readonly #filtered: PinnedMap<string, Version | undefined>
-  readonly #invalid: readonly SavedInvalid[]
   readonly #indexes: readonly NamedIndex[]
+  readonly #others: OtherKeys | undefined
 
-  constructor(
-    pin: Pin<T>,
-    filtered: PinnedMap<string, Version | undefined>,
-    invalid: readonly SavedInvalid[],
-    indexes: readonly NamedIndex[],
-  ) {
+  constructor(pin: Pin<T>, indexes: readonly NamedIndex[], others?: OtherKeys) {
     this.#pin = pin
-    this.#filtered = filtered
-    this.#invalid = invalid
     this.#indexes = indexes
+    this.#others = others
   }
 
   /** The number of records. */
   get size(): number {
-    return this.#pin.size + this.#filtered.size + this.#invalid.length
+    return this.#pin.size + (this.#others?.filtered.size ?? 0) + (this.#others?.invalid.length ?? 0)
   }
 
   *records(): Generator<SavedRecord> {
@@ -34,9 +33,14 @@ export class PinnedPartition<T> {
   }
 
   /** Returns the records in a packed form, in steps. */
-  pack(encode: (record: SavedRecord) => string, seed: number): Generator<PackedPart | undefined, void> {
+  pack(
+    encode: (record: SavedRecord) => string,
+    seed: number,
+    blockBytes?: number,
+  ): Generator<PackedPart | undefined, void> {
     const { size, ordinalLimit } = this.#pin
-    return pack({ size, ordinalLimit, indexes: this.#indexes, records: () => this.#numbered() }, encode, seed)
+    const records = (): Generator<readonly [Ordinal | undefined, SavedRecord]> => this.#numbered()
+    return pack({ size, ordinalLimit, indexes: this.#indexes, records }, encode, seed, blockBytes)
   }
 
   *#numbered(): Generator<readonly [ordinal: Ordinal | undefined, record: SavedRecord]> {
@@ -44,12 +48,13 @@ export class PinnedPartition<T> {
       const entry = this.#pin.entryAt(ordinal)
       if (entry !== undefined) yield [ordinal, { ...entry, type: 'entry' }]
     }
-    for (const [key, version] of this.#filtered) yield [undefined, { type: 'filtered', key, version }]
-    for (const record of this.#invalid) yield [undefined, record]
+    if (this.#others === undefined) return
+    for (const [key, version] of this.#others.filtered) yield [undefined, { type: 'filtered', key, version }]
+    for (const record of this.#others.invalid) yield [undefined, record]
   }
 
   close(): void {
     this.#pin.close()
-    this.#filtered.close()
+    this.#others?.filtered.close()
   }
 }

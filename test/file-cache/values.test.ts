@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fileCache } from '../../adapters/file-cache/index.js'
-import { decodeRecord, encodeRecord } from '../../adapters/file-cache/record-text.js'
+import { decodeRecord, encodeRecord } from '../../adapters/shared/record-text.js'
 import { decodeValue, encodeValue, survivesJson } from '../../adapters/shared/value-encoding.js'
 import { contextOf, folder, load, mirrorOf } from './support.js'
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { shareInformer } from '../../adapters/share/index.js'
 import { createInformer } from '../../src/index.js'
+import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
 import { memorySource } from '../../testing/index.js'
 
 export interface Row {
@@ -31,6 +32,16 @@ export async function stage(count: number) {
     snapshots++
     return snapshot.call(informer)
   }
+  const mirror = packableMirrorOf(informer)
+  if (mirror === undefined) throw new Error('the informer cannot be packed')
+  let packs = 0
+  const { pin } = mirror
+  Object.assign(mirror, {
+    pin: () => {
+      packs++
+      return pin()
+    },
+  })
   await informer.start().synced()
   const share = shareInformer(informer, { heartbeatMs: 300 })
   onTestFinished(async () => {
@@ -47,6 +58,8 @@ export async function stage(count: number) {
     watches: () => watches,
     /** How many lists were encoded. */
     snapshots: () => snapshots,
+    /** How often the objects were packed. */
+    packs: () => packs,
   }
 }
 

@@ -8,8 +8,8 @@ import { stage } from './stage.js'
 const ROUNDS = 12 * Number(process.env['LISTWATCH_RUNS'] ?? 1)
 
 describe('worker threads', () => {
-  test('have one mirror together: eight followers, one watch of the source, one encoded list', async () => {
-    const { share, memory, sum, informer, watches, snapshots } = await stage(20_000)
+  test('have one mirror together: eight followers, one watch of the source, one pack, no list', async () => {
+    const { share, memory, sum, informer, watches, snapshots, packs } = await stage(20_000)
     const workers = Array.from({ length: 8 }, () => startWorker(share.port()))
     for (const { size, sum: total } of await Promise.all(workers.map(report)))
       expect([size, total]).toEqual([20_000, sum()])
@@ -20,7 +20,8 @@ describe('worker threads', () => {
     await informer.fresh()
     for (const worker of workers) await waitUntil('the transaction', async () => (await ask(worker)).sum === sum())
     expect(watches()).toBe(1)
-    expect(snapshots()).toBe(1)
+    expect(packs()).toBe(1)
+    expect(snapshots()).toBe(0)
   })
 
   test('that are terminated at any moment of a join harm neither the share nor other workers', async () => {

@@ -1,50 +1,59 @@
 import { firstIndex } from '../../util/binary-search.js'
 import { textOf } from './sections.js'
 
-/** A block ends after this number of bytes. */
+/** A block ends after this number of bytes, if its writer has no other number. */
 const BLOCK_BYTES = 128 * 1024
 
 /** A block: the number of its records, the end of each, then their texts as UTF-8. All numbers are little-endian. */
 export class BlockWriter {
   readonly #encoder = new TextEncoder()
+  readonly #limit: number
   /** The number of the first record of each block. */
   readonly firsts: number[] = []
-  /** The texts of the block. An array of its own for each text would cost as much as the rest of a save. */
-  #bytes = new Uint8Array(2 * BLOCK_BYTES)
-  /** The end of each text in `#bytes`. */
-  readonly #ends: number[] = []
+  /** The texts of the next block, one after the other. The memory is used again for each block. */
+  #texts: Uint8Array
+  /** The ends of its texts. */
+  #ends: number[] = []
   #count = 0
+
+  constructor(limit: number = BLOCK_BYTES) {
+    this.#limit = limit
+    this.#texts = new Uint8Array(limit * 2)
+  }
 
   /** Adds a text. Returns a block if it is full. */
   add(text: string): Uint8Array<ArrayBuffer> | undefined {
     if (this.#ends.length === 0) this.firsts.push(this.#count)
     const start = this.#ends.at(-1) ?? 0
-    // A code unit has at most three bytes.
-    const most = start + text.length * 3
-    if (most > this.#bytes.length) {
-      const larger = new Uint8Array(most)
-      larger.set(this.#bytes.subarray(0, start))
-      this.#bytes = larger
-    }
-    const end = start + this.#encoder.encodeInto(text, this.#bytes.subarray(start)).written
+    // Three bytes are enough for each code unit.
+    if (start + text.length * 3 > this.#texts.length) this.#grow(start, start + text.length * 3)
+    const end = start + this.#encoder.encodeInto(text, this.#texts.subarray(start)).written
     this.#ends.push(end)
     this.#count++
-    return end >= BLOCK_BYTES ? this.end() : undefined
+    return end >= this.#limit ? this.end() : undefined
   }
 
   /** Returns the last block, if there is one. */
   end(): Uint8Array<ArrayBuffer> | undefined {
     const ends = this.#ends
-    const length = ends.at(-1)
-    if (length === undefined) return undefined
-    const start = 4 + ends.length * 4
-    const block = new Uint8Array(start + length)
+    const size = ends.at(-1)
+    if (size === undefined) return undefined
+    const head = 4 + ends.length * 4
+    const block = new Uint8Array(head + size)
+    block.set(this.#texts.subarray(0, size), head)
     const view = new DataView(block.buffer)
     view.setUint32(0, ends.length, true)
-    for (const [i, end] of ends.entries()) view.setUint32(4 + i * 4, start + end, true)
-    block.set(this.#bytes.subarray(0, length), start)
-    ends.length = 0
+    for (const [i, end] of ends.entries()) view.setUint32(4 + i * 4, head + end, true)
+    this.#ends = []
+    // The memory of one large object is not kept.
+    if (this.#texts.length > this.#limit * 4) this.#texts = new Uint8Array(this.#limit * 2)
     return block
+  }
+
+  #grow(used: number, length: number): void {
+    const larger = new Uint8Array(Math.max(length, this.#texts.length * 2))
+    larger.set(this.#texts.subarray(0, used))
+    this.#texts = larger
   }
 }
 

@@ -1,7 +1,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { sharedSource, shareInformer } from '../../../adapters/share/index.js'
-import { portFetch } from '../../../adapters/share/port-fetch.js'
+import { portClient } from '../../../adapters/share/port-client.js'
 import { BASE_URL, type ShareMessage, WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
 import { createInformer, type OptionError } from '../../../src/index.js'
 import { memorySource } from '../../../testing/index.js'
@@ -252,7 +252,7 @@ describe('over a port', () => {
     const { port1, port2 } = new MessageChannel()
     const messages = received(port2)
     const reason = new Error('stopped')
-    const fetch = portFetch(port1)
+    const { fetch } = portClient(port1)
     await expect(fetch(`${BASE_URL}/list`, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
     expect(port1.hasRef()).toBe(false)
     const closing = new AbortController()

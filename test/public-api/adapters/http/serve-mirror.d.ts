@@ -58,5 +58,3 @@ export interface MirrorHandler extends AsyncDisposable {
  * ```
  */
 export declare function serveMirror<T, I extends object>(informer: Informer<T, I>, options?: ServeMirrorOptions<I>): MirrorHandler;
-/** A handler whose options were checked. With `hasSharedChunks`, lists are encoded in memory that threads can share. */
-export declare function mirrorHandler<T, I extends object>(informer: Informer<T, I>, options: ServeMirrorOptions<I>, hasSharedChunks: boolean): MirrorHandler;

@@ -1,12 +1,15 @@
 import { type MessagePort } from 'node:worker_threads';
-import type { Clock } from '../../src/contract/clock.js';
+import { type Clock } from '../../src/contract/clock.js';
 import type { Informer } from '../../src/informer/informer-types.js';
 import { type MirrorScope } from '../http/serve-mirror.js';
 /** The options of `shareInformer`. */
 export interface ShareOptions {
     /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
     readonly heartbeatMs?: number;
-    /** The size of the history of each scope, in bytes. A follower that is further behind lists again. Default 16 MiB. */
+    /**
+     * The size of the history of each scope, in bytes. A follower that is further behind lists again. The packed objects are used for
+     * later workers until half of it is used. Default 16 MiB.
+     */
     readonly historyBytes?: number;
     /** The clock of all delays and timeouts. Default: `systemClock`. */
     readonly clock?: Clock;
@@ -14,8 +17,9 @@ export interface ShareOptions {
 /** An informer that is shared with other threads and processes. It does not keep the process alive. */
 export interface Share<I = {}> extends AsyncDisposable {
     /**
-     * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port. With `where`, the
-     * worker has only objects with these values in these indexes.
+     * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port. Without `where`,
+     * all workers read one packed copy of the objects. With `where`, the worker has only objects with these values in these indexes,
+     * and a copy of its own.
      *
      * @throws OptionError for an unknown index.
      * @throws SourceError STOPPED after `close`.

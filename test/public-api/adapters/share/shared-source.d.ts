@@ -18,7 +18,8 @@ export interface SharedSourceOptions {
     readonly upstream?: UpstreamVersions;
 }
 /**
- * Returns a source that follows an informer of the main thread or of another process, which `shareInformer` shares.
+ * Returns a source that follows an informer of the main thread or of another process, which `shareInformer` shares. Over a port, its
+ * informer reads the objects in shared memory, unless it has the option `cache`, `schema` or `transform`.
  *
  * @throws OptionError for a wrong option.
  *

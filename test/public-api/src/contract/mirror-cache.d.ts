@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js';
-import type { Entry } from './source.js';
+import type { Entry } from './entry.js';
 import type { Proof } from './status.js';
 import type { Version } from './version.js';
 /**
@@ -47,6 +47,11 @@ export interface MirrorCacheContext {
     readonly isSensitive: boolean;
     /** Reports why a cache was not used. */
     warn(message: string): void;
+    /**
+     * Reports that `open` makes progress. An `open` that does not end within 30 s fails, and the source is listed; each call of
+     * `alive` restarts these 30 s.
+     */
+    alive?(): void;
 }
 /** The content of a mirror at one version. */
 export interface MirrorHeader {

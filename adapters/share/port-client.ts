@@ -1,7 +1,15 @@
 import type { MessagePort } from 'node:worker_threads'
 import { SourceError } from '../../src/contract/errors.js'
 import { onAbort } from '../shared/on-abort.js'
-import { BASE_URL, type FollowerMessage, type ResponseMessage, shareMessage, WINDOW_BYTES } from './port-messages.js'
+import {
+  BASE_URL,
+  type FollowerMessage,
+  type ResponseMessage,
+  type ShareMessage,
+  shareMessage,
+  WINDOW_BYTES,
+} from './port-messages.js'
+import type { OpenedSnapshot } from './shared-snapshot.js'
 
 /** The reader reports the bytes of frames that it has taken after this many. */
 const REPORT_BYTES = WINDOW_BYTES / 4
@@ -12,20 +20,20 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 /** All sources of a port use the same client. */
 const clients = new WeakMap<MessagePort, PortClient>()
 
-/** Returns a `fetch` whose requests are answered by the share at the other end of the port. */
-export function portFetch(port: MessagePort): Fetch {
+/** Returns the client that sends requests to the share at the other end of the port. */
+export function portClient(port: MessagePort): PortClient {
   let client = clients.get(port)
   if (client === undefined) {
     client = new PortClient(port)
     clients.set(port, client)
   }
-  const own = client
-  return (url, { signal }) => own.request(url.slice(BASE_URL.length), signal ?? undefined)
+  return client
 }
 
-class PortClient {
+/** Sends requests over a port, and receives the responses. */
+export class PortClient {
   readonly #port: MessagePort
-  readonly #exchanges = new Map<number, PortExchange>()
+  readonly #exchanges = new Map<number, Exchange>()
   #lastId = 0
 
   constructor(port: MessagePort) {
@@ -35,8 +43,27 @@ class PortClient {
     port.unref()
   }
 
-  request(path: string, signal: AbortSignal | undefined): Promise<Response> {
-    return new Promise((resolve, reject) => {
+  readonly fetch: Fetch = (url, { signal }) =>
+    this.#send<Response>(signal ?? undefined, (id, outcome) => {
+      const path = url.slice(BASE_URL.length)
+      return [
+        { type: 'request', id, path },
+        new PortExchange(id, (message) => this.#port.postMessage(message), outcome),
+      ]
+    })
+
+  /** Requests a snapshot. Undefined if the share has none. */
+  open(signal: AbortSignal, alive: () => void = () => {}): Promise<OpenedSnapshot | undefined> {
+    return this.#send<OpenedSnapshot | undefined>(signal, (id, outcome) => {
+      return [{ type: 'open', id }, new OpenExchange(outcome, alive)]
+    })
+  }
+
+  #send<R>(
+    signal: AbortSignal | undefined,
+    begin: (id: number, outcome: Outcome<R>) => readonly [FollowerMessage, Exchange],
+  ): Promise<R> {
+    return new Promise<R>((resolve, reject) => {
       signal?.throwIfAborted() // It has no later event for that.
       this.#port.ref()
       // A port that was closed before has no event for it, and cannot be referenced.
@@ -48,10 +75,14 @@ class PortClient {
         // A port without requests does not keep the process alive.
         if (this.#exchanges.size === 0) this.#port.unref()
       }
-      const exchange = new PortExchange(id, (message) => this.#port.postMessage(message), { resolve, reject, end })
+      const [message, exchange] = begin(id, { resolve, reject, end })
       this.#exchanges.set(id, exchange)
-      const unlink = signal && onAbort(signal, () => exchange.abort(signal.reason))
-      this.#port.postMessage({ type: 'request', id, path } satisfies FollowerMessage)
+      const abort = (reason: unknown): void => {
+        this.#port.postMessage({ type: 'abort', id } satisfies FollowerMessage)
+        exchange.fail(reason)
+      }
+      const unlink = signal && onAbort(signal, () => abort(signal.reason))
+      this.#port.postMessage(message)
     })
   }
 
@@ -62,10 +93,7 @@ class PortClient {
       this.#endAll(new SourceError(hint, { code: 'PROTOCOL' }))
       return
     }
-    const exchange = this.#exchanges.get(message.id) // Undefined if it was aborted.
-    if (message.type === 'response') exchange?.respond(message)
-    else if (message.type === 'frame') exchange?.frame(message.bytes)
-    else exchange?.finish()
+    this.#exchanges.get(message.id)?.receive(message) // Undefined if it was aborted.
   }
 
   #endAll(error: SourceError): void {
@@ -73,40 +101,75 @@ class PortClient {
   }
 }
 
-interface Outcome {
-  resolve(response: Response): void
+/** A request whose response has not arrived completely. */
+interface Exchange {
+  receive(message: ShareMessage): void
+  fail(error: unknown): void
+}
+
+interface Outcome<R> {
+  resolve(response: R): void
   reject(error: unknown): void
   /** Called once, when nothing more of the response is expected. */
   end(): void
 }
 
-/** One request, until its response has arrived. */
-class PortExchange {
+/** The request for a snapshot. */
+class OpenExchange implements Exchange {
+  readonly #outcome: Outcome<OpenedSnapshot | undefined>
+  readonly #alive: () => void
+
+  constructor(outcome: Outcome<OpenedSnapshot | undefined>, alive: () => void) {
+    this.#outcome = outcome
+    this.#alive = alive
+  }
+
+  receive(message: ShareMessage): void {
+    if (message.type === 'alive') this.#alive()
+    if (message.type !== 'opened') return
+    this.#outcome.end()
+    this.#outcome.resolve(message.snapshot)
+  }
+
+  fail(error: unknown): void {
+    this.#outcome.end()
+    this.#outcome.reject(error)
+  }
+}
+
+/** One request with a response of HTTP. */
+class PortExchange implements Exchange {
   readonly #id: number
   readonly #send: (message: FollowerMessage) => void
-  readonly #outcome: Outcome
+  readonly #outcome: Outcome<Response>
   #frames: ReadableStreamDefaultController<Uint8Array> | undefined
   /** The bytes of frames that were not reported as read. */
   #unreportedBytes = 0
 
-  constructor(id: number, send: (message: FollowerMessage) => void, outcome: Outcome) {
+  constructor(id: number, send: (message: FollowerMessage) => void, outcome: Outcome<Response>) {
     this.#id = id
     this.#send = send
     this.#outcome = outcome
   }
 
-  respond({ status, headers, body }: ResponseMessage): void {
+  receive(message: ShareMessage): void {
+    if (message.type === 'response') this.#respond(message)
+    else if (message.type === 'frame') this.#frame(message.bytes)
+    else if (message.type === 'end') this.#finish()
+  }
+
+  #respond({ status, headers, body }: ResponseMessage): void {
     const init = { status, headers: headers.map(([name, value]): [string, string] => [name, value]) }
     this.#outcome.resolve(new Response(body === undefined ? this.#streamOfFrames() : streamOf(body), init))
     if (body !== undefined) this.#outcome.end()
   }
 
-  frame(bytes: Uint8Array): void {
+  #frame(bytes: Uint8Array): void {
     this.#unreportedBytes += bytes.length
     this.#frames?.enqueue(bytes)
   }
 
-  finish(): void {
+  #finish(): void {
     this.#outcome.end()
     this.#frames?.close()
   }
@@ -115,11 +178,6 @@ class PortExchange {
     this.#outcome.end()
     this.#outcome.reject(error) // Without effect after the response.
     this.#frames?.error(error)
-  }
-
-  abort(reason: unknown): void {
-    this.#send({ type: 'abort', id: this.#id })
-    this.fail(reason)
   }
 
   #streamOfFrames(): ReadableStream<Uint8Array> {
@@ -136,7 +194,8 @@ class PortExchange {
         },
         cancel: () => {
           this.#frames = undefined
-          this.abort(undefined)
+          this.#send({ type: 'abort', id: this.#id })
+          this.fail(undefined)
         },
       },
       { highWaterMark: REPORT_BYTES, size: ({ length }) => length },

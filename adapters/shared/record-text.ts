@@ -1,8 +1,8 @@
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { SavedRecord } from '../../src/contract/mirror-cache.js'
-import { decodeValue, encodeValue, survivesJson, UnsavableValue } from '../shared/value-encoding.js'
+import { decodeValue, encodeValue, survivesJson, UnsavableValue } from './value-encoding.js'
 
-/** The type of a record in the file. */
+/** The type of a record in its text. */
 const ENTRY = 0
 /** An entry whose object has values that JSON loses. */
 const TAGGED_ENTRY = 1
@@ -10,16 +10,16 @@ const FILTERED = 2
 const INVALID = 3
 
 /**
- * Returns a record as a JSON text.
+ * Returns a record as a JSON text. `failure` begins the message of an error: "file cache a.cache cannot save".
  *
- * @throws SourceError PROTOCOL with the key, if its object cannot be saved.
+ * @throws SourceError PROTOCOL with the key, if its object cannot be encoded.
  */
-export function encodeRecord(record: SavedRecord, path: string): string {
+export function encodeRecord(record: SavedRecord, failure: string): string {
   try {
     return JSON.stringify(fieldsOf(record))
   } catch (error) {
     const flaw = error instanceof UnsavableValue ? error.message : `the object cannot be encoded: ${messageOf(error)}`
-    throw new SourceError(`file cache ${path} cannot save the object ${JSON.stringify(record.key)}: ${flaw}`, {
+    throw new SourceError(`${failure} the object ${JSON.stringify(record.key)}: ${flaw}`, {
       code: 'PROTOCOL',
       key: record.key,
       cause: error,

@@ -1,0 +1,72 @@
+import type { Clock } from '../../src/contract/clock.js'
+import { ABORTED, SourceError } from '../../src/contract/errors.js'
+import type { MirrorScope, SharedHandler } from '../http/serve-mirror.js'
+import type { OpenedSnapshot } from './shared-snapshot.js'
+import { type PackerHost, SnapshotPacker } from './snapshot-packer.js'
+
+/** While a follower waits for a snapshot, it hears in this interval that the share works on it, in milliseconds. */
+const ALIVE_MS = 10_000
+/** The source lists another history, for example. It is tried again after this time, in milliseconds. */
+const RETRY_MS = 250
+
+/** How a follower waits for a snapshot. */
+export interface OpenContext {
+  /** Aborts when the follower does not wait any more. */
+  readonly signal: AbortSignal
+  alive(): void
+}
+
+/** The snapshots of a share, which its ports hand out. */
+export class SharedSnapshots<T, I> {
+  readonly #host: PackerHost
+  readonly #clock: Clock
+  /** By feed: after a change of the epoch, there is another one. */
+  readonly #packers = new WeakMap<object, SnapshotPacker<T>>()
+
+  constructor(host: PackerHost) {
+    this.#host = host
+    this.#clock = host.clock
+  }
+
+  /**
+   * Returns a snapshot of all objects, after the first list of the informer. Undefined if there is none: then the follower
+   * lists, and hears the reason.
+   */
+  async open(mirror: SharedHandler<T, I>, { signal, alive }: OpenContext): Promise<OpenedSnapshot | undefined> {
+    const opened = new AbortController()
+    const beat = async (): Promise<void> => {
+      for (;;) {
+        await this.#clock.sleep(ALIVE_MS, opened.signal)
+        alive()
+      }
+    }
+    beat().catch(() => {})
+    try {
+      return await this.#open(mirror, signal)
+    } finally {
+      opened.abort(ABORTED)
+    }
+  }
+
+  /** The objects of a feed were deleted after lost access. */
+  clear(feed: object): void {
+    this.#packers.get(feed)?.clear()
+  }
+
+  async #open(mirror: SharedHandler<T, I>, signal: AbortSignal): Promise<OpenedSnapshot | undefined> {
+    const scope: MirrorScope<I> = {}
+    while (!signal.aborted) {
+      try {
+        const feed = await mirror.feedOf(scope, signal)
+        const packer = this.#packers.get(feed) ?? new SnapshotPacker<T>(feed, this.#host)
+        this.#packers.set(feed, packer)
+        return await packer.open()
+      } catch (error) {
+        const isTemporary = error instanceof SourceError && ['TIMEOUT', 'UNAVAILABLE'].includes(error.code)
+        if (!isTemporary || signal.aborted) return undefined
+        await this.#clock.sleep(RETRY_MS)
+      }
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deflateRaw, deflateRawSync } from 'node:zlib'
+import type { Clock } from '../../src/contract/clock.js'
+import { messageOf } from '../../src/contract/errors.js'
+import type { PackedSection, SavedRecord } from '../../src/contract/mirror-cache.js'
+import type { PackableMirror, PinnedMirror } from '../../src/informer/packable-mirror.js'
+import { SLICE_MS } from '../../src/util/time-slice.js'
+import type { FeedPosition, MirrorFeed } from '../http/mirror-feed.js'
+import { encodeRecord } from '../shared/record-text.js'
+import { SharedBlockWriter, sharedBytes } from './shared-memory.js'
+import type { OpenedSnapshot, SharedSnapshot } from './shared-snapshot.js'
+
+/** A block is inflated as a whole to read one object: small blocks make that fast, large ones compress better. */
+const BLOCK_BYTES = 16 * 1024
+/** A larger block is compressed in another thread. */
+const LARGE_BLOCK_BYTES = 256 * 1024
+/** The fastest level. Higher ones compress JSON only a little better. */
+const LEVEL = 1
+/** How much of a section is copied at a time. */
+const COPY_BYTES = 1024 * 1024
+/** After a failure, the next attempt begins after this time, in milliseconds. */
+const RETRY_MS = 60_000
+/** How often it is checked whether the snapshot can still be used, in milliseconds. */
+const CHECK_MS = 10_000
+
+const deflateInThread = promisify(deflateRaw)
+
+/** What a packer needs of its share. */
+export interface PackerHost {
+  readonly mirror: PackableMirror
+  readonly clock: Clock
+  /** The size of the history of a feed, in bytes. */
+  readonly historyBytes: number
+  /** Reports why the objects cannot be packed. */
+  warn(message: string): void
+}
+
+interface PackedFeed {
+  readonly snapshot: SharedSnapshot
+  readonly at: FeedPosition
+}
+
+/** Packs the objects of one feed into shared memory when a follower joins, and keeps them for later joins. */
+export class SnapshotPacker<T> {
+  readonly #feed: MirrorFeed<T>
+  readonly #host: PackerHost
+  #packed: PackedFeed | undefined
+  #packing: Promise<PackedFeed | undefined> | undefined
+  /** No snapshot that began before is given to a follower. */
+  #clears = 0
+  #failedAt: number | undefined
+
+  constructor(feed: MirrorFeed<T>, host: PackerHost) {
+    this.#feed = feed
+    this.#host = host
+  }
+
+  /**
+   * Returns a snapshot from whose version a watch can continue. The last one is used again while at least half of the history
+   * after it is free, so that the follower has time to begin its watch. Undefined if there is none.
+   */
+  async open(): Promise<OpenedSnapshot | undefined> {
+    const packed = await this.#usable()
+    return packed && { ...packed.snapshot, until: this.#feed.position.sequence }
+  }
+
+  async #usable(): Promise<PackedFeed | undefined> {
+    this.#dropOld()
+    if (this.#packed !== undefined) return this.#packed
+    const { clock } = this.#host
+    if (this.#failedAt !== undefined && clock.now() - this.#failedAt < RETRY_MS) return undefined
+    this.#packing ??= this.#pack().finally(() => {
+      this.#packing = undefined
+    })
+    const packed = await this.#packing
+    // Many changes may have come meanwhile.
+    return packed !== undefined && this.#feed.canResume(packed.at.sequence) ? packed : undefined
+  }
+
+  /** The objects were deleted after lost access: no follower receives them any more. */
+  clear(): void {
+    this.#clears++
+    this.#packed = undefined
+  }
+
+  #dropOld(): void {
+    if (this.#packed !== undefined && !this.#isUsable(this.#packed.at)) this.#packed = undefined
+  }
+
+  #isUsable({ sequence, pushedBytes }: FeedPosition): boolean {
+    const used = this.#feed.position.pushedBytes - pushedBytes
+    return this.#feed.ended === undefined && this.#feed.canResume(sequence) && used <= this.#host.historyBytes / 2
+  }
+
+  async #pack(): Promise<PackedFeed | undefined> {
+    const clears = this.#clears
+    const { mirror, clock, warn } = this.#host
+    try {
+      await mirror.prepare()
+      const { pinned, at } = await this.#pin()
+      let snapshot: SharedSnapshot
+      try {
+        snapshot = await this.#packPinned(pinned, at)
+      } finally {
+        pinned.close()
+      }
+      if (clears !== this.#clears || this.#feed.ended !== undefined) return undefined
+      this.#failedAt = undefined
+      const packed = { snapshot, at }
+      this.#packed = packed
+      void this.#dropWhenOld(packed)
+      return packed
+    } catch (error) {
+      if (this.#feed.ended !== undefined) return undefined
+      this.#failedAt = clock.now()
+      warn(`${messageOf(error)}; workers list instead`)
+      return undefined
+    }
+  }
+
+  /** Pins the objects in a moment in which the frames and the store have the same commits. */
+  #pin(): Promise<{ readonly pinned: PinnedMirror; readonly at: FeedPosition }> {
+    const { mirror } = this.#host
+    const pin = () => ({ pinned: mirror.pin(), at: this.#feed.position })
+    return this.#feed.atCommit(pin, () => !mirror.isWriting)
+  }
+
+  async #packPinned(pinned: PinnedMirror, { version }: FeedPosition): Promise<SharedSnapshot> {
+    const { clock } = this.#host
+    let began = clock.now()
+    let nth = 0
+    const turn = async (isLarge: boolean): Promise<void> => {
+      if (!isLarge && ++nth % 16 !== 0) return
+      if (clock.now() - began <= SLICE_MS) return
+      await clock.sleep(0, this.#feed.signal)
+      began = clock.now()
+    }
+    const blocks = new SharedBlockWriter()
+    const sections: [string, Uint8Array][] = []
+    const encode = (record: SavedRecord): string => encodeRecord(record, 'shareInformer cannot pack')
+    for (const part of pinned.pack(encode, randomBytes(4).readInt32LE(), BLOCK_BYTES)) {
+      if (part === undefined) await turn(false)
+      else if ('block' in part) {
+        blocks.add(await compressed(part.block), part.block.length)
+        await turn(true)
+      } else sections.push([part.name, await copied(part, turn)])
+    }
+    const savedAt = clock.wallNow?.() ?? clock.now()
+    return { version, size: pinned.size, savedAt, sections, blocks: blocks.end() }
+  }
+
+  /** A snapshot that no later follower can use would be in memory beside the next one. */
+  async #dropWhenOld(packed: PackedFeed): Promise<void> {
+    try {
+      while (this.#packed === packed) {
+        await this.#host.clock.sleep(CHECK_MS, this.#feed.signal)
+        this.#dropOld()
+      }
+    } catch {
+      this.#packed = undefined // The feed has ended.
+    }
+  }
+}
+
+async function compressed(block: Uint8Array): Promise<Uint8Array> {
+  const options = { level: LEVEL }
+  return block.length > LARGE_BLOCK_BYTES ? await deflateInThread(block, options) : deflateRawSync(block, options)
+}
+
+async function copied({ length, chunks }: PackedSection, turn: (isLarge: true) => Promise<void>): Promise<Uint8Array> {
+  const bytes = sharedBytes(length)
+  let end = 0
+  for (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += COPY_BYTES) {
+      const piece = chunk.subarray(at, at + COPY_BYTES)
+      bytes.set(piece, end)
+      end += piece.length
+      await turn(true)
+    }
+  }
+  return bytes
+}
