@@ -91,7 +91,10 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'an audit misses objects of packed content that were deleted',
     breaks: 'audits compare the packed entries too (H17)',
     file: 'store/partition.ts',
-    onlyBy: { test: 'unit/kept-packed-content.test.ts', named: 'is audited: a deletion that the source did not report' },
+    onlyBy: {
+      test: 'unit/kept-packed-content.test.ts',
+      named: 'is audited: a deletion that the source did not report',
+    },
     edits: [['for (let ordinal = store.ordinalStart; ordinal', 'for (let ordinal = 0; ordinal']],
   },
   {
