@@ -39,7 +39,11 @@ interface World {
 
 function begin(
   { source, cache }: Pick<World, 'source' | 'cache'>,
-  options: { readonly onAccessLost?: 'clear'; readonly isEmpty?: boolean } = {},
+  options: {
+    readonly onAccessLost?: 'clear'
+    readonly isEmpty?: boolean
+    readonly audit?: { readonly periodMs: number }
+  } = {},
 ): World {
   const clock = new VirtualClock()
   const warnings: string[] = []
@@ -66,7 +70,7 @@ async function kept(options: Parameters<typeof begin>[1] & { readonly savesIndex
   const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
   const cache = new MemoryCache()
   cache.isPacked = true
-  const first = begin({ source, cache }, { isEmpty: !savesIndexes })
+  const first = begin({ source, cache }, { ...rest, isEmpty: !savesIndexes })
   await first.clock.advance(100)
   await assertCleanStop(first.informer, first.clock)
   expect(cache.content?.records).toHaveLength(KEYS)
@@ -174,6 +178,24 @@ describe('packed content that is kept', () => {
     expect([informer.size, informer.has('k5'), informer.get('k6')]).toEqual([KEYS - 1, false, { n: 1_000 }])
     expect(informer.get('k7')).toBe(object)
     expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
+    await assertCleanStop(informer, clock)
+  })
+
+  test('is audited: a deletion that the source did not report is found', async () => {
+    const { informer, clock, source } = await kept({ audit: { periodMs: 60_000 } })
+    const { watch } = source
+    source.disconnect()
+    source.watch = async function* losing(context) {
+      for await (const batch of watch.call(source, context))
+        yield { ...batch, events: batch.events.filter((event) => !('key' in event) || event.key !== 'k5') }
+    }
+    await clock.advance(5_000)
+    source.delete('k5')
+    source.put('k6', { n: 1_000 })
+    await clock.advance(1_000)
+    expect([informer.has('k5'), informer.get('k6')]).toEqual([true, { n: 1_000 }])
+    await clock.advance(200_000)
+    expect([informer.has('k5'), informer.size, informer.get('k7')]).toEqual([false, KEYS - 1, { n: 7 }])
     await assertCleanStop(informer, clock)
   })
 

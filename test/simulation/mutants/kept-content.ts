@@ -32,7 +32,7 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'pins see the objects of packed content that were deleted before',
     breaks: 'a snapshot has its state (H16)',
     file: 'store/pin-layers.ts',
-    kind,
+    onlyBy: { test: 'property/packed-base.property.test.ts', named: 'a store over packed content that is kept' },
     edits: [['    if (layer !== undefined) layer.isWritten = true\n    return layer', '    return layer']],
   },
   {
@@ -88,10 +88,13 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     edits: [['let ordinal = this.#pin.ordinalStart; ordinal', 'let ordinal = 0; ordinal']],
   },
   {
-    name: 'an audit takes objects of packed content for deleted ones',
+    name: 'an audit misses objects of packed content that were deleted',
     breaks: 'audits compare the packed entries too (H17)',
     file: 'store/partition.ts',
-    kind,
+    onlyBy: {
+      test: 'unit/kept-packed-content.test.ts',
+      named: 'is audited: a deletion that the source did not report',
+    },
     edits: [['for (let ordinal = store.ordinalStart; ordinal', 'for (let ordinal = 0; ordinal']],
   },
   {

@@ -212,7 +212,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     file: 'store/store.ts',
     edits: [
       [
-        'if (this.#pins.close(layer) && older !== undefined) for (const index of this.#indexes) index.merge?.(layer, older)',
+        'if (this.#pins.close(layer) && older !== undefined)\n        for (const index of this.#indexes.all) index.merge?.(layer, older)',
         'this.#pins.close(layer)\n      older?.held',
       ],
     ],

@@ -18,7 +18,7 @@ export const mutantsOfReplays: readonly Mutant[] = [
     name: 'a key that was decided before its change is decided again',
     breaks: 'each object is in the replay once (I4)',
     file: 'subscriptions/scope-scan.ts',
-    edits: [['      this.#undecided[ordinal] = 0\n', '']],
+    edits: [['      this.#undecided[at] = 0\n', '']],
   },
   {
     name: 'a key without the value of `where` is decided before its change',

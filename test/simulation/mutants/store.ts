@@ -95,8 +95,8 @@ export const mutantsOfStore: readonly Mutant[] = [
     file: 'store/list-writer.ts',
     edits: [
       [
-        "if (ordinal !== undefined) this.#listed[ordinal] = event.type === 'delete' ? 0 : 1",
-        'if (ordinal !== undefined) this.#listed[ordinal] = 1',
+        "if (ordinal !== undefined) this.#listed[ordinal - this.#start] = event.type === 'delete' ? 0 : 1",
+        'if (ordinal !== undefined) this.#listed[ordinal - this.#start] = 1',
       ],
     ],
   },
@@ -207,8 +207,8 @@ export const mutantsOfStore: readonly Mutant[] = [
     file: 'store/store.ts',
     edits: [
       [
-        '    if (!hasWritten) return\n    this.#list = undefined\n    this.#rebuildIndexes()\n',
-        '    this.#list = undefined\n',
+        '    this.#list = undefined\n    this.#indexes.rebuild(this.#entries)\n  }\n\n  /** @throws',
+        '    this.#list = undefined\n  }\n\n  /** @throws',
       ],
     ],
   },

@@ -1,5 +1,5 @@
 import type { Entry } from '../contract/source.js';
-import type { Layer, Ordinal } from './store-index.js';
+import type { Layer, Ordinal } from './ordinals.js';
 /**
  * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that have
  * no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.

@@ -1,8 +1,9 @@
 import type { Entry } from '../contract/source.js';
+import type { Ordinal } from './ordinals.js';
 import type { KeptBase } from './packed/kept-base.js';
 import type { PackedIndex } from './packed/packed-snapshot.js';
 import type { PinLayer, PinLayers } from './pin-layers.js';
-import type { Ordinal, StoreIndex } from './store-index.js';
+import type { StoreIndex } from './store-index.js';
 /** The store that a pin reads for all entries that have not been overwritten. */
 export interface PinnedStore<T> {
     readonly size: number;

@@ -1,6 +1,6 @@
 import type { Entry } from '../contract/source.js';
+import type { Ordinal } from './ordinals.js';
 import type { Pin } from './pin.js';
-import type { Ordinal } from './store-index.js';
 /** The reads that a store and a pin of it have in common. */
 export interface StoreReads<T> {
     readonly size: number;

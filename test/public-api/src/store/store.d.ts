@@ -1,12 +1,13 @@
 import { SourceError } from '../contract/errors.js';
 import type { Entry } from '../contract/source.js';
 import { type Steps } from '../util/steps.js';
+import type { Ordinal } from './ordinals.js';
 import type { KeptBase } from './packed/kept-base.js';
 import type { PackedBase } from './packed/packed-base.js';
 import type { PackedIndex } from './packed/packed-snapshot.js';
 import { Pin } from './pin.js';
 import { type PinLayer } from './pin-layers.js';
-import type { Ordinal, StoreIndex } from './store-index.js';
+import type { StoreIndex } from './store-index.js';
 import type { StoreReads } from './store-reads.js';
 import { type Undoable } from './undo-journal.js';
 /** The default limit of objects in one store. A JavaScript Map holds at most 2^24 keys. */

@@ -10,8 +10,8 @@ export const secondForeignMutants: readonly Mutant[] = [
     file: 'store/store.ts',
     edits: [
       [
-        '  touch(ordinal: Ordinal, entry: Entry<T>): void {\n    if (this.#pins.size > 0) this.#copyToPins(ordinal)\n',
-        '  touch(ordinal: Ordinal, entry: Entry<T>): void {\n',
+        '    if (this.#pins.size > 0) this.#copyToPins(ordinal)\n    this.#journal.record(ordinal, this.#entries[ordinal])\n    this.#entries[ordinal] = entry\n  }',
+        '    this.#journal.record(ordinal, this.#entries[ordinal])\n    this.#entries[ordinal] = entry\n  }',
       ],
     ],
   },

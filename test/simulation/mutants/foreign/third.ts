@@ -109,8 +109,8 @@ export const thirdForeignMutants: readonly Mutant[] = [
     file: 'store/store.ts',
     edits: [
       [
-        '  touch(ordinal: Ordinal, entry: Entry<T>): void {\n    if (this.#pins.size > 0) this.#copyToPins(ordinal)\n',
-        '  touch(ordinal: Ordinal, entry: Entry<T>): void {\n',
+        '    if (this.#pins.size > 0) this.#copyToPins(ordinal)\n    this.#journal.record(ordinal, this.#entries[ordinal])\n    this.#entries[ordinal] = entry\n  }',
+        '    this.#journal.record(ordinal, this.#entries[ordinal])\n    this.#entries[ordinal] = entry\n  }',
       ],
     ],
   },

@@ -1,6 +1,7 @@
+import type { Ordinal } from '../ordinals.js';
 import type { Pin } from '../pin.js';
 import type { Store } from '../store.js';
-import type { Ordinal, StoreIndex } from '../store-index.js';
+import type { StoreIndex } from '../store-index.js';
 import type { IndexBuilder } from './index-types.js';
 import { type Scalar } from './scalar.js';
 /** The limit of index values that one object may have in one index. */

@@ -1,6 +1,6 @@
 import type { SavedEntry } from '../../contract/mirror-cache.js';
 import type { Entry } from '../../contract/source.js';
-import type { Ordinal } from '../store-index.js';
+import type { Ordinal } from '../ordinals.js';
 import type { PackedSnapshot } from './packed-snapshot.js';
 interface Options<T> {
     readonly snapshot: PackedSnapshot;

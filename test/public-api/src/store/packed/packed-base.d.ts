@@ -1,7 +1,8 @@
 import type { SavedEntry } from '../../contract/mirror-cache.js';
 import type { Entry } from '../../contract/source.js';
+import type { Ordinal } from '../ordinals.js';
 import { Pin, type PinnedStore } from '../pin.js';
-import type { Ordinal, StoreIndex } from '../store-index.js';
+import type { StoreIndex } from '../store-index.js';
 import type { PackedIndex, PackedSnapshot } from './packed-snapshot.js';
 interface Options<T> {
     readonly snapshot: PackedSnapshot;

@@ -1,5 +1,5 @@
 import { type Scalar } from '../indexes/scalar.js';
-import type { CapturedHash, Ordinal } from '../store-index.js';
+import type { CapturedHash, Ordinal } from '../ordinals.js';
 import type { PackedOrdinals } from './packed-ordinals.js';
 import { type SectionReader, type SectionWriter } from './sections.js';
 /** Packs the values of a hash index, a hash table of them, and the ordinals of each value. */

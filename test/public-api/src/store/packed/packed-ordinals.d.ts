@@ -1,4 +1,4 @@
-import type { Ordinal } from '../store-index.js';
+import type { Ordinal } from '../ordinals.js';
 /** The ordinals of a packed snapshot: 0, 1, … in the order of the ordinals of the store, which may have gaps. */
 export interface PackedOrdinals {
     readonly size: number;

@@ -1,5 +1,5 @@
 import type { PackedContent, SavedRecord } from '../../contract/mirror-cache.js';
-import type { Ordinal } from '../store-index.js';
+import type { Ordinal } from '../ordinals.js';
 import { PackedHashIndex } from './packed-hash-index.js';
 import { PackedSortedIndex } from './packed-sorted-index.js';
 export type PackedIndex = PackedHashIndex | PackedSortedIndex;

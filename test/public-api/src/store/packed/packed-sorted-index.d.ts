@@ -1,5 +1,5 @@
 import { type Span, type Tuple } from '../indexes/sorted-tuples.js';
-import type { CapturedOrder, Ordinal } from '../store-index.js';
+import type { CapturedOrder, Ordinal } from '../ordinals.js';
 import type { PackedOrdinals } from './packed-ordinals.js';
 import { type SectionReader, type SectionWriter } from './sections.js';
 /** Packs the ordinals of an index in its order, and the tuples in the same order. */
