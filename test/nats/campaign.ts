@@ -117,12 +117,15 @@ class ServerCampaign extends BucketCampaign {
       await rm(path, { recursive: true })
       await nats.start()
     }
-    const restoreStream = async (random: SeededRandom): Promise<void> => {
-      const saved = await backupOf(stage.admin, stage.stream)
+    const restoreStream = async (random: SeededRandom): Promise<boolean> => {
+      // A server that starts or is busy may not respond in time.
+      const saved = await backupOf(stage.admin, stage.stream).catch(() => undefined)
+      if (saved === undefined) return false
       await this.moment(random)
       await stage.ask(`STREAM.DELETE.${stage.stream}`)
       await restore(stage.admin, stage.stream, saved)
       await this.moment(random)
+      return true
     }
     this.faults = [
       ...this.networkFaults,
