@@ -154,7 +154,8 @@ test('after the last feed that follows an index was closed, changes are not look
   const index = feed.scope.where[0]?.[0]
   if (index === undefined) throw new Error('the feed has no index')
   const lookUp = vi.spyOn(index, 'scalarsOf')
-  const other = mirror.feed({ key: 'a' })
+  // It is found by its key, and its scope tracks the index.
+  const other = mirror.feed({ key: 'a', where: { tenant: 'acme' } })
   feed.close(CLOSED)
   lookUp.mockClear()
   mirror.put('a', order(1), '2')
