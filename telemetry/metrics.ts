@@ -198,6 +198,16 @@ export const METRICS: readonly Metric[] = [
     { name: 'listwatch.subscription.failures', type: 'counter', unit: '1', help: 'Handler calls that failed' },
     ({ counts }, add) => add({}, counts.failed),
   ),
+  ofSubscriptions(
+    'subscription',
+    {
+      name: 'listwatch.subscription.slow',
+      type: 'counter',
+      unit: '1',
+      help: 'Handler calls that did not settle within 10 s',
+    },
+    ({ counts }, add) => add({}, counts.slow),
+  ),
   ...ofQueues('controller'),
   ofSubscriptions(
     'controller',
@@ -221,6 +231,11 @@ export const METRICS: readonly Metric[] = [
       help: 'Runs that followed a failure of their key',
     },
     ({ counts }, add) => add({}, counts.retried),
+  ),
+  ofSubscriptions(
+    'controller',
+    { name: 'listwatch.controller.slow', type: 'counter', unit: '1', help: 'Runs that did not settle within 60 s' },
+    ({ counts }, add) => add({}, counts.slow),
   ),
 ]
 

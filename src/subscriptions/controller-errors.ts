@@ -16,6 +16,7 @@ export class ControllerErrors<T> {
   }
 
   slow(key: string, ms: number): void {
+    this.#feed.counts.slow++
     this.#report(`${this.#name} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"`, key)
   }
 

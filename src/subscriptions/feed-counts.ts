@@ -5,6 +5,8 @@ export interface FeedCounts {
   failed: number
   /** The runs that followed a failure of their key. */
   retried: number
+  /** The calls that were reported as slow. */
+  slow: number
 }
 
 export type SubscriptionKind = 'subscription' | 'stream' | 'controller'
@@ -20,7 +22,7 @@ export interface NamedCounts {
 const MAX_NAMES = 1_000
 
 export function newCounts(): FeedCounts {
-  return { succeeded: 0, failed: 0, retried: 0 }
+  return { succeeded: 0, failed: 0, retried: 0, slow: 0 }
 }
 
 /**

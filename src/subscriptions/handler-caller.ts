@@ -103,6 +103,7 @@ export class HandlerCaller<T> {
   }
 
   #reportSlow(key: string, ms: number, waiting: number): void {
+    this.#feed.counts.slow++
     const waits = `${waiting} ${waiting === 1 ? 'key waits' : 'keys wait'}`
     const message = `${this.#named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
     this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))

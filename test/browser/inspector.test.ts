@@ -214,7 +214,7 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
   })
 
   // A site of another name, and a server of another port at the same address: the browser sends it the same cookies.
-  test.each(['evil.example', '127.0.0.1'])('gives no data to a page of %s', async (host) => {
+  test.each(['evil.example', '127.0.0.1'])('returns no data to a page of %s', async (host) => {
     const { origin } = world.inspector
     const server = createServer((_request, response) => {
       response.setHeader('content-type', 'text/html')
@@ -234,7 +234,7 @@ describeServer('chromium', 'the page of the inspector in Chromium', (chromium) =
       expect(results).toEqual(Object.fromEntries(ATTACKS.map((name) => [name, 'failed'])))
       expect(sent).toBeGreaterThanOrEqual(6)
       expect(answered).toEqual([])
-      // In a frame, where a click could be stolen.
+      // In a frame a click could be stolen.
       await attacker.setContent(`<iframe src="${origin}/"></iframe>`)
       await attacker.waitForTimeout(500)
       expect(await attacker.frames()[1]?.content()).not.toContain('page.js')

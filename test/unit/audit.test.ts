@@ -580,11 +580,11 @@ describe('an audit', () => {
   })
 
   test.each<readonly [title: string, cpuMs: number | undefined, leastMs: number]>([
-    ['keeps its period while the server takes 400 ms to read, if that uses little CPU of this process', 40, 5_000],
-    ['rests 100 times as long as the CPU time of its read', 200, 20_000],
-    ['rests 100 times as long as its read if the clock has no CPU time', undefined, 40_000],
-    ['does not count the CPU time of other threads beyond the time of its read', 60_000, 40_000],
-  ])('%s', async (_title, cpuMs, leastMs) => {
+    ['unchanged while the server takes 400 ms to read, if that uses little CPU of this process', 40, 5_000],
+    ['100 times as long as the CPU time', 200, 20_000],
+    ['100 times as long as the read if the clock has no CPU time', undefined, 40_000],
+    ['without the CPU time of other threads beyond the time of the read', 60_000, 40_000],
+  ])('derives its period from the CPU time: %s', async (_title, cpuMs, leastMs) => {
     const virtual = new VirtualClock()
     const source = new LossyVersioned(three)
     const began: number[] = []

@@ -169,6 +169,31 @@ describe('metricsText', () => {
     expect(of('failures_total')).toEqual({ 'stuck subscription': 0, 'failing subscription': 3, 'unnamed stream': 0 })
   })
 
+  test('counts handler calls that take 10 s, and runs that take 60 s, once each', async () => {
+    const { clock, source, informer } = mirrorOf(orders)
+    const work = (): Promise<void> => clock.sleep(90_000)
+    informer.subscribe({ update: work }, { name: 'view' })
+    informer.reconcile((key) => (key === 'a' ? work() : Promise.resolve()), { name: 'ledger' })
+    await informer.start().synced()
+    const counts = (): readonly (number | undefined)[] => {
+      const text = metricsText([informer])
+      return [
+        valuesOf(text, 'listwatch_subscription_slow_total').get('view subscription'),
+        valuesOf(text, 'listwatch_controller_slow_total').get('ledger'),
+      ]
+    }
+    source.put('a', order(9))
+    await clock.advance(9_000)
+    expect(counts()).toEqual([0, 0])
+    await clock.advance(12_000)
+    expect(counts()).toEqual([1, 0])
+    await clock.advance(60_000)
+    expect(counts()).toEqual([1, 1])
+    await clock.advance(200_000)
+    // The controller runs a key again that has changed during its run.
+    expect(counts()).toEqual([1, 2])
+  })
+
   test('has runs by result, retries, failing keys and the queue of each controller', async () => {
     const { clock, informer } = mirrorOf(orders)
     let isFailing = true

@@ -12,7 +12,7 @@ export const mutantsOfAudit: readonly Mutant[] = [
     name: 'an audit rests for fifty periods',
     breaks: 'what is wrong is found within a period (I16)',
     file: 'informer/audit.ts',
-    edits: [['Math.max(drawnMs, REST', 'Math.max(50 * drawnMs, REST']],
+    edits: [['Math.max(drawnMs, restMs)', 'Math.max(50 * drawnMs, restMs)']],
   },
   {
     name: 'an audit ignores what a relist passes over',
