@@ -421,7 +421,7 @@ describe('a port whose other end sends', () => {
     await expect(hostile(snapshot).start().synced({ timeoutMs: 20_000 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('bytes that are no snapshot make the follower list, with a warning', async () => {
+  test('damaged bytes make the follower list, with a warning', async () => {
     const { informer, share } = stage(accounts(20))
     await informer.start().synced()
     const source = sharedSource<Account>({ port: share.port(), heartbeatMs: 200 })
