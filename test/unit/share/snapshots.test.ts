@@ -276,6 +276,28 @@ describe('during a join', () => {
     await writing
   })
 
+  test('a write behind a large one does not make its object go back', async () => {
+    const { informer, source, follow, join } = stage(accounts(10))
+    await informer.start().synced()
+    await join({ transform: (account) => account }) // Now the changes are encoded.
+    source.transaction((tx) => {
+      for (let i = 0; i < 40_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: 1 })
+    })
+    await informer.until('0', (account) => account?.balance === 1)
+    source.put('0', { tenant: 'acme', balance: 2 })
+    await informer.until('0', (account) => account?.balance === 2)
+    const follower = follow()
+    const seen: number[] = []
+    const note = ({ key, object }: { readonly key: string; readonly object: Account }): void => {
+      if (key === '0') seen.push(object.balance)
+    }
+    follower.subscribe({ add: note, update: note })
+    await follower.start().synced()
+    await follower.fresh()
+    await waitUntil('the object', () => seen.includes(2))
+    expect(seen).toEqual([2])
+  })
+
   test('a large transaction arrives whole', async () => {
     const { informer, source, follow } = stage(accounts(5_000))
     await informer.start().synced()
