@@ -22,6 +22,8 @@ import { waitUntil } from '../../servers/wait-until.js'
 import { MemoryCache } from '../../support/memory-cache.js'
 import { type Account, accounts } from './accounts.js'
 
+vi.setConfig({ testTimeout: 60_000 })
+
 type Options = Partial<InformerOptions<Account, ReturnType<typeof indexes>>>
 
 const indexes = (ix: IndexBuilder<Account>) => ({
