@@ -25,7 +25,7 @@ export interface OpenedSnapshot extends SharedSnapshot {
   readonly until: number
 }
 
-/** Returns a received snapshot; undefined if it is none. */
+/** Returns a received snapshot; undefined for any other value. */
 export function openedSnapshotOf(received: unknown): OpenedSnapshot | undefined {
   const { version, size, savedAt, sections, blocks, until } = membersOf(received)
   const { pieces, places } = membersOf(blocks)

@@ -32,7 +32,7 @@ export function entriesOf(count: number): [string, Row][] {
   return Array.from({ length: count }, (_, i) => [`${i}`, JSON.parse(JSON.stringify(row(i, 0))) as Row])
 }
 
-/** Also gives the free memory of the young generation back, as V8 does in an idle process. */
+/** The free memory of the young generation is released too, as V8 does in an idle process. */
 export function collectGarbage(): void {
   void globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' } as never)
 }

@@ -91,7 +91,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     file: at('snapshot-packer'),
     edits: [['return this.#feed.atCommit(pin, () => !mirror.isWriting)', 'return Promise.resolve(pin())']],
     test: 'unit/share/snapshots.test.ts',
-    named: 'writes never make an object of the worker go back',
+    named: 'a write behind a large one does not make its object go back',
   },
   {
     name: 'a pack is used again although the history after it is gone',

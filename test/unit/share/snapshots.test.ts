@@ -22,6 +22,8 @@ import { waitUntil } from '../../servers/wait-until.js'
 import { MemoryCache } from '../../support/memory-cache.js'
 import { type Account, accounts } from './accounts.js'
 
+vi.setConfig({ testTimeout: 60_000 })
+
 type Options = Partial<InformerOptions<Account, ReturnType<typeof indexes>>>
 
 const indexes = (ix: IndexBuilder<Account>) => ({
@@ -276,6 +278,28 @@ describe('during a join', () => {
     await writing
   })
 
+  test('a write behind a large one does not make its object go back', async () => {
+    const { informer, source, follow, join } = stage(accounts(10))
+    await informer.start().synced()
+    await join({ transform: (account) => account }) // Now the changes are encoded.
+    source.transaction((tx) => {
+      for (let i = 0; i < 40_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: 1 })
+    })
+    await informer.until('0', (account) => account?.balance === 1)
+    source.put('0', { tenant: 'acme', balance: 2 })
+    await informer.until('0', (account) => account?.balance === 2)
+    const follower = follow()
+    const seen: number[] = []
+    const note = ({ key, object }: { readonly key: string; readonly object: Account }): void => {
+      if (key === '0') seen.push(object.balance)
+    }
+    follower.subscribe({ add: note, update: note })
+    await follower.start().synced()
+    await follower.fresh()
+    await waitUntil('the object', () => seen.includes(2))
+    expect(seen).toEqual([2])
+  })
+
   test('a large transaction arrives whole', async () => {
     const { informer, source, follow } = stage(accounts(5_000))
     await informer.start().synced()
@@ -421,7 +445,7 @@ describe('a port whose other end sends', () => {
     await expect(hostile(snapshot).start().synced({ timeoutMs: 20_000 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('bytes that are no snapshot make the follower list, with a warning', async () => {
+  test('damaged bytes make the follower list, with a warning', async () => {
     const { informer, share } = stage(accounts(20))
     await informer.start().synced()
     const source = sharedSource<Account>({ port: share.port(), heartbeatMs: 200 })
