@@ -71,7 +71,8 @@ export class NatsLeaseSession implements LeaseSession {
       let isLost = false
       const { state, before, sentAt } = await this.#replace(session, signal, (records, isOlder) => {
         found = records.find((each) => each.member === member)?.renewal
-        isLost = renewal === 0 ? found !== undefined : found === undefined || found >= renewal || this.#hasLost(record, found)
+        isLost =
+          renewal === 0 ? found !== undefined : found === undefined || found >= renewal || this.#hasLost(record, found)
         if (!isLost) return renewed(records, record, evict)
         if (isOlder) return records // Written again, so that it proves to be the current state, in a new epoch.
         throw leaseLost(this.#settings.name, record, found)
