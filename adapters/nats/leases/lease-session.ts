@@ -69,10 +69,12 @@ export class NatsLeaseSession implements LeaseSession {
     return await this.#connection.run(signal, async (session) => {
       let found: number | undefined
       let isLost = false
+      // A write may be stored although it was refused: a leader and the one before it can both receive it.
+      let hasTried = false
       const { state, before, sentAt } = await this.#replace(session, signal, (records, isOlder) => {
         found = records.find((each) => each.member === member)?.renewal
-        isLost =
-          renewal === 0 ? found !== undefined : found === undefined || found >= renewal || this.#hasLost(record, found)
+        isLost = !(hasTried && found === renewal) && !this.#mayFollow(record, found)
+        hasTried ||= !isLost
         if (!isLost) return renewed(records, record, evict)
         if (isOlder) return records // Written again, so that it proves to be the current state, in a new epoch.
         throw leaseLost(this.#settings.name, record, found)
@@ -158,8 +160,11 @@ export class NatsLeaseSession implements LeaseSession {
     return own !== undefined && own.renewal < (this.#confirmed?.renewal ?? 0)
   }
 
-  #hasLost({ member }: LeaseRecord, found: number): boolean {
-    return this.#confirmed?.member === member && found < this.#confirmed.renewal
+  /** Whether a record may replace the one with the renewal that was found. */
+  #mayFollow({ member, renewal }: LeaseRecord, found: number | undefined): boolean {
+    if (renewal === 0 || found === undefined) return renewal === 0 && found === undefined
+    const confirmed = this.#confirmed?.member === member ? this.#confirmed.renewal : 0
+    return found < renewal && found >= confirmed
   }
 
   #encode(state: GroupState): string {
