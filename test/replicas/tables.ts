@@ -157,7 +157,7 @@ class NatsTable implements FencedTable {
       const isAccepted = greatest <= fence
       const next = JSON.stringify([...writes, { key, value, fence, isAccepted } satisfies Write])
       try {
-        await bucket.update(key, next, found?.revision ?? 0)
+        await (found === null ? bucket.create(key, next) : bucket.update(key, next, found.revision))
         return isAccepted
       } catch (error) {
         if (!/wrong last sequence/i.test(String(error))) throw error
@@ -167,9 +167,10 @@ class NatsTable implements FencedTable {
 
   async writes(): Promise<readonly Write[]> {
     const bucket = await this.#bucket
-    const keys = await Array.fromAsync(await bucket.keys())
-    const found = await Promise.all(keys.map((key) => bucket.get(key)))
-    return found.flatMap((each): readonly Write[] => each?.json() ?? [])
+    const writes: Write[] = []
+    for await (const key of await bucket.keys())
+      writes.push(...((await bucket.get(key))?.json<readonly Write[]>() ?? []))
+    return writes
   }
 
   async close(): Promise<void> {
