@@ -106,7 +106,10 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
 
 describeServer('nats 2.15', 'leases of an older state of the bucket', (server) => {
   /** What the old state has: the first record of member 1, and of member 2. */
-  async function restored(putBack: (nats: NatsServer, save: 'save' | 'put back') => Promise<void>): Promise<void> {
+  async function restored(
+    putBack: (nats: NatsServer, save: 'save' | 'put back') => Promise<void>,
+    writesBefore = 0,
+  ): Promise<void> {
     await using nats = await NatsServer.start({ server })
     const leases = natsLeases({ connection: await nats.connect(), group: 'g', leaseMs: 5_000 })
     const [a, b, late] = [leases.open(), leases.open(), leases.open()]
@@ -116,6 +119,9 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
     await answered(() => late.renew(record(0, 'member000003'), [], signal))
     const before = await answered(() => a.renew(record(1), [], signal))
     await putBack(nats, 'put back')
+    const newcomer = leases.open()
+    for (let renewal = 0; renewal < writesBefore; renewal++)
+      await answered(() => newcomer.renew(record(renewal, 'member000004'), [], signal))
     const error = await answered(() => a.renew(record(2), [], signal)).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'LEASE_LOST', message: expect.stringContaining('its record has renewal 0') })
     // A member that has not noticed it gets the new epoch from the bucket.
@@ -125,7 +131,7 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
     await expect(answered(() => late.renew(record(1, 'member000003'), [], signal))).rejects.toMatchObject({
       code: 'LEASE_LOST',
     })
-    await Promise.all([a.close(), b.close(), late.close()])
+    await Promise.all([a, b, late, newcomer].map((each) => each.close()))
   }
 
   test('a data folder that is put back is another epoch for all members', async () => {
@@ -139,7 +145,10 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
     })
   })
 
-  test('a stream that is restored from a backup is another epoch for all members', async () => {
+  test.each([
+    ['', 0],
+    [', also after a new member has written to it', 20],
+  ])('a stream that is restored from a backup is another epoch for all members%s', async (_also, writesBefore) => {
     let backup: Awaited<ReturnType<typeof backupOf>> | undefined
     await restored(async (nats, what) => {
       const admin = await nats.connect()
@@ -148,7 +157,7 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
         await nats.ask(`STREAM.DELETE.${STREAM}`)
         await restore(admin, STREAM, backup)
       }
-    })
+    }, writesBefore)
   })
 })
 
