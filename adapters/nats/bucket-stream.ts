@@ -46,7 +46,7 @@ export function streamOf(bucket: string): string {
   return `KV_${bucket}`
 }
 
-/** Creates a bucket with one value of each key. It is no error if the bucket exists. */
+/** Creates a bucket with one value of each key, unless the bucket exists. */
 export async function createBucket(
   session: Session,
   bucket: string,

@@ -132,7 +132,8 @@ export class NatsLeaseSession implements LeaseSession {
       const isOlder = seq < this.#seq || this.#isBehind(before)
       const records = next(before?.records ?? [], isOlder)
       const epoch = before === undefined || isOlder ? uniqueName() : before.epoch
-      const state = { epoch, fence: fenceAfter(before?.fence ?? 0, Date.now()), records }
+      const wallNow = systemClock.wallNow?.() ?? systemClock.now()
+      const state = { epoch, fence: fenceAfter(before?.fence ?? 0, wallNow), records }
       const payload = this.#encode(state)
       signal.throwIfAborted()
       const written = await writeIfLast(session, { subject: this.#subject, payload, headers: {} }, seq)
