@@ -30,10 +30,7 @@ export const postgresLatency: Benchmark = {
     })
     await rows.fresh()
     await rows.stop()
-    return [
-      figure('p50', 0.5, 1, late, notified, transactions),
-      figure('p99', 0.99, 8, late, notified, transactions),
-    ]
+    return [figure('p50', 0.5, 1, late, notified, transactions), figure('p99', 0.99, 8, late, notified, transactions)]
   },
 }
 

@@ -39,12 +39,34 @@ export async function writeAtomically(
     }
     if (!isLast) session.store(subject, payload, all)
     else {
-      const { seq = 0, error } = await session.storeAndWait<Stored>(subject, payload, all)
-      if (error === undefined) return seq
-      const detail = `${error.description} (${error.err_code})`
-      if (WRONG_LAST_SEQUENCE.includes(error.err_code)) throw new RelayConflictError(detail)
-      throw unavailable(`the write was refused: ${detail}`)
+      const { seq, conflict } = await confirmedWrite(session, { subject, payload, headers: all })
+      if (conflict !== undefined) throw new RelayConflictError(conflict)
+      return seq
     }
   }
   throw new TypeError('a write needs a message')
+}
+
+/**
+ * Stores a message if the last one of its subject has this sequence; 0 if it must have none. Returns the new sequence, or undefined
+ * if the last message is another one.
+ *
+ * @throws SourceError UNAVAILABLE if the response was lost: the message may have been stored, or will be.
+ */
+export async function writeIfLast(session: Session, message: NewMessage, lastSeq: number): Promise<number | undefined> {
+  const headers = { ...message.headers, 'Nats-Expected-Last-Subject-Sequence': String(lastSeq) }
+  const { seq, conflict } = await confirmedWrite(session, { ...message, headers })
+  return conflict === undefined ? seq : undefined
+}
+
+/** The sequence of a message that was stored, or why the stream is at another sequence than the message expects. */
+async function confirmedWrite(
+  session: Session,
+  { subject, payload, headers }: NewMessage,
+): Promise<{ readonly seq: number; readonly conflict?: string }> {
+  const { seq = 0, error } = await session.storeAndWait<Stored>(subject, payload, headers)
+  if (error === undefined) return { seq }
+  const detail = `${error.description} (${error.err_code})`
+  if (WRONG_LAST_SEQUENCE.includes(error.err_code)) return { seq, conflict: detail }
+  throw unavailable(`the write was refused: ${detail}`)
 }

@@ -1,4 +1,4 @@
-import type { SourceError } from '../../src/contract/errors.js'
+import { messageOf, type SourceError } from '../../src/contract/errors.js'
 import { forked, unavailable } from '../shared/source-errors.js'
 import { type NatsVersion, nanosecondsOf } from './nats-version.js'
 import type { Session } from './session.js'
@@ -41,10 +41,36 @@ export interface BucketState {
 /** A follower that responded within this time does not follow another leader yet: an election takes longer. 0: never. */
 const RECENT_NS = 2_000_000_000
 
+const NAME_IN_USE = 10_058
 const NOT_CURRENT = 'the leader of the stream has lost its followers'
 
 export function streamOf(bucket: string): string {
   return `KV_${bucket}`
+}
+
+/** Creates a bucket with one value of each key, unless the bucket exists. */
+export async function createBucket(
+  session: Session,
+  bucket: string,
+  replicas: number,
+  more: Readonly<Record<string, boolean>> = {},
+): Promise<void> {
+  const stream = streamOf(bucket)
+  const config = {
+    name: stream,
+    subjects: [`$KV.${bucket}.>`],
+    max_msgs_per_subject: 1,
+    num_replicas: replicas,
+    storage: 'file',
+    discard: 'new',
+    allow_direct: true,
+    allow_rollup_hdrs: true,
+    deny_delete: false,
+    ...more,
+  }
+  await session.request(`STREAM.CREATE.${stream}`, config).catch((error: unknown) => {
+    if (!messageOf(error).includes(`(${NAME_IN_USE})`)) throw error // Another process has created it.
+  })
 }
 
 export async function readState(session: Session, bucket: string): Promise<BucketState> {

@@ -29,6 +29,9 @@ export interface NatsKvOptions<T> {
   readonly verifyMs?: number
 }
 
+export const isConnection: OptionCheck = (value) =>
+  isNatsClient(value) ? undefined : 'must be a NatsConnection of the package @nats-io/transport-node 3.x'
+
 export const isToken: OptionCheck = (value) =>
   typeof value === 'string' && /^[\w-]+$/.test(value) ? undefined : 'must consist of letters, digits, "-" and "_"'
 
@@ -42,8 +45,7 @@ const isFilters: OptionCheck = (value) => {
 }
 
 const optionChecks: Readonly<Record<keyof NatsKvOptions<unknown>, OptionCheck>> = {
-  connection: (value) =>
-    isNatsClient(value) ? undefined : 'must be a NatsConnection of the package @nats-io/transport-node 3.x',
+  connection: isConnection,
   bucket: isToken,
   filter: isFilters,
   codec: isCodec,

@@ -1,4 +1,4 @@
-import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
+import { OptionError, SourceError } from '../../src/contract/errors.js'
 import {
   RelayConflictError,
   type RelayStore,
@@ -11,9 +11,9 @@ import { checkOptions, isCount, isPositive, type OptionCheck } from '../../src/u
 import { propertiesOf } from '../shared/properties.js'
 import { unavailable } from '../shared/source-errors.js'
 import { type NewMessage, writeAtomically } from './atomic-write.js'
-import { assertCurrent, type BucketState, readMessage, readState, streamOf } from './bucket-stream.js'
-import { isNatsClient, type NatsClient } from './nats-client.js'
-import { isToken } from './nats-options.js'
+import { assertCurrent, type BucketState, createBucket, readMessage, readState } from './bucket-stream.js'
+import type { NatsClient } from './nats-client.js'
+import { isConnection, isToken } from './nats-options.js'
 import { bucketSource, type NatsKvSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
@@ -48,12 +48,10 @@ const MARKER_TTL = '1h'
 /** How often followers look for markers that have expired. */
 const VERIFY_MS = 60_000
 const ABSENT = formatVersion({ created: '0', seq: 0, newest: 0, time: '0' })
-const NAME_IN_USE = 10_058
 const READ_TRIES = 20
 
 const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> = {
-  connection: (value) =>
-    isNatsClient(value) ? undefined : 'must be a NatsConnection of the package @nats-io/transport-node 3.x',
+  connection: isConnection,
   name: isToken,
   replicas: isCount,
   domain: isToken,
@@ -156,23 +154,7 @@ class NatsRelayStore implements RelayStore {
   }
 
   async #create(session: Session): Promise<BucketState> {
-    const stream = streamOf(this.#bucket)
-    const config = {
-      name: stream,
-      subjects: [`${this.#prefix}>`],
-      max_msgs_per_subject: 1,
-      num_replicas: this.#options.replicas ?? 1,
-      storage: 'file',
-      discard: 'new',
-      allow_direct: true,
-      allow_rollup_hdrs: true,
-      allow_msg_ttl: true,
-      allow_atomic: true,
-      deny_delete: false,
-    }
-    await session.request(`STREAM.CREATE.${stream}`, config).catch((error: unknown) => {
-      if (!messageOf(error).includes(`(${NAME_IN_USE})`)) throw error // Another relay has created it.
-    })
+    await createBucket(session, this.#bucket, this.#options.replicas ?? 1, { allow_msg_ttl: true, allow_atomic: true })
     return await readState(session, this.#bucket)
   }
 

@@ -25,7 +25,7 @@ interface ApiError {
 }
 
 const CLOSED =
-  'natsKvSource: the connection is closed: stop the informer before you close it; if the server may refuse its login for a while, connect with maxReconnectAttempts: -1 and ignoreAuthErrorAbort: true'
+  'the NATS connection is closed: stop the informer, controller or relay before you close it; if the server may refuse its login for a while, connect with maxReconnectAttempts: -1 and ignoreAuthErrorAbort: true'
 const STREAM_NOT_FOUND = 10_059
 const NO_MESSAGE_FOUND = 10_037
 const BAD_REQUEST = 400

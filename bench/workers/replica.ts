@@ -26,7 +26,7 @@ const controller = orders.reconcile(
   async (key) => {
     if (!firstRuns.has(key)) firstRuns.set(key, Number(process.hrtime.bigint() / 1_000n))
   },
-  { replicas: openLeases(options), concurrency: 16 },
+  { replicas: await openLeases(options), concurrency: 16 },
 )
 process.on('message', (request: Request) => {
   if (request === 'forget' || request === 'change') firstRuns.clear()

@@ -49,7 +49,7 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
     throw new CliError(`the source has secrets, and ${store.name} would contain them: allow it with --show-secrets`)
   }
   const rows = createInformer({ source: open.source, cache: relayCache(store) })
-  const relaying = publish(rows, store, { secrets: true, ...(replicas === undefined ? {} : { replicas }) })
+  const relaying = publish(rows, store, { secrets: true, replicas })
   const hasScreen = process.stdout.isTTY
   const end = async (): Promise<void> => {
     await relaying.stop({ drainMs: DRAIN_MS })

@@ -1,4 +1,4 @@
-import { natsRelayStore } from '../../adapters/nats/index.js'
+import { natsLeases, natsRelayStore } from '../../adapters/nats/index.js'
 import { redisLeases, redisRelayStore } from '../../adapters/redis/index.js'
 import type { Leases } from '../../src/contract/leases.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
@@ -9,8 +9,7 @@ import { addressOf } from './open-redis.js'
 /** The store that the option --to names, and the leases of its relays. */
 export interface OpenRelayStore {
   readonly store: RelayStore
-  /** Undefined in NATS, which has no leases. */
-  readonly replicas: Leases | undefined
+  readonly replicas: Leases
   /** Closes the client of the user's driver. Stop the relay first. */
   close(): void
 }
@@ -20,7 +19,7 @@ export interface RelayStoreFlags {
   readonly retention: number | undefined
 }
 
-/** Opens the store of a relay, with leases in the same engine if it has them. */
+/** Opens the store of a relay, with leases in the same engine. */
 export async function openRelayStore(url: string, flags: RelayStoreFlags): Promise<OpenRelayStore> {
   if (/^(nats|tls):\/\//i.test(url)) return await openNatsStore(url, flags)
   if (/^rediss?:\/\//i.test(url)) return await openRedisStore(url, flags)
@@ -34,7 +33,7 @@ async function openNatsStore(url: string, { name, retention }: RelayStoreFlags):
   const { connection } = await connectNats(url)
   return {
     store: natsRelayStore({ connection, name }),
-    replicas: undefined,
+    replicas: natsLeases({ connection, group: `relay:${name}`, mode: 'leader' }),
     close: () => closeNats(connection),
   }
 }

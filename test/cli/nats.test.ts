@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { useEtcd } from '../etcd/support.js'
 import { useNats } from '../nats/support.js'
@@ -17,8 +18,8 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
 
   describeServer('etcd 3.6', 'from etcd', (etcd) => {
     const upstream = useEtcd(etcd)
-    const relay = (): Child =>
-      listwatch(['relay', `etcd://${upstream.etcd.endpoint}`, '--prefix', '/jobs/', '--to', urlOf(), '--as', 'jobs'])
+    const relay = (name = 'jobs'): Child =>
+      listwatch(['relay', `etcd://${upstream.etcd.endpoint}`, '--prefix', '/jobs/', '--to', urlOf(), '--as', name])
     const isLive = (child: Child): boolean => child.lines.some((line) => line.includes('"state":"live"'))
 
     test('publishes the keys, continues after a restart, and watch and list read the relay', async () => {
@@ -50,6 +51,32 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
       expect(watch.output.match(/"synced"/g)).toHaveLength(1)
       second.kill('SIGINT')
       watch.kill('SIGINT')
+      const ended = await Promise.all([second.ended, watch.ended])
+      expect(ended.map(({ code }) => code)).toEqual([0, 0])
+      expect(`${first.errors}${second.errors}${watch.errors}`).toBe('')
+    })
+
+    test('of two relays the second waits, and replaces the first after it was killed', async () => {
+      const client = upstream.etcd.client()
+      await client.put('/jobs/3').value('{"state":"new"}')
+      const first = relay('two')
+      await first.until(() => isLive(first), 'the first relay to be live')
+      const second = relay('two')
+      await second.until(() => second.output.includes('"state":"standby"'), 'the second relay to wait')
+      const watch = listwatch(['watch', urlOf(), '--relay', 'two', '--json'])
+      await watch.until(() => watch.output.includes('"synced"'), 'the first list of the follower')
+      // Longer than a lease: relays without leases would replace each other.
+      await sleep(15_000)
+      expect(isLive(second)).toBe(false)
+      await client.put('/jobs/3').value('{"state":"running"}')
+      await watch.until(() => watch.output.includes('running'), 'the change in the follower')
+      first.kill('SIGKILL')
+      await first.ended
+      await client.put('/jobs/3').value('{"state":"done"}')
+      await second.until(() => isLive(second), 'the second relay to write')
+      await watch.until(() => watch.output.includes('done'), 'the change after the kill')
+      expect(watch.output.match(/"synced"/g)).toHaveLength(1)
+      for (const child of [second, watch]) child.kill('SIGINT')
       const ended = await Promise.all([second.ended, watch.ended])
       expect(ended.map(({ code }) => code)).toEqual([0, 0])
       expect(`${first.errors}${second.errors}${watch.errors}`).toBe('')

@@ -1,15 +1,17 @@
 import { KubeConfig } from '@kubernetes/client-node'
+import { connect } from '@nats-io/transport-node'
 import { Redis } from 'ioredis'
 import type { Leases } from 'listwatch'
 import { etcdLeases } from 'listwatch/etcd'
 import { kubernetesLeases } from 'listwatch/kubernetes'
+import { natsLeases } from 'listwatch/nats'
 import { postgresLeases } from 'listwatch/postgres'
 import { redisLeases } from 'listwatch/redis'
 import { Client, Pool } from 'pg'
 import type { KubeConfigOptions } from '../servers/kubernetes.ts'
 
 /** The backends that have a lease store. */
-export type Backend = 'postgres' | 'redis' | 'etcd' | 'kubernetes'
+export type Backend = 'postgres' | 'redis' | 'etcd' | 'nats' | 'kubernetes'
 
 /** What a process needs to open a lease store on this machine. */
 export interface LeasesOfProcess {
@@ -20,7 +22,7 @@ export interface LeasesOfProcess {
 }
 
 /** Opens a lease store as a user's program does. */
-export function openLeases({ backend, leaseMs, leasesPort, kubeConfig }: LeasesOfProcess): Leases {
+export async function openLeases({ backend, leaseMs, leasesPort, kubeConfig }: LeasesOfProcess): Promise<Leases> {
   const common = { group: 'orders', leaseMs }
   if (backend === 'postgres') {
     const config = { host: '127.0.0.1', port: leasesPort, user: 'postgres', database: 'postgres' }
@@ -33,6 +35,11 @@ export function openLeases({ backend, leaseMs, leasesPort, kubeConfig }: LeasesO
     return redisLeases({ ...common, client })
   }
   if (backend === 'etcd') return etcdLeases({ ...common, endpoints: `http://127.0.0.1:${leasesPort}` })
+  if (backend === 'nats') {
+    const options = { maxReconnectAttempts: -1, reconnectTimeWait: 100, ignoreClusterUpdates: true }
+    const connection = await connect({ ...options, port: leasesPort, pingInterval: leaseMs })
+    return natsLeases({ ...common, connection })
+  }
   const config = new KubeConfig()
   if (kubeConfig !== undefined) config.loadFromOptions(kubeConfig)
   return kubernetesLeases({ ...common, kubeConfig: config, namespace: 'default' })

@@ -5,6 +5,7 @@ import { installLeases } from '../../adapters/postgres/index.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { useEtcd } from '../etcd/support.js'
 import { useKubernetes } from '../kubernetes/support.js'
+import { useNats } from '../nats/support.js'
 import { Database, useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeKubernetes, describeServer } from '../servers/index.js'
@@ -50,6 +51,15 @@ describe('three processes are killed, stopped, cut off and ended: one runs a key
     test('with leases in etcd', async () => {
       const { port } = own.etcd
       await disturbed({ backend: 'etcd', leasesPort: port, tablePort: port })
+    })
+  })
+
+  describeServer('nats 2.15', 'nats', (server) => {
+    const own = useNats(server)
+
+    test('with leases in NATS', async () => {
+      const { port } = own.nats
+      await disturbed({ backend: 'nats', leasesPort: port, tablePort: port })
     })
   })
 

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { type KV, Kvm } from '@nats-io/kv'
+import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { Etcd3 } from 'etcd3'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
@@ -24,6 +26,7 @@ export interface FencedTable {
 /** Opens the table of a backend. Kubernetes compares no numbers, so its table is in the etcd beneath. */
 export function openTable(backend: Backend, port: number): FencedTable {
   if (backend === 'postgres') return new PostgresTable(port)
+  if (backend === 'nats') return new NatsTable(port)
   return backend === 'redis' ? new RedisTable(port) : new EtcdTable(port)
 }
 
@@ -132,6 +135,46 @@ class EtcdTable implements FencedTable {
 
   async close(): Promise<void> {
     this.#client.close()
+  }
+}
+
+/** Each key of a bucket has all writes of this key, in their order. */
+class NatsTable implements FencedTable {
+  readonly #connection: Promise<NatsConnection>
+  readonly #bucket: Promise<KV>
+
+  constructor(port: number) {
+    this.#connection = connect({ port, maxReconnectAttempts: -1 })
+    this.#bucket = this.#connection.then((connection) => new Kvm(connection).create('fenced'))
+  }
+
+  async write(key: string, value: number, fence: number): Promise<boolean> {
+    const bucket = await this.#bucket
+    for (;;) {
+      const found = await bucket.get(key)
+      const writes: readonly Write[] = found?.length ? found.json() : []
+      const greatest = Math.max(-1, ...writes.filter((write) => write.isAccepted).map((write) => write.fence))
+      const isAccepted = greatest <= fence
+      const next = JSON.stringify([...writes, { key, value, fence, isAccepted } satisfies Write])
+      try {
+        await (found === null ? bucket.create(key, next) : bucket.update(key, next, found.revision))
+        return isAccepted
+      } catch (error) {
+        if (!/wrong last sequence/i.test(String(error))) throw error
+      }
+    }
+  }
+
+  async writes(): Promise<readonly Write[]> {
+    const bucket = await this.#bucket
+    const writes: Write[] = []
+    for await (const key of await bucket.keys())
+      writes.push(...((await bucket.get(key))?.json<readonly Write[]>() ?? []))
+    return writes
+  }
+
+  async close(): Promise<void> {
+    await (await this.#connection).close()
   }
 }
 

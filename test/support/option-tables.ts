@@ -56,6 +56,13 @@ const TABLES: readonly Table[] = [
     note: '`client`, `endpoints`, `credentials` and `auth` are those of `etcdSource`.',
   },
   { heading: '`natsKvSource`', of: [['adapters/nats/nats-options.d.ts', 'NatsKvOptions']] },
+  {
+    heading: '`natsLeases`',
+    of: [
+      ['adapters/nats/leases/nats-leases.d.ts', 'NatsLeasesOptions'],
+      ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
+    ],
+  },
   { heading: '`natsRelayStore`', of: [['adapters/nats/relay-store.d.ts', 'NatsRelayStoreOptions']] },
   { heading: '`redisCollection`', of: [['adapters/redis/collection/redis-collection.d.ts', 'RedisCollectionOptions']] },
   { heading: '`redisWriter`', of: [['adapters/redis/collection/redis-writer.d.ts', 'RedisWriterOptions']] },

@@ -3,6 +3,7 @@ import { Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { etcdLeases } from '../../adapters/etcd/index.js'
 import { kubernetesLeases } from '../../adapters/kubernetes/index.js'
+import { natsLeases } from '../../adapters/nats/index.js'
 import { installLeasesSql, postgresLeases } from '../../adapters/postgres/index.js'
 import { redisLeases } from '../../adapters/redis/index.js'
 import { type Leases, OptionError } from '../../src/index.js'
@@ -12,12 +13,20 @@ const kubeConfig = {
   getCurrentCluster: () => null,
   applyToHTTPSOptions: () => Promise.resolve(),
 }
+const connection = {
+  publish: () => {},
+  subscribe: () => ({ unsubscribe: () => {} }),
+  status: async function* () {},
+  isClosed: () => false,
+  isDraining: () => false,
+}
 type Make = (options: object) => Leases
 
 const stores: readonly (readonly [call: string, make: Make])[] = [
   ['postgresLeases', (options) => postgresLeases({ pool: new Pool(), group: 'g', ...options })],
   ['redisLeases', (options) => redisLeases({ client: new Redis({ lazyConnect: true }), group: 'g', ...options })],
   ['etcdLeases', (options) => etcdLeases({ endpoints: 'localhost', group: 'g', ...options })],
+  ['natsLeases', (options) => natsLeases({ connection, group: 'g', ...options })],
   ['kubernetesLeases', (options) => kubernetesLeases({ kubeConfig, namespace: 'n', group: 'g', ...options })],
 ]
 
@@ -60,6 +69,10 @@ test.each<[string, () => unknown, string]>([
     () => etcdLeases({ group: 'g', endpoints: 'localhost', prefix: '' }),
     'must be a string that is not empty',
   ],
+  ['connection', () => natsLeases({ group: 'g' } as never), 'option "connection" is missing'],
+  ['connection', () => natsLeases({ group: 'g', connection: {} as never }), 'must be a NatsConnection'],
+  ['bucket', () => natsLeases({ group: 'g', connection, bucket: 'a.b' }), 'must consist of letters'],
+  ['replicas', () => natsLeases({ group: 'g', connection, replicas: 0 }), 'must be'],
   ['namespace', () => kubernetesLeases({ kubeConfig, group: 'g' } as never), 'option "namespace" is missing'],
   ['group', () => kubernetesLeases({ kubeConfig, namespace: 'n', group: 'Orders' }), 'small letters'],
   ['kubeConfig', () => kubernetesLeases({ namespace: 'n', group: 'g' } as never), 'option "kubeConfig" is missing'],

@@ -1,19 +1,24 @@
 import { KubeConfig } from '@kubernetes/client-node'
+import type { NatsConnection } from '@nats-io/transport-node'
 import { Client, Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { etcdLeases } from '../../../adapters/etcd/index.js'
 import { kubernetesLeases } from '../../../adapters/kubernetes/index.js'
+import { natsLeases } from '../../../adapters/nats/index.js'
 import { installLeases, postgresLeases } from '../../../adapters/postgres/index.js'
 import { redisLeases } from '../../../adapters/redis/index.js'
 import { useKubernetes } from '../../kubernetes/support.js'
 import { useServer } from '../../postgres/support.js'
 import { EtcdCluster } from '../../servers/etcd-cluster.js'
 import { describeKubernetes, describeServer } from '../../servers/index.js'
+import { NatsServer } from '../../servers/nats.js'
+import { NatsCluster } from '../../servers/nats-cluster.js'
 import { RedisSentinel } from '../../servers/redis-sentinel.js'
 import { LeaseCampaign } from './campaign.js'
 
 const LEASE_MS = 1_500
 const KILLS = 3
+const STREAM = 'KV_listwatch-leases'
 
 describe('while servers crash, fences grow and no confirmed renewal is lost within an epoch', () => {
   describeServer('postgres 18', 'postgres', (postgres) => {
@@ -76,6 +81,53 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
       await campaign.end()
       expect(campaign.checker.epochs.size).toBe(1)
       expect(campaign.counts.lost).toBe(0)
+    })
+  })
+
+  describeServer('nats 2.15', 'NATS', (server) => {
+    test('kill -9 of the server', async () => {
+      await using nats = await NatsServer.start({ server })
+      const connection = await nats.connect()
+      const campaign = new LeaseCampaign(() => natsLeases({ connection, group: 'g', leaseMs: LEASE_MS }))
+      for (let kills = 0; kills < KILLS; kills++) {
+        await campaign.recovered()
+        await nats.kill()
+        await nats.start()
+      }
+      await campaign.recovered()
+      await campaign.end()
+      expect(campaign.checker.epochs.size).toBe(1)
+      expect(campaign.counts.lost).toBe(0)
+    })
+
+    test('a leader is killed, cut off, stopped for a while, and steps down, and the bucket is removed', async () => {
+      await using cluster = await NatsCluster.start(server)
+      // Two of the members use the same server.
+      const connections = await Promise.all([0, 1, 2].map((at) => cluster.connect([at, (at + 1) % 3, (at + 2) % 3])))
+      let opened = 0
+      const campaign = new LeaseCampaign(() => {
+        const connection = connections[opened++ % 3] as NatsConnection
+        return natsLeases({ connection, group: 'g', replicas: 3, leaseMs: LEASE_MS })
+      })
+      await campaign.recovered()
+      const faults: readonly ((leader: number) => unknown)[] = [
+        (leader) => cluster.members[leader]?.kill(),
+        (leader) => cluster.cutOff(leader),
+        (leader) => cluster.members[leader]?.signal('SIGSTOP'),
+        () => cluster.stepDown(STREAM),
+      ]
+      for (const fault of faults) {
+        await fault(await cluster.leaderOf(STREAM))
+        await campaign.recovered()
+        await cluster.mend()
+        await campaign.recovered()
+      }
+      expect(campaign.checker.epochs.size).toBe(1)
+      expect(campaign.counts.lost).toBe(0)
+      await cluster.members[0]?.ask(`STREAM.DELETE.${STREAM}`)
+      await campaign.recovered()
+      await campaign.end()
+      expect(campaign.checker.epochs.size).toBeGreaterThan(1)
     })
   })
 

@@ -1,3 +1,4 @@
+export { type NatsLeasesOptions, natsLeases } from './leases/nats-leases.js';
 export type { NatsClient, NatsMessage } from './nats-client.js';
 export type { NatsCodec, NatsKvOptions } from './nats-options.js';
 export { type NatsKvSource, natsKvSource } from './nats-source.js';

@@ -24,6 +24,7 @@ export interface NatsKvOptions<T> {
     /** How often the watch searches keys that were removed without a delete marker, in milliseconds. Default 10 000. */
     readonly verifyMs?: number;
 }
+export declare const isConnection: OptionCheck;
 export declare const isToken: OptionCheck;
 /** Throws an OptionError that names the option and says what is allowed. */
 export declare function checkNatsOptions<T>(options: NatsKvOptions<T>): void;

@@ -1,5 +1,5 @@
 import { type RelayStore } from '../../src/contract/relay-store.js';
-import { type NatsClient } from './nats-client.js';
+import type { NatsClient } from './nats-client.js';
 /** The options of `natsRelayStore`. */
 export interface NatsRelayStoreOptions {
     /** A `NatsConnection` of the package @nats-io/transport-node 3.x. The store never closes it. */

@@ -1,0 +1,208 @@
+import { systemClock } from '../../../src/contract/clock.js'
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Eviction, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
+import { LeaseConnection } from '../../shared/lease-connection.js'
+import { keepListening } from '../../shared/lease-hints.js'
+import type { LeaseSettings } from '../../shared/lease-options.js'
+import { hasReleased, LeaseViews, leaseLost } from '../../shared/lease-records.js'
+import { propertiesOf } from '../../shared/properties.js'
+import { writeIfLast } from '../atomic-write.js'
+import { createBucket, readMessage } from '../bucket-stream.js'
+import type { NatsClient } from '../nats-client.js'
+import { encodeRelayKey } from '../relay-keys.js'
+import { type Session, sessionOf, uniqueName } from '../session.js'
+import { decodeGroup, encodeGroup, fenceAfter, type GroupState, renewed } from './group-state.js'
+
+interface SessionSettings extends LeaseSettings {
+  readonly connection: NatsClient
+  readonly group: string
+  readonly bucket: string
+  readonly replicas: number
+  readonly domain?: string
+}
+
+/** The state of a group as it was read, with its sequence in the stream: 0 if there is none. */
+interface Found {
+  readonly seq: number
+  readonly state: GroupState | undefined
+}
+
+/** What a write did. */
+interface Written {
+  readonly state: GroupState
+  readonly before: GroupState | undefined
+  /** When the state before it was requested. */
+  readonly sentAt: number
+}
+
+/**
+ * The requests of one controller to JetStream. All records of a group are one message. A renewal reads it, and replaces it only if it
+ * is still the last message of its subject. So a renewal is one atomic step: an old state, such as a leader without followers
+ * has, is read but never replaced.
+ */
+export class NatsLeaseSession implements LeaseSession {
+  readonly #settings: SessionSettings
+  readonly #subject: string
+  readonly #hints: string
+  readonly #connection: LeaseConnection<Session>
+  readonly #views: LeaseViews
+  /** The sequence of the last write of this session that succeeded. */
+  #seq = 0
+  /** The last renewal that succeeded. */
+  #confirmed: Pick<LeaseRecord, 'member' | 'renewal'> | undefined
+  /** The member of the last request. Its own hints are ignored. */
+  #member: string | undefined
+
+  constructor(settings: SessionSettings) {
+    const { bucket, group, name } = settings
+    const token = encodeRelayKey(group)
+    this.#settings = settings
+    this.#subject = `$KV.${bucket}.${token}`
+    this.#hints = `listwatch.leases.${bucket}.${token}`
+    this.#connection = new LeaseConnection(async (signal) => this.#open(signal))
+    this.#views = new LeaseViews(name)
+  }
+
+  async renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView> {
+    const { member, renewal } = record
+    this.#member = member
+    return await this.#connection.run(signal, async (session) => {
+      let found: number | undefined
+      let isLost = false
+      // A write may be stored although it was refused: a leader and the one before it can both receive it.
+      let hasTried = false
+      const { state, before, sentAt } = await this.#replace(session, signal, (records, isOlder) => {
+        found = records.find((each) => each.member === member)?.renewal
+        isLost = !(hasTried && found === renewal) && !this.#mayFollow(record, found)
+        hasTried ||= !isLost
+        if (!isLost) return renewed(records, record, evict)
+        if (isOlder) return records // Written again, so that it proves to be the current state, in a new epoch.
+        throw leaseLost(this.#settings.name, record, found)
+      })
+      if (isLost) throw leaseLost(this.#settings.name, record, found)
+      this.#confirmed = { member, renewal }
+      const body = (of: GroupState | undefined): string | undefined =>
+        of?.records.find((each) => each.member === member)?.body
+      const written = body(state) ?? ''
+      const isChanged = body(before) !== written || evict.length > 0
+      if (isChanged) this.#publish(hasReleased(written) ? `-${member}` : member)
+      signal.throwIfAborted()
+      return this.#views.view(state, { sentAt, arrivedAt: systemClock.now() })
+    })
+  }
+
+  async leave(member: string): Promise<void> {
+    const signal = AbortSignal.timeout(Math.ceil(this.#settings.requestMs))
+    await this.#connection.run(signal, async (session) => {
+      await this.#replace(session, signal, (records) => records.filter((each) => each.member !== member))
+      this.#publish(`-${member}`)
+    })
+  }
+
+  watch(changed: (released?: string) => void, signal: AbortSignal): void {
+    void keepListening(() => this.#listen(changed, signal), { changed, leaseMs: this.#settings.leaseMs, signal })
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close()
+  }
+
+  #open(signal: AbortSignal): Session {
+    const { connection, domain, requestMs } = this.#settings
+    return sessionOf(
+      { connection, timeoutMs: requestMs, ...(domain === undefined ? {} : { domain }) },
+      { signal, clock: systemClock },
+    )
+  }
+
+  /**
+   * Replaces the records of the group, and tries again if another member was faster. `next` gets the current records, and whether
+   * they seem to be older than a state that this session wrote. The write fails if that is only because the state was
+   * read from a leader that has been replaced.
+   */
+  async #replace(
+    session: Session,
+    signal: AbortSignal,
+    next: (records: GroupState['records'], isOlder: boolean) => GroupState['records'],
+  ): Promise<Written> {
+    for (;;) {
+      signal.throwIfAborted()
+      const sentAt = systemClock.now()
+      const { seq, state: before } = await this.#read(session)
+      const isOlder = seq < this.#seq || this.#isBehind(before)
+      const records = next(before?.records ?? [], isOlder)
+      const epoch = before === undefined || isOlder ? uniqueName() : before.epoch
+      const wallNow = systemClock.wallNow?.() ?? systemClock.now()
+      const state = { epoch, fence: fenceAfter(before?.fence ?? 0, wallNow), records }
+      const payload = this.#encode(state)
+      signal.throwIfAborted()
+      const written = await writeIfLast(session, { subject: this.#subject, payload, headers: {} }, seq)
+      if (written === undefined) continue
+      this.#seq = written
+      return { state, before, sentAt }
+    }
+  }
+
+  async #read(session: Session): Promise<Found> {
+    const { bucket, replicas } = this.#settings
+    const found = await readMessage(session, bucket, { last_by_subj: this.#subject }).catch(async (error: unknown) => {
+      if (!(error instanceof SourceError && error.code === 'NOT_FOUND')) throw error
+      await createBucket(session, bucket, replicas)
+      return undefined
+    })
+    if (found === undefined) return { seq: 0, state: undefined }
+    const place = `the key "${this.#subject.split('.').at(-1)}" of the bucket "${bucket}"`
+    return { seq: found.seq, state: found.isDelete ? undefined : decodeGroup(found.text, place) }
+  }
+
+  /** Whether a state has an earlier record than this session wrote: an older state was put back, and written further. */
+  #isBehind(state: GroupState | undefined): boolean {
+    const own = state?.records.find(({ member }) => member === this.#confirmed?.member)
+    return own !== undefined && own.renewal < (this.#confirmed?.renewal ?? 0)
+  }
+
+  /** Whether a record may replace the one with the renewal that was found. */
+  #mayFollow({ member, renewal }: LeaseRecord, found: number | undefined): boolean {
+    if (renewal === 0 || found === undefined) return renewal === 0 && found === undefined
+    const confirmed = this.#confirmed?.member === member ? this.#confirmed.renewal : 0
+    return found < renewal && found >= confirmed
+  }
+
+  #encode(state: GroupState): string {
+    const payload = encodeGroup(state)
+    const most = propertiesOf(propertiesOf(this.#settings.connection)['info'])['max_payload']
+    const bytes = Buffer.byteLength(payload)
+    if (typeof most !== 'number' || bytes <= most) return payload
+    throw new SourceError(
+      `${this.#settings.name}: its records have ${bytes} bytes, and the server allows a message of ${most} (max_payload)`,
+      { code: 'PROTOCOL' },
+    )
+  }
+
+  /** A hint to the other members. It may get lost. */
+  #publish(hint: string): void {
+    const { connection } = this.#settings
+    if (!connection.isClosed() && !connection.isDraining()) connection.publish(this.#hints, hint)
+  }
+
+  /** Listens until the connection is lost. */
+  async #listen(changed: (released?: string) => void, signal: AbortSignal): Promise<void> {
+    const session = this.#open(signal)
+    const { promise: ended, reject } = Promise.withResolvers<never>()
+    session.onEnd(reject)
+    const { connection } = this.#settings
+    const subscription = connection.subscribe(this.#hints, {
+      callback: (error, { data }) => {
+        if (error !== null) reject(error)
+        const [, dash, member] = /^(-?)(.*)$/s.exec(Buffer.from(data).toString()) ?? []
+        if (member !== this.#member && !signal.aborted) changed(dash === '-' ? member : undefined)
+      },
+    })
+    try {
+      await ended
+    } finally {
+      if (!connection.isClosed()) subscription.unsubscribe()
+      session.close()
+    }
+  }
+}
