@@ -25,7 +25,7 @@ export class OrderedTable<V> {
     return this.#first.get(key) ?? this.#later?.get(key)
   }
 
-  /** Adds a key at the end, or replaces its value where it is. */
+  /** Adds a key at the end, or replaces its value in its place. */
   set(key: string, value: V): void {
     if (this.#later !== undefined && !this.#first.has(key)) this.#later.set(key, value)
     else if (this.#first.size < this.#segmentKeys || this.#first.has(key)) this.#first.set(key, value)

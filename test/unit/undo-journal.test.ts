@@ -16,7 +16,7 @@ describe('a journal', () => {
     ])
   })
 
-  test('a rollback of 10 000 writes restores all of them, the last write first, and the next transaction begins anew', () => {
+  test('a rollback of 10 000 writes restores all of them, the last write first, and the next transaction starts empty', () => {
     const journal = new UndoJournal<number, string>()
     const restored: number[] = []
     for (const writes of [10_000, 3]) {

@@ -44,7 +44,7 @@ export class MovedTuples implements MoveRecords<Keyed, MovedTuples> {
     }
   }
 
-  /** Returns the first records of a span with `since` below an id: at least `limit`, if there are so many. Runs follow each other. */
+  /** Returns the records of a span with `since` below an id: the first `limit` of each run, one run after the other. */
   in(span: Span, reverse: boolean, limit: number, below: number): OrdinalTuple[] {
     return this.#runs.flatMap((run) => run.in(span, reverse, limit, below))
   }
