@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Client, type ClientConfig } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ERROR_DELAY_MS } from '../../src/reflector/reflector-state.js'
 import { type PostgresServer, startPostgres } from '../../tools/postgres/postgres-server.js'
 import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { Stage } from './stage.js'
 
 /** Commits an update of row 1, and resolves once the mirror has it. */
@@ -59,4 +61,38 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
       await written(stage, 3)
       expect(Math.max(...delays)).toBeLessThanOrEqual(ERROR_DELAY_MS)
     }))
+
+  test('of refused passwords ends soon after the program has the new password of its role', async () => {
+    const admin = new Client({ connectionString: server.url })
+    await admin.connect()
+    try {
+      await admin.query(`CREATE ROLE reader LOGIN PASSWORD 'old'`)
+      // COPY empties the file before its query would read it.
+      await admin.query(`DO $$ DECLARE rules text := pg_read_file(current_setting('hba_file')); BEGIN
+        EXECUTE format($f$ COPY (SELECT 'host all reader all scram-sha-256'
+          UNION ALL SELECT unnest(string_to_array(%L, chr(10)))) TO %L $f$, rules, current_setting('hba_file'));
+        PERFORM pg_reload_conf();
+      END $$`)
+    } finally {
+      await admin.end()
+    }
+    let password = 'old'
+    const client = (config: ClientConfig): Client => new Client({ ...config, user: 'reader', password })
+    await Stage.with({ server, client, install: { grant: ['reader'] } }, async (stage) => {
+      await stage.live()
+      const refused: string[] = []
+      const delays: number[] = []
+      stage.informer.on('error', ({ code }) => {
+        refused.push(code)
+        delays.push(stage.informer.status.retryInMs ?? Infinity)
+      })
+      await stage.query(`ALTER ROLE reader PASSWORD 'new'`)
+      await stage.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'`)
+      await waitUntil('three refused passwords', () => refused.filter((code) => code === 'UNAUTHORIZED').length >= 3)
+      password = 'new'
+      await written(stage, 1)
+      // After three failures the delay has doubled twice.
+      expect(Math.max(...delays)).toBeLessThanOrEqual(8 * ERROR_DELAY_MS)
+    })
+  })
 })
