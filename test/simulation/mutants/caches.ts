@@ -18,7 +18,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'stale content answers no wait and is not ready (H2)',
     file: 'informer/source-runner.ts',
     kind,
-    edits: [['if (this.warmStart?.servesStale === false) this', 'if (this.warmStart !== undefined) this']],
+    edits: [['if (this.warmStart?.isCurrentWhenShown === true) this', 'if (this.warmStart !== undefined) this']],
   },
   {
     name: 'stale content is never confirmed',
@@ -56,7 +56,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'the signal of `open` stays valid until the content was read (H11)',
     file: restoration,
     kind,
-    edits: [['?.open(this.#reading.signal)', '?.open(attempt.signal)']],
+    edits: [['?.open(this.#reading.signal,', '?.open(attempt.signal,']],
   },
   {
     name: 'a save begins in the middle of a large write',

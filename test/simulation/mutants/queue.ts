@@ -228,7 +228,12 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'a queue that overflowed merges without end',
     breaks: '`every` behaves as `latest` only until it has caught up (law 8)',
     file: 'queue/change-queue.ts',
-    edits: [["this.#merged = this.#delivery === 'latest' ? new Map() : undefined", 'this.#merged &&= new Map()']],
+    edits: [
+      [
+        "this.#merged = this.#delivery === 'latest' ? new OrderedTable() : undefined",
+        'this.#merged &&= new OrderedTable()',
+      ],
+    ],
     onlyBy: {
       test: 'unit/delta-fifo.test.ts',
       named: 'beyond its capacity every behaves as latest until it has caught up',

@@ -216,7 +216,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'the first write of a step is undone first',
     breaks: 'a step that throws before its commit is undone, of each key the last write first',
     file: 'store/undo-journal.ts',
-    edits: [['for (let i = this.#places.length - 1; i >= 0; i--)', 'for (let i = 0; i < this.#places.length; i++)']],
+    edits: [['for (let i = places.length - 1; i >= 0; i--)', 'for (let i = 0; i < places.length; i++)']],
   },
   {
     name: 'an equal object is emitted as an update',
