@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { RequestGuard } from '../../../inspector/request-guard.js'
 
 const { timingSafeEqual } = vi.hoisted(() => ({ timingSafeEqual: vi.fn() }))
 vi.mock('node:crypto', async (original) => {
@@ -9,7 +8,10 @@ vi.mock('node:crypto', async (original) => {
   return { ...actual, timingSafeEqual }
 })
 
-test('a token is compared in constant time, so that the time of a response does not reveal it', () => {
+test('a token is compared in constant time, so that the time of a response does not reveal it', async () => {
+  // Without isolation, another file may have loaded the module with the real function.
+  vi.resetModules()
+  const { RequestGuard } = await import('../../../inspector/request-guard.js')
   const token = '0123456789abcdef'
   const guard = new RequestGuard(token, ['127.0.0.1:80'], 80)
   const isAuthorized = (headers: IncomingMessage['headers']): boolean =>
