@@ -22,12 +22,22 @@ export class StoreIndexes<T> {
     for (const index of this.all) index.setBase?.(values?.get(index), kept)
   }
 
-  /** Fills and adds an index, in steps. An index that throws is not added. */
-  *add(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): Steps {
-    if (kept !== undefined) index.setBase?.(yield* this.packedValuesOf(index, kept), kept)
-    yield* this.#fill(index, entries)
+  /** Fills and adds an index. An index that throws is not added. The first read prepares it. */
+  add(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): void {
+    finish(this.#fillNew(index, entries, kept))
+    this.all.push(index)
+  }
+
+  /** Like `add`, in steps. The index is prepared. */
+  *addInSteps(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): Steps {
+    yield* this.#fillNew(index, entries, kept)
     if (index.prepare !== undefined) yield* index.prepare()
     this.all.push(index)
+  }
+
+  *#fillNew(index: StoreIndex<T>, entries: Entries<T>, kept: KeptBase<T> | undefined): Steps {
+    if (kept !== undefined) index.setBase?.(yield* this.packedValuesOf(index, kept), kept)
+    yield* this.#fill(index, entries)
   }
 
   /** Returns the values of an empty index for the entries of packed content. */

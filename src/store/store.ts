@@ -1,7 +1,7 @@
 import { SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
 import { KeyTable } from '../util/key-table.js'
-import { finish, type Steps } from '../util/steps.js'
+import type { Steps } from '../util/steps.js'
 import type { Ordinal } from './ordinals.js'
 import type { KeptBase } from './packed/kept-base.js'
 import type { PackedBase } from './packed/packed-base.js'
@@ -271,12 +271,12 @@ export class Store<T> implements Undoable {
 
   /** Fills and adds an index. An index that throws is not added. */
   addIndex(index: StoreIndex<T>): void {
-    finish(this.addIndexInSteps(index))
+    this.#indexes.add(index, this.#entries, this.#kept)
   }
 
   /** Like `addIndex`. Between the steps the store may be read, and not be written. */
   addIndexInSteps(index: StoreIndex<T>): Steps {
-    return this.#indexes.add(index, this.#entries, this.#kept)
+    return this.#indexes.addInSteps(index, this.#entries, this.#kept)
   }
 
   /** Returns the values of an empty index for the entries of packed content. */

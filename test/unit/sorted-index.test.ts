@@ -35,6 +35,13 @@ const keys = (entries: Iterable<[string, Item]>): string => Array.from(entries, 
 const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
 
 describe('an ordered index', () => {
+  test('is sorted by its first read, and not one by one while the first list fills it', () => {
+    const { index, by } = sorted(digits)
+    expect(index.buckets()).toBeUndefined()
+    expect(names(by())).toBe('abcde')
+    expect(index.buckets()).toBeDefined()
+  })
+
   test.each<[string, Range<Scalar>]>([
     ['abcde', {}],
     ['edcba', { reverse: true }],
