@@ -5,7 +5,7 @@ import type { Clock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import type { PackedSection, SavedRecord } from '../../src/contract/mirror-cache.js'
 import type { PackableMirror, PinnedMirror } from '../../src/informer/packable-mirror.js'
-import { SLICE_MS } from '../../src/util/time-slice.js'
+import { TimeSlice } from '../../src/util/time-slice.js'
 import type { FeedPosition, MirrorFeed } from '../http/mirror-feed.js'
 import { encodeRecord } from '../shared/record-text.js'
 import { SharedBlockWriter, sharedBytes } from './shared-memory.js'
@@ -128,23 +128,19 @@ export class SnapshotPacker<T> {
 
   async #packPinned(pinned: PinnedMirror, { version }: FeedPosition): Promise<SharedSnapshot> {
     const { clock } = this.#host
-    let began = clock.now()
-    let nth = 0
-    const turn = async (isLarge: boolean): Promise<void> => {
-      if (!isLarge && ++nth % 16 !== 0) return
-      if (clock.now() - began <= SLICE_MS) return
-      await clock.sleep(0, this.#feed.signal)
-      began = clock.now()
-    }
+    const { signal } = this.#feed
+    const slice = new TimeSlice(clock)
     const blocks = new SharedBlockWriter()
     const sections: [string, Uint8Array][] = []
     const encode = (record: SavedRecord): string => encodeRecord(record, 'shareInformer cannot pack')
     for (const part of pinned.pack(encode, randomBytes(4).readInt32LE(), BLOCK_BYTES)) {
-      if (part === undefined) await turn(false)
-      else if ('block' in part) {
-        blocks.add(await compressed(part.block), part.block.length)
-        await turn(true)
-      } else sections.push([part.name, await copied(part, turn)])
+      if (part === undefined) {
+        if (slice.isOverAfterCall()) await slice.turn(signal)
+        continue
+      }
+      if ('block' in part) blocks.add(await compressed(part.block), part.block.length)
+      else sections.push([part.name, await copied(part, slice, signal)])
+      if (slice.isOver) await slice.turn(signal)
     }
     const savedAt = clock.wallNow?.() ?? clock.now()
     return { version, size: pinned.size, savedAt, sections, blocks: blocks.end() }
@@ -168,7 +164,7 @@ async function compressed(block: Uint8Array): Promise<Uint8Array> {
   return block.length > LARGE_BLOCK_BYTES ? await deflateInThread(block, options) : deflateRawSync(block, options)
 }
 
-async function copied({ length, chunks }: PackedSection, turn: (isLarge: true) => Promise<void>): Promise<Uint8Array> {
+async function copied({ length, chunks }: PackedSection, slice: TimeSlice, signal: AbortSignal): Promise<Uint8Array> {
   const bytes = sharedBytes(length)
   let end = 0
   for (const chunk of chunks) {
@@ -176,7 +172,7 @@ async function copied({ length, chunks }: PackedSection, turn: (isLarge: true) =
       const piece = chunk.subarray(at, at + COPY_BYTES)
       bytes.set(piece, end)
       end += piece.length
-      await turn(true)
+      if (slice.isOver) await slice.turn(signal)
     }
   }
   return bytes

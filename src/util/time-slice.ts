@@ -28,12 +28,17 @@ export class TimeSlice {
 
   /** Counts a call. Returns whether the event loop should turn before the next one. */
   isOverAfterCall(): boolean {
-    return ++this.#calls % CALLS === 0 && this.#clock.now() - this.#since > SLICE_MS
+    return ++this.#calls % CALLS === 0 && this.isOver
   }
 
-  /** Resolves after a turn of the event loop, when the next slice begins. */
-  async turn(): Promise<void> {
-    await this.#clock.sleep(0)
+  /** Whether the event loop should turn now: for work whose single steps take long. */
+  get isOver(): boolean {
+    return this.#clock.now() - this.#since > SLICE_MS
+  }
+
+  /** Resolves after a turn of the event loop, when the next slice begins. Rejects when `signal` aborts. */
+  async turn(signal?: AbortSignal): Promise<void> {
+    await this.#clock.sleep(0, signal)
     this.begin()
   }
 }
