@@ -27,10 +27,10 @@ export class OrderedTable<V> {
 
   /** Adds a key at the end, or replaces its value in its place. */
   set(key: string, value: V): void {
-    if (this.#later !== undefined && !this.#first.has(key)) this.#later.set(key, value)
-    else if (this.#first.size < this.#segmentKeys || this.#first.has(key)) this.#first.set(key, value)
+    const hasSpace = this.#later === undefined && this.#first.size < this.#segmentKeys
+    if (hasSpace || this.#first.has(key)) this.#first.set(key, value)
     else {
-      this.#later = new LaterSegments(this.#segmentKeys)
+      this.#later ??= new LaterSegments(this.#segmentKeys)
       this.#later.set(key, value)
     }
   }
