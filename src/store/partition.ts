@@ -22,6 +22,15 @@ import type { OnCommit, StoreWriter, WriteRecord } from './store-writer.js'
 import { StoreTransaction, type WritablePartition } from './transaction.js'
 import { UndoableMap } from './undo-journal.js'
 
+/** A batch that is applied. */
+interface ArrivedBatch<T> {
+  readonly events: readonly WatchEvent<T>[]
+  /** The greatest number of changes that it can make. */
+  readonly size: number
+  readonly version: Version | undefined
+  readonly committedAt: number | undefined
+}
+
 /** The objects of one source in a store, and the sink that its reflector writes to. A single source has the whole store. */
 export class Partition<T> implements Sink<T>, WritablePartition<T> {
   readonly name: string | undefined
@@ -134,28 +143,24 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     let size = events.length
     for (const event of events) if (event.type === 'replace') size += event.entries.length + this.size
     const committedAt = 'deltas' in batch ? undefined : batch.committedAt
-    const { version } = batch
+    const arrived = { events, size, version: batch.version, committedAt }
     return this.#writer.write(
       'apply',
       size,
-      () => this.#applyInSteps(events, size, version, committedAt),
-      () => this.#apply(events, size, version, committedAt),
+      () => this.#applyInSteps(arrived),
+      () => this.#apply(arrived),
     )
   }
 
-  #begin(events: readonly WatchEvent<T>[], size: number, version: Version | undefined): StoreTransaction<T> {
+  #begin({ events, size, version }: ArrivedBatch<T>): StoreTransaction<T> {
     const transaction = new StoreTransaction(this.#writer, this, 'watch', { version })
     assertCapacity(events, size, this.#writer.store, this)
     return transaction
   }
 
-  #apply(
-    events: readonly WatchEvent<T>[],
-    size: number,
-    version: Version | undefined,
-    committedAt: number | undefined,
-  ): void {
-    const transaction = this.#begin(events, size, version)
+  #apply(arrived: ArrivedBatch<T>): void {
+    const { events, version, committedAt } = arrived
+    const transaction = this.#begin(arrived)
     for (const event of events) {
       if (event.type === 'replace') finish(transaction.replace(event.entries, namedInvalid(events)))
       else transaction.apply(event)
@@ -163,13 +168,9 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     transaction.commit(version ?? this.version, committedAt)
   }
 
-  *#applyInSteps(
-    events: readonly WatchEvent<T>[],
-    size: number,
-    version: Version | undefined,
-    committedAt: number | undefined,
-  ): Steps {
-    const transaction = this.#begin(events, size, version)
+  *#applyInSteps(arrived: ArrivedBatch<T>): Steps {
+    const { events, version, committedAt } = arrived
+    const transaction = this.#begin(arrived)
     for (const event of events) {
       if (event.type === 'replace') yield* transaction.replace(event.entries, namedInvalid(events))
       else transaction.apply(event)

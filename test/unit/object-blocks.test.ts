@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BlockWriter, PackedTexts } from '../../src/store/packed/object-blocks.js'
+import { PackedTexts, TextsWriter } from '../../src/store/packed/object-blocks.js'
 
 test('texts of any length and of any characters are read from the blocks that contain them', () => {
   const texts = Array.from(
@@ -11,7 +11,7 @@ test('texts of any length and of any characters are read from the blocks that co
         .repeat(i % 90)}`,
   )
   texts.splice(1_000, 0, '', '€'.repeat(200_000), 'x'.repeat(700_000), '')
-  const writer = new BlockWriter()
+  const writer = new TextsWriter()
   const blocks = [...texts.map((text) => writer.add(text)), writer.end()].filter((block) => block !== undefined)
   expect(writer.end()).toBeUndefined()
   expect(blocks.length).toBe(writer.firsts.length)

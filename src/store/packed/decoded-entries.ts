@@ -40,7 +40,7 @@ export class DecodedEntries<T> {
     return this.#parts[ordinal & (PARTS - 1)]?.get(ordinal)
   }
 
-  /** Returns the part to which an entry is added. Before that, it removes what is not in use any more, if the part has doubled. */
+  /** Returns the part to which an entry is added. If it has doubled, entries of objects without a reference are removed. */
   #partFor(ordinal: Ordinal): Map<Ordinal, Decoded<T>> {
     const number = ordinal & (PARTS - 1)
     const part = this.#parts[number] ?? new Map<Ordinal, Decoded<T>>()

@@ -20,9 +20,10 @@ interface Layer {
 }
 
 /**
- * Packed content below a store, which has only the entries that were written since. Their
- * ordinals are below 0 and in the order of the content, so that the ordinals of the store itself are those of any store. An object is decoded when it is read,
- * and is the same object as long as something refers to it. An object that cannot be decoded is absent.
+ * Packed content below a store, which itself has only the entries that were written since. The packed entries have
+ * ordinals below 0, in the order of the content. The store's own ordinals begin at 0, as in any store. An object is
+ * decoded when it is read, and is the same object as long as something refers to it. An object that cannot be decoded is
+ * absent.
  */
 export class KeptBase<T> {
   readonly snapshot: PackedSnapshot
@@ -80,7 +81,7 @@ export class KeptBase<T> {
     return at === undefined ? undefined : at - this.#length
   }
 
-  /** Whether the entry at an ordinal was not overwritten; with `layer`: whether it was not when the pins of that were created. */
+  /** Whether the entry at an ordinal was not overwritten; with `layer`: not before its pins were created. */
   has(ordinal: Ordinal, layer?: Layer): boolean {
     const at = ordinal + this.#length
     if (((this.#overwritten[at >>> 5] ?? 0) & (1 << (at & 31))) === 0) return at < this.#length

@@ -5,7 +5,7 @@ import { textOf } from './sections.js'
 const BLOCK_BYTES = 128 * 1024
 
 /** A block: the number of its records, the end of each, then their texts as UTF-8. All numbers are little-endian. */
-export class BlockWriter {
+export class TextsWriter {
   readonly #encoder = new TextEncoder()
   readonly #limit: number
   /** The number of the first record of each block. */

@@ -1,7 +1,7 @@
 import type { PackedPart, SavedRecord } from '../../contract/mirror-cache.js'
 import type { CapturedIndex, Ordinal } from '../ordinals.js'
 import { fillSlot, hashText, newSlots } from './hash-slots.js'
-import { BlockWriter } from './object-blocks.js'
+import { TextsWriter } from './object-blocks.js'
 import { packHash } from './packed-hash-index.js'
 import { packOrder } from './packed-sorted-index.js'
 import { StringsWriter } from './packed-strings.js'
@@ -48,7 +48,7 @@ export function* pack(
   seed: number,
   blockBytes?: number,
 ): Generator<PackedPart | undefined, void> {
-  const blocks = new BlockWriter(blockBytes)
+  const blocks = new TextsWriter(blockBytes)
   const keys = new StringsWriter()
   const slots = newSlots(size)
   const storeOrdinals = new Int32Array(size)
