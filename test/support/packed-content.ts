@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
-import type { Informer } from '../../src/informer/informer-types.js'
+import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
 import type { Equal, IndexBuilder, Ordered } from '../../src/store/indexes/index-types.js'
 import { DEFAULT_SLICES, type Slices } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
@@ -42,7 +42,7 @@ export interface World {
 
 type Source = ReturnType<typeof memorySource<Item>>
 
-interface Life {
+export interface Life {
   readonly source: Source
   readonly cache: MemoryCache
   readonly declare?: (ix: IndexBuilder<Item>) => Indexes
@@ -53,6 +53,7 @@ interface Life {
   readonly hasHandler?: boolean
   /** Default: one step in each slice. */
   readonly slices?: Slices
+  readonly options?: Pick<InformerOptions<Item, Indexes>, 'onAccessLost' | 'audit'>
 }
 
 /** A clock with which each slice takes half a second. */
@@ -71,6 +72,7 @@ export function begin(life: Life): World {
     isValid = () => true,
     hasHandler = true,
     slices = SMALL_SLICES,
+    options = {},
   } = life
   const warnings: string[] = []
   const informer = createInformer({
@@ -86,6 +88,7 @@ export function begin(life: Life): World {
     indexes: declare,
     slices,
     logger: { debug() {}, info() {}, error() {}, warn: (message) => void warnings.push(message) },
+    ...options,
   })
   const fold = new Fold<Item>()
   if (hasHandler) informer.subscribe(fold.handlers)
