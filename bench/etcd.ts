@@ -1,4 +1,5 @@
 import { atLeast, type Benchmark, contest, inTurn, median, medianRatio } from './figures.ts'
+import { foundServer } from './found-server.ts'
 
 const KEYS = 200_000
 /** The number of keys in one transaction. Their events have the same revision. */
@@ -15,11 +16,8 @@ export const etcd: Benchmark = {
   name: 'etcd',
   about: `${KEYS} keys of 256 bytes, listed and caught up with, against a bare drain over grpc-js with the same decoder`,
   async run() {
-    await import(String(new URL('../scripts/typescript.mjs', import.meta.url)))
-    const { locateServer } = await import('../test/servers/locate.ts')
+    const server = await foundServer('etcd 3.6')
     const { EtcdServer } = await import('../test/servers/etcd.ts')
-    const server = await locateServer('etcd 3.6')
-    if (server.type === 'missing') throw new Error(`${server.name} is lacking: ${server.why}`)
     const running = await EtcdServer.start({ server })
     try {
       const { version = '' } = await contest<{ version?: string }>('etcd', ['begin', running.endpoint, '', ''])

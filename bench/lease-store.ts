@@ -2,7 +2,7 @@ import { installLeases } from 'listwatch/postgres'
 import pg from 'pg'
 import { startPostgres } from '../dist/tools/postgres/postgres-server.js'
 import type { Backend, LeasesOfProcess } from '../test/replicas/leases.ts'
-import type { FoundServer } from '../test/servers/locate.ts'
+import { foundServer } from './found-server.ts'
 
 /** A lease store on a server of its own. */
 export interface LeaseStore extends AsyncDisposable {
@@ -18,26 +18,20 @@ export async function startLeaseStore(backend: Backend): Promise<LeaseStore> {
     await client.end()
     return storeOf(backend, server.port, server)
   }
-  await import(String(new URL('../scripts/typescript.mjs', import.meta.url)))
-  const { locateServer } = await import('../test/servers/locate.ts')
-  const found = async (name: Parameters<typeof locateServer>[0]): Promise<FoundServer> => {
-    const server = await locateServer(name)
-    if (server.type === 'missing') throw new Error(`${server.name} is lacking: ${server.why}`)
-    return server
-  }
   if (backend === 'redis') {
+    const server = await foundServer('redis 7.0')
     const { RedisServer } = await import('../test/servers/redis.ts')
-    const redis = await RedisServer.start({ server: await found('redis 7.0') })
+    const redis = await RedisServer.start({ server })
     return storeOf(backend, redis.port, redis)
   }
-  const etcdProgram = await found('etcd 3.6')
+  const etcdProgram = await foundServer('etcd 3.6')
   if (backend === 'etcd') {
     const { EtcdServer } = await import('../test/servers/etcd.ts')
     const etcd = await EtcdServer.start({ server: etcdProgram })
     return storeOf(backend, etcd.port, etcd)
   }
   const { startKubernetes } = await import('../test/servers/kubernetes.ts')
-  const server = { etcd: etcdProgram, apiServer: await found('kubernetes 1.36') }
+  const server = { etcd: etcdProgram, apiServer: await foundServer('kubernetes 1.36') }
   const kubernetes = await startKubernetes({ server })
   return storeOf(backend, kubernetes.api.port, kubernetes, kubernetes.kubeConfig())
 }

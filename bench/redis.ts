@@ -1,4 +1,5 @@
 import { atLeast, type Benchmark, contest, type Figure, inTurn, median, medianRatio } from './figures.ts'
+import { foundServer } from './found-server.ts'
 
 const KEYS = 100_000
 const WRITES = 50_000
@@ -24,11 +25,8 @@ export const redis: Benchmark = {
   name: 'redis',
   about: `${KEYS} rows of 290 bytes, listed, caught up with and written, against bare ioredis and node-redis: all parse the JSON, only listwatch knows that nothing is missing`,
   async run() {
-    await import(String(new URL('../scripts/typescript.mjs', import.meta.url)))
-    const { locateServer } = await import('../test/servers/locate.ts')
+    const server = await foundServer('redis 7.0')
     const { RedisServer } = await import('../test/servers/redis.ts')
-    const server = await locateServer('redis 7.0')
-    if (server.type === 'missing') throw new Error(`${server.name} is lacking: ${server.why}`)
     const running = await RedisServer.start({ server })
     try {
       const port = String(running.port)

@@ -4,6 +4,7 @@ import { natsRelayStore } from 'listwatch/nats'
 import { redisRelayStore } from 'listwatch/redis'
 import { publish, relaySource } from 'listwatch/relay'
 import { atMost, type Benchmark, type Figure } from './figures.ts'
+import { foundServer } from './found-server.ts'
 import { quantile, type TimedRow, TimedUpdates } from './timed-updates.ts'
 
 const SECONDS = 10
@@ -15,17 +16,14 @@ export const relay: Benchmark = {
   name: 'relay',
   about: `commit to handler at ${PER_SECOND} transactions a second: a mirror of the table, and a follower of a relay`,
   async run() {
-    await import(String(new URL('../scripts/typescript.mjs', import.meta.url)))
     return [...(await behindRedis()), ...(await behindNats())]
   },
 }
 
 async function behindRedis(): Promise<Figure[]> {
-  const { locateServer } = await import('../test/servers/locate.ts')
+  const server = await foundServer('redis 7.0')
   const { RedisServer } = await import('../test/servers/redis.ts')
-  const found = await locateServer('redis 7.0')
-  if (found.type === 'missing') throw new Error(`${found.name} is missing: ${found.why}`)
-  await using engine = await RedisServer.start({ server: found })
+  await using engine = await RedisServer.start({ server })
   const client = new Redis(engine.port, { lazyConnect: true })
   try {
     return await measure('Redis', () => redisRelayStore({ client, name: 'bench' }))
@@ -35,11 +33,9 @@ async function behindRedis(): Promise<Figure[]> {
 }
 
 async function behindNats(): Promise<Figure[]> {
-  const { locateServer } = await import('../test/servers/locate.ts')
+  const server = await foundServer('nats 2.15')
   const { NatsServer } = await import('../test/servers/nats.ts')
-  const found = await locateServer('nats 2.15')
-  if (found.type === 'missing') throw new Error(`${found.name} is missing: ${found.why}`)
-  await using engine = await NatsServer.start({ server: found })
+  await using engine = await NatsServer.start({ server })
   const connection = await engine.connect()
   try {
     return await measure('NATS', () => natsRelayStore({ connection, name: 'bench' }))
