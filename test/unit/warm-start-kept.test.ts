@@ -11,5 +11,5 @@ afterAll(() => {
   MemoryCache.keeps = false
 })
 // Modules of their own: without isolation, another file may have imported these tests before.
-await import('./warm-start.test.ts?kept' as string)
-await import('./warm-start-saves.test.ts?kept' as string)
+const modules: string[] = ['./warm-start.test.ts?kept', './warm-start-saves.test.ts?kept']
+for (const module of modules) await import(module)

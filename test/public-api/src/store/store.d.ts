@@ -1,6 +1,6 @@
 import { SourceError } from '../contract/errors.js';
 import type { Entry } from '../contract/source.js';
-import { type Steps } from '../util/steps.js';
+import type { Steps } from '../util/steps.js';
 import type { Ordinal } from './ordinals.js';
 import type { KeptBase } from './packed/kept-base.js';
 import type { PackedBase } from './packed/packed-base.js';

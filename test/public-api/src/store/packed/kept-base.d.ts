@@ -16,9 +16,10 @@ interface Layer {
     readonly id: number;
 }
 /**
- * Packed content below a store, which has only the entries that were written since. Their
- * ordinals are below 0 and in the order of the content, so that the ordinals of the store itself are those of any store. An object is decoded when it is read,
- * and is the same object as long as something refers to it. An object that cannot be decoded is absent.
+ * Packed content below a store, which itself has only the entries that were written since. The packed entries have
+ * ordinals below 0, in the order of the content. The store's own ordinals begin at 0, as in any store. An object is
+ * decoded when it is read, and is the same object as long as something refers to it. An object that cannot be decoded is
+ * absent.
  */
 export declare class KeptBase<T> {
     #private;
@@ -38,7 +39,7 @@ export declare class KeptBase<T> {
     ordinalOf(key: string): Ordinal | undefined;
     /** Returns the ordinal of a key, also if its entry was overwritten. */
     firstOrdinalOf(key: string): Ordinal | undefined;
-    /** Whether the entry at an ordinal was not overwritten; with `layer`: whether it was not when the pins of that were created. */
+    /** Whether the entry at an ordinal was not overwritten; with `layer`: not before its pins were created. */
     has(ordinal: Ordinal, layer?: Layer): boolean;
     entryAt(ordinal: Ordinal, layer?: Layer): Entry<T> | undefined;
     entryOf(key: string): Entry<T> | undefined;
