@@ -13,7 +13,7 @@ const httpHarness: ListerWatcherHarness<Item> = {
     versions: 'a follower lists objects',
   },
   async create(options) {
-    const upstream = memorySubject(options)
+    const upstream = memorySubject(options, () => informer.fresh({ timeoutMs: 10_000 }))
     const informer = createInformer({ source: upstream.memory })
     const mirror = serveMirror(informer, { ...options, historyBytes: 2 * 1024 * 1024 })
     const server = createServer(nodeListener(mirror))

@@ -19,10 +19,11 @@ export interface MemorySubject extends ListerWatcherSubject<Item> {
   readonly source: MemorySource<Item> & Required<Pick<ListerWatcher<Item>, 'versions'>>
 }
 
-export function memorySubject({ heartbeatMs }: ConformanceOptions): MemorySubject {
+/** With `settled`, a write returns after that: a mirror that is the subject itself has the write then. */
+export function memorySubject({ heartbeatMs }: ConformanceOptions, settled?: () => Promise<unknown>): MemorySubject {
   const memory = memorySource<Item>({ heartbeatMs })
   const objects = new Map<string, Item>()
-  const write = (changes: readonly ConformanceChange[]): Version =>
+  const commit = (changes: readonly ConformanceChange[]): Version =>
     memory.transaction((tx) => {
       for (const { key, value } of changes) {
         if (value === undefined) {
@@ -34,6 +35,11 @@ export function memorySubject({ heartbeatMs }: ConformanceOptions): MemorySubjec
         }
       }
     })
+  const write = async (changes: readonly ConformanceChange[]): Promise<Version> => {
+    const version = commit(changes)
+    await settled?.()
+    return version
+  }
   return {
     memory,
     source: Object.assign(memory, { versions: (context: ListContext) => versionsOf(memory, context) }),

@@ -29,7 +29,7 @@ async function subject(
   options: ConformanceOptions,
   follow: (share: Share, upstream: MemorySubject) => Promise<HttpSource<Item>>,
 ) {
-  const upstream = memorySubject(options)
+  const upstream = memorySubject(options, () => informer.fresh({ timeoutMs: 10_000 }))
   const informer = createInformer({ source: upstream.memory })
   const share = shareInformer(informer, { ...options, historyBytes: 2 * 1024 * 1024 })
   await informer.start().synced()

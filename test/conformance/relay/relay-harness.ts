@@ -29,7 +29,7 @@ export function relayHarness(
       ...unsupported,
     },
     async create(options) {
-      const upstream = memorySubject(options)
+      const upstream = memorySubject(options, () => settled())
       const stores = await storesOf(options)
       const informer = createInformer({ source: upstream.memory, onInvalid: 'omit' })
       const relay = publish(informer, stores.written)
@@ -40,18 +40,8 @@ export function relayHarness(
       return {
         source,
         read: ({ value }) => value,
-        async write(changes) {
-          const mark = await upstream.write(changes)
-          await settled()
-          return mark
-        },
-        begin(changes) {
-          return async () => {
-            const mark = await upstream.write(changes)
-            await settled()
-            return mark
-          }
-        },
+        write: upstream.write,
+        ...(upstream.begin && { begin: upstream.begin }),
         corrupt: async (key) => {
           await upstream.corrupt?.(key)
           await settled()
