@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { acceptedDeclarations } from './support/declarations.js'
-import { type Declared, declarationsOf, docstringOf, entryPoints, exportsOf } from './support/public-symbols.js'
+import {
+  type Declared,
+  declarationsOf,
+  docstringOf,
+  entryPoints,
+  exportsOf,
+  signatureOf,
+} from './support/public-symbols.js'
 
 /** The entry points in package.json that are modules. */
 const PUBLIC_ENTRY_POINTS = 18
@@ -77,10 +84,34 @@ describe('the docstrings of the public declarations', () => {
       .map(({ name }) => [name, declared.filter((each) => each.name === name).map(docstringOf)]),
   )
 
-  test('have an example for every exported function', () => {
+  test('have an example for every exported function, class and constant', () => {
     expect(functions.size).toBeGreaterThan(15)
-    const without = [...functions].filter(([, docstrings]) => !docstrings.some(({ examples }) => examples.length > 0))
-    expect(without.map(([name]) => name)).toEqual([])
+    const callable = declared.filter(({ lines, at }) =>
+      /^export (?:declare )?(?:abstract )?(?:function|class|const) /.test(lines[at] ?? ''),
+    )
+    const examples = declared.flatMap((each) => docstringOf(each).examples).join('\n')
+    const withExample = new Set(
+      callable
+        .filter((each) => docstringOf(each).examples.length > 0 || examples.includes(`new ${each.name}(`))
+        .map(({ name }) => name),
+    )
+    const names = new Set(callable.map(({ name }) => name))
+    expect(names.size).toBeGreaterThan(functions.size + 10)
+    expect([...names].filter((name) => !withExample.has(name))).toEqual([])
+  })
+
+  test('name what every exported function returns', () => {
+    const returnsNothing = ({ name }: Declared): boolean =>
+      declared
+        .filter((each) => each.name === name)
+        .every((each) => /: (?:Promise<void>|void);$/.test(signatureOf(each)))
+    const silent = declared.filter(
+      (each) =>
+        functions.has(each.name) &&
+        !returnsNothing(each) &&
+        !functions.get(each.name)?.some(({ returns, prose }) => returns.length > 0 || /returns|resolves/i.test(prose)),
+    )
+    expect([...new Set(silent.map(({ name }) => name))]).toEqual([])
   })
 
   test('name the errors of every exported function that has some', () => {

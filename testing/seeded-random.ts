@@ -1,6 +1,15 @@
 import type { Random } from '../src/contract/random.js'
 
-/** Random numbers that a seed reproduces (mulberry32). Not for secrets. */
+/**
+ * Random numbers that a seed reproduces (mulberry32). Not for secrets.
+ *
+ * @example
+ * ```ts
+ * import { SeededRandom } from 'listwatch/testing'
+ *
+ * const orders = createInformer({ source, random: new SeededRandom(7) })
+ * ```
+ */
 export class SeededRandom implements Random {
   #state: number
 

@@ -58,6 +58,7 @@ const SYNC_MS = 20_000
  * server-sent events. A change is encoded once for all followers of a scope. A follower that does not read costs no memory: it
  * lists again if it is too far behind.
  *
+ * @returns The function that answers the requests of followers.
  * @throws OptionError for a wrong option.
  *
  * @example

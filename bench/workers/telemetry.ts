@@ -1,4 +1,7 @@
-// Updates without telemetry, with metrics, and with spans too, in turns: node telemetry.ts <objects> <rounds>
+// Updates with and without telemetry, in turns: node telemetry.ts metrics|spans|bare <objects> <rounds>
+import { channel } from 'node:diagnostics_channel'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ROOT_CONTEXT } from '@opentelemetry/api'
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { createInformer, type ListerWatcher } from 'listwatch'
@@ -9,9 +12,12 @@ import { nsEach } from './busy.ts'
 
 /** What an adapter makes a batch of when it is busy. */
 const BATCH = 100
-/** The batches of one measurement, and those before it in which the code is compiled. */
-const BATCHES = 500
-const WARM_UP = 150
+/** The batches of one measurement. */
+const BATCHES = 256
+/** The measurements before those that count, in which the code is compiled. */
+const WARM_UP = 6
+/** Commits are recorded within this time, in milliseconds. */
+const RECORDED_MS = 110
 /** How often the metrics are read. */
 const TEXTS = 1_000
 
@@ -20,7 +26,8 @@ class Reader extends MetricReader {
   protected async onShutdown(): Promise<void> {}
 }
 
-const [objects, rounds] = process.argv.slice(2).map(Number) as [number, number]
+const variant = process.argv[2] as 'metrics' | 'spans' | 'bare'
+const [objects, rounds] = process.argv.slice(3).map(Number) as [number, number]
 const { rows, updates } = makeDataset(objects)
 const event = (line: Buffer) => {
   const object = JSON.parse(line.toString('latin1')) as Row
@@ -29,6 +36,8 @@ const event = (line: Buffer) => {
 /** The last version that the source may yield. */
 let allowed = 0
 let begun = Promise.withResolvers<void>()
+/** Called for each batch. */
+let observe = (_version: number): void => {}
 const source: ListerWatcher<Row> = {
   name: 'bench',
   heartbeatMs: 600_000,
@@ -40,6 +49,9 @@ const source: ListerWatcher<Row> = {
   async *watch() {
     for (let version = 1; ; version++) {
       while (version > allowed) await begun.promise
+      // As a socket does: each batch is in a turn of the event loop of its own, which is the most expensive case.
+      await new Promise((resolve) => setImmediate(resolve))
+      observe(version)
       const at = ((version - 1) * BATCH) % (objects - BATCH)
       yield { events: updates.slice(at, at + BATCH).map(event), version: String(version), committedAt: Date.now() }
     }
@@ -61,14 +73,15 @@ const subscription = pods.subscribe({ add: handle, update: handle, delete: handl
 await pods.start().synced()
 await subscription.synced()
 
-/** Nanoseconds of an update, for the next batches. */
-function measure(batches: number): Promise<number> {
-  return nsEach(batches * BATCH, async () => {
-    allowed += batches
+/** Nanoseconds of an update, for the next batches, with all that is recorded of them later. */
+function measure(): Promise<number> {
+  return nsEach(BATCHES * BATCH, async () => {
+    allowed += BATCHES
     const { resolve } = begun
     begun = Promise.withResolvers<void>()
     resolve()
     await subscription.waitFor(String(allowed))
+    await sleep(RECORDED_MS)
   })
 }
 
@@ -77,24 +90,44 @@ const exporter = { export: (_spans: unknown, done: (result: { code: number }) =>
 const tracerProvider = new BasicTracerProvider({
   spanProcessors: [new BatchSpanProcessor({ ...exporter, shutdown: async () => {} })],
 })
-const instruments = {
-  without: () => () => {},
-  metrics: () => instrumentInformers({ meterProvider }),
-  spans: () => instrumentInformers({ meterProvider, tracerProvider }),
+
+/** Starts the telemetry, and returns a function that switches it on and off. */
+function started(): (isOn: boolean) => void {
+  if (variant === 'bare') {
+    const tracer = tracerProvider.getTracer('bare')
+    const span = (version: number): void => {
+      const attributes = {
+        informer: 'bench',
+        source: 'bench',
+        origin: 'watch',
+        changes: BATCH,
+        version: String(version),
+      }
+      tracer.startSpan('apply', { attributes }, ROOT_CONTEXT).end()
+    }
+    const none = observe
+    return (isOn) => {
+      observe = isOn ? span : none
+    }
+  }
+  instrumentInformers(variant === 'spans' ? { meterProvider, tracerProvider } : { meterProvider })
+  // One instrumentation for all measurements, as in a program: a new one each time would be compiled again.
+  const switches = ['apply', 'batch', 'status', 'handler'].map((name) => {
+    const state = { value: true, writable: true }
+    return Object.defineProperty(channel(`listwatch:${name}`), 'hasSubscribers', state) as { hasSubscribers: boolean }
+  })
+  return (isOn) => {
+    for (const each of switches) each.hasSubscribers = isOn
+  }
 }
-const contestants = ['without', 'metrics', 'spans'] as const
-const update: Record<(typeof contestants)[number], number[]> = { without: [], metrics: [], spans: [] }
-await measure(BATCHES)
-for (let round = 0; round < rounds; round++) {
-  // Another one is first in each round.
-  for (let at = 0; at < contestants.length; at++) {
-    const contestant = contestants[(round + at) % contestants.length] as (typeof contestants)[number]
-    const end = instruments[contestant]()
-    await measure(WARM_UP)
-    // Every measurement begins with the same heap: a major collection takes as long as hundreds of batches.
-    globalThis.gc?.()
-    update[contestant].push(await measure(BATCHES))
-    end()
+
+const turn = started()
+const update: Record<'on' | 'off', number[]> = { on: [], off: [] }
+for (let round = -WARM_UP; round < rounds; round++) {
+  for (const isOn of round % 2 === 0 ? [true, false] : [false, true]) {
+    turn(isOn)
+    const ns = await measure()
+    if (round >= 0) update[isOn ? 'on' : 'off'].push(ns)
   }
 }
 const textNs = await nsEach(TEXTS, () => {

@@ -9,5 +9,12 @@ export function defineDemo(program: Command): void {
     .option('--disconnects <count>', "kill the mirror's connection this many times")
     .option('--no-inspect', 'do not serve the page of the inspector')
     .option('--json', 'print only the result, as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  listwatch demo
+  listwatch demo --for 20s --disconnects 3 --json`,
+    )
     .action(async (flags) => (await import('./demo.js')).demo(flags))
 }

@@ -16,5 +16,14 @@ export function defineWatch(program: Command): void {
     )
     .option('--json', 'one line of JSON for each change')
     .option('--for <duration>', 'stop this long after the first list: 20s, 10m')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  listwatch watch postgres://user@host/db --table orders --index tenant --fields status,total
+  listwatch watch etcd://localhost:2379 --prefix /jobs/ --json | jq .key
+  listwatch watch redis://localhost --collection orders
+  listwatch watch 'kubernetes://*/pods' -l app=web --fields status.phase`,
+    )
     .action(async (url: string, flags, command) => (await import('./watch.js')).watch(url, flags, command))
 }

@@ -4,6 +4,7 @@ import type { Condition } from '../args/parsers.js'
 import type { Command } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
+import { ListProgress } from '../output/list-progress.js'
 import { type ObjectFormat, printObject, printObjects } from '../output/object-printer.js'
 import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
@@ -52,10 +53,12 @@ async function read(
 ): Promise<void> {
   const shutdown = shutdownSignal()
   const open = await openSource(url, flags, command)
-  const rows = createInformer({ source: open.source, audit: false, freeze: false })
+  using progress = new ListProgress(`reading ${open.of}`)
+  const rows = createInformer({ source: progress.counted(open.source), audit: false, freeze: false })
   try {
     reportErrors(rows, open, false)
     await awaitFirstList(rows, open, shutdown.signal)
+    progress[Symbol.dispose]()
     if (shutdown.signal.aborted) return
     await rows.stop() // So that nothing changes while it is printed.
     const entries = [...rows.entries()]

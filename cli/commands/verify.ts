@@ -1,11 +1,12 @@
 import { systemClock } from '../../src/contract/clock.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
-import { parseDuration } from '../args/duration.js'
+import { formatDuration, parseDuration } from '../args/duration.js'
 import { objectNoun } from '../args/source-kinds.js'
 import { type Command, colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
+import { ListProgress } from '../output/list-progress.js'
 import { thousands, withoutControls } from '../output/status-view.js'
 import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
@@ -33,11 +34,12 @@ export async function verify(url: string, flags: VerifyFlags, command: Command):
 /** Mirrors the source, and compares this mirror. */
 async function verifyOwn(url: string, flags: VerifyFlags, command: Command): Promise<void> {
   const forMs = parseDuration(flags.for ?? '10s', '--for')
-  await run(url, flags, command, async (open, signal, compare) => {
-    const rows = mirrorOf(open)
+  await run(url, flags, command, async (open, signal, compare, progress) => {
+    const rows = mirrorOf(open, progress)
     try {
       reportErrors(rows, open, false)
       await awaitFirstList(rows, open, signal)
+      progress.begin(`following ${open.of} for ${formatDuration(forMs)}`)
       await systemClock.sleep(forMs, signal)
       await compare(new LocalMirror(rows, signal))
     } finally {
@@ -54,24 +56,34 @@ async function verifyOther(url: string, address: string, flags: VerifyFlags, com
   )
 }
 
-type Verification = (open: OpenSource, signal: AbortSignal, compare: (mirror: Mirror) => Promise<void>) => Promise<void>
+type Verification = (
+  open: OpenSource,
+  signal: AbortSignal,
+  compare: (mirror: Mirror) => Promise<void>,
+  progress: ListProgress,
+) => Promise<void>
 
 /** Opens the source, and prints the result of the comparison. */
 async function run(url: string, flags: VerifyFlags, command: Command, verification: Verification): Promise<void> {
   const shutdown = shutdownSignal()
   const { signal } = shutdown
   const open = await openSource(url, flags, command)
+  using progress = new ListProgress(`reading ${open.of}`)
+  const compare = async (mirror: Mirror): Promise<void> => {
+    progress.begin(`comparing ${open.of}`)
+    const readFresh = (): Promise<Informer<Row>> => readSource(url, flags, command, { signal, progress })
+    const { limit = 10 } = flags
+    const comparison = await compareMirror({ mirror, source: open.source, readFresh, limit, signal })
+    progress[Symbol.dispose]()
+    print(comparison, open, flags)
+    if (comparison.differing > 0) process.exitCode = 1
+  }
   try {
-    await verification(open, signal, async (mirror) => {
-      const readFresh = (): Promise<Informer<Row>> => readSource(url, flags, command, signal)
-      const { limit = 10 } = flags
-      const comparison = await compareMirror({ mirror, source: open.source, readFresh, limit, signal })
-      print(comparison, open, flags)
-      if (comparison.differing > 0) process.exitCode = 1
-    })
+    await verification(open, signal, compare, progress)
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
+    progress[Symbol.dispose]()
     open.close()
     forceExit(shutdown)
     exitInterrupted(shutdown)
@@ -79,8 +91,8 @@ async function run(url: string, flags: VerifyFlags, command: Command, verificati
 }
 
 /** Without audits, which would repair what is to be found. */
-function mirrorOf({ source }: OpenSource): Informer<Row> {
-  return createInformer({ source, audit: false, freeze: false })
+function mirrorOf({ source }: OpenSource, progress: ListProgress): Informer<Row> {
+  return createInformer({ source: progress.counted(source), audit: false, freeze: false })
 }
 
 /** Lists the source over its own connection. The result does not change any more. */
@@ -88,10 +100,10 @@ async function readSource(
   url: string,
   flags: VerifyFlags,
   command: Command,
-  signal: AbortSignal,
+  { signal, progress }: { readonly signal: AbortSignal; readonly progress: ListProgress },
 ): Promise<Informer<Row>> {
   const open = await openSource(url, flags, command)
-  const rows = mirrorOf(open)
+  const rows = mirrorOf(open, progress)
   try {
     rows.on('error', () => {}) // The mirror reports the same objects.
     await awaitFirstList(rows, open, signal)

@@ -11,6 +11,8 @@ export interface Check<C> {
   readonly name: string
   /** `error`: a mirror cannot work, or misses changes. `warning`: it works now, and may fail or cost too much later. */
   readonly severity: 'error' | 'warning'
+  /** It measures time, so no other check runs beside it. Default: others may. */
+  readonly runsAlone?: true
   /** Returns undefined if nothing is wrong, or if the check does not apply. */
   find(context: C): Promise<Finding | undefined>
 }
@@ -29,18 +31,25 @@ export interface Diagnosis {
   readonly findings: readonly Result[]
 }
 
-/** Runs the checks one after the other. A check that fails does not end the others. */
-export async function runChecks<C>(checks: readonly Check<C>[], context: C): Promise<Diagnosis> {
-  const findings: Result[] = []
-  for (const { name, severity, find } of checks) {
-    try {
-      const finding = await find(context)
-      if (finding !== undefined) findings.push({ name, severity, ...finding })
-    } catch (error) {
-      findings.push({ name, severity: 'unknown', problem: `it could not be checked: ${oneLine(error)}` })
-    }
+/** Runs up to `atOnce` checks at a time, in their order. A check that fails does not end the others. */
+export async function runChecks<C>(checks: readonly Check<C>[], context: C, atOnce = 1): Promise<Diagnosis> {
+  const results = new Map<Check<C>, Result | undefined>(checks.map((check) => [check, undefined]))
+  const run = async (some: Iterable<Check<C>>): Promise<void> => {
+    for (const check of some) results.set(check, await resultOf(check, context))
   }
-  return { checks: checks.length, findings }
+  await run(checks.filter(({ runsAlone }) => runsAlone))
+  const others = checks.filter(({ runsAlone }) => !runsAlone).values()
+  await Promise.all(Array.from({ length: atOnce }, () => run(others)))
+  return { checks: checks.length, findings: [...results.values()].filter((result) => result !== undefined) }
+}
+
+async function resultOf<C>({ name, severity, find }: Check<C>, context: C): Promise<Result | undefined> {
+  try {
+    const finding = await find(context)
+    return finding && { name, severity, ...finding }
+  } catch (error) {
+    return { name, severity: 'unknown', problem: `it could not be checked: ${oneLine(error)}` }
+  }
 }
 
 /** A size in a message. */

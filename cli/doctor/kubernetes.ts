@@ -30,12 +30,16 @@ const [OLDEST_MINOR, TESTED_MINOR] = [30, 36]
 /** Since this version a list moves the watch cache to the state of the store. */
 const CONSISTENT_CACHE_MINOR = 31
 /** How long to wait for any write to the cluster. Each API server renews its own lease every 10 s. */
-const MOVE_SECONDS = 15
+const MOVE_MS = 15_000
+/** How often to look for it, in milliseconds. */
+const LOOK_MS = 250
 /** How long the watches are that wait for a bookmark, in seconds. A server that is busy may miss the first. */
 const BOOKMARK_SECONDS = [3, 8]
 /** The beginning of a bookmark in a watch. */
 const BOOKMARK = '{"type":"BOOKMARK"'
 
+/** Checks that run at a time: some wait for seconds, and each waits for a server that does not answer. */
+const AT_ONCE = 8
 /** How long changes are counted, in seconds. */
 const STRIDE_SECONDS = 2
 /** More versions per change of the collection cause a warning. */
@@ -59,7 +63,8 @@ export async function diagnoseKubernetes(url: string, flags: KubernetesFlags): P
   const { namespace, resource: name } = addressOf(url)
   const config = await loadConfig(flags.context)
   const { signal } = new AbortController()
-  const session = new ApiSession(new Credentials(config), { signal, clock: systemClock, stallMs: STALL_MS })
+  const access = { signal, clock: systemClock, stallMs: STALL_MS, maxSockets: 2 * AT_ONCE }
+  const session = new ApiSession(new Credentials(config), access)
   try {
     await assertConnection(session)
     const resource = await resolveResource(config, name, namespace).catch((error: unknown) => {
@@ -71,7 +76,8 @@ export async function diagnoseKubernetes(url: string, flags: KubernetesFlags): P
       requested ??= webhooksOf(session, { namespace, resource })
       return requested
     }
-    return await runChecks(kubernetesChecks, { flags, config, session, namespace, name, resource, webhooks })
+    const context = { flags, config, session, namespace, name, resource, webhooks }
+    return await runChecks(kubernetesChecks, context, AT_ONCE)
   } finally {
     session.close()
   }
@@ -178,6 +184,7 @@ export const kubernetesChecks: readonly Check<KubernetesContext>[] = [
   {
     name: 'latency',
     severity: 'warning',
+    runsAlone: true,
     async find(context) {
       const before = systemClock.now()
       await request(context, 'list', 'limit=1')
@@ -277,8 +284,8 @@ async function sendsBookmark(context: KubernetesContext, seconds: number): Promi
   try {
     const from = await version()
     for (let tries = 0; (await version()) === from; tries++) {
-      if (tries === MOVE_SECONDS) return undefined
-      await session.sleep(1_000)
+      if (tries === MOVE_MS / LOOK_MS) return undefined
+      await session.sleep(LOOK_MS)
     }
     const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${from}&timeoutSeconds=${seconds}`
     const body = await session.open(send('watch', query))

@@ -26,7 +26,16 @@ const LONGEST_TIMER_MS = 0x7fffffff
 
 const { timeOrigin } = performance
 
-/** The real clock. */
+/**
+ * The real clock.
+ *
+ * @example
+ * ```ts
+ * import { systemClock } from 'listwatch'
+ *
+ * await systemClock.sleep(1_000, signal)
+ * ```
+ */
 export const systemClock: Clock = {
   now: () => timeOrigin + performance.now(),
   wallNow: () => Date.now(),

@@ -51,6 +51,13 @@ export interface SourceErrorOptions {
 /**
  * The error of everything that fails in operation. A source throws it to choose the recovery; an informer reports it.
  * `instanceof` also recognises instances made by another copy of the package.
+ *
+ * @example
+ * ```ts
+ * orders.on('error', (error) => {
+ *   if (error.code === 'UNAUTHORIZED') console.error(`${error.source} rejects the credentials: ${error.message}`)
+ * })
+ * ```
  */
 export class SourceError extends Error {
   /** `SourceError`, or the name of the class that extends it. */
@@ -81,6 +88,17 @@ export class SourceError extends Error {
  * A mistake in the program: an option, or the value that an option returns, is not allowed. A source may throw it from
  * `list`, `watch` and `head` too: the state becomes `failed`, and `synced()` rejects with this very error.
  * `instanceof` also recognises instances made by another copy of the package.
+ *
+ * @example
+ * ```ts
+ * import { OptionError } from 'listwatch'
+ *
+ * try {
+ *   createInformer({ source, onInvalid: 'omit' })
+ * } catch (error) {
+ *   if (error instanceof OptionError) console.error(`${error.option}: ${error.message}`)
+ * }
+ * ```
  */
 export class OptionError extends TypeError {
   readonly #option: string
@@ -99,6 +117,15 @@ export class OptionError extends TypeError {
 /**
  * A failure that a retry cannot repair. If a run of a controller throws it, its key is not retried: it runs again only for a
  * change, a resync or an `enqueue`. `instanceof` also recognises instances made by another copy of the package.
+ *
+ * @example
+ * ```ts
+ * import { TerminalError } from 'listwatch'
+ *
+ * orders.reconcile(async (key, { object }) => {
+ *   if (object?.total === 0) throw new TerminalError(`the order ${key} has no lines`)
+ * })
+ * ```
  */
 export class TerminalError extends Error {
   /** Always `TerminalError`. */

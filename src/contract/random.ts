@@ -4,5 +4,14 @@ export interface Random {
   next(): number
 }
 
-/** The random numbers of `Math.random`. */
+/**
+ * The random numbers of `Math.random`.
+ *
+ * @example
+ * ```ts
+ * import { systemRandom } from 'listwatch'
+ *
+ * const delayMs = 1_000 * systemRandom.next()
+ * ```
+ */
 export const systemRandom: Random = { next: () => Math.random() }

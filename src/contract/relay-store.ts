@@ -55,7 +55,18 @@ export interface TextChange {
   readonly text: string | undefined
 }
 
-/** The collection is at another position: another relay has written, or the engine has lost writes. */
+/**
+ * The collection is at another position: another relay has written, or the engine has lost writes.
+ *
+ * @example
+ * ```ts
+ * import { RelayConflictError } from 'listwatch'
+ *
+ * function assertPosition(current: string, expected: string): void {
+ *   if (current !== expected) throw new RelayConflictError(`the collection is at ${current} and not at ${expected}`)
+ * }
+ * ```
+ */
 export class RelayConflictError extends SourceError {
   /** `RelayConflictError`. */
   override readonly name: string = 'RelayConflictError'

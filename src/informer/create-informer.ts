@@ -27,6 +27,7 @@ const isCache: OptionCheck = (value) => {
 /**
  * Creates an informer, which mirrors a source into an indexed store. It opens no connection before `start`.
  *
+ * @returns The informer, which is idle until `start`.
  * @throws OptionError for an unknown or a wrong option.
  * @throws TypeError if the source lacks `name`, `list` or `watch`, or if `audit` is set and it cannot compare versions.
  *

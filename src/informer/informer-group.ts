@@ -14,6 +14,7 @@ import { RelistLimiter } from './relist-limiter.js'
  * again at the same time, so that a restarted server is not overloaded. First lists are not limited. A relist that takes
  * longer than 5 minutes continues without its slot. Default: no limit.
  *
+ * @returns The group. It has the methods of one informer for all of them.
  * @throws TypeError if the first argument is not an array of informers or groups; OptionError for a wrong option.
  *
  * @example

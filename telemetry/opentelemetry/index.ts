@@ -27,6 +27,8 @@ const SCOPE = 'listwatch'
  * `listwatch.batch.size`, `listwatch.batch.lag`, `listwatch.handler.duration`, `listwatch.reconcile.duration`. The spans
  * are lists, watches, commits and runs of controllers. The span of a run is active while its function runs.
  *
+ * @returns A function that ends the instrumentation.
+ *
  * @example
  * ```ts
  * import { instrumentInformers } from 'listwatch/opentelemetry'

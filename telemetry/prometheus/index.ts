@@ -34,7 +34,18 @@ export function metricsText(informers: Iterable<Pick<Informer<unknown>, 'name' |
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** The media type of `metricsText`, for the header `content-type`. */
+/**
+ * The media type of `metricsText`, for the header `content-type`.
+ *
+ * @example
+ * ```ts
+ * import { METRICS_CONTENT_TYPE, metricsText } from 'listwatch/prometheus'
+ *
+ * app.get('/metrics', (_request, response) => {
+ *   response.type(METRICS_CONTENT_TYPE).send(metricsText([orders, pods]))
+ * })
+ * ```
+ */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 function prometheusName({ name, unit, type }: Metric): string {

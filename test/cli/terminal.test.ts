@@ -1,4 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
@@ -14,18 +17,32 @@ beforeAll(ensureBuilt)
 /** The command `script` of util-linux runs a program on a new terminal. */
 const hasScript = /util-linux/.test(spawnSync('sh', ['-c', 'script --version'], { encoding: 'utf8' }).stdout ?? '')
 
+/** Wider than every picture. */
+const WIDEST = 500
+
 interface Session {
   readonly child: Child
   readonly terminal: () => Terminal
   readonly press: (keys: string) => void
+  /** The lines of the last picture. */
+  readonly picture: () => readonly string[]
+  /** Makes the terminal wider or narrower. */
+  readonly resize: (columns: number) => void
 }
+
+/** The bytes of one picture: a synchronized update. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal receives such characters.
+const PICTURE = /\x1b\[\?2026h(.*?)\x1b\[\?2026l/gs
 
 /** Runs the command line on a terminal of this size. */
 function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessEnv = {}, rows = 30): Session {
   const words = [node, main, ...args].map((word) => `'${word}'`).join(' ')
+  const folder = mkdtempSync(join(tmpdir(), 'listwatch-terminal-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const device = join(folder, 'device')
   const child = new Typing(
     'sh',
-    ['-c', 'exec script -qec "$0" /dev/null', `stty rows ${rows} cols ${columns}; exec ${words}`],
+    ['-c', 'exec script -qec "$0" /dev/null', `tty > '${device}'; stty rows ${rows} cols ${columns}; exec ${words}`],
     {
       cwd: root,
       env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, TERM: 'xterm', CI: undefined, ...env },
@@ -38,7 +55,15 @@ function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessE
     made.write(child.output)
     return made
   }
-  return { child, terminal, press: (keys) => child.type(keys) }
+  const picture = (): readonly string[] => {
+    const made = new Terminal(WIDEST)
+    made.write([...child.output.matchAll(PICTURE)].at(-1)?.[1] ?? '')
+    return made.text.split('\n')
+  }
+  const resize = (to: number): void => {
+    execFileSync('stty', ['-F', readFileSync(device, 'utf8').trim(), 'cols', `${to}`])
+  }
+  return { child, terminal, press: (keys) => child.type(keys), picture, resize }
 }
 
 class Typing extends Child {
@@ -177,6 +202,28 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expectTidy(session)
     })
 
+    test('draws lines that fit after the terminal became narrower, and whole ones after it became wider', async () => {
+      const db = await at.database()
+      await db.sql(
+        `CREATE TABLE orders (id int PRIMARY KEY, note text); INSERT INTO orders VALUES (1, repeat('long ', 9))`,
+      )
+      await db.install('orders')
+      const session = onTerminal(['watch', urlOf(db), '--table', 'orders', '--index', 'note'])
+      const { child, terminal, press, picture, resize } = session
+      const widest = (): number => Math.max(...picture().map((line) => line.length))
+      await child.until(() => terminal().text.includes('live'), 'the picture')
+      const before = picture().length
+      expect(widest()).toBeGreaterThan(40)
+      resize(40)
+      await child.until(() => widest() <= 40, 'lines of at most 40 columns')
+      expect(picture().length).toBeGreaterThan(before)
+      resize(120)
+      await child.until(() => widest() > 40 && picture().length === before, 'whole lines')
+      press('q')
+      expect(await child.ended).toEqual({ code: 0, signal: null })
+      expectTidy(session)
+    })
+
     test('--json shows nothing but the lines', async () => {
       const db = await at.database()
       await db.sql('CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)')
@@ -232,6 +279,26 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       const get = onTerminal(['get', urlOf(db), '--table', 'orders', '1'])
       await get.child.ended
       expect(get.terminal().text).toBe(JSON.stringify({ id: 1, doc: { a: { b: 'c d' } } }, undefined, 2))
+    })
+  })
+
+  describeServer('postgres 18', 'verify', (postgres) => {
+    const at = useServer(postgres)
+
+    test('shows its step and the number of objects that it has read, and only the result at the end', async () => {
+      const db = await at.database()
+      await db.sql(
+        `CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders SELECT g FROM generate_series(1, 3000) g`,
+      )
+      await db.install('orders')
+      const session = onTerminal(['verify', urlOf(db), '--table', 'orders', '--for', '1s'])
+      expect(await session.child.ended).toEqual({ code: 0, signal: null })
+      const { text, frames } = session.terminal()
+      expect(text).toBe('3 000 rows compared, 0 differ')
+      const steps = new Set(frames.flatMap((frame) => /^\w+ orders/.exec(frame)?.[0] ?? []))
+      expect([...steps]).toEqual(['reading orders', 'following orders', 'comparing orders'])
+      expect(frames).toContain('reading orders: 3 000 objects')
+      expectTidy(session)
     })
   })
 

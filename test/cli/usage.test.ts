@@ -199,9 +199,45 @@ describe('help', () => {
     expect([code, output]).toEqual([0, expect.stringContaining('--index <column>')])
   })
 
-  test.each(['get', 'list', 'query', 'verify', 'doctor'])('of %s has examples', async (command) => {
-    const { code, output } = await resultOf(listwatch([command, '--help']))
-    expect([code, output]).toEqual([0, expect.stringMatching(new RegExp(`\\nExamples:\\n  listwatch ${command} `))])
+  test('of every command and subcommand has examples of it, with options that exist', async () => {
+    const pathsUnder = async (path: readonly string[]): Promise<(readonly string[])[]> => {
+      const { code, output } = await resultOf(listwatch([...path, '--help']))
+      expect(code).toBe(0)
+      const [, commands] = output.split('\nCommands:\n')
+      if (commands !== undefined) {
+        const names = Array.from(commands.matchAll(/^ {2}([\w-]+)/gm), ([, name = '']) => name)
+        const below = names.filter((name) => name !== 'help').map((name) => pathsUnder([...path, name]))
+        return (await Promise.all(below)).flat()
+      }
+      const [options = '', examples = ''] = output.split('\nExamples:\n')
+      const lines = examples.split('\n').filter((line) => line !== '')
+      // Some examples continue with another command.
+      const own = lines.filter((line) => new RegExp(`\\blistwatch ${path.join(' ')}\\b`).test(line))
+      expect(own.length, path.join(' ')).toBeGreaterThan(0)
+      for (const line of own) {
+        const [command = ''] = line.split(/ [|>#] /)
+        const used = Array.from(command.matchAll(/ (--[a-z-]+|-\w)\b/g), ([, option = '']) => option)
+        const missing = used.filter((option) => !new RegExp(`^  (-\\w, )?${option}\\b`, 'm').test(options))
+        expect(missing, line).toEqual([])
+      }
+      return [path]
+    }
+    const paths = await pathsUnder([])
+    expect(paths.map((path) => path.join(' '))).toEqual(
+      expect.arrayContaining([
+        'watch',
+        'get',
+        'list',
+        'query',
+        'verify',
+        'doctor',
+        'serve',
+        'relay',
+        'demo',
+        'pg trim',
+      ]),
+    )
+    expect(paths.length).toBeGreaterThan(13)
   })
 
   test('names the version that package.json has', async () => {

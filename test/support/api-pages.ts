@@ -107,11 +107,11 @@ function summaryOf(declared: readonly Declared[]): string {
 
 function sectionOf({ name, declared }: Symbol, links: ReadonlyMap<string, string>): string {
   const parts = declared.flatMap((each) => {
-    const { prose, throws, examples } = docstringOf(each)
+    const { prose, returns, throws, examples } = docstringOf(each)
     return [
       `\`\`\`typescript\n${signatureOf(each)}\n\`\`\``,
       prose,
-      throws.map((line) => `- Throws ${line}`).join('\n'),
+      [...returns.map((line) => `- Returns: ${line}`), ...throws.map((line) => `- Throws ${line}`)].join('\n'),
       ...examples.map((example) => example.replace(/^```ts$/m, '```typescript')),
     ]
   })

@@ -76,6 +76,8 @@ export function declarationsOf(name: string, path: string, declarations: Declara
 export interface Docstring {
   /** Markdown. */
   readonly prose: string
+  /** What follows `@returns`, in one line. */
+  readonly returns: readonly string[]
   /** What follows each `@throws`, in one line. */
   readonly throws: readonly string[]
   /** What follows each `@example`, in Markdown. */
@@ -84,7 +86,7 @@ export interface Docstring {
 
 /** The docstring above a declaration. */
 export function docstringOf({ lines, at }: Declared): Docstring {
-  if (!/\*\/$/.test(lines[at - 1] ?? '')) return { prose: '', throws: [], examples: [] }
+  if (!/\*\/$/.test(lines[at - 1] ?? '')) return { prose: '', returns: [], throws: [], examples: [] }
   const start = lines.findLastIndex((line, n) => n < at && /^\s*\/\*\*/.test(line))
   const text = lines
     .slice(start, at)
@@ -94,9 +96,11 @@ export function docstringOf({ lines, at }: Declared): Docstring {
   const [prose = '', ...tags] = text.split(/^(?=@\w+)/m)
   const after = (tag: string): string[] =>
     tags.filter((each) => each.startsWith(`@${tag}`)).map((each) => each.slice(tag.length + 1).trim())
+  const linesAfter = (tag: string): string[] => after(tag).map((each) => each.replace(/\s+/g, ' '))
   return {
     prose: prose.trim(),
-    throws: after('throws').map((each) => each.replace(/\s+/g, ' ')),
+    returns: linesAfter('returns'),
+    throws: linesAfter('throws'),
     examples: after('example'),
   }
 }

@@ -44,3 +44,29 @@ test('a check that fails is unknown, and the others run', async () => {
     ],
   })
 })
+
+test('several checks run at a time, except one that measures time, and findings keep their order', async () => {
+  const running = new Set<string>()
+  const beside: Record<string, string[]> = {}
+  const check = (name: string, more: { readonly runsAlone?: true } = {}) => ({
+    name,
+    severity: 'warning' as const,
+    ...more,
+    async find() {
+      running.add(name)
+      await new Promise((resolve) => setImmediate(resolve))
+      beside[name] = [...running]
+      running.delete(name)
+      return { problem: name, remedy: 'none' }
+    },
+  })
+  const checks = [check('first'), check('second'), check('measured', { runsAlone: true }), check('last')]
+  const { findings } = await runChecks(checks, undefined, 2)
+  expect(beside).toEqual({
+    measured: ['measured'],
+    first: ['first', 'second'],
+    second: ['second', 'last'],
+    last: ['last'],
+  })
+  expect(findings.map(({ name }) => name)).toEqual(['first', 'second', 'measured', 'last'])
+})

@@ -9,7 +9,19 @@ import { signalCases } from './signal-cases.js'
 import { versionCases } from './version-cases.js'
 import { watchCases } from './watch-cases.js'
 
-/** All conformance cases, for test runners other than vitest: each promise of the source contract that is visible from outside. */
+/**
+ * All conformance cases, for test runners other than vitest: each promise of the source contract that is visible from outside.
+ *
+ * @example
+ * ```ts
+ * import { test } from 'node:test'
+ * import { conformanceCases, type ListerWatcherHarness } from 'listwatch/testing'
+ *
+ * function testSource(harness: ListerWatcherHarness<unknown>): void {
+ *   for (const { name, run } of conformanceCases) test(name, async () => void (await run(harness)))
+ * }
+ * ```
+ */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...nameCases,
   ...listCases,

@@ -306,7 +306,19 @@ const lifetimes = [
   }),
 ]
 
-/** All cases of `leasesConformance`, for test runners other than vitest. */
+/**
+ * All cases of `leasesConformance`, for test runners other than vitest.
+ *
+ * @example
+ * ```ts
+ * import { test } from 'node:test'
+ * import { type LeasesHarness, leasesCases } from 'listwatch/testing'
+ *
+ * function testLeases(harness: LeasesHarness): void {
+ *   for (const { name, run } of leasesCases) test(name, () => run(harness))
+ * }
+ * ```
+ */
 export const leasesCases: readonly LeasesCase[] = [
   ...renewals,
   ...evictions,

@@ -110,7 +110,19 @@ function storeCase(name: string, body: (context: StoreContext) => Promise<void>)
   }
 }
 
-/** All cases of `relayStoreConformance`, for other test runners. */
+/**
+ * All cases of `relayStoreConformance`, for other test runners.
+ *
+ * @example
+ * ```ts
+ * import { test } from 'node:test'
+ * import { type RelayStoreHarness, relayStoreCases } from 'listwatch/testing'
+ *
+ * function testStore(harness: RelayStoreHarness): void {
+ *   for (const { name, run } of relayStoreCases) test(name, () => run(harness))
+ * }
+ * ```
+ */
 export const relayStoreCases: readonly RelayStoreCase[] = [
   storeCase('a collection that does not exist has a position, which the first write needs', async (context) => {
     const store = await context.store()

@@ -43,6 +43,7 @@ const optionChecks: Readonly<Record<keyof RedisCollectionOptions<unknown>, Optio
 /**
  * Creates one source for each shard, by the name of the shard. One informer mirrors all of them with
  * `sourceSet(redisCollection({ shards: 4, … }))`.
+ * @returns The sources, for `sourceSet`.
  * @throws OptionError when an option is missing or not allowed.
  */
 export function redisCollection<T = unknown>(
@@ -51,6 +52,7 @@ export function redisCollection<T = unknown>(
 /**
  * Creates a source for a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. It opens no connection
  * before the first list, watch or head.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

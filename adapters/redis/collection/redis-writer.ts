@@ -83,6 +83,7 @@ const optionChecks: Readonly<Record<keyof RedisWriterOptions<unknown>, OptionChe
 
 /**
  * Creates a writer that divides the keys among several collections.
+ * @returns The writer, with one for each shard.
  * @throws OptionError when an option is missing or not allowed.
  */
 export function redisWriter<T = unknown>(
@@ -91,6 +92,7 @@ export function redisWriter<T = unknown>(
 /**
  * Creates a writer for a collection that `redisCollection` mirrors, in Redis 7 or later, or Valkey. It connects on
  * first use.
+ * @returns The writer.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

@@ -11,7 +11,21 @@ import type { Version } from '../../../src/contract/version.js'
  */
 export type RedisWriteCode = 'CONFLICT' | 'NOT_WRITTEN' | 'OUTCOME_UNKNOWN'
 
-/** The error with which `apply` of a `redisWriter` rejects. */
+/**
+ * The error with which `apply` of a `redisWriter` rejects.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { RedisWriteError } from 'listwatch/redis'
+ *
+ * const writer = redisWriter<Order>({ client: new Redis(url), name: 'orders' })
+ * await writer.apply([{ delete: '42' }], { ifVersion: mark }).catch((error: unknown) => {
+ *   if (!(error instanceof RedisWriteError) || error.code !== 'CONFLICT') throw error
+ *   console.warn(`the collection is at ${error.version}`)
+ * })
+ * ```
+ */
 export class RedisWriteError extends Error {
   override readonly name = 'RedisWriteError'
   /** Whether the changes were written. */

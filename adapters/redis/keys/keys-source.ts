@@ -72,6 +72,7 @@ const optionChecks: Readonly<Record<keyof RedisKeysOptions<unknown>, OptionCheck
 /**
  * Creates a source for plain keys that hold strings, of Redis 7 or later, or Valkey. It opens no connection before the
  * first list or watch.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

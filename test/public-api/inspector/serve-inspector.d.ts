@@ -25,6 +25,7 @@ export interface Inspector extends AsyncDisposable {
  * Serves a page that shows informers: objects, changes, state, subscriptions and controllers. It is read-only. It works
  * during the first list. The option `name` of `createInformer` is what the page calls an informer.
  *
+ * @returns The inspector, which listens at its `url`.
  * @throws OptionError for a wrong option.
  * @throws TypeError if a member is not an informer that `createInformer` returned.
  * @throws SourceError STOPPED if an informer was stopped.

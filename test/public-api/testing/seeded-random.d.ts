@@ -1,5 +1,14 @@
 import type { Random } from '../src/contract/random.js';
-/** Random numbers that a seed reproduces (mulberry32). Not for secrets. */
+/**
+ * Random numbers that a seed reproduces (mulberry32). Not for secrets.
+ *
+ * @example
+ * ```ts
+ * import { SeededRandom } from 'listwatch/testing'
+ *
+ * const orders = createInformer({ source, random: new SeededRandom(7) })
+ * ```
+ */
 export declare class SeededRandom implements Random {
     #private;
     /** Equal seeds return equal sequences. Only the lower 32 bits of `seed` count. */

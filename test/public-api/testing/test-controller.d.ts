@@ -44,6 +44,7 @@ export interface TestController<T> extends AsyncDisposable {
 /**
  * Starts a controller for a test: over a memory source, with a virtual clock and random numbers that repeat.
  *
+ * @returns The test, with the source of the controller and its runs.
  * @throws OptionError for a wrong option; TypeError if `reconcile` is not a function.
  *
  * @example

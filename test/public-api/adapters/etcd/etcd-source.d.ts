@@ -25,6 +25,7 @@ export interface EtcdSource<T> extends ListerWatcher<T> {
 /**
  * Creates a source for a range of keys of etcd 3.4 or later. It opens no connection before the first list, watch or
  * head.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

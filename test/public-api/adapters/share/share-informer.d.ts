@@ -41,6 +41,7 @@ export interface Share<I = {}> extends AsyncDisposable {
  * Shares an informer with worker threads and other processes of the host, so that the source has one watch. Followers are informers
  * with `sharedSource`. A follower that is slow or dies costs the others nothing.
  *
+ * @returns The share, which makes ports and listens at Unix sockets until it is closed.
  * @throws OptionError for a wrong option.
  *
  * @example

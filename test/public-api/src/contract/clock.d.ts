@@ -18,5 +18,14 @@ export interface Clock {
      */
     sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
-/** The real clock. */
+/**
+ * The real clock.
+ *
+ * @example
+ * ```ts
+ * import { systemClock } from 'listwatch'
+ *
+ * await systemClock.sleep(1_000, signal)
+ * ```
+ */
 export declare const systemClock: Clock;

@@ -68,7 +68,18 @@ export interface Eviction {
     /** The renewal of its expired record. */
     readonly renewal: number;
 }
-/** A member lost its lease: its record is gone, or it could not renew in time. It joins again as a new member. */
+/**
+ * A member lost its lease: its record is gone, or it could not renew in time. It joins again as a new member.
+ *
+ * @example
+ * ```ts
+ * import { LeaseLostError } from 'listwatch'
+ *
+ * orders.on('error', (error) => {
+ *   if (error instanceof LeaseLostError) console.warn(`this replica joins its group again: ${error.message}`)
+ * })
+ * ```
+ */
 export declare class LeaseLostError extends SourceError {
     /** `LeaseLostError`. */
     readonly name: string;

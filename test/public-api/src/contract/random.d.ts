@@ -3,5 +3,14 @@ export interface Random {
     /** Returns a number in [0, 1). */
     next(): number;
 }
-/** The random numbers of `Math.random`. */
+/**
+ * The random numbers of `Math.random`.
+ *
+ * @example
+ * ```ts
+ * import { systemRandom } from 'listwatch'
+ *
+ * const delayMs = 1_000 * systemRandom.next()
+ * ```
+ */
 export declare const systemRandom: Random;

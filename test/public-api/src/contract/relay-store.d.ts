@@ -51,7 +51,18 @@ export interface TextChange {
     /** The new text; undefined deletes the key. */
     readonly text: string | undefined;
 }
-/** The collection is at another position: another relay has written, or the engine has lost writes. */
+/**
+ * The collection is at another position: another relay has written, or the engine has lost writes.
+ *
+ * @example
+ * ```ts
+ * import { RelayConflictError } from 'listwatch'
+ *
+ * function assertPosition(current: string, expected: string): void {
+ *   if (current !== expected) throw new RelayConflictError(`the collection is at ${current} and not at ${expected}`)
+ * }
+ * ```
+ */
 export declare class RelayConflictError extends SourceError {
     /** `RelayConflictError`. */
     readonly name: string;

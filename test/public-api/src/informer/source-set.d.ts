@@ -28,6 +28,7 @@ export interface SourceSetListener<S> {
 /**
  * Creates a set of sources for `createInformer`.
  *
+ * @returns The set, for the option `source` of `createInformer`.
  * @throws TypeError if a name is empty, or if a source lacks `name`, `list` or `watch`.
  *
  * @example

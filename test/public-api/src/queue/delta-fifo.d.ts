@@ -30,6 +30,15 @@ export interface DeltaFIFOOptions<T> {
  *
  * A key that a list does not name is deleted if it is queued, in `knownObjects`, or in the batch that was taken last. A
  * batch counts as processed at the next `drain` or `pop`. A delete of an unknown key is dropped.
+ *
+ * @example
+ * ```ts
+ * import { DeltaFIFO, Indexer, Reflector } from 'listwatch'
+ *
+ * const store = new Indexer<Order>()
+ * const fifo = new DeltaFIFO<Order>({ knownObjects: store })
+ * const mirroring = new Reflector(source, fifo).run({ signal })
+ * ```
  */
 export declare class DeltaFIFO<T> implements Sink<T> {
     #private;

@@ -8,6 +8,16 @@ import type { StoreView } from './store-view.js';
  * one synchronous step. An object that is equal to the stored one does not replace it, and is not a change.
  *
  * Like all sinks it has one writer. It holds at most 16 million objects.
+ *
+ * @example
+ * ```ts
+ * import { type IndexBuilder, Indexer, Reflector } from 'listwatch'
+ *
+ * const indexes = (ix: IndexBuilder<Order>) => ({ tenant: ix.equal((order) => order.tenant) })
+ * const store = new Indexer({ indexes })
+ * const mirroring = new Reflector(source, store).run({ signal })
+ * console.log(store.by.tenant('acme').length)
+ * ```
  */
 export declare class Indexer<T, I = {}> implements StoreView<T, I>, Sink<T> {
     #private;

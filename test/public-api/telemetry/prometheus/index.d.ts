@@ -17,5 +17,16 @@ import type { Informer } from '../../src/informer/informer-types.js';
  * ```
  */
 export declare function metricsText(informers: Iterable<Pick<Informer<unknown>, 'name' | 'inspect'>>): string;
-/** The media type of `metricsText`, for the header `content-type`. */
+/**
+ * The media type of `metricsText`, for the header `content-type`.
+ *
+ * @example
+ * ```ts
+ * import { METRICS_CONTENT_TYPE, metricsText } from 'listwatch/prometheus'
+ *
+ * app.get('/metrics', (_request, response) => {
+ *   response.type(METRICS_CONTENT_TYPE).send(metricsText([orders, pods]))
+ * })
+ * ```
+ */
 export declare const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";

@@ -5,6 +5,7 @@ import type { FakeKubernetes, FakeKubernetesOptions } from './fake-kubernetes-ty
  * Not for anything else: it has no authentication, schemas, selectors, streamed lists, admission, garbage collection and
  * controllers, and server-side apply takes each array as one field.
  *
+ * @returns The server, which listens until it is disposed.
  * @throws Error if it cannot listen.
  *
  * @example

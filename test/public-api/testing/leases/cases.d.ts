@@ -8,5 +8,17 @@ export interface LeasesCase {
     /** Checks a store. Rejects with a description if the store violates the contract. */
     run(harness: LeasesHarness): Promise<void>;
 }
-/** All cases of `leasesConformance`, for test runners other than vitest. */
+/**
+ * All cases of `leasesConformance`, for test runners other than vitest.
+ *
+ * @example
+ * ```ts
+ * import { test } from 'node:test'
+ * import { type LeasesHarness, leasesCases } from 'listwatch/testing'
+ *
+ * function testLeases(harness: LeasesHarness): void {
+ *   for (const { name, run } of leasesCases) test(name, () => run(harness))
+ * }
+ * ```
+ */
 export declare const leasesCases: readonly LeasesCase[];

@@ -6,5 +6,17 @@ export interface RelayStoreCase {
     /** Checks a store. Rejects with a description if the store violates the contract. */
     run(harness: RelayStoreHarness): Promise<void>;
 }
-/** All cases of `relayStoreConformance`, for other test runners. */
+/**
+ * All cases of `relayStoreConformance`, for other test runners.
+ *
+ * @example
+ * ```ts
+ * import { test } from 'node:test'
+ * import { type RelayStoreHarness, relayStoreCases } from 'listwatch/testing'
+ *
+ * function testStore(harness: RelayStoreHarness): void {
+ *   for (const { name, run } of relayStoreCases) test(name, () => run(harness))
+ * }
+ * ```
+ */
 export declare const relayStoreCases: readonly RelayStoreCase[];

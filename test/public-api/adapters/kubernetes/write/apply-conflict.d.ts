@@ -9,6 +9,15 @@ export interface FieldConflict {
 /**
  * `apply` was refused, because other field managers own some of the fields with other values. Its code is `UNAVAILABLE`:
  * a retry succeeds when they have given the fields up. `force: true` takes the fields.
+ *
+ * @example
+ * ```ts
+ * import { ApplyConflictError } from 'listwatch/kubernetes'
+ *
+ * orders.on('error', ({ cause }) => {
+ *   if (cause instanceof ApplyConflictError) for (const { manager, field } of cause.conflicts) console.warn(manager, field)
+ * })
+ * ```
  */
 export declare class ApplyConflictError extends SourceError {
     /** `ApplyConflictError`. */

@@ -28,6 +28,7 @@ export interface RedisCollectionOptions<T> {
 /**
  * Creates one source for each shard, by the name of the shard. One informer mirrors all of them with
  * `sourceSet(redisCollection({ shards: 4, … }))`.
+ * @returns The sources, for `sourceSet`.
  * @throws OptionError when an option is missing or not allowed.
  */
 export declare function redisCollection<T = unknown>(options: RedisCollectionOptions<T> & {
@@ -36,6 +37,7 @@ export declare function redisCollection<T = unknown>(options: RedisCollectionOpt
 /**
  * Creates a source for a collection that a `redisWriter` writes, of Redis 7 or later, or Valkey. It opens no connection
  * before the first list, watch or head.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

@@ -50,6 +50,7 @@ export interface RedisShardedWriter<T> extends RedisWriter<T> {
 }
 /**
  * Creates a writer that divides the keys among several collections.
+ * @returns The writer, with one for each shard.
  * @throws OptionError when an option is missing or not allowed.
  */
 export declare function redisWriter<T = unknown>(options: RedisWriterOptions<T> & {
@@ -58,6 +59,7 @@ export declare function redisWriter<T = unknown>(options: RedisWriterOptions<T> 
 /**
  * Creates a writer for a collection that `redisCollection` mirrors, in Redis 7 or later, or Valkey. It connects on
  * first use.
+ * @returns The writer.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

@@ -31,6 +31,7 @@ export interface RedisKeysSource<T> extends ListerWatcher<T> {
 /**
  * Creates a source for plain keys that hold strings, of Redis 7 or later, or Valkey. It opens no connection before the
  * first list or watch.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

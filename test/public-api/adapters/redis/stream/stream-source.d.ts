@@ -58,6 +58,7 @@ export interface RedisStream<T> extends ListerWatcher<T> {
 /**
  * Creates a source for the objects that a stream of Redis 7.0 or later describes. It opens no connection before the
  * first list, watch or head.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example
