@@ -58,6 +58,14 @@ export interface FeedOptions {
   readonly onCleared?: ((feed: object) => void) | undefined
 }
 
+/** A watch that has not ended. */
+interface Watch {
+  /** When it began. */
+  readonly since: number
+  /** In Node, the signal of a request that was collected does not abort. */
+  readonly request: Request
+}
+
 /** The position of a feed. */
 export interface FeedPosition {
   readonly version: string
@@ -81,8 +89,7 @@ export class MirrorFeed<T> {
   readonly #options: FeedOptions
   readonly #stream: ChangeStream<T>
   #log: FrameLog
-  /** With the time at which each began. */
-  readonly #followers = new Map<Follower, number>()
+  readonly #followers = new Map<Follower, Watch>()
   readonly #closing = new AbortController()
   /** The sequence of the last frame that ends a batch. */
   #last = 0
@@ -139,14 +146,15 @@ export class MirrorFeed<T> {
     return this.#log.canResume(sequence)
   }
 
-  /** Returns the body of a watch. */
-  watch(after: number, until: number, signal: AbortSignal): Follower {
+  /** Returns the body of a watch, which ends when the signal of its request aborts. */
+  watch(after: number, until: number, request: Request): Follower {
     const follower: Follower = new Follower(this.#log, after, until, () => {
       unlink()
       this.#followers.delete(follower)
       this.#usedAt = this.#clock.now()
     })
-    this.#followers.set(follower, this.#clock.now())
+    this.#followers.set(follower, { since: this.#clock.now(), request })
+    const { signal } = request
     const unlink = onAbort(signal, () => follower.end())
     if (this.#ended !== undefined) follower.end(endFrame(this.#ended))
     else if (signal.aborted) follower.end()
@@ -234,7 +242,7 @@ export class MirrorFeed<T> {
       const now = this.#clock.now()
       if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding) this.#pushFrame('batch', [])
       if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
-      for (const [follower, since] of [...this.#followers]) if (now - since >= watchMs) follower.end()
+      for (const [follower, { since }] of [...this.#followers]) if (now - since >= watchMs) follower.end()
       if (this.#idleMs >= FEED_IDLE_MS)
         this.close(new SourceError('no follower used the scope', { code: 'UNAVAILABLE' }))
     }

@@ -203,7 +203,7 @@ class MirrorServer<T> {
     if (scope instanceof Response) return scope
     if (isObject(scope) !== undefined) throw new TypeError('"scope" must return an object or a Response')
     const feed = await this.feedOf(scope, request.signal)
-    if (path === 'watch') return this.#watch(feed, url, request.signal)
+    if (path === 'watch') return this.#watch(feed, url, request)
     if (path === 'version') return this.#version(feed, url, request.signal)
     return chunk === undefined ? json(await feed.describe()) : this.#chunk(feed, chunk)
   }
@@ -252,7 +252,7 @@ class MirrorServer<T> {
     }
   }
 
-  #watch(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Response {
+  #watch(feed: MirrorFeed<T>, url: URL, request: Request): Response {
     const after = parseVersion(url.searchParams.get('after') ?? '')
     if (after === undefined)
       return failure(400, 'PROTOCOL', 'the parameter "after" must be a version of a list or a batch')
@@ -263,7 +263,7 @@ class MirrorServer<T> {
     const until = url.searchParams.get('until')
     if (until !== null && !/^\d{1,15}$/.test(until))
       return failure(400, 'PROTOCOL', 'the parameter "until" must be a whole number')
-    const body = feed.watch(after.sequence, until === null ? Number.POSITIVE_INFINITY : Number(until), signal)
+    const body = feed.watch(after.sequence, until === null ? Number.POSITIVE_INFINITY : Number(until), request)
     return directResponse(body, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',

@@ -32,6 +32,7 @@ const { worldKinds } = await import('./runner/world-kinds.js')
 const { layers } = await import('./mutants/hunt.js')
 const { runReplicaCampaign: replicas } = await import('./replicas/campaign.js')
 const { runRelayCampaign: relays } = await import('./relay/campaign.js')
+const { runShareCampaign: share } = await import('./share/campaign.js')
 const { huntMutants, replay, runCampaign } = await import('./runner/commands.js')
 const allKinds = [...kinds, ...worldKinds] as const
 const kind =
@@ -47,6 +48,7 @@ const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutan
 if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })
 else if (kind === 'replicas') await replicas({ runs: requestedRuns ?? 50_000, seed, minutes, mutant })
 else if (kind === 'relay') await relays({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
+else if (kind === 'share') await share({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
 else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', keep })
 else await runCampaign({ runs: requestedRuns ?? 50_000, seed, kind, minutes, mutant, json })
 

@@ -13,6 +13,7 @@ import { mutantsOfRelays } from './relays.js'
 import { mutantsOfReplays } from './replays.js'
 import { mutantsOfReplicas } from './replicas.js'
 import { mutantsOfSets } from './sets.js'
+import { mutantsOfShares } from './shares.js'
 import { mutantsOfStore } from './store.js'
 import { mutantsOfStuck } from './stuck.js'
 import { mutantsOfWaits } from './waits.js'
@@ -36,4 +37,5 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfCaches,
   ...mutantsOfKeptContent,
   ...mutantsOfRelays,
+  ...mutantsOfShares,
 ]

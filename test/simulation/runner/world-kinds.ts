@@ -1,5 +1,5 @@
-/** Worlds have programs of their own: replicas of a controller, and relays of a mirror. */
-export const worldKinds = ['replicas', 'relay'] as const
+/** Worlds have programs of their own: replicas of a controller, relays of a mirror, and a share with its workers. */
+export const worldKinds = ['replicas', 'relay', 'share'] as const
 
 export type WorldKind = (typeof worldKinds)[number]
 

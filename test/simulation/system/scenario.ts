@@ -48,6 +48,7 @@ export type Invariant =
   /** Replicas: a key has one owner at a time, fences grow, and after faults each key has an owner. */
   | 'replicas'
   | 'relay'
+  | 'share'
   /** Saved content is one state of the source, and nothing of it counts before the source has confirmed it. */
   | 'cache'
   /** `health` reports whether the informer is live and ready, and which key is stuck. */

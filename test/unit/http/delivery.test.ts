@@ -1,7 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { directBodyOf } from '../../../adapters/http/direct-body.js'
+import { Follower } from '../../../adapters/http/follower.js'
 import { nodeListener, serveMirror } from '../../../adapters/http/index.js'
 import { type Clock, createInformer, systemClock } from '../../../src/index.js'
 import { memorySource } from '../../../testing/index.js'
@@ -85,4 +89,30 @@ test('frames that arrive while earlier ones are sent in slices reach every follo
   isHeld = false
   for (const turn of turns) turn()
   await waitUntil('both frames at all readers', () => readers.every((reader) => reader.count() === 2), 3_000)
+})
+
+test('a watch ends when its signal aborts, also after the garbage collector has run', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const informer = createInformer({ source: memorySource<Account>() }).start()
+  const mirror = serveMirror(informer)
+  onTestFinished(async () => {
+    await mirror.close()
+    await informer.stop()
+  })
+  const { version } = (await (await mirror(new Request('http://mirror.test/version'))).json()) as { version: string }
+  const closing = new AbortController()
+  const { signal } = closing
+  const ended = vi.fn()
+  const begin = async (): Promise<void> => {
+    const address = `http://mirror.test/watch?after=${encodeURIComponent(version)}`
+    const body = directBodyOf(await mirror(new Request(address, { signal })))
+    if (body instanceof Follower) body.attach({ write: () => true, end: ended })
+  }
+  await begin()
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  expect(ended).not.toHaveBeenCalled()
+  closing.abort()
+  expect(ended).toHaveBeenCalledTimes(1)
 })

@@ -1,0 +1,80 @@
+import type { FollowerMessage, ShareMessage } from '../../../adapters/share/port-messages.js'
+import { WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
+import type { Tap } from './simulated-channel.js'
+
+/** The last frame of a watch may be an error, which does not wait for the reader. */
+const ERROR_BYTES = 400
+
+/** Counts what a port carries, and checks the bytes that are on their way. */
+export class PortChecker implements Tap {
+  /** The number of requests for a list. */
+  lists = 0
+  /** The snapshots in the memory of the share, and those that the worker has received. */
+  readonly given: WeakRef<object>[] = []
+  readonly taken: WeakRef<object>[] = []
+  readonly #violate: (message: string) => void
+  readonly #crossed: () => void
+  readonly #opened: (size: number) => void
+  /** By watch: the bytes that were sent and not reported as read. */
+  readonly #unread = new Map<number, number>()
+  /** By watch: the bytes that the worker has received and not reported as read. */
+  readonly #unreported = new Map<number, number>()
+
+  /** `crossed` is called with each message, `opened` with the size of each snapshot that the share sends. */
+  constructor(
+    violate: (message: string) => void,
+    { crossed, opened }: { crossed(): void; opened(size: number): void },
+  ) {
+    this.#violate = violate
+    this.#crossed = crossed
+    this.#opened = opened
+  }
+
+  sent(from: 'share' | 'worker', message: unknown): void {
+    if (from === 'share') this.#sentByShare(message as ShareMessage)
+    else this.#sentByWorker(message as FollowerMessage)
+    this.#crossed()
+  }
+
+  received(by: 'share' | 'worker', message: unknown): void {
+    if (by === 'share') {
+      const { type, id, ...more } = message as FollowerMessage
+      if (type === 'read' && 'bytes' in more) this.#unread.set(id, (this.#unread.get(id) ?? 0) - more.bytes)
+    } else {
+      const received = message as ShareMessage
+      if (received.type === 'frame') add(this.#unreported, received.id, received.bytes.length)
+      if (received.type === 'opened') note(this.taken, received)
+    }
+    this.#crossed()
+  }
+
+  #sentByShare(message: ShareMessage): void {
+    if (message.type === 'opened') {
+      note(this.given, message)
+      this.#opened(message.snapshot?.size ?? 0)
+    }
+    if (message.type !== 'frame') return
+    const { id, bytes } = message
+    const unread = this.#unread.get(id) ?? 0
+    if (unread >= WINDOW_BYTES && bytes.length > ERROR_BYTES)
+      this.#violate(`a frame of ${bytes.length} bytes is sent behind ${unread} bytes that were not read`)
+    this.#unread.set(id, unread + bytes.length)
+  }
+
+  #sentByWorker(message: FollowerMessage): void {
+    if (message.type === 'request' && /^\/list(\?|$)/.test(message.path)) this.lists++
+    if (message.type !== 'read') return
+    const left = (this.#unreported.get(message.id) ?? 0) - message.bytes
+    if (left < 0) this.#violate(`${-left} bytes more are reported as read than were received`)
+    this.#unreported.set(message.id, left)
+  }
+}
+
+function add(counts: Map<number, number>, id: number, by: number): void {
+  counts.set(id, (counts.get(id) ?? 0) + by)
+}
+
+function note(snapshots: WeakRef<object>[], { snapshot }: Extract<ShareMessage, { readonly type: 'opened' }>): void {
+  for (const piece of snapshot?.blocks.pieces ?? []) snapshots.push(new WeakRef(piece))
+  for (const [, bytes] of snapshot?.sections ?? []) snapshots.push(new WeakRef(bytes))
+}
