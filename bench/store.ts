@@ -34,11 +34,20 @@ export const store: Benchmark = {
 
 async function againstFloor(): Promise<readonly Figure[]> {
   const run = (contestant: string) => () => contest<Result>('store', [contestant, String(OBJECTS)])
-  const contestants = { floor: run('floor'), informer: run('informer'), followed: run('followed') }
-  const { floor = [], informer = [], followed = [] } = await inTurn(ROUNDS, contestants)
+  const contestants = {
+    floor: run('floor'),
+    byHand: run('by-hand'),
+    informer: run('informer'),
+    followed: run('followed'),
+  }
+  const { floor = [], byHand = [], informer = [], followed = [] } = await inTurn(ROUNDS, contestants)
   const figure = (title: string, results: readonly Result[], what: 'load' | 'update') => {
-    const [ours, bare] = [results.map((result) => result[what]), floor.map((result) => result[what])]
-    const peers = { 'listwatch ns/object': Math.round(median(ours)), 'floor ns/object': Math.round(median(bare)) }
+    const [ours = [], bare = [], manual = []] = [results, floor, byHand].map((all) => all.map((each) => each[what]))
+    const peers = {
+      'listwatch ns/object': Math.round(median(ours)),
+      'floor ns/object': Math.round(median(bare)),
+      'the same by hand ns/object': Math.round(median(manual)),
+    }
     return atMost(1.3, { name: title, value: medianRatio(ours, bare), unit: '× the floor', peers })
   }
   return [

@@ -1,4 +1,4 @@
-// Loads and updates the same bytes: node store.ts floor|informer|followed <objects>
+// Loads and updates the same bytes: node store.ts floor|by-hand|informer|followed <objects>
 import { createInformer, type ListerWatcher } from 'listwatch'
 import { keyOf, makeDataset, type Row } from '../dataset.ts'
 import { nsEach } from './busy.ts'
@@ -18,6 +18,40 @@ async function floor(): Promise<readonly number[]> {
     const row = parse(line)
     map.set(keyOf(row), row)
     sum += row.restarts
+  }
+  return [await nsEach(objects, () => rows.forEach(keep)), await nsEach(objects, () => updates.forEach(keep))]
+}
+
+/** The work of the informer by hand: a Map, three indexes as sets of keys, and one handler, called with one object. */
+async function byHand(): Promise<readonly number[]> {
+  const map = new Map<string, Row>()
+  const indexes = (['namespace', 'node', 'phase'] as const).map((name) => ({
+    name,
+    keys: new Map<string, Set<string>>(),
+  }))
+  const handle = ({
+    object,
+  }: {
+    readonly key: string
+    readonly object: Row
+    readonly previous: Row | undefined
+  }): void => {
+    sum += object.restarts
+  }
+  const keep = (line: Buffer): void => {
+    const object = parse(line)
+    const key = keyOf(object)
+    const previous = map.get(key)
+    map.set(key, object)
+    for (const { name, keys } of indexes) {
+      const [value, old] = [object[name], previous?.[name]]
+      if (value === old) continue
+      if (old !== undefined) keys.get(old)?.delete(key)
+      const found = keys.get(value)
+      if (found === undefined) keys.set(value, new Set([key]))
+      else found.add(key)
+    }
+    handle({ key, object, previous })
   }
   return [await nsEach(objects, () => rows.forEach(keep)), await nsEach(objects, () => updates.forEach(keep))]
 }
@@ -76,5 +110,13 @@ async function informer(isFollowed: boolean): Promise<readonly number[]> {
   return [load, update]
 }
 
-const [load, update] = await (contestant === 'floor' ? floor() : informer(contestant === 'followed'))
+const contestants: Readonly<Record<string, () => Promise<readonly number[]>>> = {
+  floor,
+  'by-hand': byHand,
+  informer: () => informer(false),
+  followed: () => informer(true),
+}
+const run = contestants[contestant ?? '']
+if (run === undefined) throw new Error(`there are ${Object.keys(contestants).join(', ')}`)
+const [load, update] = await run()
 console.log(JSON.stringify({ load, update, sum }))

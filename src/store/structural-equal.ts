@@ -6,8 +6,13 @@ const MAX_DEPTH = 500
  */
 const PLAIN_PAIRS = 10_000
 
+/** The names of deeper properties are not remembered. */
+const REMEMBERED_DEPTH = 3
+
 type Properties = Readonly<Record<string, unknown>>
 
+/** The names that lead to the property in which two objects differed last. Later names may be of an earlier comparison. */
+const lastDifference: string[] = []
 let pairsLeft = PLAIN_PAIRS
 /** Union-find: each object leads to another one that it was compared with. */
 let merged: Map<object, object> | undefined
@@ -17,6 +22,7 @@ let merged: Map<object, object> | undefined
  * instance of a class is compared by its own enumerable properties, or by identity if it has none.
  */
 export function structuralEqual(a: unknown, b: unknown): boolean {
+  if (differAsBefore(a, b)) return false
   // A getter of a compared object may call this function too.
   const outer = [pairsLeft, merged] as const
   ;[pairsLeft, merged] = [PLAIN_PAIRS, undefined]
@@ -25,6 +31,23 @@ export function structuralEqual(a: unknown, b: unknown): boolean {
   } finally {
     ;[pairsLeft, merged] = outer
   }
+}
+
+/**
+ * Whether two plain objects differ in the property in which two others differed last, if its value is no object. Most changed
+ * objects differ in their version. Then the values before it need not be loaded from memory.
+ */
+function differAsBefore(a: unknown, b: unknown): boolean {
+  let [left, right] = [a, b]
+  for (const name of lastDifference) {
+    if (!isObject(left) || !isObject(right) || !isEnumerable(left, name)) return false
+    if (Object.getPrototypeOf(left) !== Object.prototype || Object.getPrototypeOf(right) !== Object.prototype)
+      return false
+    left = left[name]
+    right = right[name]
+    if (!isObject(left)) return left !== right && !Object.is(left, right)
+  }
+  return false
 }
 
 function equalAt(a: unknown, b: unknown, depth: number): boolean {
@@ -43,6 +66,10 @@ function equalAt(a: unknown, b: unknown, depth: number): boolean {
   return equalInstances(a, b, depth)
 }
 
+function isEnumerable(object: Properties, name: string): boolean {
+  return Object.prototype.propertyIsEnumerable.call(object, name)
+}
+
 function isObject(value: unknown): value is Properties {
   return typeof value === 'object' && value !== null
 }
@@ -58,7 +85,10 @@ function equalProperties(left: Properties, right: Properties, depth: number): bo
   let names = 0
   for (const name in left) {
     const value = right[name]
-    if (!equalAt(left[name], value, depth + 1)) return false
+    if (!equalAt(left[name], value, depth + 1)) {
+      if (depth < REMEMBERED_DEPTH) lastDifference[depth] = name
+      return false
+    }
     // The property of the other object may be inherited.
     if ((value === undefined || typeof value === 'function') && !Object.hasOwn(right, name)) return false
     names++

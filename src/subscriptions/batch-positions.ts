@@ -17,6 +17,6 @@ export class BatchPositions<T> {
   }
 
   endOf(batch: ChangeBatch<T>): BatchEnd {
-    return { position: this.#positions.get(batch) ?? batch.version, isSynced: batch.isSynced }
+    return { position: batch.version ?? this.#positions.get(batch), isSynced: batch.isSynced }
   }
 }

@@ -120,6 +120,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   }
 
   #notifyIdle(): void {
+    if (this.#idle.length === 0) return
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()

@@ -2,7 +2,7 @@ import type { Clock } from '../contract/clock.js'
 import { messageOf, SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
-import { ChangeQueue } from '../queue/change-queue.js'
+import { ChangeQueue, type QueuedBatch } from '../queue/change-queue.js'
 import type { Membership } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
@@ -285,28 +285,23 @@ export class Feed<T> implements AwaitedFeed {
 
   #takeQueued(): ChangeBatch<T> | undefined {
     const queued = this.#queue.take()
-    if (queued === undefined) return undefined
-    const { changes, version, source, history } = queued
-    this.#progress.nextIsOf(history)
-    return withHistory(this.#batch(changes, version, source, true), history)
+    return queued === undefined ? undefined : this.#synced(queued)
   }
 
   #takeReplayed(replay: Replay<T>): ChangeBatch<T> {
     const { changes, isLast } = replay.take()
-    if (!isLast) return this.#batch(changes, undefined, undefined, false)
-    this.#progress.nextIsOf(replay.position.history)
+    if (!isLast) return { changes, version: undefined, source: undefined, isSynced: false }
     this.#replay = undefined
-    return withHistory(this.#batch(changes, replay.position.version, undefined, true), replay.position.history)
+    return this.#synced({ changes, ...replay.position, source: undefined })
   }
 
-  #batch(
-    changes: readonly Change<T>[],
-    position: Version | undefined,
-    source: string | undefined,
-    isSynced: boolean,
-  ): ChangeBatch<T> {
-    if (!this.host.isOfSet) return { changes, version: position, source: undefined, isSynced }
-    return this.#positions.set({ changes, version: undefined, source, isSynced }, position)
+  /** Returns a queued batch, or the last one of the replay, as the consumer receives it. */
+  #synced({ changes, version, source, history }: QueuedBatch<T>): ChangeBatch<T> {
+    this.#progress.nextIsOf(history)
+    const batch = this.host.isOfSet
+      ? this.#positions.set({ changes, version: undefined, source, isSynced: true }, version)
+      : { changes, version, source: undefined, isSynced: true }
+    return this.wantsBookmarks ? withHistory(batch, history) : batch
   }
 
   /** Acknowledges a dequeued batch: all its changes were handled. */

@@ -12,7 +12,9 @@ export class HandlerCaller<T> {
   readonly #feed: Feed<T>
   readonly #handlers: Handlers<T>
   readonly #timeoutMs: number | undefined
-  readonly #slow: SlowHandlerMonitor
+  readonly #waiting: () => number
+  /** Created by the first handler that returns a promise. */
+  #slow: SlowHandlerMonitor | undefined
   /** Whether the last call returned a promise. If not, the clock is not read before the next call: it costs 50 ns. */
   #returnedPromise = true
   /** Created by the first call of a handler. */
@@ -23,20 +25,20 @@ export class HandlerCaller<T> {
     this.#feed = feed
     this.#handlers = handlers
     this.#timeoutMs = timeoutMs
-    this.#slow = new SlowHandlerMonitor(feed.host.clock, (key, ms) => this.#reportSlow(key, ms, waiting()))
+    this.#waiting = waiting
   }
 
   /** The number of handlers that run. */
   get running(): number {
-    return this.#slow.size
+    return this.#slow?.size ?? 0
   }
 
   get longestRunning(): { readonly key: string; readonly since: number } | undefined {
-    return this.#slow.longest
+    return this.#slow?.longest
   }
 
   get slowest(): SlowestCall | undefined {
-    return this.#slow.slowest
+    return this.#slow?.slowest
   }
 
   /** Calls the handler. Returns a promise that never rejects, or undefined if the handler has finished. */
@@ -67,6 +69,7 @@ export class HandlerCaller<T> {
           ended?.('failure', error)
         },
       )
+      this.#slow ??= new SlowHandlerMonitor(this.#feed.host.clock, (key, ms) => this.#reportSlow(key, ms))
       return this.#slow.monitor(change.key, working)
     } catch (error) {
       timed?.dispose()
@@ -82,7 +85,7 @@ export class HandlerCaller<T> {
 
   /** Stops the timer that reports slow handlers. */
   stopMonitor(): void {
-    this.#slow.stop()
+    this.#slow?.stop()
   }
 
   #call(change: Change<T>, { signal }: HandlerContext): unknown {
@@ -102,8 +105,9 @@ export class HandlerCaller<T> {
     this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', cause, key }))
   }
 
-  #reportSlow(key: string, ms: number, waiting: number): void {
+  #reportSlow(key: string, ms: number): void {
     this.#feed.counts.slow++
+    const waiting = this.#waiting()
     const waits = `${waiting} ${waiting === 1 ? 'key waits' : 'keys wait'}`
     const message = `${this.#named('a handler')} has not settled for ${Math.round(ms / 1_000)} s at key "${key}"; ${waits}`
     this.#feed.host.report(new SourceError(message, { code: 'HANDLER', phase: 'handle', key }))

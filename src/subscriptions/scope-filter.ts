@@ -17,8 +17,8 @@ export class ScopeFilter<T> {
   readonly #onFilterError: (error: unknown, key: string) => void
   /** The keys that are in scope, as far as the subscriber was notified; undefined if every object is. */
   readonly #inScopeKeys: Set<string> | undefined
-  /** The objects that the subscriber received, of keys whose later changes are not known to be in scope or not. */
-  readonly #undecided = new Map<string, T>()
+  /** The objects that the subscriber received, of keys whose later changes are not known to be in scope or not. Mostly none. */
+  #undecided: Map<string, T> | undefined
   readonly #untrack: readonly (() => void)[]
 
   /** `onFilterError` is called when the filter throws. The object is out of scope then. */
@@ -69,10 +69,10 @@ export class ScopeFilter<T> {
     const wasIn = inScopeKeys.has(key)
     const isIn = change.type !== 'delete' && this.#isIn(change, membership, tracked)
     if (isIn === undefined) {
-      if (wasIn && change.previous !== undefined && !this.#undecided.has(key)) this.#undecided.set(key, change.previous)
+      if (wasIn && change.previous !== undefined) this.#undecide(key, change.previous)
       return undefined
     }
-    const decided = this.#undecided.size > 0 ? this.#decided(change) : change
+    const decided = this.#undecided === undefined ? change : this.#decided(change, this.#undecided)
     if (isIn) {
       if (wasIn) return decided
       inScopeKeys.add(key)
@@ -83,11 +83,17 @@ export class ScopeFilter<T> {
     return decided.type === 'delete' ? decided : leaving(decided)
   }
 
+  /** Remembers the first of several objects, which is the one that the subscriber received. */
+  #undecide(key: string, received: T): void {
+    this.#undecided ??= new Map()
+    if (!this.#undecided.has(key)) this.#undecided.set(key, received)
+  }
+
   /** Returns a change relative to the object that the subscriber received, if earlier changes of its key were undecided. */
-  #decided(change: Change<T>): Change<T> {
-    const received = this.#undecided.get(change.key)
+  #decided(change: Change<T>, undecided: Map<string, T>): Change<T> {
+    const received = undecided.get(change.key)
     if (received === undefined || change.type === 'add') return change
-    this.#undecided.delete(change.key)
+    undecided.delete(change.key)
     return { ...change, previous: received }
   }
 
@@ -117,7 +123,7 @@ export class ScopeFilter<T> {
   close(): void {
     for (const untrack of this.#untrack) untrack()
     this.#inScopeKeys?.clear()
-    this.#undecided.clear()
+    this.#undecided = undefined
   }
 
   /** The ordinals with the key and the values of `where`; undefined if all objects may be in scope. */

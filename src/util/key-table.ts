@@ -1,5 +1,8 @@
-/** A table with this many keys is divided into parts: a larger Map stops the process when it grows. Smaller ones are faster. */
-const DIVIDED_FROM = 262_144
+/**
+ * A table with this many keys is divided into parts: a larger Map stops the process when it grows. A smaller table is faster
+ * undivided. A key costs more to move the more keys there are, because they are not in the processor's cache any more.
+ */
+const DIVIDED_FROM = 65_536
 /** The number of parts: a power of two. */
 const PARTS = 256
 /** How many keys an addition moves to their parts. */

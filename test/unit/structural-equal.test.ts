@@ -161,6 +161,36 @@ describe('structuralEqual', () => {
     })
   })
 
+  describe('after two objects that differed in a version', () => {
+    const rows = (version: string, more: object = {}): object => ({ name: 'a', meta: { version, ...more } })
+    const differ = (): void => expect(structuralEqual(rows('1'), rows('2'))).toBe(false)
+
+    test('objects with equal versions are compared by all their properties', () => {
+      differ()
+      expect(structuralEqual(rows('1', { labels: ['x'] }), rows('1', { labels: ['x'] }))).toBe(true)
+      differ()
+      expect(structuralEqual(rows('1', { labels: ['x'] }), rows('1', { labels: ['y'] }))).toBe(false)
+    })
+
+    test('versions that are not a number are equal', () => {
+      expect(structuralEqual({ version: 1 }, { version: 2 })).toBe(false)
+      expect(structuralEqual({ version: Number.NaN }, { version: Number.NaN })).toBe(true)
+      expect(structuralEqual({ version: 1 }, { version: { n: 1 } })).toBe(false)
+    })
+
+    test('a version that is not enumerable does not count', () => {
+      const hidden = (version: string): object => Object.defineProperty({ name: 'a' }, 'version', { value: version })
+      differ()
+      expect(structuralEqual({ name: 'a', meta: hidden('1') }, { name: 'a', meta: hidden('2') })).toBe(true)
+    })
+
+    test('a version of a Date does not count', () => {
+      const dated = (version: string): object => ({ name: 'a', meta: Object.assign(new Date(0), { version }) })
+      differ()
+      expect(structuralEqual(dated('1'), dated('2'))).toBe(true)
+    })
+  })
+
   test('values that contain themselves are compared in finite time', () => {
     const a: { self?: unknown; n: number } = { n: 1 }
     const b: { self?: unknown; n: number } = { n: 1 }

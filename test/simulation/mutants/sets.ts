@@ -195,7 +195,9 @@ export const mutantsOfSets: readonly Mutant[] = [
     breaks: 'a batch names its source, unless several are merged',
     kind,
     file: 'subscriptions/feed.ts',
-    edits: [['version: undefined, source, isSynced }', 'version: undefined, source: undefined, isSynced }']],
+    edits: [
+      ['version: undefined, source, isSynced: true }', 'version: undefined, source: undefined, isSynced: true }'],
+    ],
   },
   {
     name: 'a busy handler delays followers of other sources',
