@@ -87,7 +87,7 @@ export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
   return new Http<T>(options, send)
 }
 
-/** Returns a source over another transport than HTTP. The options were checked. */
+/** @internal Returns a source over another transport than HTTP. The options were checked. */
 export function sourceOver<T>(send: SendRequest, options: Omit<HttpSourceOptions, 'fetch'>): HttpSource<T> {
   return new Http<T>(options, send)
 }
