@@ -42,7 +42,12 @@ export const share: Benchmark = {
         name: 'from a commit to the handler of a worker, p99',
         value: shared.p99Ms,
         unit: 'ms',
-        peers: { 'p50 ms': shared.p50Ms, deliveries: shared.deliveries },
+        peers: {
+          'p50 ms': shared.p50Ms,
+          deliveries: shared.deliveries,
+          'bare messages, p50 ms': floor.p50Ms,
+          'bare messages, p99 ms': floor.p99Ms,
+        },
       }),
       atMost(50, {
         name: `main thread, for ${CHANGES_PER_SECOND} changes a second to ${WORKERS} workers`,

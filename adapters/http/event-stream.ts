@@ -1,3 +1,5 @@
+import type { ReceivedBody } from './received-response.js'
+
 /** One server-sent event. */
 export interface ServerSentEvent {
   readonly type: string
@@ -8,7 +10,7 @@ export interface ServerSentEvent {
  * Splits a response body into server-sent events, as the HTML standard defines them. Comments, ids and retry times are ignored.
  * The body is cancelled when the reader stops.
  */
-export async function* serverSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void> {
+export async function* serverSentEvents(body: ReceivedBody): AsyncGenerator<ServerSentEvent, void> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
   /** The beginning of a line that has not ended yet. */

@@ -23,6 +23,7 @@ import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.j
 import { eventsIn } from './event-json.js'
 import { serverSentEvents } from './event-stream.js'
 import { hasReached, isLaterEpoch, parseVersion, resumePoint, UNKNOWN_FEED } from './http-version.js'
+import type { ReceivedResponse, SendRequest } from './received-response.js'
 
 /** How many chunks of a list are requested at a time. */
 const CHUNK_REQUESTS = 4
@@ -82,7 +83,13 @@ export function httpSource<T>(options: HttpSourceOptions): HttpSource<T> {
     upstream: isUpstream,
   })
   if (options?.url === undefined) throw new OptionError('httpSource: option "url" is missing', { option: 'url' })
-  return new Http<T>(options)
+  const send = options.fetch ?? ((address: string, init: RequestInit) => globalThis.fetch(address, init))
+  return new Http<T>(options, send)
+}
+
+/** @internal Returns a source over another transport than HTTP. The options were checked. */
+export function sourceOver<T>(send: SendRequest, options: Omit<HttpSourceOptions, 'fetch'>): HttpSource<T> {
+  return new Http<T>(options, send)
 }
 
 const isUrl: OptionCheck = (value) => {
@@ -96,10 +103,13 @@ class Http<T> implements HttpSource<T> {
   readonly #base: string
   readonly #query: string
   readonly #headers: HttpSourceOptions['headers']
-  readonly #fetch: NonNullable<HttpSourceOptions['fetch']>
+  readonly #send: SendRequest
   readonly #upstream: UpstreamVersions | undefined
 
-  constructor({ url, name, headers, fetch, heartbeatMs = DEFAULT_HEARTBEAT_MS, upstream }: HttpSourceOptions) {
+  constructor(
+    { url, name, headers, heartbeatMs = DEFAULT_HEARTBEAT_MS, upstream }: Omit<HttpSourceOptions, 'fetch'>,
+    send: SendRequest,
+  ) {
     const { origin, pathname, host, search } = new URL(url)
     const path = pathname.replace(/\/$/, '')
     this.#base = origin + path
@@ -107,7 +117,7 @@ class Http<T> implements HttpSource<T> {
     this.name = name ?? `http:${host}${path}`
     this.heartbeatMs = heartbeatMs
     this.#headers = headers
-    this.#fetch = fetch ?? ((address, init) => globalThis.fetch(address, init))
+    this.#send = send
     this.#upstream = upstream
   }
 
@@ -251,7 +261,7 @@ class Http<T> implements HttpSource<T> {
     return Object(await this.#body(await this.#request(address, 'application/json', signal), signal))
   }
 
-  async #body(response: Response, signal: AbortSignal): Promise<unknown> {
+  async #body(response: ReceivedResponse, signal: AbortSignal): Promise<unknown> {
     try {
       return await response.json()
     } catch (thrown) {
@@ -259,15 +269,14 @@ class Http<T> implements HttpSource<T> {
     }
   }
 
-  async #request(address: string, type: string, signal: AbortSignal): Promise<Response> {
+  async #request(address: string, type: string, signal: AbortSignal): Promise<ReceivedResponse> {
     signal.throwIfAborted()
     const own = typeof this.#headers === 'function' ? await this.#headers() : this.#headers
-    const headers = new Headers(own)
-    headers.set('accept', type)
+    const headers = own === undefined ? { accept: type } : withHeader(own, 'accept', type)
     const query = this.#query === '' ? '' : `${address.includes('?') ? '&' : '?'}${this.#query}`
-    let response: Response
+    let response: ReceivedResponse
     try {
-      response = await this.#fetch(this.#base + address + query, { headers, signal })
+      response = await this.#send(this.#base + address + query, { headers, signal })
     } catch (thrown) {
       throw this.#failed(thrown, signal)
     }
@@ -280,7 +289,7 @@ class Http<T> implements HttpSource<T> {
   }
 
   /** Returns the error of a response with an error status. */
-  async #refusal(response: Response, address: string): Promise<SourceError> {
+  async #refusal(response: ReceivedResponse, address: string): Promise<SourceError> {
     const { error, code }: Readonly<Record<string, unknown>> = Object(await response.json().catch(() => undefined))
     const { status } = response
     const text = typeof error === 'string' ? `: ${error}` : ''
@@ -326,6 +335,12 @@ async function mergedUntil<T>(
     const sequence = parseVersion(value.version)?.sequence ?? Number.POSITIVE_INFINITY
     if (sequence >= until) return { events, version: value.version }
   }
+}
+
+function withHeader(own: RequestHeaders, name: string, value: string): Headers {
+  const headers = new Headers(own)
+  headers.set(name, value)
+  return headers
 }
 
 function parsedJson(text: string): Readonly<Record<string, unknown>> {

@@ -1,21 +1,16 @@
 import type { MessagePort } from 'node:worker_threads'
 import { SourceError } from '../../src/contract/errors.js'
+import type { ReceivedResponse, SendRequest } from '../http/received-response.js'
 import { onAbort } from '../shared/on-abort.js'
+import { FrameBody } from './frame-body.js'
 import {
   BASE_URL,
   type FollowerMessage,
   type ResponseMessage,
   type ShareMessage,
   shareMessage,
-  WINDOW_BYTES,
 } from './port-messages.js'
 import type { OpenedSnapshot } from './shared-snapshot.js'
-
-/** The reader reports the bytes of frames that it has taken after this many. */
-const REPORT_BYTES = WINDOW_BYTES / 4
-
-/** Sends a request, as the global `fetch` does. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** All sources of a port use the same client. */
 const clients = new WeakMap<MessagePort, PortClient>()
@@ -43,8 +38,8 @@ export class PortClient {
     port.unref()
   }
 
-  readonly fetch: Fetch = (url, { signal }) =>
-    this.#send<Response>(signal ?? undefined, (id, outcome) => {
+  readonly fetch: SendRequest = (url, { signal }) =>
+    this.#send<ReceivedResponse>(signal ?? undefined, (id, outcome) => {
       const path = url.slice(BASE_URL.length)
       return [
         { type: 'request', id, path },
@@ -141,12 +136,10 @@ class OpenExchange implements Exchange {
 class PortExchange implements Exchange {
   readonly #id: number
   readonly #send: (message: FollowerMessage) => void
-  readonly #outcome: Outcome<Response>
-  #frames: ReadableStreamDefaultController<Uint8Array> | undefined
-  /** The bytes of frames that were not reported as read. */
-  #unreportedBytes = 0
+  readonly #outcome: Outcome<ReceivedResponse>
+  #frames: FrameBody | undefined
 
-  constructor(id: number, send: (message: FollowerMessage) => void, outcome: Outcome<Response>) {
+  constructor(id: number, send: (message: FollowerMessage) => void, outcome: Outcome<ReceivedResponse>) {
     this.#id = id
     this.#send = send
     this.#outcome = outcome
@@ -154,66 +147,43 @@ class PortExchange implements Exchange {
 
   receive(message: ShareMessage): void {
     if (message.type === 'response') this.#respond(message)
-    else if (message.type === 'frame') this.#frame(message.bytes)
+    else if (message.type === 'frame') this.#frames?.push(message.bytes)
     else if (message.type === 'end') this.#finish()
   }
 
   #respond({ status, headers, body }: ResponseMessage): void {
-    const init = { status, headers: headers.map(([name, value]): [string, string] => [name, value]) }
-    this.#outcome.resolve(new Response(body === undefined ? this.#streamOfFrames() : streamOf(body), init))
+    if (body === undefined) this.#frames = this.#newBody()
+    this.#outcome.resolve({
+      ok: status >= 200 && status < 300,
+      status,
+      headers: { get: (name) => headers.find(([each]) => each === name)?.[1] ?? null },
+      body: this.#frames ?? null,
+      // The decoder does not take bytes in shared memory: a copy has memory of its own.
+      json: async () => JSON.parse(new TextDecoder().decode(body?.slice())),
+    })
     if (body !== undefined) this.#outcome.end()
   }
 
-  #frame(bytes: Uint8Array): void {
-    this.#unreportedBytes += bytes.length
-    this.#frames?.enqueue(bytes)
+  #newBody(): FrameBody {
+    return new FrameBody({
+      taken: (bytes) => this.#send({ type: 'read', id: this.#id, bytes }),
+      cancelled: () => {
+        this.#send({ type: 'abort', id: this.#id })
+        this.#outcome.end()
+      },
+    })
   }
 
   #finish(): void {
     this.#outcome.end()
-    this.#frames?.close()
+    this.#frames?.end()
   }
 
   fail(error: unknown): void {
     this.#outcome.end()
     this.#outcome.reject(error) // Without effect after the response.
-    this.#frames?.error(error)
+    this.#frames?.fail(error)
   }
-
-  #streamOfFrames(): ReadableStream<Uint8Array> {
-    return new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          this.#frames = controller
-        },
-        // It is called when the reader has taken all but a few frames.
-        pull: () => {
-          if (this.#unreportedBytes < REPORT_BYTES) return
-          this.#send({ type: 'read', id: this.#id, bytes: this.#unreportedBytes })
-          this.#unreportedBytes = 0
-        },
-        cancel: () => {
-          this.#frames = undefined
-          this.#send({ type: 'abort', id: this.#id })
-          this.fail(undefined)
-        },
-      },
-      { highWaterMark: REPORT_BYTES, size: ({ length }) => length },
-    )
-  }
-}
-
-/** `Response` does not take bytes in shared memory. */
-function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        controller.enqueue(bytes)
-        controller.close()
-      },
-    },
-    { highWaterMark: 0 },
-  )
 }
 
 function closedPort(): SourceError {

@@ -10,7 +10,7 @@ import { DEFAULT_HISTORY_BYTES, type MirrorScope, mirrorHandler, type SharedHand
 import { servePort } from './port-server.js'
 import { type OpenContext, SharedSnapshots } from './shared-snapshots.js'
 import { isSocketPath } from './socket-path.js'
-import { SocketServer } from './socket-server.js'
+import type { SocketServer } from './socket-server.js'
 
 /** The options of `shareInformer`. */
 export interface ShareOptions {
@@ -108,6 +108,10 @@ class InformerShare<T, I extends object> implements Share<I> {
 
   async listen(path: string, scope: MirrorScope<I> = {}): Promise<void> {
     checkOptions('share.listen', { path }, { path: isSocketPath })
+    this.#handler('listen', scope)
+    // Worker threads do not use it.
+    const { SocketServer } = await import('./socket-server.js')
+    // The share may have been closed meanwhile.
     const socket = new SocketServer(resolve(path), this.#handler('listen', scope))
     this.#sockets.add(socket)
     try {

@@ -3,7 +3,7 @@ import { MessagePort, parentPort } from 'node:worker_threads'
 import { OptionError, SourceError } from '../../src/contract/errors.js'
 import type { MirrorCacheContext, SavedMirror } from '../../src/contract/mirror-cache.js'
 import { checkOptions, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
-import { type HttpSource, httpSource } from '../http/http-source.js'
+import { type HttpSource, httpSource, sourceOver } from '../http/http-source.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { type PortClient, portClient } from './port-client.js'
 import { BASE_URL } from './port-messages.js'
@@ -62,7 +62,7 @@ export function sharedSource<T>(options: SharedSourceOptions): HttpSource<T> {
     return httpSource<T>({ name: `share:${at}`, ...others, url: BASE_URL, fetch: socketFetch(at) })
   }
   const client = portClient(port as MessagePort)
-  const source = httpSource<T>({ name: 'share:port', ...others, url: BASE_URL, fetch: client.fetch })
+  const source = sourceOver<T>(client.fetch, { name: 'share:port', ...others, url: BASE_URL })
   return Object.assign(source, { openSnapshot: (context: MirrorCacheContext) => openSnapshot(client, context) })
 }
 

@@ -1,11 +1,12 @@
-import { type IncomingMessage, request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { messageOf, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
-import type { Fetch } from './port-client.js'
 
 /** Returns a `fetch` that sends its requests over a Unix socket, each over a connection of its own. */
-export function socketFetch(socketPath: string): Fetch {
-  return (url, { headers, signal }) =>
-    new Promise((resolve, reject) => {
+export function socketFetch(socketPath: string): (url: string, init: RequestInit) => Promise<Response> {
+  return async (url, { headers, signal }) => {
+    // Followers over a port do not use it.
+    const { request } = await import('node:http')
+    return await new Promise((resolve, reject) => {
       const { pathname, search } = new URL(url)
       const sent = request({
         socketPath,
@@ -18,6 +19,7 @@ export function socketFetch(socketPath: string): Fetch {
       sent.on('response', (incoming) => resolve(responseOf(incoming, socketPath)))
       sent.end()
     })
+  }
 }
 
 function responseOf(incoming: IncomingMessage, socketPath: string): Response {

@@ -41,10 +41,23 @@ if (parentPort !== null) {
   const { rows } = workerData
   const send = (joinMs: number, latencies: readonly number[]): void =>
     parentPort?.postMessage({ joinMs, latencies } satisfies Answer)
-  if (rows === 'none') {
-    parentPort.on('message', () => send(0, []))
-    send(0, [])
-  } else await follow(parentPort, send)
+  if (rows === 'none') wait(parentPort, send)
+  else await follow(parentPort, send)
+}
+
+/** Without an informer: receives the messages themselves, each the time at which it was sent. */
+function wait(main: MessagePort, send: (joinMs: number, latencies: readonly number[]) => void): void {
+  let latencies: number[] = []
+  main.on('message', (question) => {
+    if (typeof question === 'number') {
+      latencies.push(performance.timeOrigin + performance.now() - question)
+      return
+    }
+    if (question === 'gc') collectGarbage()
+    send(0, latencies)
+    latencies = []
+  })
+  send(0, latencies)
 }
 
 async function follow(main: MessagePort, send: (joinMs: number, latencies: readonly number[]) => void): Promise<void> {

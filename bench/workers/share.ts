@@ -82,11 +82,13 @@ if (contestant === 'share') {
 
 const latencies: number[] = []
 let mainPercent = Number.NaN
-if (!ownInformers && !isFloor) {
+if (!ownInformers) {
   const cpu = process.threadCpuUsage()
   const began = performance.now()
   for (let i = 0; performance.now() - began < seconds * 1_000; i++) {
-    source.put(`${(i * 7_919) % rows}`, row(i, performance.timeOrigin + performance.now()))
+    const at = performance.timeOrigin + performance.now()
+    if (isFloor) for (const thread of threads) thread.postMessage(at)
+    else source.put(`${(i * 7_919) % rows}`, row(i, at))
     const aheadMs = ((i + 1) * 1_000) / perSecond - (performance.now() - began)
     if (aheadMs > 1) await sleep(aheadMs)
   }

@@ -110,6 +110,8 @@ export interface PackedContent {
    * `keepsPacked` also later.
    */
   block(index: number): Uint8Array
+  /** @internal Called when a block is not read any more: its memory can be freed before the next garbage collection. */
+  release?(block: Uint8Array): void
   /** Decodes the text of a record. */
   decode(text: string): SavedRecord
 }

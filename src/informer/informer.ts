@@ -319,12 +319,12 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
 
   subscribe(handlers: Handlers<T>, options: SubscribeOptions<T, I> = {}): Subscription {
     assertHandlers(handlers, 'subscribe')
-    const feed = this.#feed('subscribe', options)
+    const feed = this.#feed('subscribe', options, { bookmarks: false, initialAdds: handlers.add !== undefined })
     return this.#own(feed, new HandlerSubscription(feed, handlers, options))
   }
 
   changes(options: SubscribeOptions<T, I> = {}): ChangeStream<T> {
-    const feed = this.#feed('changes', options, true)
+    const feed = this.#feed('changes', options, { bookmarks: true, initialAdds: true })
     return this.#own(feed, new BatchIterator(feed, options.signal))
   }
 
@@ -358,11 +358,11 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return this.#waits.until(key, condition, wait)
   }
 
-  #feed(call: keyof typeof KINDS, options: FeedOptions<T>, wantsBookmarks = false): Feed<T> {
+  #feed(call: keyof typeof KINDS, options: FeedOptions<T>, wants?: Feed<T>['wants']): Feed<T> {
     this.#assertNotStopped(call)
     this.#indexer.writer.assertNotWriting(call)
     // The filter is called for all stored objects now.
-    const feed = this.#indexer.writer.reentrancy.run(() => new Feed<T>(this.#feedHost, call, options, wantsBookmarks))
+    const feed = this.#indexer.writer.reentrancy.run(() => new Feed<T>(this.#feedHost, call, options, wants))
     feed.counts = this.#observation.countsOf(KINDS[call], options.name)
     feed.informer = this.name
     return feed

@@ -30,7 +30,7 @@ export class ChangeRouter<T> {
 
   add(feed: Feed<T>): void {
     this.#feeds.add(feed)
-    if (feed.wantsBookmarks) this.#bookmarkFeeds.add(feed)
+    if (feed.wants.bookmarks) this.#bookmarkFeeds.add(feed)
     this.#groupOf(feed, true)?.add(feed)
   }
 

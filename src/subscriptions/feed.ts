@@ -17,6 +17,7 @@ import { type FeedCounts, newCounts } from './feed-counts.js'
 import { type FeedReader, NO_READER } from './feed-reader.js'
 import type { FeedVersions } from './feed-wait.js'
 import { type AwaitedFeed, FeedWaits } from './feed-waits.js'
+import { type FeedWants, WANTS_ADDS } from './feed-wants.js'
 import { Replay } from './replay.js'
 import { resync } from './resync.js'
 import { ScopeFilter } from './scope-filter.js'
@@ -60,7 +61,7 @@ export class Feed<T> implements AwaitedFeed {
   readonly host: FeedHost<T>
   readonly name: string | undefined
   readonly scope: ScopeFilter<T>
-  readonly wantsBookmarks: boolean
+  readonly wants: FeedWants
   reader: FeedReader = NO_READER
   counts: FeedCounts = newCounts()
   /** The name of the informer, for telemetry. */
@@ -79,21 +80,20 @@ export class Feed<T> implements AwaitedFeed {
   readonly #acceptance = new FeedAcceptance<T>()
   readonly #positions = new BatchPositions<T>()
 
-  constructor(host: FeedHost<T>, call: string, options: FeedOptions<T>, wantsBookmarks = false) {
+  constructor(host: FeedHost<T>, call: string, options: FeedOptions<T>, wants: FeedWants = WANTS_ADDS) {
     checkSubscribeOptions(call, options)
     this.host = host
     this.name = options.name
     this.scope = new ScopeFilter(call, options, host.indexer, (error, key) => this.#filterFailed(error, key))
-    this.wantsBookmarks = wantsBookmarks
+    this.wants = wants
     this.#queue = new ChangeQueue(options, () => {}, host.slices.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
     this.#waits = new FeedWaits(this, host)
     host.attach(this)
     if (host.isFilled) this.startReplay()
-    const { resyncMs } = options
-    if (resyncMs === undefined) return
+    if (options.resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void => this.#enqueue(changes, this.#storePosition.version)
-    resync(this, resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
+    resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
 
   get closed(): SourceError | undefined {
@@ -179,7 +179,7 @@ export class Feed<T> implements AwaitedFeed {
     if (this.#closed !== undefined) return
     const { indexer, clock, slices, scans } = this.host
     this.#replayedCommit = indexer.writer.commits
-    const scan = this.scope.scan()
+    const scan = this.scope.scan(this.wants.initialAdds)
     this.#replay = new Replay(scan ?? indexer.store.readers.pin(), this.#storePosition, clock.now())
     if (scan !== undefined && scan.undecided > slices.largeWrite) {
       scan.pin()

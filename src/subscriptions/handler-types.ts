@@ -8,7 +8,10 @@ import { checkOptions, isFunction } from '../util/validate-options.js'
  * not affected, and a failed change is not delivered again.
  */
 export interface Handlers<T> {
-  /** Called for an object that is new in the scope of the subscription. */
+  /**
+   * Called for an object that is new in the scope of the subscription. Without it at the call of `subscribe`, the objects that the
+   * store holds are not read for the subscription, unless its scope needs that.
+   */
   add?(change: Added<T>, context: HandlerContext): unknown
   /** Called for an object in the scope that changed, and for each object at a resync. */
   update?(change: Updated<T>, context: HandlerContext): unknown

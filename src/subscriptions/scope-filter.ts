@@ -113,11 +113,16 @@ export class ScopeFilter<T> {
     }
   }
 
-  /** Returns a search for the objects in scope, all of which the subscriber will receive. Undefined if every object is. */
-  scan(): ScopeScan<T> | undefined {
-    if (this.#inScopeKeys === undefined) return undefined
+  /**
+   * Returns a search for the objects in scope, which the subscriber will receive. Undefined if every object is. Without
+   * `wantsObjects` the search finds no object for the subscriber.
+   */
+  scan(wantsObjects: boolean): ScopeScan<T> | undefined {
+    if (this.#inScopeKeys === undefined && wantsObjects) return undefined
+    const candidates = this.#inScopeKeys === undefined ? [] : this.#candidates()
     const isInScope = ({ key, object }: Entry<T>): boolean => this.#passes(object, key)
-    return new ScopeScan(this.#indexer.store.readers, this.#candidates(), isInScope, this.#inScopeKeys)
+    const found = { keys: this.#inScopeKeys ?? new Set(), wantsObjects }
+    return new ScopeScan(this.#indexer.store.readers, candidates, isInScope, found)
   }
 
   close(): void {

@@ -8,13 +8,14 @@ import { performSlice, type Slices, type Steps } from '../util/steps.js'
 
 /** The search for the objects in a scope, in the state of the store in which it began. */
 export class ScopeScan<T> {
-  /** The objects in scope that were found. */
+  /** The objects in scope that were found; none without `wantsObjects`. */
   readonly found: Entry<T>[] = []
   #objects: StoreReads<T>
   /** Undefined if all objects are candidates. */
   readonly #candidates: readonly Ordinal[] | undefined
   readonly #isInScope: (entry: Entry<T>) => boolean
   readonly #keys: Set<string>
+  readonly #wantsObjects: boolean
   #pin: Pin<T> | undefined
   /** By ordinal, from the least one: 1 for a candidate that is not decided. Undefined unless the store may change meanwhile. */
   #undecided: Uint8Array | undefined
@@ -26,12 +27,13 @@ export class ScopeScan<T> {
     objects: StoreReads<T>,
     candidates: readonly Ordinal[] | undefined,
     isInScope: (entry: Entry<T>) => boolean,
-    keys: Set<string>,
+    { keys, wantsObjects }: { readonly keys: Set<string>; readonly wantsObjects: boolean },
   ) {
     this.#objects = objects
     this.#candidates = candidates
     this.#isInScope = isInScope
     this.#keys = keys
+    this.#wantsObjects = wantsObjects
     this.#undecidedCount = candidates?.length ?? objects.size
   }
 
@@ -100,7 +102,7 @@ export class ScopeScan<T> {
     this.#undecidedCount--
     // `isInScope` may end the search.
     if (!this.#isInScope(entry) || this.#hasEnded) return
-    this.found.push(entry)
+    if (this.#wantsObjects) this.found.push(entry)
     this.#keys.add(entry.key)
   }
 }

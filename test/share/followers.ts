@@ -12,6 +12,8 @@ export interface FollowerReport {
   readonly size: number
   /** The sum of all numbers. */
   readonly sum: number
+  /** The modules of Node that the thread has loaded. */
+  readonly modules: readonly string[]
 }
 
 /** What a follower performs before it reports. */

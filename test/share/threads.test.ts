@@ -24,6 +24,18 @@ describe('worker threads', () => {
     expect(snapshots()).toBe(0)
   })
 
+  test('load no HTTP client and no HTTP server, which would take memory in each thread', async () => {
+    const { share, memory, sum } = await stage(100)
+    const worker = startWorker(share.port())
+    await report(worker)
+    memory.put('0', { n: 7, text: 'x' })
+    await waitUntil('the change', async () => (await ask(worker)).sum === sum())
+    const { modules } = await ask(worker)
+    expect(modules).toContain('worker_threads')
+    const heavy = ['internal/deps/undici/undici', '_http_client', '_http_server', 'http', 'crypto']
+    expect(modules.filter((each) => heavy.includes(each))).toEqual([])
+  })
+
   test('that are terminated at any moment of a join harm neither the share nor other workers', async () => {
     const { share, memory, sum, informer } = await stage(20_000)
     const healthy = startWorker(share.port())

@@ -17,9 +17,15 @@ function send(): void {
   const { status, size } = follower
   let sum = 0
   for (const { n } of follower.list()) sum += n
-  const report: FollowerReport = { state: status.state, relists: status.relists, size, sum }
+  const report: FollowerReport = { state: status.state, relists: status.relists, size, sum, modules: loadedModules() }
   if (parentPort === null) process.send?.(report)
   else parentPort.postMessage(report)
+}
+
+/** The modules of Node that this thread has loaded. */
+function loadedModules(): readonly string[] {
+  const { moduleLoadList }: { readonly moduleLoadList?: readonly string[] } = Object(process)
+  return (moduleLoadList ?? []).map((each) => each.replace('NativeModule ', ''))
 }
 
 /** Keeps the event loop from running. */

@@ -7,6 +7,7 @@ import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { ChangeRouter } from '../../src/subscriptions/change-router.js'
 import { NO_POSITION, type StorePosition } from '../../src/subscriptions/delivery-progress.js'
 import { Feed, type FeedHost, type RoutedCommit } from '../../src/subscriptions/feed.js'
+import type { FeedWants } from '../../src/subscriptions/feed-wants.js'
 import type { FeedOptions } from '../../src/subscriptions/subscription-types.js'
 import { VersionWaiters } from '../../src/subscriptions/version-waiters.js'
 import { SerialQueue } from '../../src/util/serial-queue.js'
@@ -108,8 +109,8 @@ export class Mirror<T, I extends object = object> {
     return this.apply([{ type: 'delete', key }], version)
   }
 
-  feed(options: FeedOptions<T> = {}, wantsBookmarks = false): Feed<T> {
-    return new Feed<T>(this.host, 'subscribe', options, wantsBookmarks)
+  feed(options: FeedOptions<T> = {}, wants?: FeedWants): Feed<T> {
+    return new Feed<T>(this.host, 'subscribe', options, wants)
   }
 }
 

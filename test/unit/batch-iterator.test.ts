@@ -6,7 +6,7 @@ import { Mirror } from '../support/feeds.js'
 import { outcomeOf } from '../support/informers.js'
 
 function stream(mirror: Mirror<number>, options: FeedOptions<number> = {}): BatchIterator<number> {
-  return new BatchIterator(mirror.feed(options, true), options.signal)
+  return new BatchIterator(mirror.feed(options, { bookmarks: true, initialAdds: true }), options.signal)
 }
 
 function numbers(...entries: (readonly [string, number])[]): Mirror<number> {

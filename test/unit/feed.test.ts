@@ -354,7 +354,7 @@ describe('the version', () => {
 describe('bookmarks', () => {
   test('are delivered in order to feeds that want them', () => {
     const mirror = numbers().list([['a', 1]], '5')
-    const feed = mirror.feed({}, true)
+    const feed = mirror.feed({}, { bookmarks: true, initialAdds: true })
     mirror.put('a', 2, '6').apply([], '7').apply([], '8').put('a', 3, '9')
     expect(drain(feed)).toEqual(['add a, @5', 'update a, @6', '@8', 'update a, @9'])
   })

@@ -115,6 +115,41 @@ describe('subscribe', () => {
     expect(inner.told).toEqual(['add a', 'add b'])
   })
 
+  test.each(['before start', 'after the first list'])(
+    'a subscription without an add handler that begins %s is synced at once, and receives the later changes in its scope',
+    async (moment) => {
+      const { clock, source, informer } = mirrorOf<number, object>([
+        ['a', 1],
+        ['b', 10],
+      ])
+      if (moment === 'after the first list') {
+        informer.start()
+        await clock.advance(0)
+      }
+      const changes: string[] = []
+      const record = ({ type, key, object }: Change<number>) => void changes.push(`${type} ${key} ${object}`)
+      const all = informer.subscribe({ update: record, delete: record })
+      const small = informer.subscribe({ delete: record }, { filter: (n) => n < 5 })
+      informer.start()
+      await clock.advance(0)
+      await Promise.all([all.synced(), small.synced()])
+      expect([all.version, small.version, all.backlog.keys, changes]).toEqual([
+        informer.version,
+        informer.version,
+        0,
+        [],
+      ])
+      // No handler was called for the objects of the replay.
+      expect(informer.inspect().subscriptions.first.map(({ succeeded }) => succeeded)).toEqual([0, 0])
+      source.put('a', 20)
+      source.put('b', 1)
+      source.delete('b')
+      await clock.advance(0)
+      expect(changes.sort()).toEqual(['delete a 1', 'delete b 1', 'delete b 1', 'update a 20', 'update b 1'])
+      expect(all.version).toBe(informer.version)
+    },
+  )
+
   test('a delete of an unknown key is not delivered', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const fold = new Fold<number>()

@@ -201,6 +201,27 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
+  test('is not decoded for a subscription without an add handler, which receives the later changes', async () => {
+    const { informer, clock, source, decoded } = await kept()
+    const changes: unknown[] = []
+    const record = (change: { readonly type: string; readonly object: Item; readonly previous: Item | undefined }) =>
+      void changes.push([change.type, change.object, change.previous])
+    const subscription = informer.subscribe({ update: record, delete: record })
+    await clock.advance(0)
+    await subscription.synced()
+    expect([decoded, subscription.version === informer.version]).toEqual([[], true])
+    source.put('k3', { n: 1_003 })
+    source.delete('k4')
+    source.put('new', { n: 1_004 })
+    await clock.advance(100)
+    expect(changes).toEqual([
+      ['update', { n: 1_003 }, { n: 3 }],
+      ['delete', { n: 4 }, { n: 4 }],
+    ])
+    expect(decoded).toEqual(['k3', 'k4'])
+    await assertCleanStop(informer, clock)
+  })
+
   test('has the values of indexes that it lacks, without its objects', async () => {
     const { informer, clock, source } = await kept({ savesIndexes: false })
     const { by } = informer

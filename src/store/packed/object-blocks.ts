@@ -1,3 +1,4 @@
+import type { PackedContent } from '../../contract/mirror-cache.js'
 import { firstIndex } from '../../util/binary-search.js'
 import { textOf } from './sections.js'
 
@@ -57,6 +58,9 @@ export class TextsWriter {
   }
 }
 
+/** The blocks of packed content. */
+type Blocks = Pick<PackedContent, 'block' | 'release'>
+
 /** The number of blocks that are kept for the next reads. */
 const KEPT = 4
 
@@ -64,15 +68,15 @@ const KEPT = 4
 export class PackedTexts {
   readonly #firsts: Uint32Array
   readonly #count: number
-  readonly #block: (index: number) => Uint8Array
+  readonly #blocks: Blocks
   readonly #kept = new Map<number, Uint8Array>()
   /** The errors of damaged blocks, which are not read again. */
   readonly #errors = new Map<number, unknown>()
 
-  constructor(firsts: Uint32Array, count: number, block: (index: number) => Uint8Array) {
+  constructor(firsts: Uint32Array, count: number, blocks: Blocks) {
     this.#firsts = firsts
     this.#count = count
-    this.#block = block
+    this.#blocks = blocks
   }
 
   /** @throws RangeError if there is none; and whatever reading a block throws. */
@@ -94,13 +98,16 @@ export class PackedTexts {
     if (this.#errors.has(index)) throw this.#errors.get(index)
     let block: Uint8Array
     try {
-      block = this.#block(index)
+      block = this.#blocks.block(index)
     } catch (error) {
       this.#errors.set(index, error)
       throw error
     }
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size >= KEPT && oldest !== undefined) this.#kept.delete(oldest)
+    const [oldest] = this.#kept
+    if (this.#kept.size >= KEPT && oldest !== undefined) {
+      this.#kept.delete(oldest[0])
+      this.#blocks.release?.(oldest[1])
+    }
     this.#kept.set(index, block)
     return block
   }

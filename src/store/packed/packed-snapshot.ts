@@ -41,7 +41,7 @@ export class PackedSnapshot {
     this.#content = content
     this.#slots = sections.int32('keys.slots')
     this.#keys = new PackedStrings(sections.uint32('keys.ends'), sections.bytes('keys.pool'))
-    this.#texts = new PackedTexts(sections.uint32('blocks'), count, (index) => content.block(index))
+    this.#texts = new PackedTexts(sections.uint32('blocks'), count, content)
     this.indexes = new Map(
       indexes.map((each: unknown, i): [string, PackedIndex] => {
         const { name, signature, kind } = membersOf(each)

@@ -1,0 +1,8 @@
+/** What the consumer of a feed uses, beside the later changes. */
+export interface FeedWants {
+  readonly bookmarks: boolean
+  /** The adds of the initial replay. Without them it has no objects, which are read only if a scope needs that. */
+  readonly initialAdds: boolean
+}
+
+export const WANTS_ADDS: FeedWants = { bookmarks: false, initialAdds: true }
