@@ -33,6 +33,15 @@ export const natsMutants: readonly AdapterMutant[] = [
     server,
   },
   {
+    name: 'the subjects that identify a history are looked up one after the other',
+    breaks: 'A long delay of the line does not prevent a watch from being resumed.',
+    file: at('recent-messages'),
+    edits: [['const LOOKUPS = 64\n', 'const LOOKUPS = 1\n']],
+    test: 'nats/slow-line.test.ts',
+    named: 'a mirror whose newest 200 keys were purged',
+    server,
+  },
+  {
     name: 'a history of which nothing is left counts as proved',
     breaks: 'If all compared messages were replaced, the version has expired: one list.',
     file: at('recent-messages'),
