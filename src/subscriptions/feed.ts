@@ -90,10 +90,9 @@ export class Feed<T> implements AwaitedFeed {
     this.#waits = new FeedWaits(this, host)
     host.attach(this)
     if (host.isFilled) this.startReplay()
-    const { resyncMs } = options
-    if (resyncMs === undefined) return
+    if (options.resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void => this.#enqueue(changes, this.#storePosition.version)
-    resync(this, resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
+    resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
 
   get closed(): SourceError | undefined {
@@ -265,9 +264,11 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Returns whether changes of the current commit are accepted. Reports them as skipped otherwise. */
   #accepts(changes: readonly Change<T>[]): boolean {
-    if (this.#acceptance.accepts(this.#commits)) return true
-    this.#acceptance.onSkipped?.(changes)
-    return false
+    const isAccepted = this.#acceptance.accepts(this.#commits)
+    if (isAccepted)
+      this.#progress.handled = this.#position // The store advanced while nothing was queued.
+    else this.#acceptance.onSkipped?.(changes)
+    return isAccepted
   }
 
   /** Whether the replay includes the commit that is being routed. */
@@ -353,6 +354,7 @@ export class Feed<T> implements AwaitedFeed {
     if (this.#replayedCommit === Infinity || this.#acceptance.hasEnded) return
     // Readers see the commit that is being routed, so its changes are accepted.
     const { isBehind } = this
+    this.#progress.handled = this.#position
     this.#acceptance.position = this.host.position
     this.#acceptance.onSkipped = onSkipped
     this.#acceptance.end(isBehind ? this.#commits : undefined)
@@ -393,8 +395,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Names a part of the feed in errors. */
   named(what: string): string {
-    return this.name === undefined
-      ? `${what} on ${this.host.sourceName}`
-      : `${what} of "${this.name}" on ${this.host.sourceName}`
+    const of = this.name === undefined ? '' : ` of "${this.name}"`
+    return `${what}${of} on ${this.host.sourceName}`
   }
 }
