@@ -262,11 +262,10 @@ export class Feed<T> implements AwaitedFeed {
     this.reader.wake()
   }
 
-  /** Returns whether changes of the current commit are accepted. Reports them as skipped otherwise. */
+  /** Whether changes of the current commit are accepted. What the store had while nothing was queued is handled then. */
   #accepts(changes: readonly Change<T>[]): boolean {
     const isAccepted = this.#acceptance.accepts(this.#commits)
-    if (isAccepted)
-      this.#progress.handled = this.#position // The store advanced while nothing was queued.
+    if (isAccepted) this.#progress.handled = this.#position
     else this.#acceptance.onSkipped?.(changes)
     return isAccepted
   }

@@ -58,7 +58,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: "the first change after bookmarks turns a subscription's version back",
     breaks: "a subscription's version never goes back (law 6)",
     file: 'subscriptions/feed.ts',
-    edits: [['    if (isAccepted) this.#progress.handled = this.#position // The', '    if (isAccepted); // The']],
+    edits: [['    if (isAccepted) this.#progress.handled = this.#position\n', '    if (isAccepted);\n']],
   },
   {
     name: "a drain during a large commit turns a subscription's version back",
