@@ -21,9 +21,9 @@ interface Stage {
 function passingThrough(
   connection: NatsConnection,
   onPublish: (subject: string, payload: string, send: Send) => void,
-): NatsClient {
+): NatsClient & { readonly options: object; readonly info: object | undefined } {
   const { options } = connection as unknown as { readonly options: object }
-  const through = {
+  return {
     options,
     info: connection.info,
     publish: (subject: string, payload: string, more: { reply?: string } = {}): void =>
@@ -33,7 +33,6 @@ function passingThrough(
     isClosed: connection.isClosed.bind(connection),
     isDraining: connection.isDraining.bind(connection),
   }
-  return through as unknown as NatsClient
 }
 
 /** A mirror of a new bucket with these keys, which searches for removed keys every 100 ms. */
