@@ -7,6 +7,8 @@ type Identity = Pick<StoredMessage, 'subject' | 'seq' | 'time'>
 
 /** The number of subjects whose newest messages identify a history. */
 const MOST = 256
+/** How many subjects are looked up at a time: one by one would take too long over a line with a delay. */
+const LOOKUPS = 64
 
 /**
  * The newest messages that a mirror has, one of each subject. If the newest of all was replaced in the stream, the others
@@ -70,10 +72,12 @@ export class RecentMessages {
         isProved = true
       }
     }
-    for (const { subject, seq: known } of unseen.values()) {
+    const lookUp = async ({ subject, seq: known }: Identity): Promise<void> => {
       const last = await lastSeq(subject)
       if (last > 0 && last <= seq) throw forked(`it has no message ${known}, and nothing replaced it`)
     }
+    const left = [...unseen.values()]
+    while (left.length > 0) await Promise.all(left.splice(0, LOOKUPS).map(lookUp))
     if (!isProved) throw expired('all messages that identify its history were replaced')
   }
 }

@@ -165,7 +165,10 @@ class NatsRelayStore implements RelayStore {
   #subject(key: string): string {
     const subject = this.#prefix + encodeRelayKey(key)
     if (subject.length <= MAX_SUBJECT) return subject
-    throw new SourceError(`the key "${key.slice(0, 40)}…" is too long for a subject of NATS`, { code: 'PROTOCOL' })
+    const remedy = 'delete it in the source, or exclude it from the mirror: until then the relay writes nothing'
+    throw new SourceError(`the key "${key.slice(0, 40)}…" is too long for a subject of NATS; ${remedy}`, {
+      code: 'PROTOCOL',
+    })
   }
 
   #message({ key, text }: TextChange): NewMessage {

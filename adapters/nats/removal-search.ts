@@ -8,8 +8,14 @@ import type { Session } from './session.js'
 interface Present {
   readonly subjects: ReadonlySet<string>
   readonly upTo: number
-  readonly extent: string
+  /** Undefined if the stream changed while they were read. */
+  readonly extent: string | undefined
+  /** Whether the leader has the same number of subjects at this extent. */
+  readonly isConfirmed: boolean
 }
+
+/** The longest time between two searches, as a multiple of the shortest one. */
+const RAREST = 32
 
 export interface RemovalSearchOptions {
   readonly session: Session
@@ -33,6 +39,8 @@ export interface RemovalSearchOptions {
 export class RemovalSearch {
   readonly #options: RemovalSearchOptions
   #nextAt = 0
+  /** Doubles while the replicas that are read are not what the leader is. */
+  #patience = 1
   /** The extent of the stream at which nothing was missing. */
   #extent = ''
   #counted = ''
@@ -47,7 +55,7 @@ export class RemovalSearch {
   async begin(position: number): Promise<void> {
     const { session, everyMs, keys, isWhole } = this.#options
     if (this.#isReading || this.#present !== undefined || session.clock.now() < this.#nextAt) return
-    this.#nextAt = session.clock.now() + everyMs
+    this.#nextAt = session.clock.now() + everyMs * this.#patience
     const { extent, lastSeq, subjects } = await this.#state()
     if (extent === this.#extent) return
     this.#counted = extent
@@ -68,7 +76,8 @@ export class RemovalSearch {
     const unknown = keys.unknown(present.subjects)
     if (unknown !== undefined) throw expired(`the bucket has "${unknown}" again, which had been removed`)
     const missing = keys.missing(present.subjects)
-    if (keys.isUntouched) this.#extent = present.extent
+    this.#patience = present.extent === undefined || present.isConfirmed ? 1 : Math.min(2 * this.#patience, RAREST)
+    if (keys.isUntouched && present.isConfirmed) this.#extent = present.extent ?? ''
     return missing
   }
 
@@ -86,13 +95,20 @@ export class RemovalSearch {
       })
   }
 
+  /**
+   * A message that is removed while they are read may be among them. So may one that the replica that is read has not
+   * removed yet.
+   */
   async #read(): Promise<Present> {
+    const before = await this.#state()
     const consumer = await this.#options.consumer()
     try {
       const subjects = new Set<string>()
       for await (const { messages } of consumer.through()) for (const { subject } of messages) subjects.add(subject)
       const after = await this.#state()
-      return { subjects, upTo: after.lastSeq, extent: after.extent }
+      const extent = before.extent === after.extent ? after.extent : undefined
+      const isConfirmed = !this.#options.isWhole || subjects.size === after.subjects
+      return { subjects, upTo: after.lastSeq, extent, isConfirmed }
     } finally {
       consumer.close()
     }

@@ -8,7 +8,6 @@ import type { Logger } from '../../src/contract/status.js'
 import { InformerEvents } from '../../src/informer/informer-events.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { RelayedMirror } from '../../src/informer/relayed-mirror.js'
-import { type Backoff, backoff, drawDelay, grown, reset } from '../../src/reflector/backoff.js'
 import { checkWait, settleWithin, type Wait, withDeadline } from '../../src/util/deadline.js'
 import { Latch } from '../../src/util/latch.js'
 import { checkOptions, isPositive } from '../../src/util/validate-options.js'
@@ -18,14 +17,12 @@ import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-st
 import { discarding, forgetDiscard } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
+import { RetryDelay } from './retry-delay.js'
 import { type Outgoing, type Reached, StoreWriter } from './store-writer.js'
 import { versionOrder } from './version-order.js'
 
 /** A relay without changes reads the position of the store after this time, in milliseconds. */
 const CHECK_MS = 5_000
-/** The delays between attempts, in milliseconds. */
-const FIRST_RETRY_MS = 100
-const MAX_RETRY_MS = 10_000
 /** Without leases, a relay that was replaced replaces the other one after this time, in milliseconds. */
 const REPLACED_MS = 30_000
 /** `stop` waits for a write in progress at most this time, in milliseconds. */
@@ -47,6 +44,7 @@ export class Publisher<T> implements Relay {
   readonly #events: InformerEvents
   readonly #writer: StoreWriter
   readonly #leadership: Leadership
+  readonly #retry: RetryDelay
   readonly #synced = new Latch()
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
@@ -60,7 +58,6 @@ export class Publisher<T> implements Relay {
   #unwritten: Outgoing | undefined
   /** The history of the mirror that the store shows. */
   #history: number | undefined
-  #retry: Backoff = backoff(FIRST_RETRY_MS, MAX_RETRY_MS)
   #status: Pick<RelayStatus, 'state' | 'reason' | 'batches' | 'changes' | 'lastError'>
   #stopped: Promise<void> | undefined
 
@@ -75,6 +72,7 @@ export class Publisher<T> implements Relay {
     this.#events = new InformerEvents(clock, logger, () => `the relay to ${store.name}`)
     this.#writer = new StoreWriter(store, random)
     this.#leadership = new Leadership(replicas, { clock, random, report: (error) => this.#events.report(error) })
+    this.#retry = new RetryDelay(clock, random)
     this.#status = {
       state: 'waiting',
       reason: 'the mirror has no content yet',
@@ -124,6 +122,7 @@ export class Publisher<T> implements Relay {
     const { clock } = this.#host
     if (drainMs !== undefined && this.#isAligned && this.#status.state !== 'standby') {
       void this.#stream.close({ drain: true })
+      this.#retry.hurry()
       await settleWithin(drainMs, this.#running, clock)
     }
     this.#stopping.abort(ABORTED)
@@ -221,7 +220,7 @@ export class Publisher<T> implements Relay {
       const isWritten = batch !== 'silent' && (await this.#publish(batch, context))
       if (!isWritten && batch !== 'silent' && context.clock.now() < checkAt) continue
       if (!isWritten) await this.#check(context)
-      this.#retry = reset(this.#retry)
+      this.#retry.reset()
       checkAt = context.clock.now() + CHECK_MS
     }
   }
@@ -359,7 +358,7 @@ export class Publisher<T> implements Relay {
   }
 
   async #failed(thrown: unknown): Promise<void> {
-    const { clock, random, replicas } = this.#host
+    const { replicas } = this.#host
     const error = toSourceError(thrown, { phase: 'apply', source: this.#store.name })
     const isForeign = error.code === 'CONFLICT' && (await this.#isForeign())
     const isReplaced = isForeign && replicas === undefined
@@ -369,9 +368,8 @@ export class Publisher<T> implements Relay {
     // The leases have reported their own error.
     if (error.code !== 'LEASE_LOST')
       this.#events.report(new SourceError(message, { code: error.code, phase: 'apply', cause: error }))
-    const delay = isReplaced ? REPLACED_MS : drawDelay(this.#retry, random)
-    this.#retry = grown(this.#retry)
-    await clock.sleep(delay, this.#stopping.signal).catch(() => {})
+    this.#retry.progressed(this.#writer.parts)
+    await this.#retry.wait(this.#stopping.signal, isReplaced ? REPLACED_MS : undefined)
   }
 
   /** Whether another relay was the last one to write. */

@@ -11,6 +11,7 @@ import type {
   WatchEvent,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { backoff, drawDelay, grown } from '../../src/reflector/backoff.js'
 import { checkOptions } from '../../src/util/validate-options.js'
 import { unavailable } from '../shared/source-errors.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
@@ -71,6 +72,12 @@ export function relaySource<T>(options: RelaySourceOptions): RelaySource<T> {
   return new Relayed<T>(options)
 }
 
+/** How long a list waits for the rest of a batch, in milliseconds: less than the 30 s within which it must yield a page. */
+const REST_MS = 20_000
+/** The delays between two looks at the store meanwhile, in milliseconds. */
+const FIRST_LOOK_MS = 100
+const MAX_LOOK_MS = 4_000
+
 class Relayed<T> implements RelaySource<T> {
   readonly name: string
   readonly selection: string
@@ -107,8 +114,7 @@ class Relayed<T> implements RelaySource<T> {
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const floor = context.floor === undefined ? undefined : parsedVersion(context.floor)
     // A store that is not complete is not read as a whole.
-    const { text } = await this.#store.read(HEADER_KEY, context)
-    this.#complete(parseHeader(text))
+    await this.#awaitComplete(context)
     let header: RelayHeader | undefined
     for await (const page of this.#store.collection.list({ ...context, floor: floor?.position })) {
       const events: ListEvent<T>[] = []
@@ -151,6 +157,21 @@ class Relayed<T> implements RelaySource<T> {
         yield { events: pending, version, ...(committedAt === undefined ? {} : { committedAt }) }
         pending = []
       } else yield { events: [], version } // The watch is alive.
+    }
+  }
+
+  /** Waits for the rest of a batch of which the store has a part. It may follow soon. */
+  async #awaitComplete(context: SourceContext): Promise<void> {
+    const { clock, random, signal } = context
+    const until = clock.now() + REST_MS
+    for (let delay = backoff(FIRST_LOOK_MS, MAX_LOOK_MS); ; delay = grown(delay)) {
+      const { text } = await this.#store.read(HEADER_KEY, context)
+      const header = parseHeader(text)
+      if (header?.isWhole !== false || clock.now() >= until) {
+        this.#complete(header)
+        return
+      }
+      await clock.sleep(drawDelay(delay, random), signal)
     }
   }
 

@@ -27,10 +27,16 @@ export class StoreWriter {
   #unconfirmed: number | undefined
   #position: Version = ''
   #header: RelayHeader | undefined
+  #parts = 0
 
   constructor(store: RelayStore, random: Random) {
     this.#store = store
     this.#id = Array.from({ length: 12 }, () => Math.floor(random.next() * 36).toString(36)).join('')
+  }
+
+  /** The number of confirmed writes that had changes of objects. */
+  get parts(): number {
+    return this.#parts
   }
 
   /** The position after the last write. */
@@ -113,12 +119,17 @@ export class StoreWriter {
     reached: Reached,
     context: SourceContext,
   ): Promise<void> {
-    if (hasBegun) this.#position = await this.#store.write(changes, this.#position, context)
+    if (hasBegun) await this.#put(changes, context)
     else if (changes.length < this.#store.maxChanges) await this.#send(changes, this.#before(reached), false, context)
     else {
       await this.#send([], this.#before(reached), false, context)
-      this.#position = await this.#store.write(changes, this.#position, context)
+      await this.#put(changes, context)
     }
+  }
+
+  async #put(changes: readonly TextChange[], context: SourceContext): Promise<void> {
+    this.#position = await this.#store.write(changes, this.#position, context)
+    this.#parts++
   }
 
   /** The state before a batch. Its epoch is the new one, so that followers of the old one do not collect the parts. */
@@ -141,6 +152,7 @@ export class StoreWriter {
     this.#confirmed = header.write
     this.#unconfirmed = undefined
     this.#header = header
+    if (changes.length > 0) this.#parts++
   }
 
   #headerOf(reached: Reached, isWhole: boolean): RelayHeader {

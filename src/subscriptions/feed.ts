@@ -263,11 +263,12 @@ export class Feed<T> implements AwaitedFeed {
     this.reader.wake()
   }
 
-  /** Returns whether changes of the current commit are accepted. Reports them as skipped otherwise. */
+  /** Whether changes of the current commit are accepted. What the store had while nothing was queued is handled then. */
   #accepts(changes: readonly Change<T>[]): boolean {
-    if (this.#acceptance.accepts(this.#commits)) return true
-    this.#acceptance.onSkipped?.(changes)
-    return false
+    const isAccepted = this.#acceptance.accepts(this.#commits)
+    if (isAccepted) this.#progress.handled = this.#position
+    else this.#acceptance.onSkipped?.(changes)
+    return isAccepted
   }
 
   /** Whether the replay includes the commit that is being routed. */
@@ -348,6 +349,7 @@ export class Feed<T> implements AwaitedFeed {
     if (this.#replayedCommit === Infinity || this.#acceptance.hasEnded) return
     // Readers see the commit that is being routed, so its changes are accepted.
     const { isBehind } = this
+    this.#progress.handled = this.#position
     this.#acceptance.position = this.host.position
     this.#acceptance.onSkipped = onSkipped
     this.#acceptance.end(isBehind ? this.#commits : undefined)
@@ -388,8 +390,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Names a part of the feed in errors. */
   named(what: string): string {
-    return this.name === undefined
-      ? `${what} on ${this.host.sourceName}`
-      : `${what} of "${this.name}" on ${this.host.sourceName}`
+    const of = this.name === undefined ? '' : ` of "${this.name}"`
+    return `${what}${of} on ${this.host.sourceName}`
   }
 }

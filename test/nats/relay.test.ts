@@ -207,6 +207,23 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
+    test('a key that is too long stops the relay, whose status names it and the remedy, until it is deleted', async () => {
+      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
+      stage.write()
+      const { relay } = await stage.relay()
+      await relay.synced(WAIT)
+      const follower = await stage.follower()
+      await follower.start().synced(WAIT)
+      const key = `orders-${'x'.repeat(4_000)}`
+      stage.upstream.put(key, { n: 1 })
+      await waitUntil('the failure', () => relay.status.state === 'backing-off')
+      expect(relay.status.reason).toMatch(/^the key "orders-x{33}…" is too long/)
+      expect(relay.status.reason).toContain('delete it in the source, or exclude it from the mirror')
+      expect(relay.status.lastError?.code).toBe('PROTOCOL')
+      stage.upstream.delete(key)
+      await stage.agree(follower)
+    })
+
     test('a bucket that is removed is written again', async () => {
       const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
       stage.write()

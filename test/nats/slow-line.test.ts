@@ -37,3 +37,26 @@ describeServer('nats 2.15', 'over a connection of 1 MB/s', (server) => {
     })
   })
 })
+
+/** The delay of each direction, in milliseconds. */
+const DELAY_MS = 30
+
+describeServer('nats 2.15', 'over a connection with a delay of 30 ms', (server) => {
+  const shared = useNats(server)
+
+  test('a mirror whose newest 200 keys were purged while it was away is resumed at the first attempt', async () => {
+    await Stage.with({ nats: shared.nats, speed: 1 }, async (stage) => {
+      await stage.fill(200)
+      await stage.live()
+      stage.cut()
+      await stage.ask(`STREAM.PURGE.${stage.stream}`)
+      const errors = stage.errors.length
+      stage.proxy.pass()
+      stage.proxy.delay(DELAY_MS)
+      await stage.healed()
+      const later = stage.errors.slice(errors).map(({ message }) => message)
+      expect(later.filter((message) => !/connection was lost/.test(message))).toEqual([])
+      expect([stage.informer.size, stage.relists]).toEqual([0, 0])
+    })
+  })
+})

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SourceError } from '../../src/contract/errors.js'
+import { NO_READER } from '../../src/subscriptions/feed-reader.js'
 import { drain, Mirror, tellAll } from '../support/feeds.js'
 import { Fold } from '../support/fold.js'
 import { type Order, order, outcomeOf } from '../support/informers.js'
@@ -297,6 +298,36 @@ describe('the version', () => {
     drain(feed)
     mirror.apply([], '9')
     expect(feed.version).toBe('9')
+  })
+
+  test('never goes back: what the store had while the queue was empty counts as handled', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const feed = mirror.feed({ key: 'a' })
+    drain(feed)
+    mirror.apply([], '6').put('b', order(2), '7')
+    expect(feed.version).toBe('7')
+    mirror.put('a', order(3), '8')
+    expect(feed.version).toBe('7')
+    const batch = feed.dequeue()
+    mirror.put('b', order(4), '9')
+    expect(feed.version).toBe('7')
+    if (batch !== undefined) feed.ack(batch)
+    expect(feed.version).toBe('9')
+  })
+
+  test('does not go back if the feed stops accepting changes while a commit is routed', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const feed = mirror.feed({ key: 'a' })
+    const other = mirror.feed()
+    drain(feed)
+    drain(other)
+    mirror.put('b', order(2), '6')
+    expect(feed.version).toBe('6')
+    other.reader = { ...NO_READER, wake: () => feed.stopAccepting() }
+    mirror.put('a', order(3), '7')
+    expect(feed.version).toBe('6')
+    drain(feed)
+    expect(feed.version).toBe('7')
   })
 
   test('a bookmark behind a pending change does not advance it', () => {

@@ -233,6 +233,29 @@ describe('H3: if the source cannot resume, there is one list', () => {
     expect(source.lists).toHaveLength(1)
     await assertCleanStop(informer, clock)
   })
+
+  test('a list that replaces visible content: a wait of a subscription ends when the handler that runs has finished', async () => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = new MemoryCache()
+    cache.serveStale = true
+    cache.content = contentAt('7', { a: 1 }, source)
+    const { informer, clock } = mirror(source, cache)
+    const handling = deferred<void>()
+    const subscription = informer.subscribe({ update: () => handling.promise }, { resyncMs: 500 })
+    informer.start()
+    await clock.advance(600)
+    source.watches[0]?.fail(new SourceError('expired', { code: 'VERSION_EXPIRED' }))
+    await clock.advance(1_000)
+    source.lists[0]?.answer([put('a', 1)], '7')
+    await clock.advance(0)
+    expect(informer.status).toMatchObject({ isSynced: true, version: '7' })
+    expect(subscription.version).toBe('7')
+    const wait = subscription.waitFor('7')
+    expect(await outcomeOf(wait, clock)).toBe('pending')
+    handling.resolve()
+    expect(await outcomeOf(wait, clock)).toBe('resolved')
+    await assertCleanStop(informer, clock)
+  })
 })
 
 describe('H4: content that cannot be used costs one list and one warning', () => {

@@ -14,6 +14,7 @@ export class CachedDriver extends InformerDriver implements CacheHost {
   /** Content was opened that the source has not confirmed yet. */
   #pending: Version | undefined
   #wasStale = false
+  #hasReplacedContent = false
   #hasWarned = false
   #hasGivenUp = false
 
@@ -38,6 +39,10 @@ export class CachedDriver extends InformerDriver implements CacheHost {
   /** Saved content that the informer may resume from, and that is not in the store yet. */
   override get resumesFrom(): Version | undefined {
     return this.informer.version ?? this.#pending
+  }
+
+  override get hasReplacedContent(): boolean {
+    return this.#hasReplacedContent
   }
 
   override get stopDelayMs(): number {
@@ -138,6 +143,7 @@ export class CachedDriver extends InformerDriver implements CacheHost {
     if (this.#wasStale && isSynced) mark('stale content was confirmed or replaced')
     if (isSynced && this.#pending !== undefined) {
       if (this.source.lists === 0) mark('a process resumed without a list')
+      else if (this.#wasStale) this.#hasReplacedContent = true
       this.#pending = undefined
     }
   }

@@ -55,6 +55,21 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     edits: [['if (!this.#isIdle || this.#closed !== undefined) return', 'if (this.#closed !== undefined) return']],
   },
   {
+    name: "the first change after bookmarks turns a subscription's version back",
+    breaks: "a subscription's version never goes back (law 6)",
+    file: 'subscriptions/feed.ts',
+    edits: [['    if (isAccepted) this.#progress.handled = this.#position\n', '    if (isAccepted);\n']],
+  },
+  {
+    name: "a drain during a large commit turns a subscription's version back",
+    breaks: "a subscription's version never goes back (law 6)",
+    file: 'subscriptions/feed.ts',
+    edits: [
+      ['    this.#progress.handled = this.#position\n    this.#acceptance.position', '    this.#acceptance.position'],
+    ],
+    onlyBy: { test: 'unit/feed.test.ts', named: 'does not go back if the feed stops accepting changes' },
+  },
+  {
     name: 'a batch is split on its way to a subscription',
     breaks: 'a batch is delivered whole (I8)',
     file: 'subscriptions/feed.ts',

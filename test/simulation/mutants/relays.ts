@@ -142,4 +142,25 @@ export const mutantsOfRelays: readonly Mutant[] = [
       named: 'with another history: followers see EPOCH_CHANGED, and waits for the old history reject',
     },
   },
+  {
+    name: 'a drain of a relay waits for the next attempt',
+    breaks: 'a drain ends the delay before the next attempt (Y13)',
+    file: `${folder}/publisher.ts`,
+    edits: [['      this.#retry.hurry()\n', '']],
+    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'with drainMs ends the delay before the next attempt' },
+  },
+  {
+    name: 'a relay that makes progress waits as long as one that does not',
+    breaks: 'delays begin again after an attempt that wrote changes (Y13)',
+    file: `${folder}/publisher.ts`,
+    edits: [['    this.#retry.progressed(this.#writer.parts)\n', '']],
+    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a relay whose attempts write a part each' },
+  },
+  {
+    name: 'a list of a follower does not wait for the rest of a batch',
+    breaks: 'a list waits for the rest of a batch (Y12)',
+    file: `${folder}/relay-source.ts`,
+    edits: [['const REST_MS = 20_000', 'const REST_MS = 0']],
+    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'while a large batch is only partly written' },
+  },
 ]

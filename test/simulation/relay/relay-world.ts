@@ -44,7 +44,9 @@ interface Follower {
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 const LEASE_MS = 2_000
 /** Without leases, a relay that was replaced waits for 30 s. So do a follower and the mirror of a relay, after failures. */
-const HEAL_MS = 120_000
+const HEAL_MS = 60_000
+/** The faults of writes that were not performed yet end within this time. */
+const LAST_FAULTS_MS = 300_000
 const STEPS = 40
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -72,6 +74,9 @@ class RelayWorld {
   #writes = 0
   /** Whether followers may have to list again. */
   #hasLost = false
+  /** The number of writes that will still be disturbed. */
+  #faults = 0
+  #isAvailable = true
   #trace = 0x811c9dc5
   #violation: RelayOutcome['violation']
 
@@ -149,13 +154,14 @@ class RelayWorld {
       case 'lost request':
       case 'late request':
         this.#store.disturb(action)
+        this.#faults++
         break
       case 'deliver':
         this.#store.deliver()
         break
       case 'away':
       case 'back':
-        this.#store.setAvailable(action === 'back')
+        this.#setAvailable(action === 'back')
         break
       case 'expire':
         this.#source.compact()
@@ -175,6 +181,11 @@ class RelayWorld {
       case 'follower':
         if (this.#followers.length < 3) this.#follow()
     }
+  }
+
+  #setAvailable(isAvailable: boolean): void {
+    this.#isAvailable = isAvailable
+    this.#store.setAvailable(isAvailable)
   }
 
   #lose(what: 'fork' | 'flush' | 'compact'): void {
@@ -230,7 +241,7 @@ class RelayWorld {
       maxChanges,
       maxBytes,
       read: (...args) => cut(() => this.#store.read(...args)),
-      write: (...args) => cut(() => this.#store.write(...args)),
+      write: (...args) => cut(() => this.#disturbed(() => this.#store.write(...args))),
       close: async () => {},
     }
     const [clock, random] = [this.#clock, this.#random]
@@ -240,6 +251,12 @@ class RelayWorld {
     const relay = publish(informer, store, { clock, random, logger: quiet, ...(replicas && { replicas }) })
     informer.start()
     this.#processes.push({ informer, relay, link })
+  }
+
+  /** A write, which a fault may disturb. */
+  #disturbed<V>(write: () => Promise<V>): Promise<V> {
+    if (this.#isAvailable && this.#faults > 0) this.#faults--
+    return write()
   }
 
   /** A process ends without a clean stop. */
@@ -310,10 +327,12 @@ class RelayWorld {
   }
 
   async #heal(): Promise<void> {
-    this.#store.setAvailable(true)
+    this.#setAvailable(true)
     this.#store.deliver()
     if (this.#processes.length === 0) this.#begin()
     const last = this.#states.length - 1
+    const latest = this.#clock.now() + LAST_FAULTS_MS
+    while (this.#faults > 0 && this.#clock.now() < latest) await this.#advance(500)
     const until = this.#clock.now() + HEAL_MS
     do await this.#advance(500)
     while (this.#clock.now() < until && this.#followers.some(({ shown }) => shown !== last))

@@ -14,6 +14,10 @@ test('followers of relays that crash, compete and lose writes show only true sta
   expect(kinds.filter((kind) => (actions[kind] ?? 0) < RUNS / 10)).toEqual([])
 })
 
+test('a follower that waits for the rest of a batch converges soon after the last fault', async () => {
+  expect((await runRelays(6_000_116)).violation).toBeUndefined()
+})
+
 test('a schedule of relays always has the same trace', async () => {
   for (let seed = 1; seed <= 5; seed++) expect(await runRelays(seed)).toEqual(await runRelays(seed))
 })

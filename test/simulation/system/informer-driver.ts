@@ -164,6 +164,11 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     return this.informer.version
   }
 
+  /** Whether a list replaced saved content that was visible. */
+  get hasReplacedContent(): boolean {
+    return false
+  }
+
   /** The version that answers waits. */
   get reached(): Version | undefined {
     return this.cache !== undefined && !this.informer.status.isSynced ? undefined : this.informer.version

@@ -6,6 +6,7 @@ import type { DrainedSubscriptionChecker } from '../checkers/drained-subscriptio
 import type { HandlerCallChecker } from '../checkers/handler-call-checker.js'
 import type { QueueChecker } from '../checkers/queue-checker.js'
 import type { ResyncChecker } from '../checkers/resync-checker.js'
+import { VersionOrderChecker } from '../checkers/version-order-checker.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
 
 /** The objects that a follower receives. */
@@ -20,6 +21,7 @@ export class Follower {
   readonly known = new Map<string, Item>()
   readonly #scenario: SourceScenario
   readonly #isIn: IsIn
+  readonly #progress: VersionOrderChecker
   /** The newest received content of each key, and its epoch. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
   subscription: Subscription | undefined
@@ -51,6 +53,7 @@ export class Follower {
     this.#scenario = scenario
     this.name = name
     this.#isIn = isIn
+    this.#progress = new VersionOrderChecker(scenario, `the version of ${name}`)
   }
 
   receive(change: Change<Item>): void {
@@ -107,6 +110,7 @@ export class Follower {
   checkStep(): void {
     const version = this.subscription?.version
     if (version === undefined || this.isClosed) return
+    this.#progress.at(version)
     // The objects of versions before the loss are deleted, one by one, while slow handlers of these versions end.
     if (this.#lostAt !== undefined && this.#scenario.history.indexOf(version) <= this.#lostAt) return
     this.#lostAt = undefined

@@ -122,9 +122,10 @@ export class Waiters {
       mark,
       limits,
       mayNeverEnd: () => follower.neverSettles === true,
-      // A version from before access was lost counts for nothing.
+      // A version from before access was lost, or of content that a list replaced, counts for nothing.
       isDue: () =>
         this.#driver.access.times === 0 &&
+        !this.#driver.hasReplacedContent &&
         !this.#driver.access.isCleared &&
         this.#isShown(mark) &&
         this.#isReached(subscription.version, mark),

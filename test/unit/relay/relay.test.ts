@@ -303,12 +303,16 @@ describe('a relay that starts again', () => {
     expect(writes).toBe(3)
     expect(follower.content()).toEqual({ a: 0 })
     const joining = followerOf(store, source)
-    await settled()
+    // It waits for the rest, for 20 s. Then it reports that.
+    await clock.advance(10_000)
+    expect(joining.informer.status).toMatchObject({ isSynced: false, state: 'listing', lastError: undefined })
+    await clock.advance(12_000)
     expect(joining.informer.status).toMatchObject({ isSynced: false, lastError: { code: 'UNAVAILABLE' } })
+    await clock.advance(120_000)
     first.kill()
     store.write = write
     relayOf(source, store)
-    await clock.advance(30_000)
+    await clock.advance(15_000)
     expect(follower.informer.size).toBe(51)
     expect(joining.informer.size).toBe(51)
     expect(new Set(follower.changes.map(({ version }) => version)).size).toBe(1)
@@ -642,6 +646,38 @@ test('a relay that starts without access clears the followers, with onAccessLost
   expect(follower.content()).toEqual({ a: 0 })
 })
 
+test('a relay whose attempts write a part each begins again with the shortest delay', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore({ maxChanges: 2 })
+  let writes = 0
+  const flaky: RelayStore = {
+    name: store.name,
+    collection: store.collection,
+    maxChanges: store.maxChanges,
+    maxBytes: store.maxBytes,
+    read: (...args) => store.read(...args),
+    write: async (...args) => {
+      if (++writes % 3 === 0) throw new SourceError('no response', { code: 'UNAVAILABLE' })
+      return await store.write(...args)
+    },
+    close: async () => {},
+  }
+  const informer = createInformer({ source, clock, random, logger: quiet })
+  const relay = publish(informer, flaky, { clock, random, logger: quiet })
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  informer.start()
+  await relay.synced()
+  source.transaction((tx) => {
+    for (let n = 0; n < 20; n++) tx.put(`key-${n}`, { n })
+  })
+  // More than ten attempts fail. Their delays would add up to half a minute.
+  await clock.advance(5_000)
+  expect([relay.status.state, store.texts.size]).toEqual(['live', 22])
+})
+
 describe('stop', () => {
   test('with drainMs writes the changes that wait, and ends at the deadline', async () => {
     const source = memorySource<Item>({ entries: items('a') })
@@ -669,6 +705,23 @@ describe('stop', () => {
     const ending = second.relay.stop({ drainMs: 5_000 })
     await clock.advance(7_000)
     await ending
+  })
+
+  test('with drainMs ends the delay before the next attempt', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const { relay } = relayOf(source, store)
+    const follower = followerOf(store, source)
+    await clock.advance(2_000)
+    store.setAvailable(false)
+    source.put('a', { n: 1 })
+    await clock.advance(60_000) // The delay is between 5 and 10 s now.
+    expect(relay.status.state).toBe('backing-off')
+    store.setAvailable(true)
+    const stopping = relay.stop({ drainMs: 1_000 })
+    await clock.advance(2_000)
+    await stopping
+    expect(follower.content()).toEqual({ a: 1 })
   })
 
   test('rejects waits for synced, and the end of the informer ends the relay', async () => {

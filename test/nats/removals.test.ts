@@ -1,0 +1,112 @@
+import { type Bucket, Kvm } from '@nats-io/kv'
+import type { NatsConnection } from '@nats-io/transport-node'
+import { expect, onTestFinished, test } from 'vitest'
+import { natsKvSource } from '../../adapters/nats/index.js'
+import type { NatsClient } from '../../adapters/nats/nats-client.js'
+import { createInformer, type Informer } from '../../src/index.js'
+import { describeServer } from '../servers/index.js'
+import type { NatsServer } from '../servers/nats.js'
+import { waitUntil } from '../servers/wait-until.js'
+import { useNats } from './support.js'
+
+/** Sends a message, now or later, perhaps as another one. */
+type Send = (subject: string, payload: string) => void
+
+interface Stage {
+  readonly mirror: Informer<number, object>
+  erase(key: string): Promise<void>
+}
+
+/** A connection whose messages pass through `onPublish`. */
+function passingThrough(
+  connection: NatsConnection,
+  onPublish: (subject: string, payload: string, send: Send) => void,
+): NatsClient & { readonly options: object; readonly info: object | undefined } {
+  const { options } = connection as unknown as { readonly options: object }
+  return {
+    options,
+    info: connection.info,
+    publish: (subject: string, payload: string, more: { reply?: string } = {}): void =>
+      onPublish(subject, payload, (to, body) => connection.publish(to, body, more)),
+    subscribe: connection.subscribe.bind(connection),
+    status: connection.status.bind(connection),
+    isClosed: connection.isClosed.bind(connection),
+    isDraining: connection.isDraining.bind(connection),
+  }
+}
+
+/** A mirror of a new bucket with these keys, which searches for removed keys every 100 ms. */
+async function stage(
+  nats: NatsServer,
+  bucket: string,
+  keys: readonly string[],
+  onPublish: (subject: string, payload: string, send: Send, erase: Stage['erase']) => void,
+): Promise<Stage> {
+  const admin = await nats.connect()
+  const kv = (await new Kvm(admin).create(bucket)) as Bucket
+  for (const key of keys) await kv.put(key, '1')
+  const erase = async (key: string): Promise<void> => {
+    const { revision: seq = 0 } = (await kv.get(key)) ?? {}
+    await admin.request(`$JS.API.STREAM.MSG.DELETE.KV_${bucket}`, JSON.stringify({ seq }))
+  }
+  const connection = passingThrough(await nats.connect(), (subject, payload, send) =>
+    onPublish(subject, payload, send, erase),
+  )
+  const source = natsKvSource<number>({ connection, bucket, heartbeatMs: 1_000, verifyMs: 100 })
+  const mirror = createInformer({ source, audit: false })
+  await mirror.start().synced()
+  await waitUntil('the watch', () => mirror.status.state === 'live')
+  onTestFinished(() => mirror.stop())
+  return { mirror, erase }
+}
+
+describeServer('nats 2.15', 'a search for keys that were removed without a marker', (server) => {
+  const shared = useNats(server)
+
+  test('is repeated if keys are removed while it reads', async () => {
+    const victims = ['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']
+    let search: string | undefined
+    const { mirror, erase } = await stage(
+      shared.nats,
+      'during',
+      ['a', ...victims, 'stays'],
+      (subject, payload, send, eraseNow) => {
+        const name = subject.split('.').at(-1)
+        if (payload.includes('"headers_only":true')) search ??= name
+        else if (subject.includes('CONSUMER.DELETE') && name === search) search = ''
+        const victim = search && subject.includes('STREAM.INFO') ? victims.shift() : undefined
+        if (!victim) send(subject, payload)
+        else void eraseNow(victim).then(() => send(subject, payload))
+      },
+    )
+    await erase('a')
+    await waitUntil('a search', () => search === '')
+    const left = victims.length
+    await waitUntil('all removals', () => mirror.size === left + 1)
+    expect(victims.length).toBeLessThan(8)
+    expect([[...mirror.keys()], mirror.status.relists]).toEqual([[...victims, 'stays'], 0])
+  })
+
+  test('is repeated if it has read a replica that still has a removed key', async () => {
+    /** The searches that read the copy. */
+    const redirected = new Set<string>()
+    const { mirror, erase } = await stage(shared.nats, 'lagging', ['a', 'stays'], (subject, payload, send) => {
+      const name = subject.split('.').at(-1) ?? ''
+      if (payload.includes('"headers_only":true') && redirected.size < 3) redirected.add(name)
+      if (redirected.has(name)) send(subject.replace('KV_lagging', 'COPY'), payload.replace('KV_lagging', 'COPY'))
+      else send(subject, payload)
+    })
+    // A mirror of a stream keeps what is erased in its origin, like a replica that lags behind.
+    const admin = await shared.nats.connect()
+    await admin.request('$JS.API.STREAM.CREATE.COPY', JSON.stringify({ name: 'COPY', mirror: { name: 'KV_lagging' } }))
+    const copied = async (): Promise<boolean> => {
+      const info = await admin.request('$JS.API.STREAM.INFO.COPY')
+      return info.json<{ state: { messages: number } }>().state.messages === 2
+    }
+    await waitUntil('the copy', copied)
+    await erase('a')
+    await waitUntil('the removal', () => mirror.size === 1)
+    expect([...mirror.keys(), mirror.status.relists]).toEqual(['stays', 0])
+    expect(redirected.size).toBe(3)
+  })
+})
