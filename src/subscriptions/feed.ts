@@ -302,7 +302,7 @@ export class Feed<T> implements AwaitedFeed {
     const batch = this.host.isOfSet
       ? this.#positions.set({ changes, version: undefined, source, isSynced: true }, version)
       : { changes, version, source: undefined, isSynced: true }
-    return this.wantsBookmarks ? withHistory(batch, history) : batch
+    return this.wants.bookmarks ? withHistory(batch, history) : batch
   }
 
   /** Acknowledges a dequeued batch: all its changes were handled. */
