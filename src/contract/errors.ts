@@ -97,8 +97,8 @@ export class OptionError extends TypeError {
 }
 
 /**
- * A failure that a retry cannot repair. If a run of a controller throws it, its key is not retried: it runs again only for a
- * change, a resync or an `enqueue`. `instanceof` also recognises instances made by another copy of the package.
+ * A failure that a retry cannot repair. If a run of a controller throws it, its key is not retried: it runs again only
+ * for a change, a resync or an `enqueue`. `instanceof` also recognises instances made by another copy of the package.
  */
 export class TerminalError extends Error {
   /** Always `TerminalError`. */
@@ -162,8 +162,8 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any other value that
- * is not a SourceError counts as `UNAVAILABLE`.
+ * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any
+ * other value that is not a SourceError counts as `UNAVAILABLE`.
  */
 export function toSourceError(
   thrown: unknown,

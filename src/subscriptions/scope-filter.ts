@@ -83,7 +83,9 @@ export class ScopeFilter<T> {
     return decided.type === 'delete' ? decided : leaving(decided)
   }
 
-  /** Returns a change relative to the object that the subscriber received, if earlier changes of its key were undecided. */
+  /**
+   * Returns a change relative to the object that the subscriber received, if earlier changes of its key were undecided.
+   */
   #decided(change: Change<T>): Change<T> {
     const received = this.#undecided.get(change.key)
     if (received === undefined || change.type === 'add') return change
@@ -107,7 +109,9 @@ export class ScopeFilter<T> {
     }
   }
 
-  /** Returns a search for the objects in scope, all of which the subscriber will receive. Undefined if every object is. */
+  /**
+   * Returns a search for the objects in scope, all of which the subscriber will receive. Undefined if every object is.
+   */
   scan(): ScopeScan<T> | undefined {
     if (this.#inScopeKeys === undefined) return undefined
     const isInScope = ({ key, object }: Entry<T>): boolean => this.#passes(object, key)

@@ -16,7 +16,10 @@ export class ScopeScan<T> {
   readonly #isInScope: (entry: Entry<T>) => boolean
   readonly #keys: Set<string>
   #pin: Pin<T> | undefined
-  /** By ordinal, from the least one: 1 for a candidate that is not decided. Undefined unless the store may change meanwhile. */
+  /**
+   * By ordinal, from the least one: 1 for a candidate that is not decided. Undefined unless the store may change
+   * meanwhile.
+   */
   #undecided: Uint8Array | undefined
   #undecidedCount: number
   #hasEnded = false

@@ -7,15 +7,15 @@ import { EtcdLeaseSession } from './lease-session.js'
 /** The options of `etcdLeases`: one of `client` and `endpoints`, as in those of `etcdSource`. */
 export interface EtcdLeasesOptions extends LeaseOptions, EtcdConnectionOptions {
   /**
-   * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member. Default
-   * `listwatch/leases/`.
+   * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member.
+   * Default `listwatch/leases/`.
    */
   readonly prefix?: string
 }
 
 /**
- * Creates the lease store of a group of replicas in etcd 3.4 or later. A renewal is one transaction. Records are plain keys: the
- * other members remove that of a member that has crashed.
+ * Creates the lease store of a group of replicas in etcd 3.4 or later. A renewal is one transaction. Records are plain
+ * keys: the other members remove that of a member that has crashed.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

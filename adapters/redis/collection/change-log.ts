@@ -78,7 +78,9 @@ export function readEntry(reply: RedisReply): LogEntry | undefined {
   return { position, previous: about.slice(0, second - 1), changes, committedAt }
 }
 
-/** The decimal number in a part of `bytes`; NaN if that is not one. Strings of these parts would cost more to create. */
+/**
+ * The decimal number in a part of `bytes`; NaN if that is not one. Strings of these parts would cost more to create.
+ */
 function integerIn(bytes: Buffer, from: number, to: number): number {
   let value = from < to ? 0 : Number.NaN
   for (let i = from; i < to; i++) {

@@ -17,12 +17,12 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
     head(context: SourceContext): Promise<Version>;
     /**
      * Whether a mirror at `at` includes `mark`.
-     * @throws SourceError EPOCH_CHANGED when they are of different streams; PROTOCOL when one is not a version of a bucket.
+     * @throws SourceError EPOCH_CHANGED when they are of different streams; PROTOCOL when one is not a bucket's version.
      */
     hasReached(at: Version, mark: Version): boolean;
 }
 /**
- * Creates a source for a key-value bucket of NATS JetStream. It uses the connection of the program, and never closes it.
+ * Creates a source for a key-value bucket of NATS JetStream. It uses the program's connection, and never closes it.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

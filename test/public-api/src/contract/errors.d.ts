@@ -66,8 +66,8 @@ export declare class OptionError extends TypeError {
     get option(): string;
 }
 /**
- * A failure that a retry cannot repair. If a run of a controller throws it, its key is not retried: it runs again only for a
- * change, a resync or an `enqueue`. `instanceof` also recognises instances made by another copy of the package.
+ * A failure that a retry cannot repair. If a run of a controller throws it, its key is not retried: it runs again only
+ * for a change, a resync or an `enqueue`. `instanceof` also recognises instances made by another copy of the package.
  */
 export declare class TerminalError extends Error {
     /** Always `TerminalError`. */
@@ -95,8 +95,8 @@ export declare const ABORTED: SourceError;
 /** The message of anything that can be thrown. */
 export declare function messageOf(thrown: unknown): string;
 /**
- * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any other value that
- * is not a SourceError counts as `UNAVAILABLE`.
+ * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any
+ * other value that is not a SourceError counts as `UNAVAILABLE`.
  */
 export declare function toSourceError(thrown: unknown, where: {
     readonly phase: SourceErrorPhase;

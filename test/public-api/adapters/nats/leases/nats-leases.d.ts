@@ -11,16 +11,16 @@ export interface NatsLeasesOptions extends LeaseOptions {
      */
     readonly bucket?: string;
     /**
-     * How many servers of a cluster keep the bucket, when it is created. With 1, no lease is renewed while that server is away.
-     * Default 1; 3 for a cluster of three.
+     * How many servers of a cluster keep the bucket, when it is created. With 1, no lease is renewed while that server is
+     * away. Default 1; 3 for a cluster of three.
      */
     readonly replicas?: number;
     /** The JetStream domain of the bucket. Default: that of the connection. */
     readonly domain?: string;
 }
 /**
- * Creates the lease store of a group of replicas in NATS JetStream: one key of a bucket. A renewal replaces it only if no
- * other member has done so since it was read.
+ * Creates the lease store of a group of replicas in NATS JetStream: one key of a bucket. A renewal replaces it only if
+ * no other member has done so since it was read.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example
