@@ -14,7 +14,7 @@ export interface LogChange {
   readonly value: Buffer | undefined
 }
 
-/** Where the key begins in the field of a change. */
+/** The offset of the key in the field of a change. */
 export const KEY_OFFSET = 1
 
 /** One entry of a collection's stream: one atomic change. */

@@ -11,7 +11,7 @@ export class EventCodec<T> {
     this.#codec = new ValueCodec(codec, keys)
   }
 
-  /** `from`: where the key begins in its bytes. */
+  /** `from`: the offset of the key in its bytes. */
   put(bytes: Buffer, value: Buffer, from?: number): Put<T> | Invalid {
     const key = this.#codec.key(bytes, from)
     try {
