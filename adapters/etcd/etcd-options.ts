@@ -147,7 +147,10 @@ export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
     )
 }
 
-/** Checks the options that say how to connect, as far as `connectionChecks` cannot. `call`: the function that the user called. */
+/**
+ * Checks the options that say how to connect, as far as `connectionChecks` cannot. `call`: the function that the user
+ * called.
+ */
 export function checkConnection(call: string, options: EtcdConnectionOptions): void {
   const { client, auth, credentials } = options ?? {}
   checkOptions(`${call}: auth`, auth, { username: isName, password: isString })

@@ -7,8 +7,8 @@ const TAG_BYTES = 16
 const NONCE_BYTES = 12
 
 /**
- * Encrypts the blocks of one file with AES-256-GCM. The key of a file is derived from the user's key and the salt of the file, and
- * the nonce is the number of the block. So no nonce is used twice under one key.
+ * Encrypts the blocks of one file with AES-256-GCM. The key of a file is derived from the user's key and the salt of
+ * the file, and the nonce is the number of the block. So no nonce is used twice under one key.
  */
 export class BlockCipher {
   readonly #key: Buffer

@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib'
 
 /**
- * The file begins with a prelude: magic, format number, flags, salt, checksum. Blocks follow: a frame (length, kind, number,
- * checksum of the payload, checksum of the frame), then the payload. The first block is the header, the last one the footer.
- * All numbers are little-endian.
+ * The file begins with a prelude: magic, format number, flags, salt, checksum. Blocks follow: a frame (length, kind,
+ * number, checksum of the payload, checksum of the frame), then the payload. The first block is the header, the last
+ * one the footer. All numbers are little-endian.
  */
 const MAGIC: Buffer = Buffer.from('listwatch cache\n')
 /** The format that this version of the library writes and reads. */

@@ -20,15 +20,17 @@ export interface FileCacheOptions {
   /** The file. Its folder must exist. Each informer needs a file of its own. */
   readonly path: string
   /**
-   * Change it when `schema`, `transform` or a decoder returns other objects than before, or an index function other values: a
-   * file of another `cacheVersion` is not used. Default: ''.
+   * Change it when `schema`, `transform` or a decoder returns other objects than before, or an index function other
+   * values: a file of another `cacheVersion` is not used. Default: ''.
    */
   readonly cacheVersion?: string
   /** Whether readers see the saved objects before the source has confirmed them. Default: false. */
   readonly serveStale?: boolean
   /** A save begins at the earliest after this time since the last one, in milliseconds. Default: 60 000. */
   readonly saveEveryMs?: number
-  /** A save begins if at least this share of the objects has changed since the last one. Default: 0.1, which is 10 %. */
+  /**
+   * A save begins if at least this share of the objects has changed since the last one. Default: 0.1, which is 10 %.
+   */
   readonly saveAfterShare?: number
   /** A save begins after this time in milliseconds, if the version has changed since the last one. Default: 600 000. */
   readonly maxAgeMs?: number
@@ -53,8 +55,8 @@ const checks: Readonly<Record<keyof FileCacheOptions, OptionCheck>> = {
 }
 
 /**
- * Returns a cache that keeps the content of one informer in a file. After a restart, the informer resumes its watch at the saved
- * version, instead of listing. A file that is missing, damaged, or of another source costs one list.
+ * Returns a cache that keeps the content of one informer in a file. After a restart, the informer resumes its watch at
+ * the saved version, instead of listing. A file that is missing, damaged, or of another source costs one list.
  *
  * @throws OptionError if an option is missing or wrong.
  *

@@ -29,8 +29,8 @@ export async function openForReading(path: string, files: Files): Promise<FileHa
 }
 
 /**
- * Replaces a file atomically: writes a temporary file beside it, and renames it. After a crash at any moment, the path has the old
- * content or the new one.
+ * Replaces a file atomically: writes a temporary file beside it, and renames it. After a crash at any moment, the path
+ * has the old content or the new one.
  *
  * @throws SourceError UNAVAILABLE if the file cannot be written. Then the old content is kept.
  */

@@ -7,8 +7,8 @@ export type DirectBody = Follower | Uint8Array
 const direct = new WeakMap<ReadableStream, DirectBody>()
 
 /**
- * Returns a response whose body can be sent without its stream. A read of a stream costs more than the delivery of a small frame,
- * and streams copy bytes.
+ * Returns a response whose body can be sent without its stream. A read of a stream costs more than the delivery of a
+ * small frame, and streams copy bytes.
  */
 export function directResponse(body: DirectBody, headers: Readonly<Record<string, string>>): Response {
   const stream = body instanceof Uint8Array ? streamOfBytes(body) : streamOfFollower(body)

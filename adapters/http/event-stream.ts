@@ -7,8 +7,8 @@ export interface ServerSentEvent {
 }
 
 /**
- * Splits a response body into server-sent events, as the HTML standard defines them. Comments, ids and retry times are ignored.
- * The body is cancelled when the reader stops.
+ * Splits a response body into server-sent events, as the HTML standard defines them. Comments, ids and retry times are
+ * ignored. The body is cancelled when the reader stops.
  */
 export async function* serverSentEvents(body: ReceivedBody): AsyncGenerator<ServerSentEvent, void> {
   const reader = body.getReader()

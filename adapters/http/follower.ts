@@ -17,8 +17,8 @@ export interface FrameSink {
 }
 
 /**
- * The response body of one watch. It holds a position in the log of its feed, and no copy of the frames: a follower that stops
- * reading costs the same memory as one that reads.
+ * The response body of one watch. It holds a position in the log of its feed, and no copy of the frames: a follower
+ * that stops reading costs the same memory as one that reads.
  */
 export class Follower {
   readonly #log: FrameLog

@@ -32,8 +32,8 @@ export function resumePoint({ feed, sequence }: HttpVersion): Version {
 }
 
 /**
- * Whether a follower at `at` has everything up to `mark`: a version of its feed, or with `compare` one of another feed or a mark of
- * the upstream source.
+ * Whether a follower at `at` has everything up to `mark`: a version of its feed, or with `compare` one of another feed
+ * or a mark of the upstream source.
  */
 export function hasReached(at: Version, mark: Version, compare: UpstreamVersions | undefined): boolean {
   const here = parsed(at)

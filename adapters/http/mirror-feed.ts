@@ -21,7 +21,10 @@ const LIST_IDLE_MS = 60_000
 const FEED_IDLE_MS = 300_000
 /** A batch with more changes is sent in parts, so that its encoding does not block the event loop. */
 const PART_CHANGES = 1_000
-/** While the encoded list waits for changes that its snapshot includes already, it looks again after this, in milliseconds. */
+/**
+ * While the encoded list waits for changes that its snapshot includes already, it looks again after this, in
+ * milliseconds.
+ */
 const CATCH_UP_MS = 2
 
 const encoder = new TextEncoder()
@@ -75,8 +78,8 @@ export interface FeedPosition {
 }
 
 /**
- * One scope of an informer, encoded once for all its followers: a log of frames, and a list in chunks. A feed begins with the first
- * request for its scope.
+ * One scope of an informer, encoded once for all its followers: a log of frames, and a list in chunks. A feed begins
+ * with the first request for its scope.
  */
 export class MirrorFeed<T> {
   /** Identifies the feed in versions: a sequence means nothing in another feed. */

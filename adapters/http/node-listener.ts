@@ -35,7 +35,8 @@ export interface NodeResponse {
 }
 
 /**
- * Returns a listener for `http.createServer` and Express, which passes requests to a handler of `Request` and `Response`.
+ * Returns a listener for `http.createServer` and Express, which passes requests to a handler of `Request` and
+ * `Response`.
  *
  * @example
  * ```ts

@@ -6,9 +6,9 @@ import type { KubernetesObject } from './types/kubernetes-object.js'
 import type { KubernetesSource } from './types/kubernetes-source-type.js'
 
 /**
- * Returns a source of the objects of one kind, built-in or custom. It opens no connection before an informer starts it. `T` is
- * the type of the objects, and is not checked. For a type of @kubernetes/client-node use `Wire<V1Pod>`, which has the dates and
- * the names of the API server.
+ * Returns a source of the objects of one kind, built-in or custom. It opens no connection before an informer starts it.
+ * `T` is the type of the objects, and is not checked. For a type of @kubernetes/client-node use `Wire<V1Pod>`, which
+ * has the dates and the names of the API server.
  *
  * @throws OptionError for an option that is missing, unknown or wrong.
  *

@@ -18,8 +18,8 @@ interface Hash64 {
 const HALF = 2 ** 32
 
 /**
- * A field selector for every object: no name has a slash. What an API server reads from etcd, and not from its watch cache, it
- * selects by `shardSelector` only if there is a label or field selector too (Kubernetes 1.36).
+ * A field selector for every object: no name has a slash. What an API server reads from etcd, and not from its watch
+ * cache, it selects by `shardSelector` only if there is a label or field selector too (Kubernetes 1.36).
  */
 export const EVERY_OBJECT = 'metadata.name!=/'
 
@@ -46,8 +46,9 @@ export class Shard {
   }
 
   /**
-   * Throws `PROTOCOL` if an object belongs to another shard: a server without the feature ignores the selector. The field
-   * `shardInfo` of lists shows less. Lists of custom resources and of metadata lack it, and watches have no place for it.
+   * Throws `PROTOCOL` if an object belongs to another shard: a server without the feature ignores the selector. The
+   * field `shardInfo` of lists shows less. Lists of custom resources and of metadata lack it, and watches have no place
+   * for it.
    */
   check(events: readonly (ListEvent<unknown> | WatchEvent<unknown>)[]): void {
     for (const event of events)

@@ -22,8 +22,8 @@ export class LeaseTable {
   }
 
   /**
-   * Performs a renewal. `isChanged`: more than the renewal differs, so other members are notified. `hasReleased`: the member
-   * claims no key.
+   * Performs a renewal. `isChanged`: more than the renewal differs, so other members are notified. `hasReleased`: the
+   * member claims no key.
    */
   renew(
     record: LeaseRecord,

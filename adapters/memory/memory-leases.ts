@@ -6,7 +6,8 @@ import { LeaseTable } from './lease-table.js'
 
 /**
  * What happens to a renewal. `lost request`: it is never performed. `lost reply`: it is performed, and never answered.
- * `late request`: it is performed when `deliver` is called. `late reply`: it is performed now, and answered by `deliver`.
+ * `late request`: it is performed when `deliver` is called. `late reply`: it is performed now, and answered by
+ * `deliver`.
  */
 export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply'
 

@@ -11,8 +11,8 @@ import { checkOptions, isCount, isName, isOneOf } from '../../src/util/validate-
 import { type MemorySource, memorySource } from './memory-source.js'
 
 /**
- * What happens to a write. `lost request`: it is never performed. `lost reply`: it is performed. `late request`: it is performed when
- * `deliver` is called. In each case the call rejects with `UNAVAILABLE`.
+ * What happens to a write. `lost request`: it is never performed. `lost reply`: it is performed. `late request`: it is
+ * performed when `deliver` is called. In each case the call rejects with `UNAVAILABLE`.
  */
 export type RelayFault = 'lost request' | 'lost reply' | 'late request'
 

@@ -16,8 +16,8 @@ import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isAny, isCount, isName, isPositive } from '../../src/util/validate-options.js'
 
 /**
- * A collection in memory with transactions, versions, compaction and scripted faults. It is the reference implementation of
- * the source contract, and a fake for tests. Objects are passed on as they are, not copied.
+ * A collection in memory with transactions, versions, compaction and scripted faults. It is the reference
+ * implementation of the source contract, and a fake for tests. Objects are passed on as they are, not copied.
  */
 export interface MemorySource<T> extends ListerWatcher<T> {
   /** Adds or replaces an object. Returns the version of the write, for `waitFor`. */
@@ -27,13 +27,13 @@ export interface MemorySource<T> extends ListerWatcher<T> {
   /** Applies the writes of `fn` as one transaction, and returns its version. If `fn` throws, nothing is written. */
   transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
   /**
-   * Replaces the object under `key`, or adds one, that fails to decode with `error` until the key is written again. Returns the
-   * version of this write.
+   * Replaces the object under `key`, or adds one, that fails to decode with `error` until the key is written again.
+   * Returns the version of this write.
    */
   corrupt(key: string, error: unknown): Version
   /**
-   * Every open list and watch fails with `UNAVAILABLE`; the next ones work. Just after `synced()` the watch of an informer may not
-   * be open yet: it is when `status.state` is `live`.
+   * Every open list and watch fails with `UNAVAILABLE`; the next ones work. Just after `synced()` the watch of an
+   * informer may not be open yet: it is when `status.state` is `live`.
    */
   disconnect(): void
   /** Every open list and watch becomes silent, as on a half-open connection; the next ones work. */
@@ -61,7 +61,10 @@ export interface MemorySourceOptions<T> {
   readonly name?: string
   /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
   readonly heartbeatMs?: number
-  /** The number of transactions in the history. A watch that is further behind fails with `VERSION_EXPIRED`. Default 100 000. */
+  /**
+   * The number of transactions in the history. A watch that is further behind fails with `VERSION_EXPIRED`. Default
+   * 100 000.
+   */
   readonly history?: number
 }
 

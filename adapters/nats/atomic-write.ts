@@ -18,7 +18,8 @@ interface Stored {
 }
 
 /**
- * Stores all messages or none, if the last sequence of the stream is `lastSeq`. Returns the sequence of the last message.
+ * Stores all messages or none, if the last sequence of the stream is `lastSeq`. Returns the sequence of the last
+ * message.
  *
  * @throws RelayConflictError if the stream is at another sequence.
  * @throws SourceError UNAVAILABLE if the response was lost: the messages may have been stored, or will be.
@@ -48,8 +49,8 @@ export async function writeAtomically(
 }
 
 /**
- * Stores a message if the last one of its subject has this sequence; 0 if it must have none. Returns the new sequence, or undefined
- * if the last message is another one.
+ * Stores a message if the last one of its subject has this sequence; 0 if it must have none. Returns the new sequence,
+ * or undefined if the last message is another one.
  *
  * @throws SourceError UNAVAILABLE if the response was lost: the message may have been stored, or will be.
  */

@@ -38,7 +38,9 @@ export interface BucketState {
   readonly isCurrent: boolean
 }
 
-/** A follower that responded within this time does not follow another leader yet: an election takes longer. 0: never. */
+/**
+ * A follower that responded within this time does not follow another leader yet: an election takes longer. 0: never.
+ */
 const RECENT_NS = 2_000_000_000
 
 const NAME_IN_USE = 10_058

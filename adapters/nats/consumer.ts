@@ -37,7 +37,10 @@ export interface ConsumerOptions {
 
 /** The server removes a consumer that has no reader for this time, if it could not be removed. */
 const INACTIVE_MS = 30_000
-/** The maximum size of the response to one pull. On a slow line other responses wait behind it. A larger message is read alone. */
+/**
+ * The maximum size of the response to one pull. On a slow line other responses wait behind it. A larger message is read
+ * alone.
+ */
 const MAX_BYTES = 1024 * 1024
 const MS = 1_000_000
 const HEARTBEAT = 100
@@ -133,8 +136,8 @@ export class Consumer {
   }
 
   /**
-   * Reads until the last sequence of the stream, and further until a state that the stream had. The last part has no pause
-   * in which more can be written. The replica that is read may lag behind.
+   * Reads until the last sequence of the stream, and further until a state that the stream had. The last part has no
+   * pause in which more can be written. The replica that is read may lag behind.
    */
   async *through(): AsyncGenerator<Delivered> {
     const { session, lastSeq, isExact } = this.#options

@@ -11,8 +11,8 @@ const MOST = 256
 const LOOKUPS = 64
 
 /**
- * The newest messages that a mirror has, one of each subject. If the newest of all was replaced in the stream, the others
- * show whether the stream has continued from there, or was restored and has been written again.
+ * The newest messages that a mirror has, one of each subject. If the newest of all was replaced in the stream, the
+ * others show whether the stream has continued from there, or was restored and has been written again.
  */
 export class RecentMessages {
   /** In the order of their sequences. */
@@ -52,8 +52,8 @@ export class RecentMessages {
 
   /**
    * Compares the remaining messages of the history of a mirror at `seq`, and those that replaced the others. Throws
-   * `EPOCH_CHANGED` if another history is proved, and `VERSION_EXPIRED` if no message remains. Otherwise a watch from `seq`
-   * misses no change.
+   * `EPOCH_CHANGED` if another history is proved, and `VERSION_EXPIRED` if no message remains. Otherwise a watch from
+   * `seq` misses no change.
    */
   async assertContinues(consumer: Consumer, seq: number, lastSeq: (subject: string) => Promise<number>): Promise<void> {
     const unseen = new Map(this.#bySubject)

@@ -32,8 +32,8 @@ const BAD_REQUEST = 400
 export const NO_RESPONDERS = 503
 
 /**
- * The requests of one list or one watch over the connection of the program. It ends when the connection is lost, because
- * requests under way are lost with it.
+ * The requests of one list or one watch over the connection of the program. It ends when the connection is lost,
+ * because requests under way are lost with it.
  */
 export class Session {
   readonly clock: Clock

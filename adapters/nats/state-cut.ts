@@ -11,8 +11,9 @@ interface Cut {
 
 /**
  * Decides whether the delivered messages add up to a state that the stream had. A message that was replaced before its
- * delivery leaves a gap. Its replacement is at or before the last sequence that is read after the gap was seen: when all
- * up to there is delivered, and without another gap, nothing is missing. Within an atomic batch there is no such state.
+ * delivery leaves a gap. Its replacement is at or before the last sequence that is read after the gap was seen: when
+ * all up to there is delivered, and without another gap, nothing is missing. Within an atomic batch there is no such
+ * state.
  */
 export class StateCut {
   readonly #clock: Clock

@@ -68,7 +68,10 @@ export function clientFlaw(client: unknown): string | undefined {
   return `must be ${ALLOWED}${poolHint(client)}`
 }
 
-/** Creates the user's clients, one for each connection. Throws an OptionError if the option `client` returns another value. */
+/**
+ * Creates the user's clients, one for each connection. Throws an OptionError if the option `client` returns another
+ * value.
+ */
 export class ClientFactory {
   readonly #make: () => PgClient | Promise<PgClient>
   readonly #call: string
@@ -92,8 +95,8 @@ export class ClientFactory {
   }
 
   /**
-   * Throws if the option returns the same client twice: otherwise a list would succeed and the watch after it could not begin.
-   * The check happens once, and creates the client of the next connection.
+   * Throws if the option returns the same client twice: otherwise a list would succeed and the watch after it could not
+   * begin. The check happens once, and creates the client of the next connection.
    */
   async assertNewClients(): Promise<void> {
     if (this.#isChecked) return

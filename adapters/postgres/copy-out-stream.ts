@@ -3,8 +3,8 @@ import type { PgConnection, Submittable } from './client-factory.js'
 const NEWLINE = 0x0a
 
 /**
- * Reads `COPY … TO STDOUT` as pages of lines, on a client of pg. It keeps at most a few pages in memory: further lines wait in
- * the socket, and then at the server.
+ * Reads `COPY … TO STDOUT` as pages of lines, on a client of pg. It keeps at most a few pages in memory: further lines
+ * wait in the socket, and then at the server.
  */
 export class CopyOut implements Submittable {
   readonly #text: string

@@ -37,12 +37,13 @@ interface Header {
  * - the current rows of these keys;
  * - everything that makes a version expire.
  *
- * The order of the log does not matter, because the rows are current. No change is missed, because a transaction writes its
- * changes and their log entries together.
+ * The order of the log does not matter, because the rows are current. No change is missed, because a transaction writes
+ * its changes and their log entries together.
  *
  * The shape is the most expensive part. It is computed only if the fingerprint differs from the known one ($4).
  *
- * LATERAL with LIMIT makes the planner use the index of the key. With a plain join it reads the whole table at each poll.
+ * LATERAL with LIMIT makes the planner use the index of the key. With a plain join it reads the whole table at each
+ * poll.
  */
 export function deltaSql(table: Table, where: string | undefined, maxKeys: number): string {
   const keys = table.keyColumns.map((_, i) => `k${i + 1}`)
@@ -67,7 +68,9 @@ SELECT d.op::text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y'
   LEFT JOIN LATERAL (SELECT ${table.columnList} FROM ${table.name} t WHERE ${isKey}${condition} LIMIT 1) t ON true`
 }
 
-/** Runs the delta. Throws `VERSION_EXPIRED` if the log lacks changes. `fingerprint`: that of this session's last poll. */
+/**
+ * Runs the delta. Throws `VERSION_EXPIRED` if the log lacks changes. `fingerprint`: that of this session's last poll.
+ */
 export async function readDelta<T>(
   session: Session,
   table: Table,
@@ -91,9 +94,9 @@ export async function readDelta<T>(
 }
 
 /**
- * SQL of the probe, for polls that expect no change. It does not read the table, and needs a version with a known fingerprint.
- * If the snapshot is unchanged, no transaction has ended, and nothing else is checked. If a transaction that ran at the
- * version has ended, the delta is needed, whatever the transaction logged.
+ * SQL of the probe, for polls that expect no change. It does not read the table, and needs a version with a known
+ * fingerprint. If the snapshot is unchanged, no transaction has ended, and nothing else is checked. If a transaction
+ * that ran at the version has ended, the delta is needed, whatever the transaction logged.
  */
 export function probeSql(table: Table): string {
   const { relid, log, name } = table

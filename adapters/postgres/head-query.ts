@@ -15,7 +15,9 @@ export async function readHead(session: Session): Promise<Version> {
   )
 }
 
-/** Returns the version of a list, in the snapshot of its open transaction. `unlocked`: the table before it was locked. */
+/**
+ * Returns the version of a list, in the snapshot of its open transaction. `unlocked`: the table before it was locked.
+ */
 export async function readListVersion(session: Session, table: Table, unlocked: Table): Promise<PostgresVersion> {
   const { relid, name, log, generation, isSecured } = table
   const facts = `listwatch.shape(${relid}::oid) AS shape, ${accessSql(relid)} AS access, to_regclass($1)::oid::text AS relid, to_regclass($2) IS NOT NULL AS has_log`
@@ -35,7 +37,9 @@ export async function readListVersion(session: Session, table: Table, unlocked: 
   }
 }
 
-/** Throws `EPOCH_CHANGED` for a version of another server or database. A delta cannot notice that from transaction ids. */
+/**
+ * Throws `EPOCH_CHANGED` for a version of another server or database. A delta cannot notice that from transaction ids.
+ */
 export async function assertSameDatabase(session: Session, version: PostgresVersion): Promise<void> {
   const [row] = await session.query(
     'SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database',

@@ -1,4 +1,6 @@
-/** SQL of the change logs: their catalog, and how they are trimmed. The triggers that write them are in install-sql.ts. */
+/**
+ * SQL of the change logs: their catalog, and how they are trimmed. The triggers that write them are in install-sql.ts.
+ */
 export const LOG_SQL: string = `-- All logs, each with the table whose triggers write it. A log is found through its trigger, not by its name: a dump contains
 -- names, but not oids.
 CREATE OR REPLACE FUNCTION listwatch.logs() RETURNS TABLE (relid oid, log regclass, options jsonb)

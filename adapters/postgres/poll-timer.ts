@@ -4,7 +4,10 @@ import { WakeableTimer } from '../shared/wakeable-timer.js'
 
 /** The shortest delay after a poll without a change, in milliseconds. */
 const MIN_DELAY_MS = 1
-/** After a change or a wake-up this many polls have the shortest delay. Then the delay doubles with each poll without a change. */
+/**
+ * After a change or a wake-up this many polls have the shortest delay. Then the delay doubles with each poll without a
+ * change.
+ */
 const PROMPT_POLLS = 8
 /** If more polls than this find changes in succession, writers are busy, and polls take time from them. */
 const MAX_SUCCESSION = 3
@@ -16,8 +19,8 @@ const SHORT_POLL_MS = 2
 const REST_FACTOR = 2
 
 /**
- * Schedules the polls of a watch: at once after a wake-up or a change, and soon again, because not all commits are announced.
- * The next poll is due after `longestMs` at the latest.
+ * Schedules the polls of a watch: at once after a wake-up or a change, and soon again, because not all commits are
+ * announced. The next poll is due after `longestMs` at the latest.
  */
 export class PollTimer {
   readonly #clock: Clock
@@ -58,7 +61,9 @@ export class PollTimer {
     if (!this.#wasWoken) this.#isBusy = true
   }
 
-  /** Resolves when the next poll is due, or when `signal` aborts. Returns whether that poll is expected to find changes. */
+  /**
+   * Resolves when the next poll is due, or when `signal` aborts. Returns whether that poll is expected to find changes.
+   */
   async next(signal: AbortSignal): Promise<boolean> {
     if (!this.#hasFound) this.#succession = 0
     this.#hasFound = false

@@ -24,8 +24,8 @@ export function codeOf(thrown: unknown): string | undefined {
 }
 
 /**
- * Converts an error of the driver, the network or the server. Codes that are not listed here are transient, because most
- * errors of Postgres do not say that a retry is useless.
+ * Converts an error of the driver, the network or the server. Codes that are not listed here are transient, because
+ * most errors of Postgres do not say that a retry is useless.
  */
 export function postgresError(thrown: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown

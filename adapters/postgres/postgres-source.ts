@@ -17,8 +17,8 @@ import { listTable } from './table-list.js'
 import { listenForWakeUps } from './wake-up-listener.js'
 
 /**
- * Returns a source that mirrors a table by the change log that `listwatch pg install` creates. It opens connections only
- * for lists, watches and `head`.
+ * Returns a source that mirrors a table by the change log that `listwatch pg install` creates. It opens connections
+ * only for lists, watches and `head`.
  * @throws OptionError that names a wrong or missing option.
  *
  * @example
@@ -44,8 +44,8 @@ function assertTransaction(tx: unknown): void {
 }
 
 /**
- * Returns NULL outside of a transaction: then the statement is its own transaction, which began with the statement and has
- * written nothing. Its mark would say nothing about the writes of other statements.
+ * Returns NULL outside of a transaction: then the statement is its own transaction, which began with the statement and
+ * has written nothing. Its mark would say nothing about the writes of other statements.
  */
 const MARK_SQL = `SELECT CASE WHEN pg_current_xact_id_if_assigned() IS NOT NULL OR transaction_timestamp() <> statement_timestamp()
   THEN listwatch.mark() END AS mark`

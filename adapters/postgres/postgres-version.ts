@@ -27,7 +27,9 @@ export interface PostgresVersion extends Incarnation {
 /** A mark: a transaction, or everything that a snapshot shows. */
 type Mark = Incarnation &
   ({ readonly transaction: bigint } | { readonly snapshot: string }) & {
-    /** Whether the mark may be of an epoch after the mirror's. A wait for it continues, because the mirror lists soon. */
+    /**
+     * Whether the mark may be of an epoch after the mirror's. A wait for it continues, because the mirror lists soon.
+     */
     readonly mayBeAhead: boolean
   }
 
@@ -71,7 +73,9 @@ function parseMark(mark: Version): Mark {
   return { system, database, epoch, transaction: BigInt(at), mayBeAhead: true }
 }
 
-/** Returns whether `at` includes `mark`. Throws `EPOCH_CHANGED` for another incarnation, `PROTOCOL` for an invalid mark. */
+/**
+ * Returns whether `at` includes `mark`. Throws `EPOCH_CHANGED` for another incarnation, `PROTOCOL` for an invalid mark.
+ */
 export function includesMark(at: Version, mark: Version): boolean {
   const ours = parseVersion(at)
   const theirs = parseMark(mark)
@@ -92,8 +96,8 @@ export function isLaterEpoch(at: Version, mark: Version): boolean {
 }
 
 /**
- * Throws `EPOCH_CHANGED` for a snapshot that is older than the version, in the same epoch. A server keeps its epoch if it is
- * stopped and its files are replaced by an older copy.
+ * Throws `EPOCH_CHANGED` for a snapshot that is older than the version, in the same epoch. A server keeps its epoch if
+ * it is stopped and its files are replaced by an older copy.
  */
 export function assertNotBehind(snapshot: string, { snapshot: known }: PostgresVersion): void {
   if (parseSnapshot(snapshot, snapshot).xmax >= parseSnapshot(known, known).xmax) return
@@ -110,9 +114,9 @@ export function incarnationChange(a: Incarnation, b: Incarnation): string | unde
 }
 
 /**
- * Returns whether a mark is of the mirror's epoch or of a later one; `other` if neither is certain. An epoch contains the id of
- * the transaction that seeded it, and the time. A mark that was taken while no epoch was seeded contains a snapshot instead.
- * If that snapshot includes the seed of the mirror's epoch, a crash has removed that epoch since.
+ * Returns whether a mark is of the mirror's epoch or of a later one; `other` if neither is certain. An epoch contains
+ * the id of the transaction that seeded it, and the time. A mark that was taken while no epoch was seeded contains a
+ * snapshot instead. If that snapshot includes the seed of the mirror's epoch, a crash has removed that epoch since.
  */
 function epochOrder(here: Incarnation, there: Incarnation, mark: Version): 'same' | 'later' | 'other' {
   if (here.system !== there.system || here.database !== there.database) return 'other'

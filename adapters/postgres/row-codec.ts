@@ -20,8 +20,8 @@ const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802])
 const JSON_ARRAY_TYPES: ReadonlySet<number> = new Set([199, 3807])
 
 /**
- * Converts rows of texts to objects, with the same parsers for lists and deltas. A row that cannot be parsed is an `invalid`
- * event and has no effect on other rows.
+ * Converts rows of texts to objects, with the same parsers for lists and deltas. A row that cannot be parsed is an
+ * `invalid` event and has no effect on other rows.
  */
 export class RowCodec<T> {
   readonly #columns: readonly Column[]
@@ -52,7 +52,10 @@ export class RowCodec<T> {
     return this.fromTexts(fields, detached)
   }
 
-  /** Converts the texts of a row, in the order of the columns. `keep`: returns the string to keep of a text that is not parsed. */
+  /**
+   * Converts the texts of a row, in the order of the columns. `keep`: returns the string to keep of a text that is not
+   * parsed.
+   */
   fromTexts(texts: readonly (string | null)[], keep = (text: string): string => text): Put<T> | Invalid {
     const key = joinKey(this.#keyAt.map((at) => keep(texts[at] ?? '')))
     try {
@@ -93,7 +96,10 @@ export class RowCodec<T> {
 /** V8 copies shorter parts of a string. A longer part is a reference to the whole string, and keeps it in memory. */
 const SHORT = 13
 
-/** Returns a copy of a field that does not keep its line in memory: a short text would else retain the row's large columns. */
+/**
+ * Returns a copy of a field that does not keep its line in memory: a short text would else retain the row's large
+ * columns.
+ */
 function detached(field: string): string {
   return field.length < SHORT ? field : ` ${field}`.slice(1)
 }

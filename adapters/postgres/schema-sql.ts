@@ -8,11 +8,12 @@ import { WAKE_SQL } from './wake-sql.js'
 export const SCHEMA_VERSION = 1
 
 /**
- * SQL that creates or updates the schema `listwatch` of a database. It is run as the schema's future owner, which need not be a
- * superuser, on Postgres 14 or later.
+ * SQL that creates or updates the schema `listwatch` of a database. It is run as the schema's future owner, which need
+ * not be a superuser, on Postgres 14 or later.
  *
- * All data that changes at run time is UNLOGGED: it costs no WAL, and no publication contains it. Postgres empties it whenever
- * commits may have been lost: by crash recovery, promotion or physical restore. A mirror notices the loss by that.
+ * All data that changes at run time is UNLOGGED: it costs no WAL, and no publication contains it. Postgres empties it
+ * whenever commits may have been lost: by crash recovery, promotion or physical restore. A mirror notices the loss by
+ * that.
  */
 export const SCHEMA_SQL: string = `CREATE SCHEMA IF NOT EXISTS listwatch;
 COMMENT ON SCHEMA listwatch IS 'Change logs for mirrors of tables. Created and removed by: listwatch pg install, listwatch pg uninstall.';

@@ -8,7 +8,10 @@ import { postgresError } from './postgres-errors.js'
 export interface SessionOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** A connection that receives nothing for this many milliseconds while a response is pending counts as lost, and is closed. */
+  /**
+   * A connection that receives nothing for this many milliseconds while a response is pending counts as lost, and is
+   * closed.
+   */
   readonly timeoutMs: number
 }
 
@@ -23,8 +26,8 @@ const FORMATS = [
 ]
 
 /**
- * A poll is planned once for all values of its parameters. Such a plan must not depend on estimates: Postgres assumes that a
- * poll reads a third of the log, so it would read the whole log, or compile the statement, at each poll.
+ * A poll is planned once for all values of its parameters. Such a plan must not depend on estimates: Postgres assumes
+ * that a poll reads a third of the log, so it would read the whole log, or compile the statement, at each poll.
  */
 const POLL_PLANS = [
   'plan_cache_mode = force_generic_plan',
@@ -37,7 +40,9 @@ const POLL_PLANS = [
 /** Names the connection in pg_stat_activity, unless the client has named it. */
 const SET_NAME = `SELECT set_config('application_name', 'listwatch', false) WHERE current_setting('application_name') = ''`
 
-/** After this silence, in milliseconds, a list checks the server: the core waits 30 s for a page or a call of `alive`. */
+/**
+ * After this silence, in milliseconds, a list checks the server: the core waits 30 s for a page or a call of `alive`.
+ */
 const MAX_SILENCE_MS = 10_000
 const SILENT = Symbol('silent')
 
@@ -47,8 +52,8 @@ const TEXTS = { getTypeParser: () => (text: string) => text }
 const CLOSE_TIMEOUT_MS = 250
 
 /**
- * One connection from the user's factory. Every query has a deadline, because no driver notices a peer that disappeared.
- * After an error of the connection the session cannot be used again.
+ * One connection from the user's factory. Every query has a deadline, because no driver notices a peer that
+ * disappeared. After an error of the connection the session cannot be used again.
  */
 export class Session {
   readonly #client: NodePostgresClient
@@ -183,7 +188,9 @@ export class Session {
     return () => timer.abort()
   }
 
-  /** Yields rows as pages of lines. If the server is silent for long, the list continues only if `isAlive` returns true. */
+  /**
+   * Yields rows as pages of lines. If the server is silent for long, the list continues only if `isAlive` returns true.
+   */
   async *copy(text: string, pageSize: number, isAlive: () => Promise<boolean>): AsyncGenerator<readonly string[]> {
     const copy = new CopyOut(text, pageSize)
     this.#client.query(copy)
@@ -234,7 +241,10 @@ export class Session {
     return result
   }
 
-  /** Returns the result of `work`. Rejects if the connection fails or receives nothing for too long; a response may take longer. */
+  /**
+   * Returns the result of `work`. Rejects if the connection fails or receives nothing for too long; a response may take
+   * longer.
+   */
   #withDeadline<V>(work: Promise<V>): Promise<V> {
     const { timeoutMs } = this.#options
     return this.#race(work, timeoutMs / 4, 4, () => {
@@ -244,12 +254,16 @@ export class Session {
     })
   }
 
-  /** Returns the result of `work`, or SILENT if the connection received nothing for this many quarters of the time-out. */
+  /**
+   * Returns the result of `work`, or SILENT if the connection received nothing for this many quarters of the time-out.
+   */
   #untilSilent<V>(work: Promise<V>, quarters: number): Promise<V | typeof SILENT> {
     return this.#race(work, Math.min(this.#options.timeoutMs, MAX_SILENCE_MS) / 4, quarters, () => SILENT)
   }
 
-  /** Returns the result of `work`, or of `late` if the connection received nothing for this many periods in succession. */
+  /**
+   * Returns the result of `work`, or of `late` if the connection received nothing for this many periods in succession.
+   */
   #race<V, L = never>(work: Promise<V>, periodMs: number, most: number, late: () => L): Promise<V | L> {
     let { receivedAt } = this
     let periods = 0

@@ -78,8 +78,9 @@ export async function findTable(session: Session, options: TableOptions): Promis
 }
 
 /**
- * SQL of the access that row security grants this role: an empty text if row security does not apply, else a hash of the role's
- * name and of its policies. It is read each time, because the server's plan cache does not notice changes of memberships.
+ * SQL of the access that row security grants this role: an empty text if row security does not apply, else a hash of
+ * the role's name and of its policies. It is read each time, because the server's plan cache does not notice changes of
+ * memberships.
  */
 export function accessSql(relid: string): string {
   return `CASE WHEN row_security_active(${relid}::oid) THEN (
@@ -89,8 +90,8 @@ export function accessSql(relid: string): string {
 }
 
 /**
- * Throws for a condition that depends on more than its row, for example the clock: a row could enter or leave it without a
- * write. Postgres checks the condition when it creates a partial index on an empty copy of the table.
+ * Throws for a condition that depends on more than its row, for example the clock: a row could enter or leave it
+ * without a write. Postgres checks the condition when it creates a partial index on an empty copy of the table.
  */
 export async function checkWhere(session: Session, { relid, name, keyColumns }: Table, where: string): Promise<void> {
   const columns = await session.query(READABLE_SQL, [relid])

@@ -70,8 +70,8 @@ async function begin(
 }
 
 /**
- * Begins the transaction of a list for a role that may read only some columns, for which LOCK fails. A query takes its lock
- * after its snapshot, so a second session keeps the table unchanged until the first one has both.
+ * Begins the transaction of a list for a role that may read only some columns, for which LOCK fails. A query takes its
+ * lock after its snapshot, so a second session keeps the table unchanged until the first one has both.
  */
 async function beginGuarded(
   access: TableAccess<unknown>,
@@ -97,8 +97,8 @@ async function beginGuarded(
 }
 
 /**
- * Returns whether the server still runs a silent COPY: it may be reading rows that the condition excludes. Uses a second
- * connection.
+ * Returns whether the server still runs a silent COPY: it may be reading rows that the condition excludes. Uses a
+ * second connection.
  */
 async function isCopying(access: TableAccess<unknown>, copying: Session, context: ListContext): Promise<boolean> {
   const session = await access.connect(context)

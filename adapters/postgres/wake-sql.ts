@@ -3,15 +3,18 @@ const PERIOD_MS = 32
 /** Readers still poll often by themselves if the last claim is at most this many milliseconds old. */
 const AWAKE_MS = 250
 
-/** A claim is one bigint: 24 bits of milliseconds, one bit that is set if the claim is the first after quiet, 38 bits of the transaction's id. */
+/**
+ * A claim is one bigint: 24 bits of milliseconds, one bit that is set if the claim is the first after quiet, 38 bits of
+ * the transaction's id.
+ */
 const CLOCK_BITS = 16777215
 const FIRST_BIT = 274877906944
 const XID_BITS = 274877906943
 
 /**
  * SQL of the wake-ups of readers. Notifying commits wait for each other in the whole cluster, so most transactions must
- * not notify. Sequences hold the state, because they are written at once, whatever becomes of the transaction, and without
- * a lock for which another writer waits.
+ * not notify. Sequences hold the state, because they are written at once, whatever becomes of the transaction, and
+ * without a lock for which another writer waits.
  */
 export const WAKE_SQL: string = `-- claimed: the time and the transaction of the last claim of a wake-up. announced: the time, in milliseconds, of the last claim
 -- whose transaction is known to have committed. Unlogged sequences exist since Postgres 15.
@@ -30,13 +33,14 @@ const NOW_MS = `(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1
 const LAST_CLAIM = `pg_catalog.pg_sequence_last_value('listwatch.claimed'::pg_catalog.regclass)`
 
 /**
- * The block of a trigger function that wakes readers. Transactions claim a wake-up at most once in ${PERIOD_MS} ms, however long
- * claimants take to commit. Other transactions rely on the claim, with two exceptions: its transaction was rolled back, or it
- * still runs and is the first after a quiet period, so that readers may be asleep. No transaction waits for a claim to commit,
- * because with slow commits every transaction would then notify.
+ * The block of a trigger function that wakes readers. Transactions claim a wake-up at most once in ${PERIOD_MS} ms,
+ * however long claimants take to commit. Other transactions rely on the claim, with two exceptions: its transaction was
+ * rolled back, or it still runs and is the first after a quiet period, so that readers may be asleep. No transaction
+ * waits for a claim to commit, because with slow commits every transaction would then notify.
  *
- * Under load nearly all transactions evaluate only the first condition, because each expression of PL/pgSQL costs a writer about
- * a microsecond. It is false if the time since the announced claim is from 0 to ${PERIOD_MS - 1} ms: no other bit is set.
+ * Under load nearly all transactions evaluate only the first condition, because each expression of PL/pgSQL costs a
+ * writer about a microsecond. It is false if the time since the announced claim is from 0 to ${PERIOD_MS - 1} ms: no
+ * other bit is set.
  */
 export const WAKE_BLOCK: string = `
   IF (${NOW_MS} - pg_catalog.pg_sequence_last_value('listwatch.announced'::pg_catalog.regclass)) & -${PERIOD_MS} IS DISTINCT FROM 0 THEN

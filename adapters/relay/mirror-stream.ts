@@ -52,7 +52,10 @@ export class MirrorStream<T> {
     return this.#stream.backlog
   }
 
-  /** The position of the content with which the stream begins. Call it before `nextWithin`. Undefined if the stream has ended. */
+  /**
+   * The position of the content with which the stream begins. Call it before `nextWithin`. Undefined if the stream has
+   * ended.
+   */
   async start(signal: AbortSignal): Promise<MirrorPosition | undefined> {
     while (this.#start === undefined) {
       const batch = await this.#read(signal)
@@ -85,8 +88,8 @@ export class MirrorStream<T> {
   }
 
   /**
-   * The next batch; `silent` if there is none for `ms` milliseconds, `ended` if the stream has ended. After an abort the next call
-   * returns the same batch.
+   * The next batch; `silent` if there is none for `ms` milliseconds, `ended` if the stream has ended. After an abort
+   * the next call returns the same batch.
    */
   async nextWithin(ms: number, { signal, clock }: SourceContext): Promise<MirrorBatch | 'silent' | 'ended'> {
     const timer = new AbortController()
@@ -135,8 +138,8 @@ export class MirrorStream<T> {
   }
 
   /**
-   * If a later commit has replaced the object already, its version and uid are not known any more. A list may repair an object
-   * without another version: followers would ignore it with its version.
+   * If a later commit has replaced the object already, its version and uid are not known any more. A list may repair an
+   * object without another version: followers would ignore it with its version.
    */
   #entryOf({ key, object, type, origin }: Added<T> | Updated<T>): Entry<T> {
     const entry = this.#informer.entry(key)

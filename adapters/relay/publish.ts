@@ -14,11 +14,12 @@ const isLeases: OptionCheck = (value) =>
   hasMethods(value, 'open') ? undefined : 'must be leases, such as redisLeases of listwatch/redis returns'
 
 /**
- * Publishes the mirror of an informer to an engine. Any number of followers read it there with `relaySource`. Each batch is
- * written as a whole, together with its version, so that another process can continue after a crash at any moment.
+ * Publishes the mirror of an informer to an engine. Any number of followers read it there with `relaySource`. Each
+ * batch is written as a whole, together with its version, so that another process can continue after a crash at any
+ * moment.
  *
- * Call it before `informer.start()`, and pass `relayCache(store)` as the informer's `cache`: then a relay that starts again resumes
- * from the store, and lists neither the source nor the store.
+ * Call it before `informer.start()`, and pass `relayCache(store)` as the informer's `cache`: then a relay that starts
+ * again resumes from the store, and lists neither the source nor the store.
  *
  * @returns The relay, which writes until it is stopped.
  * @throws OptionError for a wrong option, for an informer of several sources, and for a source of secrets without `secrets: true`.

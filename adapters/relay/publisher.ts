@@ -181,8 +181,8 @@ export class Publisher<T> implements Relay {
   }
 
   /**
-   * Resolves when the mirror has content; true if it has none, because access to the source was lost before. Undefined if the stream
-   * has ended.
+   * Resolves when the mirror has content; true if it has none, because access to the source was lost before. Undefined
+   * if the stream has ended.
    */
   async #hasStarted(signal: AbortSignal): Promise<boolean | undefined> {
     const discard = this.#mayClear ? discarding(this.#store).signal : new AbortController().signal
@@ -293,8 +293,8 @@ export class Publisher<T> implements Relay {
   }
 
   /**
-   * Opens a stream whose content is not older than that of the store. `isOther`: the store has another history of the source than
-   * the mirror, so that their versions cannot be compared.
+   * Opens a stream whose content is not older than that of the store. `isOther`: the store has another history of the
+   * source than the mirror, so that their versions cannot be compared.
    */
   async #reach(
     header: RelayHeader | undefined,

@@ -7,8 +7,8 @@ import { eventsOf, HEADER_KEY, parseHeader, type RelayHeader } from './relay-tex
 import { isStore } from './store-check.js'
 
 /**
- * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at the version that
- * the store has. It saves nothing itself, because `publish` writes the store.
+ * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at
+ * the version that the store has. It saves nothing itself, because `publish` writes the store.
  *
  * @throws OptionError if it is not a relay store.
  *
@@ -41,7 +41,9 @@ export function relayCache(store: RelayStore): MirrorCache {
 
 const discards = new WeakMap<RelayStore, AbortController>()
 
-/** Aborts when the content of the store must be deleted, because access to the source was lost before the relay had any. */
+/**
+ * Aborts when the content of the store must be deleted, because access to the source was lost before the relay had any.
+ */
 export function discarding(store: RelayStore): AbortController {
   const discard = discards.get(store) ?? new AbortController()
   discards.set(store, discard)

@@ -31,8 +31,8 @@ export interface RelaySourceOptions {
   /** The store that a relay writes. */
   readonly store: RelayStore
   /**
-   * Compares versions of the upstream source; its source object fits, also if it never connects. With it, marks of the writers of the
-   * upstream can be waited for. Default: only versions of followers can be compared.
+   * Compares versions of the upstream source; its source object fits, also if it never connects. With it, marks of the
+   * writers of the upstream can be waited for. Default: only versions of followers can be compared.
    */
   readonly upstream?: UpstreamVersions
 }
@@ -48,8 +48,8 @@ export interface RelaySource<T> extends ListerWatcher<T> {
 }
 
 /**
- * Returns a source that follows a mirror which `publish` of another process writes to an engine. Its versions contain those of the
- * upstream source.
+ * Returns a source that follows a mirror which `publish` of another process writes to an engine. Its versions contain
+ * those of the upstream source.
  *
  * @throws OptionError for a wrong option.
  *

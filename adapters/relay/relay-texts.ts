@@ -8,7 +8,10 @@ import { decodeValue, encodeValue, survivesJson } from '../shared/value-encoding
 export const HEADER_KEY = '\0relay'
 const QUOTED = '\0"'
 
-/** What a relay knows of the collection. It is written together with the objects, so that another relay can continue from it. */
+/**
+ * What a relay knows of the collection. It is written together with the objects, so that another relay can continue
+ * from it.
+ */
 export interface RelayHeader {
   /** The relay that wrote it, and the number of its write. */
   readonly writer: string

@@ -61,8 +61,8 @@ export class StoreWriter {
   }
 
   /**
-   * Compares what the store has with the last batch of this relay. `written`: the store has it. `missing`: it has the batch before.
-   * `other`: another relay has written, or the engine has lost writes.
+   * Compares what the store has with the last batch of this relay. `written`: the store has it. `missing`: it has the
+   * batch before. `other`: another relay has written, or the engine has lost writes.
    */
   outcome(header: RelayHeader | undefined): 'written' | 'missing' | 'other' {
     if (header?.writer !== this.#id || !header.isWhole) return 'other'

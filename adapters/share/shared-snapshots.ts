@@ -29,8 +29,8 @@ export class SharedSnapshots<T, I> {
   }
 
   /**
-   * Returns a snapshot of all objects, after the first list of the informer. Undefined if there is none: then the follower
-   * lists, and hears the reason.
+   * Returns a snapshot of all objects, after the first list of the informer. Undefined if there is none: then the
+   * follower lists, and hears the reason.
    */
   async open(mirror: SharedHandler<T, I>, { signal, alive }: OpenContext): Promise<OpenedSnapshot | undefined> {
     const opened = new AbortController()

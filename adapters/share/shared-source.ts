@@ -22,15 +22,16 @@ export interface SharedSourceOptions {
   /** The option `heartbeatMs` of the share, in milliseconds. Default 10 000. */
   readonly heartbeatMs?: number
   /**
-   * Compares versions of the upstream source; its source object fits. With it, marks of its writers can be waited for. Default:
-   * only versions of the share can be compared.
+   * Compares versions of the upstream source; its source object fits. With it, marks of its writers can be waited for.
+   * Default: only versions of the share can be compared.
    */
   readonly upstream?: UpstreamVersions
 }
 
 /**
- * Returns a source that follows an informer of the main thread or of another process, which `shareInformer` shares. Over a port, its
- * informer reads the objects in shared memory, unless it has the option `cache`, `schema` or `transform`.
+ * Returns a source that follows an informer of the main thread or of another process, which `shareInformer` shares.
+ * Over a port, its informer reads the objects in shared memory, unless it has the option `cache`, `schema` or
+ * `transform`.
  *
  * @throws OptionError for a wrong option.
  *

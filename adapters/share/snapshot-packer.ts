@@ -58,8 +58,8 @@ export class SnapshotPacker<T> {
   }
 
   /**
-   * Returns a snapshot from whose version a watch can continue. The last one is used again while at least half of the history
-   * after it is free, so that the follower has time to begin its watch. Undefined if there is none.
+   * Returns a snapshot from whose version a watch can continue. The last one is used again while at least half of the
+   * history after it is free, so that the follower has time to begin its watch. Undefined if there is none.
    */
   async open(): Promise<OpenedSnapshot | undefined> {
     const packed = await this.#usable()

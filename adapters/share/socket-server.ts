@@ -98,8 +98,8 @@ export class SocketServer {
 }
 
 /**
- * Returns the inode of the socket that may be replaced; undefined if the path is free. Throws if another process listens there,
- * or if there is a file that is not a socket.
+ * Returns the inode of the socket that may be replaced; undefined if the path is free. Throws if another process
+ * listens there, or if there is a file that is not a socket.
  */
 async function freePlace(path: string): Promise<bigint | undefined> {
   const found = statOf(path)

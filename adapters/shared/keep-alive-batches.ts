@@ -11,7 +11,9 @@ export interface KeepAliveOptions<V> {
   readonly clock: Clock
   /** The distance of keep-alives during a slow step, in milliseconds. */
   readonly everyMs: number
-  /** Returns a keep-alive, which is a batch without events, or undefined. `last` is the previous value, if there is one. */
+  /**
+   * Returns a keep-alive, which is a batch without events, or undefined. `last` is the previous value, if there is one.
+   */
   keepAlive(last: V | undefined): V | undefined
 }
 

@@ -7,8 +7,9 @@ interface Closable {
 }
 
 /**
- * The connection of a lease session. It is opened on first use and kept. After a request that failed or was aborted it is closed,
- * and the next request opens another one: a later response on the same connection would wait behind the lost one.
+ * The connection of a lease session. It is opened on first use and kept. After a request that failed or was aborted it
+ * is closed, and the next request opens another one: a later response on the same connection would wait behind the lost
+ * one.
  */
 export class LeaseConnection<S extends Closable> {
   readonly #open: (signal: AbortSignal) => Promise<S>

@@ -1,8 +1,9 @@
 import { systemClock } from '../../src/contract/clock.js'
 
 /**
- * Runs `listen` until the signal aborts, and again after a fifth of a lease if it fails or ends. Hints may be missed meanwhile, so
- * `changed` is called when it runs again. An error is not reported: the renewals meet the same server, and report theirs.
+ * Runs `listen` until the signal aborts, and again after a fifth of a lease if it fails or ends. Hints may be missed
+ * meanwhile, so `changed` is called when it runs again. An error is not reported: the renewals meet the same server,
+ * and report theirs.
  */
 export async function keepListening(
   listen: () => Promise<void>,

@@ -70,8 +70,8 @@ interface Sighting {
 }
 
 /**
- * Finds the ages of records. The clock of a server may be set while it runs, and then an age by it is wrong: a member that is alive
- * would count as expired. So an age is limited by what this process has observed itself.
+ * Finds the ages of records. The clock of a server may be set while it runs, and then an age by it is wrong: a member
+ * that is alive would count as expired. So an age is limited by what this process has observed itself.
  */
 export class LeaseViews {
   readonly #leases: string
@@ -132,8 +132,8 @@ export class ChangeDetector {
 }
 
 /**
- * Detects that a store was restored to an older state, from its positions: numbers that never decrease otherwise. Several
- * numbers are compared one by one.
+ * Detects that a store was restored to an older state, from its positions: numbers that never decrease otherwise.
+ * Several numbers are compared one by one.
  */
 export class RewindDetector {
   #last: readonly number[] = []

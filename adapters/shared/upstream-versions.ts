@@ -30,7 +30,9 @@ export interface UpstreamComparison {
   readonly of: string
 }
 
-/** Whether a follower includes everything up to a mark that only versions of the upstream source can be compared with. */
+/**
+ * Whether a follower includes everything up to a mark that only versions of the upstream source can be compared with.
+ */
 export function hasReachedUpstream({ compare, at, mark, isOfFollower, of }: UpstreamComparison): boolean {
   if (compare !== undefined && isComparable(at) && isComparable(mark)) return compare.hasReached(at, mark)
   if (isOfFollower)

@@ -14,40 +14,40 @@ type Decode<T> = (value: Uint8Array, key: string) => T
 const NOT_UTF8 = 0xd800
 
 /** The decoder copies bytes, because the received ones are a part of a whole response. */
-const decoders: Readonly<Record<CodecName, (value: Buffer | string) => unknown>> = {
+const decoders: Readonly<Record<CodecName, (value: Buffer) => unknown>> = {
   json: (value) => {
     const text = utf8Text(value, 'the value')
     assertJsonDepth(text)
     return parseJson(text)
   },
   string: (value) => utf8Text(value, 'the value'),
-  bytes: (value) => new Uint8Array(asBuffer(value)),
+  bytes: (value) => new Uint8Array(value),
 }
 
-/**
- * Decodes keys and values that are stored as bytes. A value may be a string already if the codec is `json` or `string`.
- */
+/** Decodes keys and values that are stored as bytes. */
 export class ValueCodec<T> {
-  readonly #decode: (value: Buffer | string, key: string) => T
+  readonly #decode: (value: Buffer, key: string) => T
   readonly #keys: KeyEncoding
 
   constructor(codec: CodecName | Decode<T>, keys: KeyEncoding) {
     this.#decode =
       typeof codec === 'function'
-        ? (value, key) => notPromised(codec(asBuffer(value), key), 'the codec')
-        : (decoders[codec] as (value: Buffer | string) => T)
+        ? (value, key) => notPromised(codec(value, key), 'the codec')
+        : (decoders[codec] as (value: Buffer) => T)
     this.#keys = keys
   }
 
-  /** The key in the store. If its bytes are not UTF-8, it is a lone surrogate and these bytes in hexadecimal. */
-  key(bytes: Buffer | string): string {
-    if (typeof bytes === 'string') return bytes
-    if (this.#keys === 'bytes') return bytes.toString('latin1')
-    return utf8In(bytes) ?? `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex')}`
+  /**
+   * The key in the store: the bytes that begin at `from`. If they are not UTF-8, it is a lone surrogate and these bytes
+   * in hexadecimal.
+   */
+  key(bytes: Buffer, from = 0): string {
+    if (this.#keys === 'bytes') return bytes.toString('latin1', from)
+    return utf8In(bytes, from) ?? `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex', from)}`
   }
 
   /** The object of a value. Throws if the value, or the key that `key` returned, cannot be decoded. */
-  decode(value: Buffer | string, key: string): T {
+  decode(value: Buffer, key: string): T {
     if (key.charCodeAt(0) === NOT_UTF8) throw notUtf8('the key', 'keys')
     return this.#decode(value, key)
   }
@@ -64,21 +64,16 @@ export function notPromised<V>(value: V, by: string): V {
   throw new TypeError(`${by} returned a promise: it must return the object itself`)
 }
 
-function asBuffer(value: Buffer | string): Buffer {
-  return typeof value === 'string' ? Buffer.from(value) : value
-}
-
-function utf8Text(bytes: Buffer | string, what: string): string {
-  if (typeof bytes === 'string') return bytes
+function utf8Text(bytes: Buffer, what: string): string {
   const text = utf8In(bytes)
   if (text === undefined) throw notUtf8(what, 'codec')
   return text
 }
 
 /** The text of bytes; undefined if they are not UTF-8. Only a text with a replacement character needs a second look. */
-function utf8In(bytes: Buffer): string | undefined {
-  const text = bytes.toString()
-  return text.includes('\ufffd') && !isUtf8(bytes) ? undefined : text
+function utf8In(bytes: Buffer, from = 0): string | undefined {
+  const text = from === 0 ? bytes.toString() : bytes.toString(undefined, from)
+  return text.includes('\ufffd') && !isUtf8(bytes.subarray(from)) ? undefined : text
 }
 
 function notUtf8(what: string, option: 'codec' | 'keys'): TypeError {

@@ -189,8 +189,8 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any other value that
- * is not a SourceError counts as `UNAVAILABLE`.
+ * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any
+ * other value that is not a SourceError counts as `UNAVAILABLE`.
  */
 export function toSourceError(
   thrown: unknown,

@@ -1,8 +1,8 @@
 import { SourceError } from './errors.js'
 
 /**
- * The lease store of one group of replicas. `reconcile` takes it as its option `replicas`: each replica then runs only the
- * keys that it owns.
+ * The lease store of one group of replicas. `reconcile` takes it as its option `replicas`: each replica then runs only
+ * the keys that it owns.
  */
 export interface Leases {
   /** The store and the group, for errors: `postgres leases "orders"`. */
@@ -20,19 +20,21 @@ export interface Leases {
 /** The requests of one controller. After `LEASE_LOST` it joins again as a new member, through the same session. */
 export interface LeaseSession {
   /**
-   * Evicts records, writes the record of this member, and then reads all records. That is one atomic step, or a linearizable
-   * read that begins after the write is durable. An eviction of the member itself has no effect.
+   * Evicts records, writes the record of this member, and then reads all records. That is one atomic step, or a
+   * linearizable read that begins after the write is durable. An eviction of the member itself has no effect.
    *
-   * @throws LeaseLostError if the record of this member is missing, or has the same or a later renewal. Then nothing was
-   * written. A record with renewal 0 creates the record; it claims and holds nothing. It is refused if the record exists.
+   * @throws LeaseLostError if the record of this member is missing, or has the same or a later renewal. Then nothing
+   * was written. A record with renewal 0 creates the record; it claims and holds nothing. It is refused if the record
+   * exists.
    */
   renew(record: LeaseRecord, evict: readonly Eviction[], signal: AbortSignal): Promise<LeaseView>
   /** Removes the record of this member, without waiting longer than `leaseMs`. It may fail: then the record expires. */
   leave(member: string): Promise<void>
   /**
-   * Calls `changed` soon after another member wrote a record that differs in more than its renewal, or after a record was
-   * removed, until `signal` aborts. It is a hint: calls may be missed, and there may be too many. `released` is the member if its
-   * record was removed or claims no key any more: others then claim its keys one request earlier. A store may leave it out.
+   * Calls `changed` soon after another member wrote a record that differs in more than its renewal, or after a record
+   * was removed, until `signal` aborts. It is a hint: calls may be missed, and there may be too many. `released` is the
+   * member if its record was removed or claims no key any more: others then claim its keys one request earlier. A store
+   * may leave it out.
    */
   watch?(changed: (released?: string) => void, signal: AbortSignal): void
   /** Frees what the session opened. Requests that are pending may fail. */
@@ -58,8 +60,8 @@ export interface LeaseView {
   /** Changes if the store may have lost writes, as by a failover or a restore. */
   readonly epoch: string
   /**
-   * The records of all members, with the one that was just written. `ageMs`: milliseconds from the write of the record to
-   * this read, by the clock of the store; 0 if the store does not know it.
+   * The records of all members, with the one that was just written. `ageMs`: milliseconds from the write of the record
+   * to this read, by the clock of the store; 0 if the store does not know it.
    */
   readonly records: readonly (LeaseRecord & { readonly ageMs: number })[]
 }

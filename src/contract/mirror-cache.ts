@@ -4,8 +4,8 @@ import type { Proof } from './status.js'
 import type { Version } from './version.js'
 
 /**
- * A store for the content of a mirror, which outlives the process. An informer with a cache resumes its watch at the saved version
- * after a restart, instead of listing. `fileCache` of `listwatch/file-cache` implements it.
+ * A store for the content of a mirror, which outlives the process. An informer with a cache resumes its watch at the
+ * saved version after a restart, instead of listing. `fileCache` of `listwatch/file-cache` implements it.
  */
 export interface MirrorCache {
   /** For logs and errors: "file:/var/cache/pods.cache". */
@@ -19,8 +19,9 @@ export interface MirrorCache {
   /** A save begins after this time in milliseconds, if the version has changed since the last one. */
   readonly maxAgeMs: number
   /**
-   * Opens the content that was saved last. Returns undefined if there is none, or if its fingerprint or its format is another one;
-   * then `warn` is called once with the reason, except if nothing was saved yet. It does not throw for damaged content.
+   * Opens the content that was saved last. Returns undefined if there is none, or if its fingerprint or its format is
+   * another one; then `warn` is called once with the reason, except if nothing was saved yet. It does not throw for
+   * damaged content.
    */
   open(context: MirrorCacheContext): Promise<SavedMirror | undefined>
   /**
@@ -43,15 +44,18 @@ export interface MirrorCacheContext {
   readonly signal: AbortSignal
   /** The clock of the informer. */
   readonly clock: Clock
-  /** Names the source, its selection, and the functions that change its objects. Content of another fingerprint is not used. */
+  /**
+   * Names the source, its selection, and the functions that change its objects. Content of another fingerprint is not
+   * used.
+   */
   readonly fingerprint: string
   /** Whether the source says that its objects are secrets. A cache refuses them, unless the user allows them. */
   readonly isSensitive: boolean
   /** Reports why a cache was not used. */
   warn(message: string): void
   /**
-   * Reports that `open` makes progress. An `open` that does not end within 30 s fails, and the source is listed; each call of
-   * `alive` restarts these 30 s.
+   * Reports that `open` makes progress. An `open` that does not end within 30 s fails, and the source is listed; each
+   * call of `alive` restarts these 30 s.
    */
   alive?(): void
 }
@@ -74,8 +78,8 @@ export interface MirrorToSave extends MirrorHeader {
   records(): Iterable<SavedRecord>
   /**
    * Returns the same records in a packed form, which `SavedMirror.packed` returns later: yields the parts in order, and
-   * undefined after each step in between, so that the cache can pause. `encode` returns a record as a text. `seed` is any
-   * integer: keys that collide with one seed do not with another one.
+   * undefined after each step in between, so that the cache can pause. `encode` returns a record as a text. `seed` is
+   * any integer: keys that collide with one seed do not with another one.
    *
    * @throws RangeError if the keys have more than 2 GB.
    */
@@ -126,16 +130,17 @@ export interface SavedMirror extends MirrorHeader {
    */
   pages?(): AsyncIterable<readonly SavedRecord[]>
   /**
-   * Returns the content as it was packed, after it has checked all bytes. Then readers see the objects at once, and each is
-   * decoded when it is first read. Rejects if the content is damaged or incomplete.
+   * Returns the content as it was packed, after it has checked all bytes. Then readers see the objects at once, and
+   * each is decoded when it is first read. Rejects if the content is damaged or incomplete.
    */
   packed?(): Promise<PackedContent>
   /**
-   * Whether the packed content is in shared memory, and stays there. Then the informer reads it in place for good: it decodes an
-   * object when that is read, and keeps only the objects that have changed since. Default: false, all objects are decoded.
+   * Whether the packed content is in shared memory, and stays there. Then the informer reads it in place for good: it
+   * decodes an object when that is read, and keeps only the objects that have changed since. Default: false, all
+   * objects are decoded.
    *
-   * `close` is called when the informer stops, or when no object of the content is left. A stopped informer is still readable: so
-   * `block` and the sections must be valid after `close`, as long as something refers to them.
+   * `close` is called when the informer stops, or when no object of the content is left. A stopped informer is still
+   * readable: so `block` and the sections must be valid after `close`, as long as something refers to them.
    */
   readonly keepsPacked?: boolean | undefined
   /** Releases the content. */

@@ -10,9 +10,9 @@ export interface RelayStore {
   /** For logs and errors: "redis:relay:orders". */
   readonly name: string
   /**
-   * The collection as a source: its objects are the texts. Each call of `write` is delivered as a whole, in one batch. Its versions
-   * are the positions of `read` and `write`. It needs `hasReached`, which throws `EPOCH_CHANGED` if the engine lost writes, or if the
-   * collection was deleted.
+   * The collection as a source: its objects are the texts. Each call of `write` is delivered as a whole, in one batch.
+   * Its versions are the positions of `read` and `write`. It needs `hasReached`, which throws `EPOCH_CHANGED` if the
+   * engine lost writes, or if the collection was deleted.
    */
   readonly collection: ListerWatcher<string>
   /** How many changes one call of `write` may have, at least 1. */
@@ -20,19 +20,19 @@ export interface RelayStore {
   /** How many bytes the keys and texts of one call of `write` may have, as UTF-8. */
   readonly maxBytes: number
   /**
-   * Reads one text, and the position of the collection at that moment. The read is linearizable: it includes every write that
-   * has resolved. A collection that does not exist has a position too.
+   * Reads one text, and the position of the collection at that moment. The read is linearizable: it includes every
+   * write that has resolved. A collection that does not exist has a position too.
    *
    * @throws SourceError UNAVAILABLE if the engine does not respond.
    */
   read(key: string, context: SourceContext): Promise<StoredText>
   /**
-   * Applies all changes atomically if the collection is still at the position `after`, and returns the position then. So a relay
-   * that another one has replaced cannot write. Each key occurs once.
+   * Applies all changes atomically if the collection is still at the position `after`, and returns the position then.
+   * So a relay that another one has replaced cannot write. Each key occurs once.
    *
    * @throws RelayConflictError if the collection is at another position. Nothing was written.
-   * @throws SourceError UNAVAILABLE if nothing was written, or if the response was lost: then the changes may have been written, or
-   * will be.
+   * @throws SourceError UNAVAILABLE if nothing was written, or if the response was lost: then the changes may have been
+   * written, or will be.
    */
   write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version>
   /** Closes what `read` and `write` opened. Pending calls may reject. */

@@ -16,7 +16,9 @@ export function assertVersion(version: unknown, of: string): asserts version is 
   if (flaw !== undefined) throw new SourceError(`${of} ${flaw}`, { code: 'PROTOCOL' })
 }
 
-/** Throws a SourceError with code `PROTOCOL` if a version to wait for is invalid. It may come from a header or a cookie. */
+/**
+ * Throws a SourceError with code `PROTOCOL` if a version to wait for is invalid. It may come from a header or a cookie.
+ */
 export function assertMark(mark: Version): void {
   assertVersion(mark, 'the version to wait for')
 }

@@ -17,13 +17,16 @@ import type { Comparison, SourceProof } from './source-proof.js'
 
 /** The default period of audits, in milliseconds. */
 export const AUDIT_PERIOD_MS: number = 5 * 60_000
-/** The delay before the next audit is at least this multiple of the CPU time that this thread used while the last one read. */
+/**
+ * The delay before the next audit is at least this multiple of the CPU time that this thread used while the last one
+ * read.
+ */
 const CPU_REST_FACTOR = 100
 /** And at least this multiple of the time that the read took, in which the server works. */
 const READ_REST_FACTOR = 10
 /**
- * An audit that the source requests starts within this time, in milliseconds. The delay is random, so that the mirrors of
- * one server do not all read at once. It doubles with each audit that fails.
+ * An audit that the source requests starts within this time, in milliseconds. The delay is random, so that the mirrors
+ * of one server do not all read at once. It doubles with each audit that fails.
  */
 const REQUEST_MS = 10_000
 /** The delay before a failed proof is retried, in milliseconds; at least ten times the time of the last read. */
@@ -52,8 +55,9 @@ export interface AuditHost<S, T> {
 type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; readonly version: Version }
 
 /**
- * Compares a store with its source periodically. A difference is reported, and repaired by one relist. If the source has
- * `versions`, keys and versions are compared, otherwise contents. Keys that were written during the comparison are ignored.
+ * Compares a store with its source periodically. A difference is reported, and repaired by one relist. If the source
+ * has `versions`, keys and versions are compared, otherwise contents. Keys that were written during the comparison are
+ * ignored.
  */
 export class Audit<S, T> {
   readonly #host: AuditHost<S, T>
@@ -101,7 +105,10 @@ export class Audit<S, T> {
     this.#wake?.()
   }
 
-  /** A wait is pending for a version that the watch cannot report: compares now, and if nothing differs, the version is proven. */
+  /**
+   * A wait is pending for a version that the watch cannot report: compares now, and if nothing differs, the version is
+   * proven.
+   */
   prove(): void {
     this.#isProofWanted = true
     this.#wake?.()
@@ -251,8 +258,8 @@ export class Audit<S, T> {
   }
 
   /**
-   * Returns the keys at which store and source still differ. Keys that were written since the read began are excluded. When
-   * a whole collection was written meanwhile, the comparison ends with the keys found so far.
+   * Returns the keys at which store and source still differ. Keys that were written since the read began are excluded.
+   * When a whole collection was written meanwhile, the comparison ends with the keys found so far.
    */
   async #drift(attempt: Attempt, written: WriteRecord, { doubtful, listed }: Snapshot<S>): Promise<readonly string[]> {
     const drift: string[] = []

@@ -87,8 +87,8 @@ export class CommitRouting<S, T> {
   }
 
   /**
-   * Opens the latch once the first list of each source is in the store, and starts the replays once readers see objects.
-   * Returns whether the replays started now.
+   * Opens the latch once the first list of each source is in the store, and starts the replays once readers see
+   * objects. Returns whether the replays started now.
    */
   openIfListed(): boolean {
     const { sources, synced, feedHost, router } = this.#parts

@@ -1,6 +1,6 @@
 /**
- * Notifies of the commits of an informer, for bindings of user interfaces. A listener is called in the same turn in which
- * readers see the commit, before any other code can read the store.
+ * Notifies of the commits of an informer, for bindings of user interfaces. A listener is called in the same turn in
+ * which readers see the commit, before any other code can read the store.
  */
 export class CommitSignal {
   readonly #listeners = new Set<() => void>()

@@ -2,8 +2,8 @@ import type { Lifecycle } from './informer-types.js'
 import { isGroupMember } from './lifecycle.js'
 
 /**
- * Sorts the members of a group into stages, so that each member depends on members of earlier stages only. In a cycle the
- * first member of the array is in the last stage.
+ * Sorts the members of a group into stages, so that each member depends on members of earlier stages only. In a cycle
+ * the first member of the array is in the last stage.
  */
 export function stagesOf(members: readonly Lifecycle[]): readonly (readonly Lifecycle[])[] {
   const levels = new Map<Lifecycle, number>()

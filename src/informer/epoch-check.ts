@@ -7,8 +7,8 @@ import { Attempt } from '../reflector/attempt.js'
 import type { Settle } from '../util/deadline.js'
 
 /**
- * Decides about waits for marks of another epoch than that of the store. The source may be in that epoch already, before the
- * store shows it. The head of the source, read after the wait began, shows the epoch of the source.
+ * Decides about waits for marks of another epoch than that of the store. The source may be in that epoch already,
+ * before the store shows it. The head of the source, read after the wait began, shows the epoch of the source.
  */
 export class EpochCheck {
   readonly #source: ListerWatcher<unknown>
@@ -25,7 +25,9 @@ export class EpochCheck {
     this.#random = random
   }
 
-  /** Rejects the wait with `error` unless the source is in the epoch of `mark`. Keeps it if the head cannot be read now. */
+  /**
+   * Rejects the wait with `error` unless the source is in the epoch of `mark`. Keeps it if the head cannot be read now.
+   */
   judge(settle: Settle<void>, mark: Version, error: unknown): void {
     if (this.#isEnded) return
     this.#waiting.set(settle, { mark, error })

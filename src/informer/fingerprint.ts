@@ -4,7 +4,10 @@ import type { InformerOptions } from './informer-types.js'
 import type { CacheOption, ReadOnlyCache } from './source-cache.js'
 import { DynamicSourceSet } from './source-set.js'
 
-/** The cache of the options or of the source, and the fingerprint of the stored objects, which is empty for a source set. */
+/**
+ * The cache of the options or of the source, and the fingerprint of the stored objects, which is empty for a source
+ * set.
+ */
 export function savedOptions<S, I extends object, P, T>(
   options: InformerOptions<S, I, P, T>,
   source: ListerWatcher<S> | DynamicSourceSet<S>,
@@ -24,8 +27,8 @@ function snapshotsOf<S, I extends object, P, T>(
 }
 
 /**
- * Returns the fingerprint of the stored objects: the source, its selection, and the options that change the stored objects. It
- * contains the text of `transform`, and the name of the library of `schema`.
+ * Returns the fingerprint of the stored objects: the source, its selection, and the options that change the stored
+ * objects. It contains the text of `transform`, and the name of the library of `schema`.
  */
 function fingerprintOf<S, I extends object, P, T>(
   { transform, schema, onInvalid, audit }: InformerOptions<S, I, P, T>,

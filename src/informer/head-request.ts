@@ -11,8 +11,8 @@ const MAX_DELAY_MS = 5_000
 const PERMANENT: ReadonlySet<SourceErrorCode> = new Set(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'STOPPED'])
 
 /**
- * Returns the current version of the source. Transient errors are passed to `onFailure`, and the request is retried. Returns
- * undefined if the signal aborts, or if the source has no head.
+ * Returns the current version of the source. Transient errors are passed to `onFailure`, and the request is retried.
+ * Returns undefined if the signal aborts, or if the source has no head.
  */
 export async function requestHead<T>(
   source: ListerWatcher<T>,

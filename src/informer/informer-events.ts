@@ -16,7 +16,10 @@ interface Events {
 
 type AnyListener = (...args: unknown[]) => void
 
-/** The event listeners and the logger of an informer. An error of a listener is a process warning; the others are still called. */
+/**
+ * The event listeners and the logger of an informer. An error of a listener is a process warning; the others are still
+ * called.
+ */
 export class InformerEvents {
   readonly #events = new EventEmitter<Events>()
   readonly #clock: Clock
@@ -45,7 +48,9 @@ export class InformerEvents {
     this.#isClosed = true
   }
 
-  /** Reports an error, of the informer's source if none is named. Without listener and logger it is a process warning. */
+  /**
+   * Reports an error, of the informer's source if none is named. Without listener and logger it is a process warning.
+   */
   report(error: SourceError, source: string = this.#nameNow()): void {
     if (this.#isClosed) return
     const located = toSourceError(error, { phase: error.phase ?? 'apply', source })

@@ -9,7 +9,9 @@ import { AUDIT_PERIOD_MS } from './audit.js'
 import { type RunnerHost, SourceRunner } from './source-runner.js'
 import { DynamicSourceSet } from './source-set.js'
 
-/** If the objects of a removed source could not be deleted, the deletion is retried after this time, in milliseconds. */
+/**
+ * If the objects of a removed source could not be deleted, the deletion is retried after this time, in milliseconds.
+ */
 const DROP_RETRY_MS = 1_000
 
 /** The option `audit` of an informer. */
@@ -190,7 +192,9 @@ export class InformerSources<S, T> {
     if (this.#isStarted) this.#runners.get(name)?.start()
   }
 
-  /** Deletes the objects of a removed source. Returns false if that is not possible now. Then the store was not changed. */
+  /**
+   * Deletes the objects of a removed source. Returns false if that is not possible now. Then the store was not changed.
+   */
   #isDropped({ part, source }: SourceRunner<S, T>): boolean {
     if (this.#host.indexer.writer.isBusy) return false
     try {

@@ -44,7 +44,8 @@ export interface Lifecycle extends AsyncDisposable {
    */
   start(options?: { readonly signal?: AbortSignal | undefined }): this
   /**
-   * Resolves when the first list is in the store; for a source set, the first list of every source. An empty list counts.
+   * Resolves when the first list is in the store; for a source set, the first list of every source. An empty list
+   * counts.
    *
    * @throws SourceError NOT_FOUND, UNAUTHORIZED or PROTOCOL when the state becomes `failed` before that. The informer
    * continues to retry.
@@ -71,27 +72,29 @@ export interface Lifecycle extends AsyncDisposable {
  *
  * A client of the informer may rely on this:
  *
- * - For each key, the states that the store shows are a subsequence of the authoritative states, in the same order. States
- *   may be skipped, but none is repeated, reordered or invented.
- * - Once faults end and writes stop, the store equals the source. So does the last state that each subscription received.
+ * - For each key, the states that the store shows are a subsequence of the authoritative states, in the same order.
+ *   States may be skipped, but none is repeated, reordered or invented.
+ * - Once faults end and writes stop, the store equals the source. So does the last state that each subscription
+ *   received.
  * - One read, and one snapshot, shows either all or nothing of a list, and all or nothing of a batch.
  * - After `EPOCH_CHANGED` (for example a restored backup) the order starts again with a new history.
  *
  * A client must not rely on this:
  *
- * - That every intermediate state is delivered. Pending changes of one key may be merged, and a relist delivers only the
- *   difference.
+ * - That every intermediate state is delivered. Pending changes of one key may be merged, and a relist delivers only
+ *   the difference.
  * - That two informers, or two sources of a set, show the same point in time.
  * - That a read includes a write that has just returned. Wait for it with `waitFor` or `fresh`.
  * - That stored objects can be modified. They are shared by all readers, and frozen outside production.
  *
- * Example 1. An object is created, updated twice and deleted while the watch is interrupted. The history of that version
- * is still available, so the watch resumes and delivers the changes, perhaps merged into fewer. If the history has
- * expired, the informer lists again. The object is absent from the store and from the list, so no change is delivered.
+ * Example 1. An object is created, updated twice and deleted while the watch is interrupted. The history of that
+ * version is still available, so the watch resumes and delivers the changes, perhaps merged into fewer. If the history
+ * has expired, the informer lists again. The object is absent from the store and from the list, so no change is
+ * delivered.
  *
- * Example 2. An object `a` is in the store when the watch is interrupted. It is deleted, and created again with the same
- * key. A relist then delivers one update if the source has no uids. If the source has uids, it delivers a delete, whose
- * `finalState` is `unknown`, and then an add.
+ * Example 2. An object `a` is in the store when the watch is interrupted. It is deleted, and created again with the
+ * same key. A relist then delivers one update if the source has no uids. If the source has uids, it delivers a delete,
+ * whose `finalState` is `unknown`, and then an add.
  */
 export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
   /**
@@ -99,14 +102,16 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    * another informer of the process, which was not stopped, has that name.
    */
   readonly name: string
-  /** The version of each source of a set, by name; of a single source under its own name. Empty before the first list. */
+  /**
+   * The version of each source of a set, by name; of a single source under its own name. Empty before the first list.
+   */
   readonly versions: ReadonlyMap<string, Version>
   /** The status now. The event `status` reports each change of state. */
   readonly status: Status
   /**
    * Returns a picture of the informer for people and logs, which can be serialised as JSON: states and their history,
-   * sources, subscriptions, indexes, memory. It takes time in proportion to the number of index values, so it is not for
-   * metrics. It contains keys, values of indexes and messages of errors, but no objects.
+   * sources, subscriptions, indexes, memory. It takes time in proportion to the number of index values, so it is not
+   * for metrics. It contains keys, values of indexes and messages of errors, but no objects.
    *
    * With the environment variable `LISTWATCH_DEBUG=1`, the signal SIGUSR2 prints the pictures of all informers of the
    * process that were not stopped, one per line, as JSON on the standard error.
@@ -115,8 +120,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
   /** The keys of invalid objects, with the error. A later valid event of the key removes it. */
   readonly invalid: ReadonlyMap<string, SourceError>
   /**
-   * Calls the listener for every failure. The message says what happens next. Without listener and logger, an error is a
-   * process warning, at most once a minute.
+   * Calls the listener for every failure. The message says what happens next. Without listener and logger, an error is
+   * a process warning, at most once a minute.
    *
    * @throws TypeError for an unknown event, or a listener that is not a function.
    */
@@ -154,8 +159,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    */
   changes(options?: SubscribeOptions<T, I>): ChangeStream<T>
   /**
-   * Calls `fn` for each key that changed, until it succeeds. Changes during a run are merged into one more run. A failed
-   * run is retried with backoff, unless it throws a `TerminalError`. Runs of the same key never overlap.
+   * Calls `fn` for each key that changed, until it succeeds. Changes during a run are merged into one more run. A
+   * failed run is retried with backoff, unless it throws a `TerminalError`. Runs of the same key never overlap.
    *
    * @throws SourceError STOPPED after `stop`.
    * @throws OptionError for a wrong option; TypeError if `fn` is not a function.
@@ -174,8 +179,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
     options?: ReconcileOptions<T, I, W>,
   ): Controller
   /**
-   * Resolves when the store includes `version`: the mark of a write, or any other version of the source. While the store
-   * shows a history that has ended, the wait continues until the next list.
+   * Resolves when the store includes `version`: the mark of a write, or any other version of the source. While the
+   * store shows a history that has ended, the wait continues until the next list.
    *
    * @throws SourceError EPOCH_CHANGED if the version belongs to another history than the source.
    * @throws SourceError PROTOCOL if it is not a version of this source.
@@ -196,8 +201,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    */
   relist(wait?: Wait): Promise<void>
   /**
-   * Reads the current version of the source, and resolves when the store includes it. Transient errors of that request are
-   * retried until the wait ends.
+   * Reads the current version of the source, and resolves when the store includes it. Transient errors of that request
+   * are retried until the wait ends.
    *
    * @throws SourceError UNAUTHORIZED, NOT_FOUND or PROTOCOL if the source rejects the request.
    * @throws SourceError TIMEOUT after `timeoutMs`, and STOPPED when the informer is stopped.
@@ -211,8 +216,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    */
   fresh(wait?: Wait): Promise<void>
   /**
-   * Resolves with the object of the key once `condition` returns true for it, after the first list. `condition` is called
-   * with `undefined` while the key is absent. It runs after each commit, so it should be fast.
+   * Resolves with the object of the key once `condition` returns true for it, after the first list. `condition` is
+   * called with `undefined` while the key is absent. It runs after each commit, so it should be fast.
    *
    * @throws SourceError TIMEOUT after `timeoutMs`, and STOPPED when the informer is stopped.
    * @throws The error that `condition` throws.
@@ -225,8 +230,8 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    */
   snapshot(): StoreView<T, I> & Disposable
   /**
-   * Adds an index, also to a store that holds objects already. Resolves with what `build` returns when the index has all
-   * objects. Later changes wait until then.
+   * Adds an index, also to a store that holds objects already. Resolves with what `build` returns when the index has
+   * all objects. Later changes wait until then.
    *
    * @throws SourceError STOPPED after `stop`.
    * @throws TypeError for a wrong name or a second index of that name.
@@ -234,57 +239,65 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
   addIndex<X>(name: string, build: (ix: IndexBuilder<T>) => X): Promise<X>
 }
 
-/** The options of `createInformer`. `S`: objects of the source; `P`: after `schema`; `T`: after `transform`; `I`: indexes. */
+/**
+ * The options of `createInformer`. `S`: objects of the source; `P`: after `schema`; `T`: after `transform`; `I`:
+ * indexes.
+ */
 export interface InformerOptions<S, I extends object, P = S, T = P> {
-  /** The name of the informer in metrics, traces and `inspect()`. Default: the name of the source, or of the sources. */
+  /**
+   * The name of the informer in metrics, traces and `inspect()`. Default: the name of the source, or of the sources.
+   */
   readonly name?: string
   /** A source, or several sources in one store: `sourceSet`. */
   readonly source: ListerWatcher<S> | SourceSet<S>
   /**
-   * A synchronous Standard Schema, for example of zod, valibot or arktype. Its output is stored. An object that it rejects is
-   * invalid. It runs once for each object that arrives.
+   * A synchronous Standard Schema, for example of zod, valibot or arktype. Its output is stored. An object that it
+   * rejects is invalid. It runs once for each object that arrives.
    */
   readonly schema?: StandardSchema<P>
   /**
-   * Converts an object of the source to the stored object. If it returns `undefined`, the object is not stored. If it throws,
-   * the object is invalid. It runs once for each object that arrives, and must not call the informer.
+   * Converts an object of the source to the stored object. If it returns `undefined`, the object is not stored. If it
+   * throws, the object is invalid. It runs once for each object that arrives, and must not call the informer.
    */
   readonly transform?: (object: P, key: string) => T | undefined
   /** Returns whether two objects are equal: then no change is delivered. Default: a comparison of their content. */
   readonly equals?: (a: T, b: T) => boolean
   /** Declares the indexes, which are then members of `informer.by`. Default: no indexes. */
   readonly indexes?: (ix: IndexBuilder<T>) => I
-  /** Whether the last valid object stays in the store when a later version of it is invalid. Default: `keep-previous`. */
+  /**
+   * Whether the last valid object stays in the store when a later version of it is invalid. Default: `keep-previous`.
+   */
   readonly onInvalid?: 'omit' | 'keep-previous'
   /**
    * What happens to the objects of a source if a list or a watch fails with `UNAUTHORIZED` after the first list. `keep`
-   * (default): they stay readable. `clear`: they are deleted from the store, and handlers receive deletes with the origin
-   * `access-lost`, which say nothing about the object at the source. The next list that succeeds adds the objects again;
-   * until then `waitFor` and `fresh` wait, and `health()` is not ready. An expired credential counts as lost access too.
+   * (default): they stay readable. `clear`: they are deleted from the store, and handlers receive deletes with the
+   * origin `access-lost`, which say nothing about the object at the source. The next list that succeeds adds the
+   * objects again; until then `waitFor` and `fresh` wait, and `health()` is not ready. An expired credential counts as
+   * lost access too.
    */
   readonly onAccessLost?: 'keep' | 'clear'
   /** Whether stored plain objects and arrays are frozen deeply. Default: true unless NODE_ENV is `production`. */
   readonly freeze?: boolean
   /**
-   * Stores equal subtrees (plain objects and arrays inside of objects) and equal strings once: labels, owner references. It
-   * saves memory if many objects have them in common, and costs time for each object that is new or changed, after
-   * `transform` and `equals`. Instances of classes, and everything inside them, are kept as they are. Subtrees that no stored
-   * object contains are collected. An object that is modified changes others too: with `freeze: false`, which is the
-   * default in production, no error shows that. See docs/tuning.md. Default: false.
+   * Stores equal subtrees (plain objects and arrays inside of objects) and equal strings once: labels, owner
+   * references. It saves memory if many objects have them in common, and costs time for each object that is new or
+   * changed, after `transform` and `equals`. Instances of classes, and everything inside them, are kept as they are.
+   * Subtrees that no stored object contains are collected. An object that is modified changes others too: with
+   * `freeze: false`, which is the default in production, no error shows that. See docs/tuning.md. Default: false.
    */
   readonly intern?: boolean
   /**
-   * Saves the mirror, and starts from the saved content: the watch resumes at its version, and nothing is listed. By default
-   * readers see it only once the source has confirmed that its history continues from there. Only for a single source. See
-   * docs/warm-start.md. Default: no cache.
+   * Saves the mirror, and starts from the saved content: the watch resumes at its version, and nothing is listed. By
+   * default readers see it only once the source has confirmed that its history continues from there. Only for a single
+   * source. See docs/warm-start.md. Default: no cache.
    */
   readonly cache?: MirrorCache
   /** @internal The sizes of large writes and of their slices. */
   readonly slices?: Slices
   /**
-   * Compares the store with the source about every `periodMs` milliseconds (default: 5 minutes), reports a difference and
-   * lists again. Default: on if the source can list keys and versions (`versions`). For other sources an audit reads a whole
-   * list. `false` turns audits off.
+   * Compares the store with the source about every `periodMs` milliseconds (default: 5 minutes), reports a difference
+   * and lists again. Default: on if the source can list keys and versions (`versions`). For other sources an audit
+   * reads a whole list. `false` turns audits off.
    */
   readonly audit?: false | { readonly periodMs?: number }
   /** The clock of all delays and timeouts. Default: `systemClock`. */

@@ -59,7 +59,10 @@ export class InformerWaits<S, T> {
     return this.#wait(`waitFor on ${runner.source.name}`, wait, (settle) => this.enter(runner, version, settle))
   }
 
-  /** Settles `settle` when the store includes the version, also before this returns. Returns a function that ends the wait. */
+  /**
+   * Settles `settle` when the store includes the version, also before this returns. Returns a function that ends the
+   * wait.
+   */
   enter(runner: SourceRunner<S, T>, version: Version, settle: Settle<void>): () => void {
     if (this.#isStopped) {
       settle.reject(this.#sources.stoppedError('waitFor'))

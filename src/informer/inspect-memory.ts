@@ -9,7 +9,9 @@ const MAX_VALUES = 10_000
 const ENTRY_BYTES = 150
 const INDEX_BYTES = 30
 
-/** Estimates the memory of a store from a sample of its objects. `packed` of them are not in it, but in packed content. */
+/**
+ * Estimates the memory of a store from a sample of its objects. `packed` of them are not in it, but in packed content.
+ */
 export function memoryOf(
   store: Pick<Store<unknown>, 'size' | 'ordinalStart' | 'ordinalLimit' | 'entryAt'>,
   indexes: number,

@@ -110,15 +110,18 @@ export interface FailingPicture {
 export interface IndexPicture {
   /** The name of the index. */
   readonly name: string
-  /** The number of different values. Null if an ordered or compound index is not sorted yet, or has more than 100 000 objects. */
+  /**
+   * The number of different values. Null if an ordered or compound index is not sorted yet, or has more than 100 000
+   * objects.
+   */
   readonly values: number | null
   /** The ten values with the most objects. */
   readonly largest: readonly { readonly value: string; readonly objects: number }[]
 }
 
 /**
- * A picture of an informer for people and logs. It can be serialised as JSON: it has no bigint, no Date and no object of
- * the store. Its size is limited: texts have at most 200 characters, and collections a fixed number of items.
+ * A picture of an informer for people and logs. It can be serialised as JSON: it has no bigint, no Date and no object
+ * of the store. Its size is limited: texts have at most 200 characters, and collections a fixed number of items.
  */
 export interface Inspection {
   /** The name of the informer. */
@@ -148,8 +151,9 @@ export interface Inspection {
 }
 
 /**
- * An estimate of the memory of the store, without its queues and snapshots: the mean size of up to 100 sampled objects, and
- * 150 bytes for the table entry of each object, and 30 more for each index. Texts that objects share count for each of them.
+ * An estimate of the memory of the store, without its queues and snapshots: the mean size of up to 100 sampled objects,
+ * and 150 bytes for the table entry of each object, and 30 more for each index. Texts that objects share count for each
+ * of them.
  */
 export interface MemoryPicture {
   /** The estimate for the whole store. */

@@ -166,8 +166,8 @@ export class SourceCache<T> implements WarmStart {
   }
 
   /**
-   * Whether the first commit after the confirmation is the saved content. A source's own snapshot is followed by a batch with
-   * the changes since it was packed.
+   * Whether the first commit after the confirmation is the saved content. A source's own snapshot is followed by a
+   * batch with the changes since it was packed.
    */
   get isCurrentWhenShown(): boolean {
     return !this.servesStale && this.#savedTo !== undefined

@@ -74,7 +74,9 @@ export class SourceHistory {
     this.#isStale = false
   }
 
-  /** The objects are deleted, because access was lost. `reached` is the version of the store, if its history is current. */
+  /**
+   * The objects are deleted, because access was lost. `reached` is the version of the store, if its history is current.
+   */
   cleared(reached: Version | undefined): void {
     this.#lostAt ??= reached
     this.#isCleared = true

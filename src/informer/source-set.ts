@@ -3,9 +3,9 @@ import { assertSource } from '../reflector/source-checks.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
 
 /**
- * Several sources in one store: namespaces, shards, clusters. Each has its own watch and version. Keys should be disjoint:
- * if two sources provide the same key, the first one owns it, and the conflict is reported. Sources can be added and
- * removed while informers run.
+ * Several sources in one store: namespaces, shards, clusters. Each has its own watch and version. Keys should be
+ * disjoint: if two sources provide the same key, the first one owns it, and the conflict is reported. Sources can be
+ * added and removed while informers run.
  */
 export interface SourceSet<S> {
   /** The current sources, by name. */

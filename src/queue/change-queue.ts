@@ -29,9 +29,9 @@ export interface WaitingBatch<T> extends QueuedBatch<T> {
 }
 
 /**
- * The queue of a subscription: batches of changes in the order of the commits. With `every` each batch is kept as it came,
- * up to a capacity. With `latest`, and after an overflow, the changes are merged by key into one batch. A key keeps its
- * place when it is merged. Taken batches are never changed.
+ * The queue of a subscription: batches of changes in the order of the commits. With `every` each batch is kept as it
+ * came, up to a capacity. With `latest`, and after an overflow, the changes are merged by key into one batch. A key
+ * keeps its place when it is merged. Taken batches are never changed.
  */
 export class ChangeQueue<T> {
   readonly #delivery: 'every' | 'latest'
@@ -178,8 +178,8 @@ export class ChangeQueue<T> {
   }
 
   /**
-   * Takes the next batch, or returns undefined if the queue is empty. It may still have changes that were removed. Callers
-   * check `isBusy` first.
+   * Takes the next batch, or returns undefined if the queue is empty. It may still have changes that were removed.
+   * Callers check `isBusy` first.
    */
   take(): QueuedBatch<T> | undefined {
     if (this.#merged !== undefined) return this.#takeMerged(this.#merged)

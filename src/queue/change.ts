@@ -63,8 +63,8 @@ export type Change<T> = Added<T> | Updated<T> | Deleted<T>
 export type Pending<T> = Change<T> | readonly [Deleted<T>, Added<T>]
 
 /**
- * Merges a change into the pending changes of its key. A subscriber that receives the result ends in the same state as one
- * that receives the changes one by one. Returns undefined if no change is left.
+ * Merges a change into the pending changes of its key. A subscriber that receives the result ends in the same state as
+ * one that receives the changes one by one. Returns undefined if no change is left.
  */
 export function mergePending<T>(pending: Pending<T> | undefined, change: Change<T>): Pending<T> | undefined {
   if (pending === undefined) return change
@@ -88,7 +88,10 @@ function mergeIntoPair<T>([gone, back]: readonly [Deleted<T>, Added<T>], change:
   return [gone, { ...change, type: 'add', previous: undefined, origin: back.origin }]
 }
 
-/** Merges two deletes of one key. The second includes the data of the first already. `previous` is the last delivered object. */
+/**
+ * Merges two deletes of one key. The second includes the data of the first already. `previous` is the last delivered
+ * object.
+ */
 function mergeDeletes<T>(first: Deleted<T>, second: Deleted<T>): Deleted<T> {
   return { ...second, previous: first.previous, version: second.version ?? first.version }
 }
@@ -117,8 +120,8 @@ export function namedInvalid(events: readonly WatchEvent<unknown>[]): ReadonlySe
 }
 
 /**
- * The outcome of a batch: the last event of each key. A replace is merged with the events after it. Applying the outcome
- * twice has the same result as applying it once.
+ * The outcome of a batch: the last event of each key. A replace is merged with the events after it. Applying the
+ * outcome twice has the same result as applying it once.
  */
 export function outcomeOf<T>(events: readonly WatchEvent<T>[]): readonly WatchEvent<T>[] {
   if (events.length < 2) return events

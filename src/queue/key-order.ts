@@ -1,6 +1,6 @@
 /**
- * Returns the first key of a map or a set while a caller removes each returned key. A new iterator for each key would skip
- * the places of all removed keys again.
+ * Returns the first key of a map or a set while a caller removes each returned key. A new iterator for each key would
+ * skip the places of all removed keys again.
  */
 export class KeyOrder {
   readonly #of: { keys(): Iterator<string, unknown> }

@@ -128,7 +128,9 @@ export class WorkQueue {
     this.#cancellable.clear()
   }
 
-  /** Drops all ready keys and delays, and ignores later ones. Keys that are being processed count until they are done. */
+  /**
+   * Drops all ready keys and delays, and ignores later ones. Keys that are being processed count until they are done.
+   */
   close(): void {
     this.#isClosed = true
     this.drain()

@@ -1,8 +1,8 @@
 import type { Clock } from '../contract/clock.js'
 
 /**
- * One running list or watch. Its waits can be aborted at once, also if the source does not react: an async generator that
- * waits in `next()` cannot be ended from outside.
+ * One running list or watch. Its waits can be aborted at once, also if the source does not react: an async generator
+ * that waits in `next()` cannot be ended from outside.
  */
 export class Attempt {
   readonly #controller = new AbortController()
@@ -53,7 +53,9 @@ export class Attempt {
     })
   }
 
-  /** Throws if the attempt was aborted. Called after each wait, because the attempt may be aborted before it continues. */
+  /**
+   * Throws if the attempt was aborted. Called after each wait, because the attempt may be aborted before it continues.
+   */
   throwIfAborted(): void {
     if (this.#controller.signal.aborted) throw this.#reason
   }

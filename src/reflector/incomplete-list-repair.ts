@@ -3,7 +3,9 @@ import type { Clock } from '../contract/clock.js'
 /** Relists because of events without a key are at least this far apart, in milliseconds. */
 const INCOMPLETE_RELIST_MS = 5 * 60_000
 
-/** Schedules a relist after a list or a batch with an event that could not be applied, such as an event without a key. */
+/**
+ * Schedules a relist after a list or a batch with an event that could not be applied, such as an event without a key.
+ */
 export class IncompleteListRepair {
   readonly #clock: Clock
   readonly #signal: AbortSignal

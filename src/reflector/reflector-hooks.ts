@@ -24,8 +24,8 @@ export interface ReflectorHooks {
   /** Returns whether a reader waits for a version. */
   hasWaiters?(): boolean
   /**
-   * Resolves when a relist may begin, with a function that releases the slot. Rejects when `signal` aborts. Returns undefined
-   * if the relist may begin at once.
+   * Resolves when a relist may begin, with a function that releases the slot. Rejects when `signal` aborts. Returns
+   * undefined if the relist may begin at once.
    */
   acquireRelistSlot?(signal: AbortSignal): Promise<() => void> | undefined
 }
@@ -36,7 +36,9 @@ export interface WarmStart {
   readonly servesStale: boolean
   /** Opens the content that was saved last. `alive` is called when that makes progress. */
   open(signal: AbortSignal, alive: () => void): Promise<SavedMirror | undefined>
-  /** Shows packed content to readers, and fills the store with it. Undefined if it cannot be shown before it is decoded. */
+  /**
+   * Shows packed content to readers, and fills the store with it. Undefined if it cannot be shown before it is decoded.
+   */
   serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined
   /** Decodes all records of packed content. */
   pagesOf(content: PackedContent): AsyncIterable<readonly SavedRecord[]>
@@ -51,7 +53,9 @@ export interface ServedContent {
   readonly shown: Promise<void>
   /** Settles when the store is filled, and the content is not read any more. */
   readonly filled: Promise<void>
-  /** Whether the store reads the content in place. Then it can be written at once, and is filled when no object is left. */
+  /**
+   * Whether the store reads the content in place. Then it can be written at once, and is filled when no object is left.
+   */
   readonly isKept: boolean
 }
 

@@ -19,11 +19,15 @@ import type {
 /** Opens are at least this far apart, less up to half of it. */
 export const INITIAL_SPACING_MS = 800
 export const MAX_SPACING_MS = 30_000
-/** A watch that was live for this long resets the spacing: watches that end again and again open at most once a second. */
+/**
+ * A watch that was live for this long resets the spacing: watches that end again and again open at most once a second.
+ */
 const STABLE_MS = 1_000
 /** After an error nothing opens before a draw from the upper half of this. */
 export const ERROR_DELAY_MS = 800
-/** The first reconnect after a break opens after a draw from [0, this): many mirrors of one server do not open at once. */
+/**
+ * The first reconnect after a break opens after a draw from [0, this): many mirrors of one server do not open at once.
+ */
 export const FIRST_RECONNECT_MS = 200
 /** Reconnects without a delay are at least this far apart; others wait as after any error. */
 export const FIRST_RECONNECT_EVERY_MS = 10_000
@@ -339,8 +343,8 @@ function heardAt(input: Input): number {
 }
 
 /**
- * Whether this error broke a watch that worked: the connection was lost, which says nothing of the server. A watch that was
- * reopened and fails before its first batch has a server that is not well.
+ * Whether this error broke a watch that worked: the connection was lost, which says nothing of the server. A watch that
+ * was reopened and fails before its first batch has a server that is not well.
  */
 function isFirstBreak(state: ListingState | WatchingState, { at, error }: Input<'failed'>): boolean {
   const { immediateAt } = state

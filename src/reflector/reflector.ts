@@ -30,8 +30,8 @@ import { Restoration } from './warm-start.js'
 type Outcome = UntimedInput<'restorable' | 'unrestorable' | 'listed' | 'ended' | 'failed' | 'delayElapsed'>
 
 /**
- * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its last
- * version. It lists again only if the history after that version is gone. It retries, with delays, until `signal` aborts.
+ * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its
+ * last version. It lists again only if the history after that is gone. It retries, with delays, until `signal` aborts.
  */
 export class Reflector<T> {
   readonly #source: ListerWatcher<T>
@@ -356,7 +356,7 @@ export class Reflector<T> {
       return undefined
     }
     const valid = this.#validator.valid(batch.events)
-    // An equal version: the batch was repeated, or the source does not count single changes. Only the final events matter.
+    // An equal version: the batch was repeated, or the source does not count single changes. Only final events matter.
     const events = batch.version === this.#version ? outcomeOf(valid) : valid
     if (events.length > SLICE_EVENTS) await attempt.yieldIfDue(SLICE_MS)
     const taken = events === batch.events ? batch : { ...batch, events }

@@ -43,8 +43,8 @@ export class SinkCalls<T> {
   }
 
   /**
-   * Waits until the sink has accepted a list or a batch. Its errors are not errors of the source. If the attempt is aborted
-   * meanwhile, the sink continues: `accepted` or `refused` is called before the next attempt begins.
+   * Waits until the sink has accepted a list or a batch. Its errors are not errors of the source. If the attempt is
+   * aborted meanwhile, the sink continues: `accepted` or `refused` is called before the next attempt begins.
    */
   async accepted(
     attempt: Attempt,

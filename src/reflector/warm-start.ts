@@ -58,7 +58,9 @@ export class Restoration<T> {
     return this.#closing
   }
 
-  /** Opens the content. If readers see it before it is confirmed, it is written to the store, and `accepted` is called. */
+  /**
+   * Opens the content. If readers see it before it is confirmed, it is written to the store, and `accepted` is called.
+   */
   async open(attempt: Attempt, accepted: (version: Version) => void): Promise<Opened> {
     const silent = new SourceError(`no answer for ${LIST_STALL_MS / 1_000} s`, { code: 'UNAVAILABLE' })
     void attempt.watchdog(LIST_STALL_MS, () => silent)

@@ -57,8 +57,8 @@ export function assertCapacity(
 }
 
 /**
- * Checks a list before it is written. `listed` has a 1 at each stored ordinal that the list contains, `pending` has the keys
- * that it writes.
+ * Checks a list before it is written. `listed` has a 1 at each stored ordinal that the list contains, `pending` has the
+ * keys that it writes.
  *
  * @throws SourceError PROTOCOL when the store would exceed its limit.
  */

@@ -1,6 +1,8 @@
 import type { DeclaredIndex } from './indexes/index-builder.js'
 
-/** The indexes of a store by name, and those whose values are added to all commits, with the number of users of each. */
+/**
+ * The indexes of a store by name, and those whose values are added to all commits, with the number of users of each.
+ */
 export class DeclaredIndexes<T> {
   readonly byName: Map<string, DeclaredIndex<T>> = new Map()
   readonly #users = new Map<DeclaredIndex<T>, number>()

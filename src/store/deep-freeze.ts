@@ -6,8 +6,8 @@ export function isDevelopment(): boolean {
 }
 
 /**
- * Freezes plain objects and arrays, at any depth and without recursion. It does not freeze typed arrays, Dates, Maps and
- * instances of classes. A frozen object is assumed to be deeply frozen.
+ * Freezes plain objects and arrays, at any depth and without recursion. It does not freeze typed arrays, Dates, Maps
+ * and instances of classes. A frozen object is assumed to be deeply frozen.
  */
 export function deepFreeze<T>(value: T): T {
   if (!isFreezable(value)) return value

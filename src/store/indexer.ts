@@ -13,8 +13,8 @@ import type { StoreView } from './store-view.js'
 import { StoreWriter, type WriterHooks } from './store-writer.js'
 
 /**
- * The indexed store, and the sink that a `Reflector` writes to. Each batch, and each list, becomes visible as a whole, in
- * one synchronous step. An object that is equal to the stored one does not replace it, and is not a change.
+ * The indexed store, and the sink that a `Reflector` writes to. Each batch, and each list, becomes visible as a whole,
+ * in one synchronous step. An object that is equal to the stored one does not replace it, and is not a change.
  *
  * Like all sinks it has one writer. It holds at most 16 million objects.
  *

@@ -2,9 +2,9 @@
 export const WAYS = 4
 
 /**
- * Values by their hashes, for lookups of equal ones. A value that was not found takes no place from one that was, until that
- * one was not found for a while. The table grows, up to a greatest size, if values that were found have to give up their
- * places. So values that occur once, however many, do not displace those that occur often.
+ * Values by their hashes, for lookups of equal ones. A value that was not found takes no place from one that was, until
+ * that one was not found for a while. The table grows, up to a greatest size, if values that were found have to give up
+ * their places. So values that occur once, however many, do not displace those that occur often.
  */
 export class InternTable<V> {
   readonly #maxSlots: number

@@ -18,11 +18,12 @@ const MAX_TEXT_SLOTS = 32_768
 type Members = Record<PropertyKey, unknown>
 
 /**
- * Replaces subtrees (plain objects and arrays) and strings inside an object by equal ones of earlier objects, so that the
- * memory has them once. Two subtrees are equal if they have the same properties, in the same order.
+ * Replaces subtrees (plain objects and arrays) and strings inside an object by equal ones of earlier objects, so that
+ * the memory has them once. Two subtrees are equal if they have the same properties, in the same order.
  *
- * Its tables have a fixed greatest size, and their places are reused. The table of subtrees refers to them weakly: a subtree
- * that no stored object contains is collected. A subtree whose place was reused is not found, and may be kept twice.
+ * Its tables have a fixed greatest size, and their places are reused. The table of subtrees refers to them weakly: a
+ * subtree that no stored object contains is collected. A subtree whose place was reused is not found, and may be kept
+ * twice.
  */
 export class Interner {
   readonly #subtrees: InternTable<WeakRef<object>>
@@ -39,8 +40,8 @@ export class Interner {
   }
 
   /**
-   * Returns an equal object whose subtrees are shared, or the object itself. It is not modified. The object as a whole is
-   * never shared: the store recognizes unchanged objects by their identity.
+   * Returns an equal object whose subtrees are shared, or the object itself. It is not modified. The object as a whole
+   * is never shared: the store recognizes unchanged objects by their identity.
    */
   intern<T>(object: T): T {
     if (typeof object !== 'object' || object === null) return object
@@ -152,8 +153,8 @@ interface Visited {
 const ARRAY: unique symbol = Symbol('array')
 
 /**
- * Returns the names of the properties. Undefined if the object may not be replaced by an equal one: it is an instance of a
- * class, has properties that are not enumerable, or has a gap.
+ * Returns the names of the properties. Undefined if the object may not be replaced by an equal one: it is an instance
+ * of a class, has properties that are not enumerable, or has a gap.
  */
 function namesOf(object: object): readonly string[] | typeof ARRAY | undefined {
   const prototype: unknown = Object.getPrototypeOf(object)

@@ -1,8 +1,8 @@
 import type { Ordinal } from './ordinals.js'
 
 /**
- * A set of keys. A key that the store has is marked by its ordinal, which needs a byte and no hash. An ordinal may be used
- * again, so the set does not hold for keys that are written after they were added.
+ * A set of keys. A key that the store has is marked by its ordinal, which needs a byte and no hash. An ordinal may be
+ * used again, so the set does not hold for keys that are written after they were added.
  */
 export class KeyMarks {
   readonly #ordinals: Uint8Array

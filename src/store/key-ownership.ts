@@ -12,8 +12,8 @@ export interface KeyOwner {
 }
 
 /**
- * The owner of each key. A single source owns all keys. Of several sources, the first that lists a key owns it until that
- * source deletes it. Events of other sources for that key are claims: they are remembered, and change nothing.
+ * The owner of each key. A single source owns all keys. Of several sources, the first that lists a key owns it until
+ * that source deletes it. Events of other sources for that key are claims: they are remembered, and change nothing.
  */
 export class KeyOwnership implements Undoable {
   readonly #store: Pick<Store<unknown>, 'size' | 'ordinalLimit' | 'entryAt'>
@@ -83,8 +83,8 @@ export class KeyOwnership implements Undoable {
   }
 
   /**
-   * Returns whether another source owns the key of an event, so that the event changes nothing but the claims. A key that
-   * `owner` claims for the first time is added to `claimed`.
+   * Returns whether another source owns the key of an event, so that the event changes nothing but the claims. A key
+   * that `owner` claims for the first time is added to `claimed`.
    */
   isForeign(
     owner: KeyOwner,

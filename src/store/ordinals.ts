@@ -1,6 +1,8 @@
 import type { Scalar } from './indexes/scalar.js'
 
-/** A small integer that identifies a present key. It is used again after its key is deleted. Below 0: see `KeptBase`. */
+/**
+ * A small integer that identifies a present key. It is used again after its key is deleted. Below 0: see `KeptBase`.
+ */
 export type Ordinal = number
 
 /** Pins without a write between them, as far as indexes need them. */

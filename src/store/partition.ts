@@ -31,7 +31,9 @@ interface ArrivedBatch<T> {
   readonly committedAt: number | undefined
 }
 
-/** The objects of one source in a store, and the sink that its reflector writes to. A single source has the whole store. */
+/**
+ * The objects of one source in a store, and the sink that its reflector writes to. A single source has the whole store.
+ */
 export class Partition<T> implements Sink<T>, WritablePartition<T> {
   readonly name: string | undefined
   version: Version | undefined
@@ -56,7 +58,10 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.ownership.owns(this, ordinal)
   }
 
-  /** Returns the ordinal that a key has in the store, whichever source owns it. A right `guess` needs no hash of the key. */
+  /**
+   * Returns the ordinal that a key has in the store, whichever source owns it. A right `guess` needs no hash of the
+   * key.
+   */
   ordinalOf(key: string, guess?: Ordinal): Ordinal | undefined {
     const { store } = this.#writer
     return guess !== undefined && store.entryAt(guess)?.key === key ? guess : store.ordinalOf(key)
@@ -70,7 +75,9 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return ordinal !== undefined && this.owns(ordinal) ? this.#writer.store.entryAt(ordinal) : undefined
   }
 
-  /** Whether the object at an ordinal is this source's, has this key and version, and no later object was not stored. */
+  /**
+   * Whether the object at an ordinal is this source's, has this key and version, and no later object was not stored.
+   */
   hasVersionAt(ordinal: Ordinal, key: string, version: Version): boolean {
     const entry = this.#writer.store.entryAt(ordinal)
     if (entry === undefined || entry.version !== version || entry.key !== key) return false
@@ -216,12 +223,12 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   /**
-   * Shows packed content, and fills the empty store with it in slices. `shown` resolves when readers see it, `filled` when
-   * the store can be written. `onDamage` is called if an object cannot be decoded: then it is absent. Returns undefined if
-   * the content lacks the values of a declared index.
+   * Shows packed content, and fills the empty store with it in slices. `shown` resolves when readers see it, `filled`
+   * when the store can be written. `onDamage` is called if an object cannot be decoded: then it is absent. Returns
+   * undefined if the content lacks the values of a declared index.
    *
-   * With `keep` the store is not filled, but reads the content in place, until each of its objects was overwritten or deleted:
-   * then `filled` resolves. Values of indexes that the content lacks are computed before it is shown.
+   * With `keep` the store is not filled, but reads the content in place, until each of its objects was overwritten or
+   * deleted: then `filled` resolves. Values of indexes that the content lacks are computed before it is shown.
    */
   serve(
     snapshot: PackedSnapshot,
@@ -343,7 +350,9 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 }
 
-/** Returns a delta as an event. It has no version: that of its batch is not the object's own, and proves no equality. */
+/**
+ * Returns a delta as an event. It has no version: that of its batch is not the object's own, and proves no equality.
+ */
 function eventOf<T>({ type, key, object }: Delta<T>): ListEvent<T> {
   return { type: type === 'deleted' ? 'delete' : 'put', key, object }
 }

@@ -9,8 +9,8 @@ const DENSE = 1 / 8
 const MERGED_AT_MOST = 1_000
 
 /**
- * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that have
- * no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.
+ * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that
+ * have no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.
  */
 export class PinLayer<T> implements Layer {
   /** Greater than those of all older layers. */
@@ -34,7 +34,9 @@ export class PinLayer<T> implements Layer {
     this.older = older
   }
 
-  /** Returns the entry that was overwritten at `ordinal`, null if there was none, undefined if the layer kept nothing. */
+  /**
+   * Returns the entry that was overwritten at `ordinal`, null if there was none, undefined if the layer kept nothing.
+   */
   at(ordinal: Ordinal): Entry<T> | null | undefined {
     return this.#kept === undefined ? this.#dense[ordinal] : this.#kept.get(ordinal)
   }
@@ -81,7 +83,10 @@ export class PinLayer<T> implements Layer {
   }
 }
 
-/** The layers of all open pins. Each write is recorded in the newest layer only, so its cost does not grow with the pins. */
+/**
+ * The layers of all open pins. Each write is recorded in the newest layer only, so its cost does not grow with the
+ * pins.
+ */
 export class PinLayers<T> {
   /** By ordinal: the id of the newest layer at its last write. */
   #writtenIn = new Int32Array(0)
@@ -143,7 +148,10 @@ export class PinLayers<T> {
     else layer.older = undefined
   }
 
-  /** Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is one. */
+  /**
+   * Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is
+   * one.
+   */
   written(): PinLayer<T> | undefined {
     const layer = this.#newest
     if (layer !== undefined) layer.isWritten = true

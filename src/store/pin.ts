@@ -20,9 +20,9 @@ export interface PinnedStore<T> {
 }
 
 /**
- * A store as it was when the pin was created. The store keeps an entry for its pins when that is overwritten: by ordinal,
- * so that a scan of the table returns each object exactly once. It keeps no entries of later keys, so the memory of a
- * pin is bounded by the size of the store at its creation.
+ * A store as it was when the pin was created. The store keeps an entry for its pins when that is overwritten: by
+ * ordinal, so that a scan of the table returns each object exactly once. It keeps no entries of later keys, so the
+ * memory of a pin is bounded by the size of the store at its creation.
  */
 export class Pin<T> {
   readonly #store: PinnedStore<T>
@@ -77,7 +77,9 @@ export class Pin<T> {
     return this.#layer
   }
 
-  /** Returns the values of an index in packed content. Undefined for a pin of the store itself, whose indexes have them. */
+  /**
+   * Returns the values of an index in packed content. Undefined for a pin of the store itself, whose indexes have them.
+   */
   packedIndex(index: StoreIndex<T>): PackedIndex | undefined {
     return this.#store.packedIndex?.(index)
   }

@@ -50,7 +50,10 @@ export class StoreIndexes<T> {
     }
   }
 
-  /** Adds all entries to an index. Pins are not affected: their values are recorded already, or the same as the new ones. */
+  /**
+   * Adds all entries to an index. Pins are not affected: their values are recorded already, or the same as the new
+   * ones.
+   */
   *#fill(index: StoreIndex<T>, entries: Entries<T>): Steps {
     this.isFilling = true
     try {

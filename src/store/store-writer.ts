@@ -181,8 +181,8 @@ export class StoreWriter<T> {
   }
 
   /**
-   * Like `write`, for a write that must be performed even if the writer is ended meanwhile. The earlier writes, which it
-   * waits for, are performed as well.
+   * Like `write`, for a write that must be performed even if the writer is ended meanwhile. The earlier writes, which
+   * it waits for, are performed as well.
    */
   writeRequired(call: string, size: number, begin: () => Steps): void | Promise<void> {
     this.#required++
@@ -198,8 +198,8 @@ export class StoreWriter<T> {
   }
 
   /**
-   * Performs steps right after the write that calls this, before all other writes, and in slices. They are performed even if
-   * the writer is ended meanwhile. The event loop turns before the first one.
+   * Performs steps right after the write that calls this, before all other writes, and in slices. They are performed
+   * even if the writer is ended meanwhile. The event loop turns before the first one.
    */
   continueWith(call: string, steps: Steps): Promise<void> {
     this.#required++

@@ -23,8 +23,8 @@ export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: s
 
 /**
  * The entries by key, and their indexes. Entries are in a table by ordinal, and indexes refer to ordinals, so that an
- * update moves nothing. A rollback restores overwritten entries, and rebuilds all indexes: an index that threw may be in
- * any state.
+ * update moves nothing. A rollback restores overwritten entries, and rebuilds all indexes: an index that threw may be
+ * in any state.
  */
 export class Store<T> implements Undoable {
   readonly #ordinals = new KeyTable<Ordinal>()
@@ -53,7 +53,10 @@ export class Store<T> implements Undoable {
     this.#freezesResults = freezesResults
   }
 
-  /** Freezes an array that several readers share, in development only: a loop over a frozen array takes ten times as long. */
+  /**
+   * Freezes an array that several readers share, in development only: a loop over a frozen array takes ten times as
+   * long.
+   */
   freezeShared(objects: readonly T[]): readonly T[] {
     return this.#freezesResults ? Object.freeze(objects) : objects
   }
@@ -95,7 +98,10 @@ export class Store<T> implements Undoable {
     this.#held = base.pin()
   }
 
-  /** Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record it. */
+  /**
+   * Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record
+   * it.
+   */
   *fillFrom(base: PackedBase<T>): Steps {
     const { ordinalLimit } = base
     const missing: Ordinal[] = []
@@ -137,8 +143,8 @@ export class Store<T> implements Undoable {
   }
 
   /**
-   * From now on the entries of packed content are in the store, which is empty: at ordinals below 0. `indexes` has their values in
-   * all indexes. Open pins do not see them.
+   * From now on the entries of packed content are in the store, which is empty: at ordinals below 0. `indexes` has
+   * their values in all indexes. Open pins do not see them.
    */
   keep(kept: KeptBase<T>, indexes: ReadonlyMap<StoreIndex<T>, PackedIndex>): void {
     this.#kept = kept
@@ -310,7 +316,10 @@ export class Store<T> implements Undoable {
     this.#indexes.assertIntact(this.#entries)
   }
 
-  /** Returns the current state of the store, readable while the store changes. It copies an entry only when that is overwritten. */
+  /**
+   * Returns the current state of the store, readable while the store changes. It copies an entry only when that is
+   * overwritten.
+   */
   pin(): Pin<T> {
     const close = (layer: PinLayer<T>): void => {
       const { older } = layer

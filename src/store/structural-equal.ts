@@ -1,8 +1,8 @@
 /** Values below this depth count as different. That can cause an unnecessary update, but never loses one. */
 const MAX_DEPTH = 500
 /**
- * After this many pairs of objects, later pairs are remembered. Without that, values that an object contains several times
- * would be compared exponentially often. Most comparisons end earlier, without the cost of memory.
+ * After this many pairs of objects, later pairs are remembered. Without that, values that an object contains several
+ * times would be compared exponentially often. Most comparisons end earlier, without the cost of memory.
  */
 const PLAIN_PAIRS = 10_000
 

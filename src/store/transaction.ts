@@ -43,8 +43,8 @@ interface InvalidObject {
 const NOTHING: readonly never[] = []
 
 /**
- * One atomic write to a store: a batch, or a list. It begins when it is created and ends with `commit`, which reports its
- * changes. Both happen inside `StoreWriter.runExclusive`, which rolls it back on an error.
+ * One atomic write to a store: a batch, or a list. It begins when it is created and ends with `commit`, which reports
+ * its changes. Both happen inside `StoreWriter.runExclusive`, which rolls it back on an error.
  */
 export class StoreTransaction<T> {
   readonly #writer: StoreWriter<T>
@@ -315,8 +315,8 @@ export class StoreTransaction<T> {
   }
 
   /**
-   * Removes a key. `last` is the last state of its object, if the source has sent it. `gone` is the reason if the object
-   * was not deleted at the source.
+   * Removes a key. `last` is the last state of its object, if the source has sent it. `gone` is the reason if the
+   * object was not deleted at the source.
    */
   remove(key: string, finalState: 'known' | 'unknown' = this.#finalState, last?: T, gone?: Deleted<T>['gone']): void {
     const { store, ownership } = this.#writer

@@ -11,7 +11,9 @@ export interface Undoable {
 /** The number of writes in a part of a journal. An array that grows copies all its elements in one step. */
 const PART = 4_096
 
-/** The values that a transaction has overwritten, in the order of its writes. Outside a transaction it records nothing. */
+/**
+ * The values that a transaction has overwritten, in the order of its writes. Outside a transaction it records nothing.
+ */
 export class UndoJournal<P, B> {
   /** The parts before the last one. All are full. */
   readonly #full: { readonly places: P[]; readonly before: B[] }[] = []

@@ -9,7 +9,9 @@ export function withHistory<B extends object>(batch: B, history: number | undefi
   return batch
 }
 
-/** The number of the history of a batch of `changes`. It differs after `EPOCH_CHANGED`. Undefined if it was not named. */
+/**
+ * The number of the history of a batch of `changes`. It differs after `EPOCH_CHANGED`. Undefined if it was not named.
+ */
 export function historyOf(batch: object): number | undefined {
   return histories.get(batch)
 }

@@ -92,7 +92,10 @@ export class ChangeRouter<T> {
     for (const feed of this.#feeds) if (feed.scope.isScoped) feed.fail(error)
   }
 
-  /** Passes a part of the changes to the feeds that they concern. Adds each that has a change in its scope to `touched`, once. */
+  /**
+   * Passes a part of the changes to the feeds that they concern. Adds each that has a change in its scope to `touched`,
+   * once.
+   */
   #match(commit: Commit<T>, from: number, to: number, touched: Feed<T>[]): void {
     const { changes, memberships, tracked } = commit
     const end = Math.min(to, changes.length)

@@ -165,9 +165,9 @@ export class ConcurrentDelivery<T> implements Delivery {
   }
 
   /**
-   * Lets a change wait for the handler of its key. With delivery `latest` it is merged into the changes that wait already.
-   * A merged change belongs to the earliest batch, so that no version is reported before it is handled. A resync is dropped
-   * if another change of its key waits.
+   * Lets a change wait for the handler of its key. With delivery `latest` it is merged into the changes that wait
+   * already. A merged change belongs to the earliest batch, so that no version is reported before it is handled. A
+   * resync is dropped if another change of its key waits.
    */
   #block(blocked: Unhandled<T>[], unhandled: Unhandled<T>): void {
     const [first, second] = blocked

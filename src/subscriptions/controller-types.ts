@@ -35,14 +35,14 @@ export interface ReconcileContext<T> {
    */
   readonly signal: AbortSignal
   /**
-   * With the option `replicas`: a number that is greater than each fence with which another replica ran the key before. A
-   * store that rejects writes with a smaller fence than the last one is safe from writes of replicas that were paused.
-   * Without `replicas`: undefined.
+   * With the option `replicas`: a number that is greater than each fence with which another replica ran the key before.
+   * A store that rejects writes with a smaller fence than the last one is safe from writes of replicas that were
+   * paused. Without `replicas`: undefined.
    */
   readonly fence: number | undefined
   /**
-   * Runs the key again after `delayMs` milliseconds, if this run succeeds. A change, a resync or an `enqueue` of the key
-   * before that time cancels it.
+   * Runs the key again after `delayMs` milliseconds, if this run succeeds. A change, a resync or an `enqueue` of the
+   * key before that time cancels it.
    *
    * @throws TypeError if `delayMs` is not a finite number above 0.
    */
@@ -52,15 +52,16 @@ export interface ReconcileContext<T> {
 /** The delays of retries. */
 export interface RetryOptions {
   /**
-   * The longest delay after the first failure of a key, in milliseconds. It doubles after each further failure in a row. Up
-   * to half of each delay is subtracted at random. A change of a failed key runs it after this time. Default: 100.
+   * The longest delay after the first failure of a key, in milliseconds. It doubles after each further failure in a
+   * row. Up to half of each delay is subtracted at random. A change of a failed key runs it after this time. Default:
+   * 100.
    */
   readonly minMs?: number
   /** The upper limit of the delays, in milliseconds. Default: 30 000. */
   readonly maxMs?: number
   /**
-   * After this many failures in a row a key is not retried, as if the run had thrown a `TerminalError`. It runs again for a
-   * change, a resync or an `enqueue`, as attempt 1. Default: no limit.
+   * After this many failures in a row a key is not retried, as if the run had thrown a `TerminalError`. It runs again
+   * for a change, a resync or an `enqueue`, as attempt 1. Default: no limit.
    */
   readonly maxAttempts?: number
 }
@@ -80,7 +81,8 @@ export interface Watch<U> {
   }
   /**
    * Returns the keys of the controller that belong to an object. Called for each object of the first list and for each
-   * changed one. For an update it is called for the previous and for the current state, so that the old and the new owner run.
+   * changed one. For an update it is called for the previous and for the current state, so that the old and the new
+   * owner run.
    */
   readonly keys: (object: U, key: string) => Iterable<string>
 }
@@ -88,8 +90,8 @@ export interface Watch<U> {
 /** The options of `reconcile`. `W`: the types of the objects of `watches`. */
 export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {
   /**
-   * Other informers whose changes run keys, with the reason `watches`. No key runs before these informers are synced, as
-   * with `after`. Default: none.
+   * Other informers whose changes run keys, with the reason `watches`. No key runs before these informers are synced,
+   * as with `after`. Default: none.
    */
   readonly watches?: { readonly [K in keyof W]: Watch<W[K]> }
   /**
@@ -102,9 +104,10 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
   /** Limits how many runs start. Default: no limit. */
   readonly rateLimit?: RateLimit
   /**
-   * Returns the priority of a key: of the keys that wait, the one with the highest number runs first. Called when the key
-   * begins to wait, and for each further reason. Use few different numbers. Keys of equal priority run in their order. If
-   * it throws or returns no finite number, that is reported once, and the priority is 0. Default: resyncs run last.
+   * Returns the priority of a key: of the keys that wait, the one with the highest number runs first. Called when the
+   * key begins to wait, and for each further reason. Use few different numbers. Keys of equal priority run in their
+   * order. If it throws or returns no finite number, that is reported once, and the priority is 0. Default: resyncs run
+   * last.
    */
   readonly priority?: (key: string, reason: RunReason) => number
   /**
@@ -149,9 +152,9 @@ export interface ReplicaStatus {
 }
 
 /**
- * A level-triggered controller: it runs a function for each key that changed, with the state in the store at the time of the
- * run, until the function succeeds. Its `version` is the version up to which every change was reconciled: with success, or
- * with a failure that is not retried.
+ * A level-triggered controller: it runs a function for each key that changed, with the state in the store at the time
+ * of the run, until the function succeeds. Its `version` is the version up to which every change was reconciled: with
+ * success, or with a failure that is not retried.
  */
 export interface Controller extends Subscription {
   /** With the option `replicas`: its place in the group. Otherwise undefined. */
@@ -164,15 +167,15 @@ export interface Controller extends Subscription {
   /** Whether `pause` was called, and `resume` was not called since. */
   readonly isPaused: boolean
   /**
-   * Starts no run until `resume`. Runs in progress continue, and changes are still received. While it is paused, `close`
-   * with `drain` and `stop` with `drainMs` wait for the runs in progress, and not for the keys that wait.
+   * Starts no run until `resume`. Runs in progress continue, and changes are still received. While it is paused,
+   * `close` with `drain` and `stop` with `drainMs` wait for the runs in progress, and not for the keys that wait.
    */
   pause(): void
   /** Starts runs again. */
   resume(): void
   /**
-   * Runs a key for a reason other than a change: as soon as possible, or after `delayMs` milliseconds. An earlier run of
-   * the key does not cancel the delay. Of several delays of a key the earliest counts. Has no effect after `close`.
+   * Runs a key for a reason other than a change: as soon as possible, or after `delayMs` milliseconds. An earlier run
+   * of the key does not cancel the delay. Of several delays of a key the earliest counts. Has no effect after `close`.
    *
    * @throws TypeError if the key is not a string, or an option is not valid.
    */

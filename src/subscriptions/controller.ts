@@ -232,7 +232,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     }
     this.#marking = undefined
     this.#isDequeuing = false
-    // Before the first list it is unknown whether the object of a key exists. Later, runs wait for what is being queued.
+    // Before the first list it is unknown whether the object of a key exists. Later, runs wait for queued changes.
     const { closed, isBehind, hasQueued } = this.feed
     const mayRun = closed === undefined && this.feed.host.isSynced() && !isBehind && !hasQueued
     if (mayRun && this.#gate.areOthersSynced) this.#replicas?.ready()

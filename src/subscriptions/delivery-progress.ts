@@ -34,7 +34,9 @@ export class DeliveryProgress {
     this.#inFlight++
   }
 
-  /** Acknowledges batches, the last of which ends at `version`. A batch of the replay has no version, unless `isSynced`. */
+  /**
+   * Acknowledges batches, the last of which ends at `version`. A batch of the replay has no version, unless `isSynced`.
+   */
   acknowledged(batches: number, version: Version | undefined, isSynced: boolean): void {
     this.#inFlight -= batches
     this.#untilHistory -= batches

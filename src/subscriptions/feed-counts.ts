@@ -26,8 +26,8 @@ export function newCounts(): FeedCounts {
 }
 
 /**
- * The counts of all subscriptions of an informer, by kind and name. Subscriptions of one name share them, also one after
- * the other, so that a count never decreases.
+ * The counts of all subscriptions of an informer, by kind and name. Subscriptions of one name share them, also one
+ * after the other, so that a count never decreases.
  */
 export class CountsByName {
   readonly #counts = new Map<string, NamedCounts>()

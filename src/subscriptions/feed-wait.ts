@@ -6,18 +6,26 @@ import type { Settle } from '../util/deadline.js'
 export interface FeedVersions {
   /** Whether the store mirrors several sources. Then versions are positions of the store itself. */
   readonly isOfSet: boolean
-  /** The function that compares versions. Throws a TypeError if the source has none, or if it is unclear which source is meant. */
+  /**
+   * The function that compares versions. Throws a TypeError if the source has none, or if it is unclear which source is
+   * meant.
+   */
   hasReached(call: string, source?: string): (at: Version, mark: Version) => boolean
   /**
    * The history of its source that the store shows; undefined if that history has ended and the next list is not stored
    * yet. With several sources always 0: positions are those of the store.
    */
   readonly history: number | undefined
-  /** The history of the objects in the store: `history`, or that of saved content which the source has not confirmed. */
+  /**
+   * The history of the objects in the store: `history`, or that of saved content which the source has not confirmed.
+   */
   readonly shownHistory: number | undefined
   /** Follows the history of this source that the store shows now. */
   followHistory(source: string | undefined, onEpochChanged: (error: SourceError) => void): FollowedHistory
-  /** Settles a wait when the store includes a version, possibly before this returns. Returns a function that ends the wait. */
+  /**
+   * Settles a wait when the store includes a version, possibly before this returns. Returns a function that ends the
+   * wait.
+   */
   waitForStore(version: Version, source: string | undefined, settle: Settle<void>): () => void
 }
 
@@ -35,8 +43,8 @@ export interface FeedSteps {
 }
 
 /**
- * One wait for a version: first the store has to include it, then the feed has to handle it. With several sources the feed
- * has to handle the position that the store had then. If access to the source was lost before that, both steps are
+ * One wait for a version: first the store has to include it, then the feed has to handle it. With several sources the
+ * feed has to handle the position that the store had then. If access to the source was lost before that, both steps are
  * repeated. If the history of the source ends before, the wait rejects.
  */
 export class FeedWait {

@@ -54,8 +54,8 @@ export interface RoutedCommit {
 }
 
 /**
- * The batches of one subscription, in order: first the objects of the store when the feed began, then every later change in
- * its scope exactly once. A consumer dequeues batches and acknowledges them when they are handled.
+ * The batches of one subscription, in order: first the objects of the store when the feed began, then every later
+ * change in its scope exactly once. A consumer dequeues batches and acknowledges them when they are handled.
  */
 export class Feed<T> implements AwaitedFeed {
   readonly host: FeedHost<T>
@@ -200,7 +200,7 @@ export class Feed<T> implements AwaitedFeed {
     this.close(error)
   }
 
-  /** Collects a change of a commit, if it concerns this feed. Returns true for the first one. `takeMatched` ends the commit. */
+  /** Collects a change of a commit, if it concerns this feed. Returns true for the first. `takeMatched` ends it. */
   match(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): boolean {
     if (this.#closed !== undefined || this.#isReplayed) return false
     this.#replay?.decide(change.key)
@@ -342,8 +342,8 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   /**
-   * Stops accepting changes. Has no effect before the first list. With `onSkipped` the feed stays in the router: skipped
-   * changes are passed to it, and the scope still follows the store.
+   * Stops accepting changes. Has no effect before the first list. With `onSkipped` the feed stays in the router:
+   * skipped changes are passed to it, and the scope still follows the store.
    */
   stopAccepting(onSkipped?: (changes: readonly Change<T>[]) => void): void {
     if (this.#replayedCommit === Infinity || this.#acceptance.hasEnded) return

@@ -17,7 +17,8 @@ export interface ResyncTarget<T> {
 
 /**
  * Delivers the objects in scope again once a period, in parts that are spread over it, until `signal` aborts. A part
- * waits until the queue of the feed is empty. Then the store holds what the feed delivered last, and parts never pile up.
+ * waits until the queue of the feed is empty. Then the store holds what the feed delivered last, and parts never pile
+ * up.
  */
 export async function resync<T>(
   feed: ResyncTarget<T>,

@@ -3,15 +3,18 @@ import type { RateLimit, Syncable } from './controller-types.js'
 import { Prerequisites } from './prerequisites.js'
 import { RunLimiter } from './run-limiter.js'
 
-/** Decides whether runs of a controller may start: not while it is paused, before other informers are synced, or too often. */
+/**
+ * Decides whether runs of a controller may start: not while it is paused, before other informers are synced, or too
+ * often.
+ */
 export class RunGate {
   isPaused = false
   readonly #prerequisites: Prerequisites
   readonly #limiter: RunLimiter | undefined
 
   /**
-   * `wake` is called when a run may start again, unless it was paused. `stopped` is called when an informer of `after` was
-   * stopped before its first list.
+   * `wake` is called when a run may start again, unless it was paused. `stopped` is called when an informer of `after`
+   * was stopped before its first list.
    */
   constructor(
     { after = [], rateLimit }: { readonly after?: readonly Syncable[]; readonly rateLimit?: RateLimit },

@@ -17,7 +17,10 @@ export class ScopeScan<T> {
   readonly #keys: Set<string>
   readonly #wantsObjects: boolean
   #pin: Pin<T> | undefined
-  /** By ordinal, from the least one: 1 for a candidate that is not decided. Undefined unless the store may change meanwhile. */
+  /**
+   * By ordinal, from the least one: 1 for a candidate that is not decided. Undefined unless the store may change
+   * meanwhile.
+   */
   #undecided: Uint8Array | undefined
   #undecidedCount: number
   #hasEnded = false

@@ -22,7 +22,10 @@ export class TimedRun {
     return this.#controller.signal
   }
 
-  /** Settles as `result` does, or rejects with `TIMEOUT` when the time is over. Once `outer` has aborted there is no limit. */
+  /**
+   * Settles as `result` does, or rejects with `TIMEOUT` when the time is over. Once `outer` has aborted there is no
+   * limit.
+   */
   outcome<V>(result: V | PromiseLike<V>): Promise<V> {
     return new Promise<V>((resolve, reject) => {
       const late = (): void => {

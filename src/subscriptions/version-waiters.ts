@@ -68,7 +68,9 @@ export class VersionWaiters {
     for (const settle of [...this.#waiting.keys()]) settle.reject(reason)
   }
 
-  /** Rejects the waits for marks of the epoch of `at`, which has ended. Marks of another epoch may be of the next one. */
+  /**
+   * Rejects the waits for marks of the epoch of `at`, which has ended. Marks of another epoch may be of the next one.
+   */
   epochChanged(at: Version, reason: unknown, isLaterEpoch?: (at: Version, mark: Version) => boolean): void {
     for (const [settle, mark] of [...this.#waiting]) {
       try {

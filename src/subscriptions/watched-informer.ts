@@ -5,7 +5,10 @@ import type { Subscription } from './subscription-types.js'
 /** An informer in `watches`, of objects of any type. */
 export type Watching = Pick<WatchedInformer<never>, 'close' | 'keysOfObjects'>
 
-/** An informer whose changes run keys of a controller. Calls `enqueue` for the keys of each changed object, and of its state before. */
+/**
+ * An informer whose changes run keys of a controller. Calls `enqueue` for the keys of each changed object, and of its
+ * state before.
+ */
 export class WatchedInformer<U> {
   readonly #watch: Watch<U>
   readonly #subscription: Subscription

@@ -24,7 +24,8 @@ export function checkWait(call: string, wait: unknown): void {
 
 /**
  * Returns a promise that also rejects when the caller's signal aborts or the timeout elapses. `register` receives the
- * functions that settle it, and returns a function that unregisters them. `whyNot` returns the end of the timeout message.
+ * functions that settle it, and returns a function that unregisters them. `whyNot` returns the end of the timeout
+ * message.
  */
 export function withDeadline<V>(
   what: string,

@@ -9,9 +9,9 @@ const PARTS = 256
 const MOVED_PER_ADD = 16
 
 /**
- * Values by key, without an order. A JavaScript Map that grows moves all its entries at once: a Map of a million keys stops the
- * process for a tenth of a second. So a large table has many Maps, each of which has the keys with equal characters at their
- * end.
+ * Values by key, without an order. A JavaScript Map that grows moves all its entries at once: a Map of a million keys
+ * stops the process for a tenth of a second. So a large table has many Maps, each of which has the keys with equal
+ * characters at their end.
  */
 export class KeyTable<V> {
   readonly #dividedFrom: number
@@ -58,7 +58,10 @@ export class KeyTable<V> {
     this.#undivided = { all, left: all.entries() }
   }
 
-  /** Moves a few keys to their parts. To remove them from the undivided Map would shrink that, which takes as long as growth. */
+  /**
+   * Moves a few keys to their parts. To remove them from the undivided Map would shrink that, which takes as long as
+   * growth.
+   */
   #divide(): void {
     for (let count = 0; count < MOVED_PER_ADD; count++) {
       const next = this.#undivided?.left.next()

@@ -4,8 +4,8 @@ import { KeyTable } from './key-table.js'
 const SEGMENT_KEYS = 65_536
 
 /**
- * Values by key, in the order in which their keys were added, as a Map has them. A large table has several Maps: an addition to
- * it does not move all entries, as the growth of a large Map does.
+ * Values by key, in the order in which their keys were added, as a Map has them. A large table has several Maps: an
+ * addition to it does not move all entries, as the growth of a large Map does.
  */
 export class OrderedTable<V> {
   readonly #segmentKeys: number
@@ -41,7 +41,10 @@ export class OrderedTable<V> {
     if (this.#later.size === 0) this.#later = undefined
   }
 
-  /** Keys that are added during the iteration are included. Keys that are deleted before the iteration reaches them are not. */
+  /**
+   * Keys that are added during the iteration are included. Keys that are deleted before the iteration reaches them are
+   * not.
+   */
   *entries(): Generator<[key: string, value: V], undefined> {
     yield* this.#first
     for (const segment of this.#later?.segments ?? []) yield* segment

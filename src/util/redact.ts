@@ -1,6 +1,9 @@
 import { membersOf } from './type-guards.js'
 
-/** `scheme://user:password@`; a password may contain `@`. The length of a scheme is limited, so that a long word does not take long. */
+/**
+ * `scheme://user:password@`; a password may contain `@`. The length of a scheme is limited, so that a long word does
+ * not take long.
+ */
 const userInfo = /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s/?#@:]*):[^\s/?#]*@/gi
 
 /** As above, with a password that contains `/`, `?` or `#`: then the text after the colon is not a port. */
@@ -26,8 +29,8 @@ const webToken = /\beyJ[\w-]{5,}\.[\w.-]*/g
 const privateKey = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g
 
 /**
- * A text that may be logged: passwords in URLs, DSNs, query strings and headers, tokens and private keys are replaced by `***`;
- * what an error of JSON.parse quotes is left out.
+ * A text that may be logged: passwords in URLs, DSNs, query strings and headers, tokens and private keys are replaced
+ * by `***`; what an error of JSON.parse quotes is left out.
  */
 export function redact(text: string): string {
   return [authorization, cookie, namedSecret].reduce(
@@ -45,8 +48,8 @@ export function redact(text: string): string {
 const MAX_CAUSES = 8
 
 /**
- * A copy of an error that may be logged, and the same of its causes: name, message, stack and a `code` in letters or digits.
- * Other properties are left out: those of a driver or a child process quote rows, commands and output.
+ * A copy of an error that may be logged, and the same of its causes: name, message, stack and a `code` in letters or
+ * digits. Other properties are left out: those of a driver or a child process quote rows, commands and output.
  */
 export function redactError(thrown: unknown, depth = 0): Error {
   const { name, message, stack, code, cause } = membersOf(thrown)

@@ -1,7 +1,8 @@
 import { type TelemetryChannel, telemetryChannel } from '../contract/node-or-browser.js'
 
 /**
- * Messages on `node:diagnostics_channel`, for metrics and tracing. They cost nothing without subscribers, and in browsers.
+ * Messages on `node:diagnostics_channel`, for metrics and tracing. They cost nothing without subscribers, and in
+ * browsers.
  *
  * - `listwatch:status` { informer, source, status, previous }: every change of state.
  * - `listwatch:apply` { informer, source }: a list or a batch is about to be written to the store.

@@ -7,8 +7,8 @@ export const SLICE_MS = 8
 const CALLS = 16
 
 /**
- * Measures continuous calls of the user's functions. It includes calls that return promises: if these settle at once, the
- * event loop does not turn in between.
+ * Measures continuous calls of the user's functions. It includes calls that return promises: if these settle at once,
+ * the event loop does not turn in between.
  */
 export class TimeSlice {
   readonly #clock: Clock

@@ -45,8 +45,8 @@ const holdsSecrets: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An option that
- * is `undefined` counts as absent.
+ * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An
+ * option that is `undefined` counts as absent.
  */
 export function checkOptions(call: string, options: unknown, checks: Readonly<Record<string, OptionCheck>>): void {
   if (options === undefined) return

@@ -134,11 +134,11 @@ export const redisMutants: readonly AdapterMutant[] = [
   },
   {
     // An entry of a stream has a field with bytes that are not UTF-8.
-    name: 'a transaction returns damaged texts',
+    name: 'a stream returns damaged texts',
     breaks:
       'Fields of a stream are UTF-8: an entry with other bytes is invalid, not an object with replaced characters.',
-    file: at('connection/session'),
-    edits: [['return isDamaged(replies) ? await this.transaction(commands) : replies', 'return replies']],
+    file: at('stream/stream-decode'),
+    edits: [["if (text.includes('\\ufffd') && !isUtf8(bytes)) throw", 'if (false) throw']],
     test: 'redis/stream.test.ts',
     named: 'a field that is not UTF-8',
     server: 'redis 7.0',

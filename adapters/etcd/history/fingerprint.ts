@@ -47,7 +47,8 @@ export class HistoryFingerprint {
   }
 
   /**
-   * Applies events in the order of their revisions. Without `settle` afterwards, the entries keep their messages in memory.
+   * Applies events in the order of their revisions. Without `settle` afterwards, the entries keep their messages in
+   * memory.
    */
   apply(events: readonly EtcdEvent[]): void {
     for (const { isDelete, kv } of events) {

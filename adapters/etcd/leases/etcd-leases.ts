@@ -7,8 +7,8 @@ import { EtcdLeaseSession } from './lease-session.js'
 /** The options of `etcdLeases`: one of `client` and `endpoints`, as in those of `etcdSource`. */
 export interface EtcdLeasesOptions extends LeaseOptions, EtcdConnectionOptions {
   /**
-   * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member. Default
-   * `listwatch/leases/`.
+   * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member.
+   * Default `listwatch/leases/`.
    */
   readonly prefix?: string
 }

@@ -56,7 +56,10 @@ export type TxnOperation =
   | { readonly type: 'delete'; readonly key: Buffer }
   | { readonly type: 'txn'; readonly txn: TxnRequest }
 
-/** One atomic step: `success` if all comparisons hold, else `failure`. The operations see the effects of those before them. */
+/**
+ * One atomic step: `success` if all comparisons hold, else `failure`. The operations see the effects of those before
+ * them.
+ */
 export interface TxnRequest {
   readonly compare: readonly Comparison[]
   readonly success: readonly TxnOperation[]

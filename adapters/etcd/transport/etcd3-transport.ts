@@ -35,7 +35,9 @@ export interface EtcdClient {
 /** The maximum size of a list page, in bytes: half of the client's default limit. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
-/** Uses the hosts, credentials and policies of the user's client. `call`: the function that the user called, for errors. */
+/**
+ * Uses the hosts, credentials and policies of the user's client. `call`: the function that the user called, for errors.
+ */
 export function etcd3Transport(client: EtcdClient, call = 'etcdSource'): Transport {
   return {
     endpoints: 1,

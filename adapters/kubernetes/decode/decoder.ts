@@ -220,7 +220,10 @@ function invalidOf({ name, namespace, resourceVersion }: ScannedMetadata, error:
   return { type: 'invalid', ...(name === undefined ? {} : { key: keyOf(namespace, name) }), error, ...version }
 }
 
-/** `join` makes a flat string. A template would make one of three parts, which needs twice the memory and is found later. */
+/**
+ * `join` makes a flat string. A template would make one of three parts, which needs twice the memory and is found
+ * later.
+ */
 function keyOf(namespace: unknown, name: string): string {
   return typeof namespace === 'string' && namespace !== '' ? [namespace, name].join('/') : name
 }

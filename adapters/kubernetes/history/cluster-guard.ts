@@ -31,9 +31,9 @@ const UNKNOWN = ''
 
 /**
  * Detects that the KubeConfig now points to another cluster. This can happen once its credentials are refused. A
- * resourceVersion does not identify its cluster, so versions must not be compared across clusters: the first list from the new
- * cluster throws `EPOCH_CHANGED`. Several mirrors may share a source. Those with an open watch are notified at once, the others
- * when they resume with a version of the old cluster.
+ * resourceVersion does not identify its cluster, so versions must not be compared across clusters: the first list from
+ * the new cluster throws `EPOCH_CHANGED`. Several mirrors may share a source. Those with an open watch are notified at
+ * once, the others when they resume with a version of the old cluster.
  */
 export class ClusterGuard {
   /** The cluster whose objects the mirrors show. */
@@ -46,8 +46,8 @@ export class ClusterGuard {
   readonly #origins = new VersionOrigins()
 
   /**
-   * A list begins, for a mirror that shows everything up to `floor`. Throws `EPOCH_CHANGED` if it comes from another cluster, and
-   * the mirror has not been notified of that.
+   * A list begins, for a mirror that shows everything up to `floor`. Throws `EPOCH_CHANGED` if it comes from another
+   * cluster, and the mirror has not been notified of that.
    */
   beginList(clusterId: string | undefined, floor: Version | undefined, signal: AbortSignal): void {
     if (this.#pendingClusterId === undefined || clusterId !== this.#pendingClusterId)
@@ -81,8 +81,9 @@ export class ClusterGuard {
   }
 
   /**
-   * Call it before a read that a majority of etcd confirms, and call the result with the version of the answer. The result throws
-   * `EPOCH_CHANGED` if an open watch was ahead of that version when the read began. Such watches end with the same error.
+   * Call it before a read that a majority of etcd confirms, and call the result with the version of the answer. The
+   * result throws `EPOCH_CHANGED` if an open watch was ahead of that version when the read began. Such watches end with
+   * the same error.
    */
   beginRead(): (version: Version) => void {
     const before = Array.from(this.#leases, (state) => ({ state, at: state.at }))

@@ -5,16 +5,16 @@ import { apiStatusIn } from '../http/api-error.js'
 import { compareVersions } from './resource-version.js'
 
 /**
- * A server that was unreachable for this number of milliseconds may have been restored, and its new history may have passed the
- * mirror's version.
+ * A server that was unreachable for this number of milliseconds may have been restored, and its new history may have
+ * passed the mirror's version.
  */
 export const MAX_OUTAGE_MS = 30_000
 /** All mirrors reconnect within this number of milliseconds after an outage: no backoff is longer than half of it. */
 const AUDIT_WINDOW_MS = 60_000
 
 /**
- * The resource returned `NOT_FOUND`. If it exists again, its history is new: a watch from a version before the first list after
- * that must list.
+ * The resource returned `NOT_FOUND`. If it exists again, its history is new: a watch from a version before the first
+ * list after that must list.
  */
 export interface ResourceRemoval {
   listedFrom: Version | undefined
@@ -23,8 +23,9 @@ export interface ResourceRemoval {
 /** Decides whether a watch may resume from a version, or has to verify the server's history or list first. */
 export class ResumeGuard {
   /**
-   * Undefined before the first disconnect. After it: versions at which a list or a watch completed normally. Resuming from one of
-   * them skips the history check. Any other version is verified first, because etcd may have been restored during the disconnect.
+   * Undefined before the first disconnect. After it: versions at which a list or a watch completed normally. Resuming
+   * from one of them skips the history check. Any other version is verified first, because etcd may have been restored
+   * during the disconnect.
    */
   #verifiedVersions: Set<Version> | undefined
   /** Since when no request has succeeded. */
@@ -53,7 +54,9 @@ export class ResumeGuard {
     return now < this.#auditUntil
   }
 
-  /** `removal` is the last one when the list began: a list that began before a removal does not show the new resource. */
+  /**
+   * `removal` is the last one when the list began: a list that began before a removal does not show the new resource.
+   */
   recordList(version: Version, removal: ResourceRemoval | undefined): void {
     this.#verifiedVersions?.add(version)
     if (removal !== undefined && removal === this.#removal && !isListed(removal, version)) removal.listedFrom = version
@@ -71,7 +74,10 @@ export class ResumeGuard {
     this.#unreachableSince = undefined
   }
 
-  /** With `clock`, the outage begins now if it has not begun before; `silentSince` is its beginning if it was noticed late. */
+  /**
+   * With `clock`, the outage begins now if it has not begun before; `silentSince` is its beginning if it was noticed
+   * late.
+   */
   recordError(error: unknown, clock?: Clock, silentSince?: number): void {
     if (!(error instanceof SourceError)) return
     if (error.code === 'UNAVAILABLE') {

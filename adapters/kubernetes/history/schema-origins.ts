@@ -15,14 +15,16 @@ export class SchemaOrigins {
     this.#schemas.set(mirror, schema)
   }
 
-  /** Returns the schema of the mirror's objects. A watch that was opened before a change continues with the old schema. */
+  /**
+   * Returns the schema of the mirror's objects. A watch that was opened before a change continues with the old schema.
+   */
   of(mirror: object): string | undefined {
     return this.#schemas.get(mirror)
   }
 
   /**
-   * Returns `VERSION_EXPIRED` if the mirror's objects have another schema than the server has now. The next list then compares by
-   * content.
+   * Returns `VERSION_EXPIRED` if the mirror's objects have another schema than the server has now. The next list then
+   * compares by content.
    */
   mismatch(mirror: object, schema: string | undefined): SourceError | undefined {
     // A list whose schema is unknown never equals the server's schema.

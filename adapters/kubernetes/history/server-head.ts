@@ -18,8 +18,8 @@ export async function readHead(session: ApiSession, requests: ApiRequests): Prom
 }
 
 /**
- * Returns the server's current version. Throws `EPOCH_CHANGED` if it is lower than `after`: etcd was restored, and `after` has
- * another meaning in the restored history.
+ * Returns the server's current version. Throws `EPOCH_CHANGED` if it is lower than `after`: etcd was restored, and
+ * `after` has another meaning in the restored history.
  */
 export async function assertHistory(
   session: ApiSession,

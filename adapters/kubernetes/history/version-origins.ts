@@ -13,8 +13,8 @@ export class VersionOrigins {
   }
 
   /**
-   * Takes the cluster that issued `version`, or undefined if unknown. If two clusters issued the same version, returns the one other
-   * than `current`, so that a stale reader is never treated as current.
+   * Takes the cluster that issued `version`, or undefined if unknown. If two clusters issued the same version, returns
+   * the one other than `current`, so that a stale reader is never treated as current.
    */
   take(version: Version, current: string | undefined): string | undefined {
     const matching = this.#origins.filter((origin) => origin.version === version)

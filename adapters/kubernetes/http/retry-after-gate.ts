@@ -20,7 +20,9 @@ export class RetryAfterGate {
     return this.#until
   }
 
-  /** Whether the API server itself requested the delay (429). A 503 may come from a proxy before a server that is down. */
+  /**
+   * Whether the API server itself requested the delay (429). A 503 may come from a proxy before a server that is down.
+   */
   get isBusy(): boolean {
     return apiStatusIn(this.#error)?.code === 429
   }

@@ -9,8 +9,8 @@ const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
 
 /**
  * Returns a text that changes with the schema of a resource; undefined if the server shows none. Under another schema
- * the same objects may have other content with the same versions: a schema removes fields and adds defaults when objects
- * are read.
+ * the same objects may have other content with the same versions: a schema removes fields and adds defaults when
+ * objects are read.
  *
  * The text has the hash of the published schemas of the API (OpenAPI v3). The server publishes it about a second after
  * it serves the new content, so a schema that changes and changes back may never show in it. The text of a custom

@@ -23,8 +23,9 @@ const isGroup: OptionCheck = (value) =>
     : 'must have at most 50 small letters, digits and "-", and begin and end with a letter or digit'
 
 /**
- * Returns the lease store of a group of replicas in a Kubernetes API server: one Lease object of `coordination.k8s.io/v1` for each
- * member. A renewal is an update and a list. The rights `create`, `get`, `list`, `watch`, `update` and `delete` on leases are needed.
+ * Returns the lease store of a group of replicas in a Kubernetes API server: one Lease object of
+ * `coordination.k8s.io/v1` for each member. A renewal is an update and a list. The rights `create`, `get`, `list`,
+ * `watch`, `update` and `delete` on leases are needed.
  * @throws OptionError for an option that is missing, unknown or wrong.
  *
  * @example

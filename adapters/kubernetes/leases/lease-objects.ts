@@ -50,8 +50,8 @@ export class LeaseRequests {
   }
 
   /**
-   * Replaces an object if it has not changed. The uid matters too: a server may create a Lease that does not exist by an update, and
-   * an eviction would have no effect.
+   * Replaces an object if it has not changed. The uid matters too: a server may create a Lease that does not exist by
+   * an update, and an eviction would have no effect.
    */
   update(record: LeaseRecord, before: LeaseObject): ApiRequest {
     return this.#request('update', this.#path(record.member), this.#object(record, before))

@@ -5,7 +5,10 @@ import type { Clock } from '../../../src/contract/clock.js'
  * memory: V8 moves objects that live that long to its old generation, even if `transform` keeps little of them.
  */
 const FLUSH_BYTES = 512 * 1024
-/** After this number of milliseconds a page is yielded, even an empty one: each page proves that the server is reachable. */
+/**
+ * After this number of milliseconds a page is yielded, even an empty one: each page proves that the server is
+ * reachable.
+ */
 const FLUSH_MS = 5_000
 
 /** Decides when the events of a list are yielded before their page is full. */

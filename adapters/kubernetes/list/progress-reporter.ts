@@ -1,7 +1,10 @@
 import { ABORTED } from '../../../src/contract/errors.js'
 import type { ListContext } from '../../../src/contract/source.js'
 
-/** The core's limit of 30 s without a page knows nothing of the longer deadlines of credentials and requests, in milliseconds. */
+/**
+ * The core's limit of 30 s without a page knows nothing of the longer deadlines of credentials and requests, in
+ * milliseconds.
+ */
 const REPORT_MS = 10_000
 
 /** Reports progress to the core every 10 s until the result is called. The caller limits each of its own waits. */

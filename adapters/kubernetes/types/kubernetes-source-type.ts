@@ -1,7 +1,10 @@
 import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 
-/** A source of one kind of objects of a Kubernetes API server. The mark of a write is the `metadata.resourceVersion` it returns. */
+/**
+ * A source of one kind of objects of a Kubernetes API server. The mark of a write is the `metadata.resourceVersion` it
+ * returns.
+ */
 export interface KubernetesSource<T> extends ListerWatcher<T> {
   /** The longest silence of a healthy watch, in milliseconds. */
   readonly heartbeatMs: number

@@ -4,7 +4,10 @@ import type { IDLE } from '../http/response-body.js'
 import type { Line } from './watch-log.js'
 import type { WatchStream } from './watch-stream.js'
 
-/** The length of a probe. A server sends a bookmark two seconds before it ends a stream, so that this one brings it soon. */
+/**
+ * The length of a probe. A server sends a bookmark two seconds before it ends a stream, so that this one brings it
+ * soon.
+ */
 export const PROBE_SECONDS = 3
 /** A probe may end this number of milliseconds late. */
 const PROBE_GRACE_MS = 2_000
@@ -17,7 +20,10 @@ interface ProbeStart {
   readonly after: Version
 }
 
-/** A short watch beside the shared one: its bookmark shows how far the server is, its events what the shared watch has missed. */
+/**
+ * A short watch beside the shared one: its bookmark shows how far the server is, its events what the shared watch has
+ * missed.
+ */
 export class BookmarkProbe {
   readonly after: Version
   readonly deadline: number
@@ -63,15 +69,18 @@ export class BookmarkProbe {
   }
 
   /**
-   * Whether `version` is below the head that the server had before the probe. A server sends no newer bookmark if a selector
-   * leaves out the last object that it knows. A server without a watch cache never sends one.
+   * Whether `version` is below the head that the server had before the probe. A server sends no newer bookmark if a
+   * selector leaves out the last object that it knows. A server without a watch cache never sends one.
    */
   isInconclusive(version: Version | undefined): boolean {
     const { head } = this.#stream
     return version !== undefined && head !== undefined && compareVersions(version, head) < 0
   }
 
-  /** Whether the probe brought events although the other stream, which last received data then, did not: it is half open. */
+  /**
+   * Whether the probe brought events although the other stream, which last received data then, did not: it is half
+   * open.
+   */
   provesHalfOpen(lastDataAt: number): boolean {
     return this.#hasEvents && lastDataAt < this.#startedAt
   }

@@ -261,8 +261,8 @@ export class SharedWatch {
   }
 
   /**
-   * Opens another stream from the current version; no event is lost. The old stream is read until then. It stays if that fails,
-   * unless it has been without data for too long. Only one replacement is opened at a time.
+   * Opens another stream from the current version; no event is lost. The old stream is read until then. It stays if
+   * that fails, unless it has been without data for too long. Only one replacement is opened at a time.
    */
   #replace(): Promise<void> {
     const { end } = this.#log.last

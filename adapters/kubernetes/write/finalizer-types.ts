@@ -8,8 +8,8 @@ export interface FinalizerOptions<T> {
   /** Called for an object that is not being deleted and has the finalizer. */
   readonly reconcile: (key: string, context: ObjectContext<T>) => Promise<void>
   /**
-   * Called for an object that is being deleted and has the finalizer. If it rejects, the finalizer stays, and the run is
-   * retried. It may be called again after a success, so it must be idempotent.
+   * Called for an object that is being deleted and has the finalizer. If it rejects, the finalizer stays, and the run
+   * is retried. It may be called again after a success, so it must be idempotent.
    */
   readonly cleanup: (key: string, context: ObjectContext<T>) => Promise<void>
 }

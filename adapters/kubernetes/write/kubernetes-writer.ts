@@ -43,26 +43,26 @@ export interface KubernetesApplyOptions {
 }
 
 /**
- * Writes objects of Kubernetes, as controllers need it. All promises reject with a `SourceError`: `UNAUTHORIZED` names the
- * missing RBAC rule, `NOT_FOUND` an unknown kind or object, `PROTOCOL` an object that the server refuses as invalid,
- * and `UNAVAILABLE` everything that a retry may repair.
+ * Writes objects of Kubernetes, as controllers need it. All promises reject with a `SourceError`: `UNAUTHORIZED` names
+ * the missing RBAC rule, `NOT_FOUND` an unknown kind or object, `PROTOCOL` an object that the server refuses as
+ * invalid, and `UNAVAILABLE` everything that a retry may repair.
  */
 export interface KubernetesWriter {
   /**
-   * Creates or changes an object by server-side apply: the server sets the fields of `object`, and removes those that this
-   * field manager applied before and that are missing now. Returns the object of the server. An apply without a
-   * difference does not change the version. A `uid` or `resourceVersion` in the metadata is a condition: if the object has
-   * another one, the server refuses the write. Needs the rights `create` and `patch`.
+   * Creates or changes an object by server-side apply: the server sets the fields of `object`, and removes those that
+   * this field manager applied before and that are missing now. Returns the object of the server. An apply without a
+   * difference does not change the version. A `uid` or `resourceVersion` in the metadata is a condition: if the object
+   * has another one, the server refuses the write. Needs the rights `create` and `patch`.
    *
    * @throws ApplyConflictError if other managers own fields with other values; it has their names.
    * @throws TypeError if the object has no apiVersion, kind or name, or lacks the namespace of its kind.
    */
   apply<T extends KubernetesReference>(object: T, options?: KubernetesApplyOptions): Promise<T & KubernetesWritten>
   /**
-   * Makes `status` the status of an object, by server-side apply to its subresource `status`. Fields of other managers are
-   * taken, and kept if `status` lacks them. If the object has this status already, nothing is sent. Returns the object
-   * of the server, or `object` if nothing was sent. The server finds the object by its name: one that was recreated has
-   * this status until its own run. Needs the right `patch` on the subresource.
+   * Makes `status` the status of an object, by server-side apply to its subresource `status`. Fields of other managers
+   * are taken, and kept if `status` lacks them. If the object has this status already, nothing is sent. Returns the
+   * object of the server, or `object` if nothing was sent. The server finds the object by its name: one that was
+   * recreated has this status until its own run. Needs the right `patch` on the subresource.
    *
    * @throws TypeError if the object has no apiVersion, kind or name, or lacks the namespace of its kind.
    */
@@ -72,8 +72,8 @@ export interface KubernetesWriter {
     options?: { readonly signal?: AbortSignal },
   ): Promise<T>
   /**
-   * Returns a function for `informer.reconcile`, which keeps a finalizer on the objects. The server then keeps a deleted
-   * object until `cleanup` has succeeded.
+   * Returns a function for `informer.reconcile`, which keeps a finalizer on the objects. The server then keeps a
+   * deleted object until `cleanup` has succeeded.
    *
    * - An object without the finalizer receives it first. `reconcile` is called in the next run, for that change.
    * - An object that is being deleted: `cleanup` is called, and then this finalizer is removed, and no other one.
@@ -90,8 +90,8 @@ export interface KubernetesWriter {
     functions: FinalizerOptions<T>,
   ): (key: string, context: ReconcileContext<T>) => Promise<void>
   /**
-   * Returns a recorder of events (`events.k8s.io/v1`). Events are best effort: they are not retried, and at most 100 wait
-   * to be written. Needs the rights `create` and `patch` on events.
+   * Returns a recorder of events (`events.k8s.io/v1`). Events are best effort: they are not retried, and at most 100
+   * wait to be written. Needs the rights `create` and `patch` on events.
    *
    * @throws OptionError for a missing or wrong option.
    */

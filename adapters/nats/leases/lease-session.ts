@@ -36,9 +36,9 @@ interface Written {
 }
 
 /**
- * The requests of one controller to JetStream. All records of a group are one message. A renewal reads it, and replaces it only if it
- * is still the last message of its subject. So a renewal is one atomic step: an old state, such as a leader without followers
- * has, is read but never replaced.
+ * The requests of one controller to JetStream. All records of a group are one message. A renewal reads it, and replaces
+ * it only if it is still the last message of its subject. So a renewal is one atomic step: an old state, such as a
+ * leader without followers has, is read but never replaced.
  */
 export class NatsLeaseSession implements LeaseSession {
   readonly #settings: SessionSettings
@@ -116,9 +116,9 @@ export class NatsLeaseSession implements LeaseSession {
   }
 
   /**
-   * Replaces the records of the group, and tries again if another member was faster. `next` gets the current records, and whether
-   * they seem to be older than a state that this session wrote. The write fails if that is only because the state was
-   * read from a leader that has been replaced.
+   * Replaces the records of the group, and tries again if another member was faster. `next` gets the current records,
+   * and whether they seem to be older than a state that this session wrote. The write fails if that is only because the
+   * state was read from a leader that has been replaced.
    */
   async #replace(
     session: Session,
@@ -155,7 +155,9 @@ export class NatsLeaseSession implements LeaseSession {
     return { seq: found.seq, state: found.isDelete ? undefined : decodeGroup(found.text, place) }
   }
 
-  /** Whether a state has an earlier record than this session wrote: an older state was put back, and written further. */
+  /**
+   * Whether a state has an earlier record than this session wrote: an older state was put back, and written further.
+   */
   #isBehind(state: GroupState | undefined): boolean {
     const own = state?.records.find(({ member }) => member === this.#confirmed?.member)
     return own !== undefined && own.renewal < (this.#confirmed?.renewal ?? 0)

@@ -11,8 +11,8 @@ export interface InstallLeasesOptions {
 }
 
 /**
- * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`. Any role that
- * may create a schema, or owns that one, can run it.
+ * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`.
+ * Any role that may create a schema, or owns that one, can run it.
  * @throws OptionError for a wrong option.
  *
  * @example

@@ -9,8 +9,8 @@ export const LEASES_CHANNEL = 'listwatch_leases'
 const NOW_US = `(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8`
 
 /**
- * SQL that creates the tables and functions of leases, in the schema \`listwatch\`. Unlike the change logs these tables are logged: a
- * crash of the server must not lose a record. Roles need only the right to call the two functions.
+ * SQL that creates the tables and functions of leases, in the schema \`listwatch\`. Unlike the change logs these tables
+ * are logged: a crash of the server must not lose a record. Roles need only the right to call the two functions.
  */
 export const LEASES_SQL: string = `-- One row for each group. Its lock orders all renewals of the group.
 CREATE TABLE IF NOT EXISTS listwatch.lease_groups (

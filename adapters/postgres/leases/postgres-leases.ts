@@ -9,13 +9,14 @@ import type { PgPool } from './pg-pool.js'
 /** Options of `postgresLeases`. */
 export interface PostgresLeasesOptions extends LeaseOptions {
   /**
-   * A Pool of pg 8. Each renewal takes a client of it for one statement. A pool that is used up by other work delays renewals, and
-   * then leases end. A transaction pooler may be between the pool and the server.
+   * A Pool of pg 8. Each renewal takes a client of it for one statement. A pool that is used up by other work delays
+   * renewals, and then leases end. A transaction pooler may be between the pool and the server.
    */
   readonly pool: PgPool
   /**
-   * Returns a new, unconnected client of pg 8, as the option `client` of `postgresSource` does. With it a replica learns of the
-   * changes of others at once, by notifications; it keeps one connection open. Default: it learns of them at its next renewal.
+   * Returns a new, unconnected client of pg 8, as the option `client` of `postgresSource` does. With it a replica
+   * learns of the changes of others at once, by notifications; it keeps one connection open. Default: it learns of them
+   * at its next renewal.
    */
   readonly listen?: () => PgClient | Promise<PgClient>
 }

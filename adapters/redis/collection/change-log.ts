@@ -1,14 +1,21 @@
 import { expired, forked } from '../../shared/source-errors.js'
-import { isBulkString, type RedisReply, repliesIn } from '../connection/client.js'
+import { type RedisReply, repliesIn } from '../connection/client.js'
 import type { Absent, Position } from './collection-version.js'
 
 const PUT = 0x75 // u
+const DASH = 0x2d
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
 
 /** A change of one key. Without a value it is a deletion. */
 export interface LogChange {
-  readonly key: Buffer | string
-  readonly value: Buffer | string | undefined
+  /** The key, after one byte. */
+  readonly field: Buffer
+  readonly value: Buffer | undefined
 }
+
+/** The offset of the key in the field of a change. */
+export const KEY_OFFSET = 1
 
 /** One entry of a collection's stream: one atomic change. */
 export interface LogEntry {
@@ -47,23 +54,41 @@ const KEEP = ' (a redisWriter keeps as many as its option retention says)'
  * nonce, and the time of the write.
  */
 export function readEntry(reply: RedisReply): LogEntry | undefined {
-  const [id, rest] = repliesIn(reply)
-  const fields = repliesIn(rest)
-  const about = String(fields[1] ?? '')
+  const parts = repliesIn(reply)
+  const fields = repliesIn(parts[1])
+  const [id, bytes] = [parts[0], fields[1]]
+  if (!Buffer.isBuffer(id) || !Buffer.isBuffer(bytes)) return undefined
+  const about = bytes.toString('latin1')
   const second = about.indexOf(' ') + 1
   const third = about.indexOf(' ', second) + 1
-  const committedAt = Number(about.slice(about.indexOf(' ', third) + 1))
+  const committedAt = integerIn(bytes, about.indexOf(' ', third) + 1, bytes.length)
   const isOurs = second > 0 && third === second + CHAIN_LENGTH + 1 && committedAt > 0
-  const position = isOurs ? positionOf(String(id), about.slice(second, third - 1)) : undefined
+  const chain = isOurs ? about.slice(second, third - 1) : ''
+  if (!isChain(chain)) return undefined
+  const dash = id.indexOf(DASH)
+  const position = positionAt(integerIn(id, 0, dash), integerIn(id, dash + 1, id.length), chain)
   if (position === undefined) return undefined
   const changes: LogChange[] = []
   for (let i = 2; i + 1 < fields.length; i += 2) {
-    const [field, value] = [fields[i], fields[i + 1]]
-    if (!isBulkString(field) || !isBulkString(value)) break
-    if (typeof field === 'string') changes.push({ key: field.slice(1), value: field[0] === 'u' ? value : undefined })
-    else changes.push({ key: field.subarray(1), value: field[0] === PUT ? value : undefined })
+    const field = fields[i]
+    const value = fields[i + 1]
+    if (!Buffer.isBuffer(field) || !Buffer.isBuffer(value)) break
+    changes.push({ field, value: field[0] === PUT ? value : undefined })
   }
   return { position, previous: about.slice(0, second - 1), changes, committedAt }
+}
+
+/**
+ * The decimal number in a part of `bytes`; NaN if that is not one. Strings of these parts would cost more to create.
+ */
+function integerIn(bytes: Buffer, from: number, to: number): number {
+  let value = from < to ? 0 : Number.NaN
+  for (let i = from; i < to; i++) {
+    const byte = bytes[i] ?? 0
+    if (byte < DIGIT_0 || byte > DIGIT_9) return Number.NaN
+    value = 10 * value + byte - DIGIT_0
+  }
+  return value
 }
 
 /**
@@ -107,12 +132,15 @@ export function assertNotTrimmed(at: Position, meta: Meta, entries: readonly Log
 
 /** The position of an id and a chain; undefined if one of them is not valid. */
 export function positionOf(id: string, chain: string): Position | undefined {
-  return /^[0-9a-f]{16}$/.test(chain) ? positionAt(id, chain) : undefined
+  const dash = id.indexOf('-')
+  if (dash < 1 || !isChain(chain)) return undefined
+  return positionAt(Number(id.slice(0, dash)), Number(id.slice(dash + 1)), chain)
 }
 
-function positionAt(id: string, chain: string): Position | undefined {
-  const dash = id.indexOf('-')
-  const [epoch, sequence] = [Number(id.slice(0, dash)), Number(id.slice(dash + 1))]
-  if (dash < 1 || !Number.isSafeInteger(epoch) || !Number.isSafeInteger(sequence)) return undefined
-  return { epoch, sequence, chain }
+function isChain(chain: string): boolean {
+  return /^[0-9a-f]{16}$/.test(chain)
+}
+
+function positionAt(epoch: number, sequence: number, chain: string): Position | undefined {
+  return Number.isSafeInteger(epoch) && Number.isSafeInteger(sequence) ? { epoch, sequence, chain } : undefined
 }

@@ -1,7 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { expired, forked } from '../../shared/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import { isBulkString, type RedisReply, repliesIn } from '../connection/client.js'
+import { emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
 import { type RedisCommand, type Session, textOf } from '../connection/session.js'
 import {
   assertNotTrimmed,
@@ -31,15 +31,13 @@ const META_FIELDS = ['e', 'i', 'n', 'c'] as const
 const LAST_SEQUENCE = '18446744073709551615'
 
 export interface Field {
-  readonly key: Buffer | string
-  readonly value: Buffer | string
+  readonly key: Buffer
+  readonly value: Buffer
 }
 
 export interface CollectionReaderOptions {
   readonly keys: CollectionKeys
   readonly pageSize: number
-  /** Whether keys and values are read as strings if possible. */
-  readonly isText: boolean
   readonly responseSize: ResponseSizeLimit
 }
 
@@ -47,16 +45,13 @@ export interface CollectionReaderOptions {
 export class CollectionReader {
   readonly #session: Session
   readonly #keys: CollectionKeys
-  readonly #send: (command: RedisCommand, timeoutMs?: number) => Promise<RedisReply>
   readonly #fields: AdaptivePageSize
   readonly #entries: AdaptivePageSize
   /** The id before the first entry of a history. */
   #before = '0-0'
 
-  constructor(session: Session, { keys, pageSize, isText, responseSize }: CollectionReaderOptions) {
+  constructor(session: Session, { keys, pageSize, responseSize }: CollectionReaderOptions) {
     this.#session = session
-    this.#send = (command, timeoutMs) =>
-      isText ? session.texts(command, timeoutMs) : session.command(command, timeoutMs)
     this.#keys = keys
     this.#fields = new AdaptivePageSize(pageSize, responseSize)
     this.#entries = new AdaptivePageSize(pageSize, responseSize)
@@ -74,14 +69,14 @@ export class CollectionReader {
   }
 
   /** A field of the hash, and the position at that moment. */
-  async field(key: string): Promise<{ readonly value: Buffer | string | undefined; readonly at: Position | Absent }> {
+  async field(key: string): Promise<{ readonly value: Buffer | undefined; readonly at: Position | Absent }> {
     const { hash, meta } = this.#keys
     const [place, found] = await this.#session.transaction([
       ['HMGET', meta, ...META_FIELDS],
       ['HGET', hash, key],
     ])
     const at = readMeta(place)
-    if (at !== undefined) return { value: isBulkString(found) ? found : undefined, at }
+    if (at !== undefined) return { value: Buffer.isBuffer(found) ? found : undefined, at }
     const here = await this.current()
     return 'absentAt' in here ? { value: undefined, at: here } : await this.field(key)
   }
@@ -89,25 +84,25 @@ export class CollectionReader {
   /** Some fields of the hash, and the next cursor, which is `0` at the end. Other clients may write meanwhile. */
   async scan(cursor: string): Promise<{ readonly next: string; readonly fields: readonly Field[] }> {
     const { size } = this.#fields
-    const reply = await this.#within(this.#fields, this.#send(['HSCAN', this.#keys.hash, cursor, 'COUNT', size]), size)
+    const scan = this.#session.command(['HSCAN', this.#keys.hash, cursor, 'COUNT', size])
+    const reply = await this.#within(this.#fields, scan, size)
     const [next, items] = repliesIn(reply)
     const parts = repliesIn(items)
     const fields: Field[] = []
     let bytes = 0
     for (let i = 0; i + 1 < parts.length; i += 2) {
-      const [key, value] = [parts[i], parts[i + 1]]
-      if (!isBulkString(key) || !isBulkString(value)) break
+      const key = parts[i]
+      const value = parts[i + 1]
+      if (!Buffer.isBuffer(key) || !Buffer.isBuffer(value)) break
       fields.push({ key, value })
       bytes += key.length + value.length
     }
+    emptyReply(items)
     this.#fields.arrived(fields.length, bytes)
     return { next: textOf(next), fields }
   }
 
-  /**
-   * The entries after this position, without waiting. They are read as bytes, in one command: a second one could return
-   * later entries.
-   */
+  /** The entries after this position, without waiting. */
   async read(after: Position | Absent): Promise<readonly LogEntry[]> {
     const reply = this.#session.command(this.#reading(this.#idBefore(after)))
     return written(this.#entriesIn(await this.#within(this.#entries, reply)))
@@ -122,7 +117,7 @@ export class CollectionReader {
     { blockMs, timeoutMs }: { readonly blockMs: number; readonly timeoutMs: number },
   ): AsyncGenerator<readonly LogEntry[]> {
     const request = (id: string): Promise<RedisReply> =>
-      this.#within(this.#entries, this.#send(this.#reading(id, 'BLOCK', blockMs), timeoutMs))
+      this.#within(this.#entries, this.#session.command(this.#reading(id, 'BLOCK', blockMs), timeoutMs))
     for (let coming = request(this.#idBefore(after)); ; ) {
       const entries = this.#entriesIn(await coming)
       const last = entries.at(-1)
@@ -243,7 +238,7 @@ export class CollectionReader {
   #entriesIn(reply: RedisReply): readonly RedisReply[] {
     const entries = entriesOf(reply)
     let bytes = 0
-    for (const entry of entries) bytes += bytesOf(repliesIn(entry)[1])
+    for (const entry of entries) bytes += bytesOf(repliesIn(repliesIn(entry)[1]))
     this.#entries.arrived(entries.length, bytes)
     return entries
   }
@@ -265,11 +260,12 @@ function written(replies: readonly RedisReply[]): readonly LogEntry[] {
     const entry = readEntry(reply)
     if (entry !== undefined) entries.push(entry)
   }
+  emptyReply(replies)
   return entries
 }
 
-function bytesOf(fields: RedisReply | undefined): number {
+function bytesOf(fields: readonly RedisReply[]): number {
   let bytes = 0
-  for (const field of repliesIn(fields)) if (isBulkString(field)) bytes += field.length
+  for (const field of fields) if (Buffer.isBuffer(field)) bytes += field.length
   return bytes
 }

@@ -18,7 +18,7 @@ import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec
 import { checkRole, Warnings } from '../connection/server-checks.js'
 import type { Session } from '../connection/session.js'
 import { type Connected, plainRunner, type SessionRunner } from '../connection/session-runner.js'
-import { advance, type LogEntry } from './change-log.js'
+import { advance, KEY_OFFSET, type LogEntry } from './change-log.js'
 import { type CollectionKeys, collectionKeys } from './collection-keys.js'
 import { CollectionReader } from './collection-reader.js'
 import { type Absent, formatVersion, includesMark, type Position, parseVersion } from './collection-version.js'
@@ -191,14 +191,15 @@ export class CollectionSource<T> implements RedisCollection<T> {
 
   #follow(at: Position | Absent, entry: LogEntry, events: ListEvent<T>[]): Position {
     const place = advance(at, entry)
-    for (const { key, value } of entry.changes)
-      events.push(value === undefined ? this.#codec.delete(key) : this.#codec.put(key, value))
+    for (const { field, value } of entry.changes)
+      events.push(
+        value === undefined ? this.#codec.delete(field, KEY_OFFSET) : this.#codec.put(field, value, KEY_OFFSET),
+      )
     return place
   }
 
   #reader(session: Session, pageSize: number): CollectionReader {
     this.#responseSize.begin(session.clock.now())
-    const [keys, responseSize, isText] = [this.#keys, this.#responseSize, this.#codec.takesText]
-    return new CollectionReader(session, { keys, pageSize, isText, responseSize })
+    return new CollectionReader(session, { keys: this.#keys, pageSize, responseSize: this.#responseSize })
   }
 }

@@ -23,13 +23,18 @@ export interface RedisRelayStoreOptions {
    * A `Redis` or `Cluster` of ioredis. The store opens connections with the same options, and never closes the client.
    */
   readonly client: RedisClient
-  /** The name of the relay. Its keys are `{relay:name}:h`, `{relay:name}:s` and `{relay:name}:m`, after the client's `keyPrefix`. */
+  /**
+   * The name of the relay. Its keys are `{relay:name}:h`, `{relay:name}:s` and `{relay:name}:m`, after the client's
+   * `keyPrefix`.
+   */
   readonly name: string
   /** The approximate number of batches to keep. A follower that is further behind lists again. Default 10 000. */
   readonly retention?: number
   /** A read that waits for changes ends after this many milliseconds, with a bookmark. Default 2 000. */
   readonly blockMs?: number
-  /** A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000. */
+  /**
+   * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
+   */
   readonly timeoutMs?: number
 }
 
@@ -45,7 +50,8 @@ const optionChecks: Readonly<Record<keyof RedisRelayStoreOptions, OptionCheck>> 
 }
 
 /**
- * Returns the store of a relay in Redis 7 or later, or Valkey: a collection, as a `redisWriter` writes it. It connects on first use.
+ * Returns the store of a relay in Redis 7 or later, or Valkey: a collection, as a `redisWriter` writes it. It connects
+ * on first use.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

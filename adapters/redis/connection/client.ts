@@ -24,9 +24,12 @@ export function repliesIn(reply: RedisReply | undefined): readonly RedisReply[] 
   return Array.isArray(reply) ? reply : []
 }
 
-/** Whether a reply is a text or bytes, such as a field or a value. */
-export function isBulkString(reply: RedisReply | undefined): reply is Buffer | string {
-  return typeof reply === 'string' || Buffer.isBuffer(reply)
+/**
+ * Empties an array reply that was read. The driver links its replies, so that the garbage collector copies their
+ * elements until a full collection.
+ */
+export function emptyReply(reply: RedisReply | undefined): void {
+  if (Array.isArray(reply)) reply.length = 0
 }
 
 /** A connection of a session: a duplicate of the user's `Redis`. */
@@ -35,7 +38,6 @@ export interface RedisConnection {
   connect(): Promise<unknown>
   disconnect(): void
   callBuffer(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>
-  call(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>
   on(event: 'error' | 'close', listener: (error?: Error) => void): unknown
   on(event: 'messageBuffer', listener: (channel: Buffer, message: RedisReply) => void): unknown
   readonly stream?: { destroy(): unknown; on(event: 'data', listener: () => void): unknown }

@@ -5,17 +5,15 @@ import type { RedisCodecName, RedisDecode, RedisEncode, RedisKeys } from './code
 
 /** Makes events of keys and values of Redis, for lists and watches. */
 export class EventCodec<T> {
-  /** Whether keys and values may be strings. */
-  readonly takesText: boolean
   readonly #codec: ValueCodec<T>
 
   constructor(codec: RedisCodecName | RedisDecode<T>, keys: RedisKeys) {
-    this.takesText = keys === 'string' && (codec === 'json' || codec === 'string')
     this.#codec = new ValueCodec(codec, keys)
   }
 
-  put(bytes: Buffer | string, value: Buffer | string): Put<T> | Invalid {
-    const key = this.#codec.key(bytes)
+  /** `from`: the offset of the key in its bytes. */
+  put(bytes: Buffer, value: Buffer, from?: number): Put<T> | Invalid {
+    const key = this.#codec.key(bytes, from)
     try {
       return { type: 'put', key, object: this.#codec.decode(value, key) }
     } catch (error) {
@@ -23,8 +21,8 @@ export class EventCodec<T> {
     }
   }
 
-  delete(bytes: Buffer | string): Delete<T> {
-    return { type: 'delete', key: this.#codec.key(bytes) }
+  delete(bytes: Buffer, from?: number): Delete<T> {
+    return { type: 'delete', key: this.#codec.key(bytes, from) }
   }
 }
 

@@ -128,22 +128,10 @@ export class Session {
     return this.#timed(this.#connection.callBuffer(...command), timeoutMs, command)
   }
 
-  /**
-   * Like `command`, with strings instead of bytes, which is much faster. A reply that may contain bytes other than
-   * UTF-8 is requested again, as bytes.
-   */
-  async texts(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
-    const reply = await this.#texts(command, timeoutMs)
-    return isDamaged(reply) ? await this.command(command, timeoutMs) : reply
-  }
-
-  /** Executes commands atomically. They must only read. With `isText`, replies are strings as in `texts`. */
-  async transaction(commands: readonly RedisCommand[], isText = false): Promise<readonly RedisReply[]> {
-    const last: RedisCommand = ['EXEC']
-    const settled = await Promise.allSettled([
-      ...[['MULTI'] as const, ...commands].map((each) => this.command(each)),
-      isText ? this.#texts(last) : this.command(last),
-    ])
+  /** Executes commands atomically. They must only read. */
+  async transaction(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
+    const all: readonly RedisCommand[] = [['MULTI'], ...commands, ['EXEC']]
+    const settled = await Promise.allSettled(all.map((each) => this.command(each)))
     const rejected = settled.find((each) => each.status === 'rejected')
     // A server that is short of memory rejects each transaction, even if it only reads. It accepts a script.
     if (/^OOM /.test(messageOf(rejected?.reason))) {
@@ -153,17 +141,12 @@ export class Session {
     }
     if (rejected !== undefined) throw rejected.reason
     const answer = settled.at(-1)
-    const replies = repliesOf(answer?.status === 'fulfilled' ? answer.value : null, commands)
-    return isDamaged(replies) ? await this.transaction(commands) : replies
+    return repliesOf(answer?.status === 'fulfilled' ? answer.value : null, commands)
   }
 
   async #readAtOnce(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
     const words = commands.flatMap((command) => [command.length, ...command])
     return repliesOf(await this.command(['EVAL', READING_SCRIPT, 0, ...words]), commands)
-  }
-
-  #texts(command: RedisCommand, timeoutMs: number = this.#options.timeoutMs): Promise<RedisReply> {
-    return this.#timed(this.#connection.call(...command), timeoutMs, command)
   }
 
   /** Calls `listener` for each message of the subscribed channels. */
@@ -250,12 +233,6 @@ function repliesOf(reply: RedisReply, commands: readonly RedisCommand[]): readon
   const replies = repliesIn(reply)
   for (const [at, each] of replies.entries()) if (each instanceof Error) throw redisError(each, commands[at])
   return replies
-}
-
-/** Whether a reply contains a replacement character. It may stand for bytes other than UTF-8. */
-function isDamaged(reply: RedisReply): boolean {
-  if (typeof reply === 'string') return reply.includes('\ufffd')
-  return repliesIn(reply).some(isDamaged)
 }
 
 /** The text of a reply. */

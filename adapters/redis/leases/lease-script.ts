@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Renews a lease in one atomic step. Everything that can fail comes before the first write, because Redis does not roll back a
- * script: INFO may be forbidden, and an HDEL of an absent field checks the permission to write.
+ * Renews a lease in one atomic step. Everything that can fail comes before the first write, because Redis does not roll
+ * back a script: INFO may be forbidden, and an HDEL of an absent field checks the permission to write.
  *
- * KEYS: a hash. Its field `fence` has the last fence. Every other field is a member: the renewal, the time of the write in
- * microseconds, and the body, with spaces between them. ARGV: the channel, the member, the renewal, the body; then the
- * member and the renewal of each eviction. It returns the fence, the epoch and the time, and then each member with its text;
- * or `lost` and the renewal in the store. A message in the channel is the member, after a dash if it claims no key any more.
+ * KEYS: a hash. Its field `fence` has the last fence. Every other field is a member: the renewal, the time of the write
+ * in microseconds, and the body, with spaces between them. ARGV: the channel, the member, the renewal, the body; then
+ * the member and the renewal of each eviction. It returns the fence, the epoch and the time, and then each member with
+ * its text; or `lost` and the renewal in the store. A message in the channel is the member, after a dash if it claims
+ * no key any more.
  *
  * The ids of a replication change whenever a server is started or promoted.
  */

@@ -7,13 +7,14 @@ import { RedisLeaseSession } from './lease-session.js'
 /** The options of `redisLeases`. */
 export interface RedisLeasesOptions extends LeaseOptions {
   /**
-   * A `Redis` or `Cluster` of ioredis. Each controller opens two connections with the same options, and never closes the client.
+   * A `Redis` or `Cluster` of ioredis. Each controller opens two connections with the same options, and never closes
+   * the client.
    */
   readonly client: RedisClient
   /**
-   * How many replicas of the server must have a record before the renewal counts, by WAIT. With half of the number of servers,
-   * rounded down, a master that was replaced renews no lease. Default: none; then two members may run a key while two servers
-   * act as master.
+   * How many replicas of the server must have a record before the renewal counts, by WAIT. With half of the number of
+   * servers, rounded down, a master that was replaced renews no lease. Default: none; then two members may run a key
+   * while two servers act as master.
    */
   readonly waitForReplicas?: number
 }

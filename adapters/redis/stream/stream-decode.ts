@@ -47,7 +47,6 @@ function mapOf(fields: readonly RedisReply[]): ReadonlyMap<string, string> {
 }
 
 function textIn(bytes: RedisReply | undefined): string {
-  if (typeof bytes === 'string') return bytes
   if (!Buffer.isBuffer(bytes)) return ''
   const text = bytes.toString()
   if (text.includes('\ufffd') && !isUtf8(bytes)) throw new TypeError('a field of the entry is not UTF-8')

@@ -128,8 +128,8 @@ export function digestOf({ id, fields }: StreamEntry): string {
 
 export function streamEntriesOf(reply: RedisReply | undefined): StreamEntry[] {
   return repliesIn(reply).map((each) => {
-    const [id, fields] = repliesIn(each)
-    return { id: textOf(id), fields: repliesIn(fields) }
+    const entry = repliesIn(each)
+    return { id: textOf(entry[0]), fields: repliesIn(entry[1]) }
   })
 }
 

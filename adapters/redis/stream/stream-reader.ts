@@ -1,6 +1,6 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import { type RedisReply, repliesIn } from '../connection/client.js'
+import { emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import {
   assertCounted,
@@ -71,7 +71,9 @@ export class StreamReader {
     const [from, end, count] = [this.#position, this.#end, this.#pageSize.size]
     const isCounted = from.added !== undefined
     const [facts, answer, at, atEnd] = await (this.#prefetched ?? this.#read())
-    const entries = streamEntriesOf(repliesIn(repliesIn(answer)[0])[1])
+    const found = repliesIn(repliesIn(answer)[0])[1]
+    const entries = streamEntriesOf(found)
+    emptyReply(found)
     this.#pageSize.arrived(entries.length, bytesOf(entries))
     assertSame(from, facts, streamEntriesOf(at)[0])
     if (!isCounted && end !== undefined) assertSame(end, facts, streamEntriesOf(atEnd)[0])
@@ -154,7 +156,7 @@ export async function assertContinues(session: Session, key: string, floor: Stre
 /** Reads the counters of the stream and sends other commands, in one transaction. */
 async function readState(session: Session, key: string, commands: readonly RedisCommand[]): Promise<StreamState> {
   try {
-    const [info, ...answers] = await session.transaction([['XINFO', 'STREAM', key], ...commands], true)
+    const [info, ...answers] = await session.transaction([['XINFO', 'STREAM', key], ...commands])
     return [factsOf(info), ...answers]
   } catch (error) {
     if (/no such key/.test(messageOf(error))) return [NOTHING, null]
@@ -168,7 +170,6 @@ function entryAt(key: string, id: string): RedisCommand {
 
 function bytesOf(entries: readonly StreamEntry[]): number {
   let bytes = 0
-  for (const { fields } of entries)
-    for (const field of fields) if (typeof field === 'string' || Buffer.isBuffer(field)) bytes += field.length
+  for (const { fields } of entries) for (const field of fields) if (Buffer.isBuffer(field)) bytes += field.length
   return bytes
 }

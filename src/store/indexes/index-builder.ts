@@ -64,7 +64,10 @@ function builderFor<T>(
   made: Map<unknown, Omit<DeclaredIndex<T>, 'name'>>,
   report: (index: StoreIndex<T>, cause: unknown, key: string) => void,
 ): IndexBuilder<T> {
-  /** Wraps the user's function. If it or `read` throws, `otherwise` is returned; the first error of each index is reported. */
+  /**
+   * Wraps the user's function. If it or `read` throws, `otherwise` is returned; the first error of each index is
+   * reported.
+   */
   const guarded = <V, R>(
     of: (object: T, key: string) => V,
     read: (value: V) => R,

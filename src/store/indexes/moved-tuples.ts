@@ -11,8 +11,8 @@ export interface OrdinalTuple extends Keyed {
 }
 
 /**
- * The tuples of ordinals that moved in one layer. A large write records all of them, and few pins are ever queried. So they are in
- * sorted runs: a query searches each of them.
+ * The tuples of ordinals that moved in one layer. A large write records all of them, and few pins are ever queried. So
+ * they are in sorted runs: a query searches each of them.
  */
 export class MovedTuples implements MoveRecords<Keyed, MovedTuples> {
   readonly #runs: Run[] = []

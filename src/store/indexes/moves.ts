@@ -37,7 +37,9 @@ export class Moves<V, R extends MoveRecords<V, R>> {
     return ordinal >= layer.limit || (this.#movedIn[ordinal] ?? 0) >= layer.id
   }
 
-  /** Returns the records of a layer and of all newer ones. Those with `since` below the id of `layer` are its values. */
+  /**
+   * Returns the records of a layer and of all newer ones. Those with `since` below the id of `layer` are its values.
+   */
   *since(layer: Layer): Iterable<R> {
     for (let each: Layer | undefined = layer; each !== undefined; each = each.newer) {
       const records = this.#records.get(each)

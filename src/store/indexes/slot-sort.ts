@@ -11,7 +11,9 @@ const STEP = 4_096
 const ASCII = { width: 7, base: 129 }
 const UTF_16 = { width: 3, base: 65_537 }
 
-/** Values of one kind are compared with each other by their numbers, or are equal, or are strings. Kinds are in order. */
+/**
+ * Values of one kind are compared with each other by their numbers, or are equal, or are strings. Kinds are in order.
+ */
 const ENDED = 0
 const BOOLEAN = 1
 const NAN = 2
@@ -107,7 +109,10 @@ export class SlotSort {
     return true
   }
 
-  /** Sets the ranks of a part that has no strings. Returns the kind of its values; undefined if the ranks are their kinds. */
+  /**
+   * Sets the ranks of a part that has no strings. Returns the kind of its values; undefined if the ranks are their
+   * kinds.
+   */
   *#kindOf({ low, high, column }: Part): Generator<void, number | undefined> {
     const values = this.#columns[column] ?? []
     let [least, greatest] = [STRING, ENDED]

@@ -36,13 +36,15 @@ interface Position {
 }
 
 /**
- * Tuples by slot, in the order of the tuples, then of their keys. They are sorted at the first read, and stay sorted from
- * then on. The order is a list of chunks of slots, so that one write moves a part of one chunk only.
+ * Tuples by slot, in the order of the tuples, then of their keys. They are sorted at the first read, and stay sorted
+ * from then on. The order is a list of chunks of slots, so that one write moves a part of one chunk only.
  */
 export class SortedTuples {
   /** By slot. A slot without a key has no tuple. */
   readonly #keys: (string | undefined)[] = []
-  /** Each component of all tuples by slot: an array of numbers only has no pointers. Shorter tuples end with undefined. */
+  /**
+   * Each component of all tuples by slot: an array of numbers only has no pointers. Shorter tuples end with undefined.
+   */
   readonly #columns: (Scalar | undefined)[][] = []
   /** Whether all tuples are in the order. If not, none is. */
   #isSorted = false
@@ -139,7 +141,10 @@ export class SortedTuples {
     return { order, columns: this.#columns.map((column) => column.slice()) }
   }
 
-  /** Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one step. */
+  /**
+   * Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one
+   * step.
+   */
   *prepare(): Steps {
     if (this.isSorted) return
     const writes = this.#writes
@@ -174,7 +179,9 @@ export class SortedTuples {
     this.#isSorted = true
   }
 
-  /** Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid. */
+  /**
+   * Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid.
+   */
   walk(span: Span, reverse: boolean): () => Slot {
     const [from, to] = this.#bounds(span)
     let { chunk, at } = reverse ? to : from

@@ -40,7 +40,9 @@ export class DecodedEntries<T> {
     return this.#parts[ordinal & (PARTS - 1)]?.get(ordinal)
   }
 
-  /** Returns the part to which an entry is added. If it has doubled, entries of objects without a reference are removed. */
+  /**
+   * Returns the part to which an entry is added. If it has doubled, entries of objects without a reference are removed.
+   */
   #partFor(ordinal: Ordinal): Map<Ordinal, Decoded<T>> {
     const number = ordinal & (PARTS - 1)
     const part = this.#parts[number] ?? new Map<Ordinal, Decoded<T>>()

@@ -1,8 +1,8 @@
 import type { Scalar } from '../indexes/scalar.js'
 
 /**
- * The slots of a packed hash table with open addressing: at most half of them have a number, the others are 0. A slot has
- * one more than the number of an element, whose hash leads to that slot or to one before it.
+ * The slots of a packed hash table with open addressing: at most half of them have a number, the others are 0. A slot
+ * has one more than the number of an element, whose hash leads to that slot or to one before it.
  */
 export function newSlots(count: number): Int32Array<ArrayBuffer> {
   let length = 2

@@ -60,8 +60,8 @@ export class KeptOrder<T> {
   }
 
   /**
-   * Returns the first elements of a span in order: those of the base, merged with others. With `layer`, the elements at the
-   * creation of its pins. The keys of the elements of the base are not returned.
+   * Returns the first elements of a span in order: those of the base, merged with others. With `layer`, the elements at
+   * the creation of its pins. The keys of the elements of the base are not returned.
    */
   *merged(
     others: Iterable<OrdinalTuple>,
@@ -114,8 +114,8 @@ export class KeptOrder<T> {
 }
 
 /**
- * Returns the packed values of an index that the content of a base lacks. It decodes each object, and keeps none. The index
- * must be empty; it is empty afterwards.
+ * Returns the packed values of an index that the content of a base lacks. It decodes each object, and keeps none. The
+ * index must be empty; it is empty afterwards.
  */
 export function* packedValuesOf<T>(index: StoreIndex<T>, base: KeptBase<T>): Generator<void, PackedIndex> {
   const { size } = base.snapshot

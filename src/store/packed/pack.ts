@@ -38,9 +38,9 @@ export interface PackedInfo {
 }
 
 /**
- * Packs a store, so that `PackedSnapshot` can read it: yields the blocks with the objects, then the sections with the keys and
- * the index values; undefined after each step in between. `encode` returns a record as a text. `seed`: any integer, for the
- * hash of the keys. A block ends after `blockBytes`.
+ * Packs a store, so that `PackedSnapshot` can read it: yields the blocks with the objects, then the sections with the
+ * keys and the index values; undefined after each step in between. `encode` returns a record as a text. `seed`: any
+ * integer, for the hash of the keys. A block ends after `blockBytes`.
  */
 export function* pack(
   { size, ordinalLimit, records, indexes }: PackSource,

@@ -17,8 +17,8 @@ interface Options<T> {
 }
 
 /**
- * The content that readers see until the store contains all of it. An object is decoded when it is first read; from then on
- * it is the stored object. An object that cannot be decoded is absent.
+ * The content that readers see until the store contains all of it. An object is decoded when it is first read; from
+ * then on it is the stored object. An object that cannot be decoded is absent.
  */
 export class PackedBase<T> implements PinnedStore<T> {
   readonly #options: Options<T>

@@ -11,8 +11,8 @@ const SAMPLES = 64
 const VALUE_SAMPLES = 16
 
 /**
- * Returns the packed values of the declared indexes: not of one that was not saved, or was declared by other code, or whose
- * function returns other values for some of the objects now. Throws if one of these objects is damaged.
+ * Returns the packed values of the declared indexes: not of one that was not saved, or was declared by other code, or
+ * whose function returns other values for some of the objects now. Throws if one of these objects is damaged.
  */
 export function packedIndexesOf<T>(
   snapshot: PackedSnapshot,

@@ -8,8 +8,8 @@ interface ForeignKey<T> {
 }
 
 /**
- * The keys without an object that this replica may not run, for a limited time. Only these cannot be found in the store by a
- * replica that gains them. Without a lease no time passes: perhaps no replica may run them.
+ * The keys without an object that this replica may not run, for a limited time. Only these cannot be found in the store
+ * by a replica that gains them. Without a lease no time passes: perhaps no replica may run them.
  */
 export class ForeignKeys<T> {
   readonly #leasedMs: () => number

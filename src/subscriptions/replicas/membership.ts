@@ -5,7 +5,10 @@ import { type Backoff, backoff, drawDelay, grown, reset } from '../../reflector/
 import { hashOf, isSameList, Owners, type ReplicaMode } from './owners.js'
 import { Ownership } from './ownership.js'
 
-/** A moment by both clocks. The monotonic clock may stand still while a machine sleeps, and the wall clock may be changed. */
+/**
+ * A moment by both clocks. The monotonic clock may stand still while a machine sleeps, and the wall clock may be
+ * changed.
+ */
 export interface Instant {
   readonly now: number
   readonly wall: number
@@ -44,8 +47,8 @@ export interface Step {
 
 /**
  * The part of a lease after which its owner stops. Others evict it after a larger part, because clocks run at different
- * rates, and a run needs a moment to stop. They see a renewal up to `renewMs` after it was written, so a fifth of the lease
- * is left for that: the keys of a member that crashed have another owner after about one lease.
+ * rates, and a run needs a moment to stop. They see a renewal up to `renewMs` after it was written, so a fifth of the
+ * lease is left for that: the keys of a member that crashed have another owner after about one lease.
  */
 const STOP_PART = 0.7
 const EXPIRY_PART = 0.85
@@ -59,8 +62,8 @@ const FIRST_RETRY_MS = 100
 const MEMBER_LENGTH = 12
 
 /**
- * The membership of one replica in its group: which record it publishes, and which keys it may run. A pure state machine:
- * the driver calls `step` at the time of its last result, and after every other call.
+ * The membership of one replica in its group: which record it publishes, and which keys it may run. A pure state
+ * machine: the driver calls `step` at the time of its last result, and after every other call.
  *
  * Two members that both claim a key have both written before they read. The one that reads later sees the other claim.
  */

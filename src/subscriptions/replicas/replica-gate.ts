@@ -117,7 +117,9 @@ export class ReplicaGate {
     return this.#membership.ownership.includes(key, hash)
   }
 
-  /** Returns the ownerships since the last call, without the present one. A key that is not in all of them was gained. */
+  /**
+   * Returns the ownerships since the last call, without the present one. A key that is not in all of them was gained.
+   */
   takePast(): readonly Ownership[] {
     const past = this.#past
     this.#past = []

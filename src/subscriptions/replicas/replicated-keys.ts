@@ -13,7 +13,10 @@ import { hashOf } from './owners.js'
 import type { Ownership } from './ownership.js'
 import { type OwnedRun, ReplicaGate } from './replica-gate.js'
 
-/** For how many leases a key without an object is remembered. Within this time another replica notices the loss of its owner. */
+/**
+ * For how many leases a key without an object is remembered. Within this time another replica notices the loss of its
+ * owner.
+ */
 const FOREIGN_LEASES = 2
 
 export interface ReplicatedKeysHost<T> {

@@ -59,5 +59,8 @@ export type EtcdConnectionOptions = Pick<EtcdSourceOptions<unknown>, 'client' | 
 export declare const connectionChecks: Readonly<Record<keyof EtcdConnectionOptions, OptionCheck>>;
 /** Throws an OptionError that names the option and says what is allowed. */
 export declare function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void;
-/** Checks the options that say how to connect, as far as `connectionChecks` cannot. `call`: the function that the user called. */
+/**
+ * Checks the options that say how to connect, as far as `connectionChecks` cannot. `call`: the function that the user
+ * called.
+ */
 export declare function checkConnection(call: string, options: EtcdConnectionOptions): void;

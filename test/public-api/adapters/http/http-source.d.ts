@@ -16,8 +16,9 @@ export interface HttpSourceOptions {
     /** The option `heartbeatMs` of the server, in milliseconds. Default 10 000. */
     readonly heartbeatMs?: number;
     /**
-     * Compares versions of the upstream source; its source object fits. With it, marks of its writers can be waited for, and
-     * `waitFor` and lists work across several servers of one upstream. Default: only versions of one server can be compared.
+     * Compares versions of the upstream source; its source object fits. With it, marks of its writers can be waited for,
+     * and `waitFor` and lists work across several servers of one upstream. Default: only versions of one server can be
+     * compared.
      */
     readonly upstream?: UpstreamVersions;
 }
@@ -31,7 +32,8 @@ export interface HttpSource<T> extends ListerWatcher<T> {
     isLaterEpoch(at: Version, mark: Version): boolean;
 }
 /**
- * Returns a source that follows an informer of another process, which `serveMirror` serves. It runs in Node and in browsers.
+ * Returns a source that follows an informer of another process, which `serveMirror` serves. It runs in Node and in
+ * browsers.
  *
  * @throws OptionError for a wrong option.
  *

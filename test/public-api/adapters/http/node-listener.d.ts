@@ -29,7 +29,8 @@ export interface NodeResponse {
     off(event: 'close' | 'drain', listener: () => void): unknown;
 }
 /**
- * Returns a listener for `http.createServer` and Express, which passes requests to a handler of `Request` and `Response`.
+ * Returns a listener for `http.createServer` and Express, which passes requests to a handler of `Request` and
+ * `Response`.
  *
  * @example
  * ```ts

@@ -11,13 +11,16 @@ export interface MirrorScope<I = {}> {
 /** The options of `serveMirror`. */
 export interface ServeMirrorOptions<I = {}> {
     /**
-     * Called for each request. Returns the objects that the caller may read, or the response that refuses the request. Default:
-     * every caller reads all objects.
+     * Called for each request. Returns the objects that the caller may read, or the response that refuses the request.
+     * Default: every caller reads all objects.
      */
     readonly scope?: (request: Request) => MirrorScope<I> | Response | Promise<MirrorScope<I> | Response>;
     /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
     readonly heartbeatMs?: number;
-    /** After this time a watch ends and its follower resumes, so that `scope` is called again, in milliseconds. Default 600 000. */
+    /**
+     * After this time a watch ends and its follower resumes, so that `scope` is called again, in milliseconds. Default
+     * 600 000.
+     */
     readonly watchMs?: number;
     /** The size of the history of each scope, in bytes. A follower that is further behind lists again. Default 16 MiB. */
     readonly historyBytes?: number;
@@ -37,9 +40,9 @@ export interface MirrorHandler extends AsyncDisposable {
     close(): Promise<void>;
 }
 /**
- * Serves an informer to followers: other informers with `httpSource`, in Node or in browsers, and anything that reads JSON and
- * server-sent events. A change is encoded once for all followers of a scope. A follower that does not read costs no memory: it
- * lists again if it is too far behind.
+ * Serves an informer to followers: other informers with `httpSource`, in Node or in browsers, and anything that reads
+ * JSON and server-sent events. A change is encoded once for all followers of a scope. A follower that does not read
+ * costs no memory: it lists again if it is too far behind.
  *
  * @returns The function that answers the requests of followers.
  * @throws OptionError for a wrong option.

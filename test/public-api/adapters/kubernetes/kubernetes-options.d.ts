@@ -24,9 +24,9 @@ export interface KubernetesSourceOptions {
      */
     readonly fieldSelector?: string | undefined;
     /**
-     * Only the objects of one part of the collection: `{ index: 0, count: 3 }`. The parts are about equal, disjoint, and together
-     * the collection; an object stays in its part. Needs Kubernetes 1.36 or later with the feature gate `ShardedListAndWatch`; other
-     * servers are detected. Default: all objects.
+     * Only the objects of one part of the collection: `{ index: 0, count: 3 }`. The parts are about equal, disjoint, and
+     * together the collection; an object stays in its part. Needs Kubernetes 1.36 or later with the feature gate
+     * `ShardedListAndWatch`; other servers are detected. Default: all objects.
      */
     readonly shard?: KubernetesShard | undefined;
     /** Whether the server sends only `metadata` of each object. Default false. */

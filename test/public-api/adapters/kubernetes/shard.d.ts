@@ -7,8 +7,8 @@ export interface KubernetesShard {
     readonly count: number;
 }
 /**
- * A field selector for every object: no name has a slash. What an API server reads from etcd, and not from its watch cache, it
- * selects by `shardSelector` only if there is a label or field selector too (Kubernetes 1.36).
+ * A field selector for every object: no name has a slash. What an API server reads from etcd, and not from its watch
+ * cache, it selects by `shardSelector` only if there is a label or field selector too (Kubernetes 1.36).
  */
 export declare const EVERY_OBJECT = "metadata.name!=/";
 /** The hashes of one shard. The server selects by them, and each object that it sends is checked. */
@@ -19,8 +19,9 @@ export declare class Shard {
     constructor({ index, count }: KubernetesShard);
     includes(uid: string): boolean;
     /**
-     * Throws `PROTOCOL` if an object belongs to another shard: a server without the feature ignores the selector. The field
-     * `shardInfo` of lists shows less. Lists of custom resources and of metadata lack it, and watches have no place for it.
+     * Throws `PROTOCOL` if an object belongs to another shard: a server without the feature ignores the selector. The
+     * field `shardInfo` of lists shows less. Lists of custom resources and of metadata lack it, and watches have no place
+     * for it.
      */
     check(events: readonly (ListEvent<unknown> | WatchEvent<unknown>)[]): void;
     /** Yields the same batches, each checked. */

@@ -2,7 +2,8 @@ import { type Clock } from '../../src/contract/clock.js';
 import type { LeaseRecord, Leases } from '../../src/contract/leases.js';
 /**
  * What happens to a renewal. `lost request`: it is never performed. `lost reply`: it is performed, and never answered.
- * `late request`: it is performed when `deliver` is called. `late reply`: it is performed now, and answered by `deliver`.
+ * `late request`: it is performed when `deliver` is called. `late reply`: it is performed now, and answered by
+ * `deliver`.
  */
 export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply';
 /** A lease store in memory with scripted faults, for tests. Replicas in one process share it. */

@@ -1,8 +1,8 @@
 import { type RelayStore } from '../../src/contract/relay-store.js';
 import { type MemorySource } from './memory-source.js';
 /**
- * What happens to a write. `lost request`: it is never performed. `lost reply`: it is performed. `late request`: it is performed when
- * `deliver` is called. In each case the call rejects with `UNAVAILABLE`.
+ * What happens to a write. `lost request`: it is never performed. `lost reply`: it is performed. `late request`: it is
+ * performed when `deliver` is called. In each case the call rejects with `UNAVAILABLE`.
  */
 export type RelayFault = 'lost request' | 'lost reply' | 'late request';
 /** A relay store in memory with scripted faults, for tests. Relays and followers in one process share it. */

@@ -4,13 +4,16 @@ import { type NatsClient } from './nats-client.js';
 export type NatsCodec<T> = (value: Uint8Array, key: string) => T;
 /** The options of `natsKvSource`. */
 export interface NatsKvOptions<T> {
-    /** A `NatsConnection` of the package @nats-io/transport-node 3.x. The source never closes it: stop the informer before you do. */
+    /**
+     * A `NatsConnection` of the package @nats-io/transport-node 3.x. The source never closes it: stop the informer before
+     * you do.
+     */
     readonly connection: NatsClient;
     /** The name of the bucket. */
     readonly bucket: string;
     /**
-     * Which keys, as NATS selects subjects: `jobs.*` or `jobs.>`. Several filters must not select the same key. Default: all
-     * keys.
+     * Which keys, as NATS selects subjects: `jobs.*` or `jobs.>`. Several filters must not select the same key. Default:
+     * all keys.
      */
     readonly filter?: string | readonly string[];
     /** How a value becomes an object: `json` (default), `string` (UTF-8), `bytes`, or a function. */
@@ -19,7 +22,10 @@ export interface NatsKvOptions<T> {
     readonly domain?: string;
     /** The longest silence of a healthy watch, in milliseconds. Default 10 000. */
     readonly heartbeatMs?: number;
-    /** A request without a response, or a consumer that is silent, counts as lost after this many milliseconds. Default 10 000. */
+    /**
+     * A request without a response, or a consumer that is silent, counts as lost after this many milliseconds. Default
+     * 10 000.
+     */
     readonly timeoutMs?: number;
     /** How often the watch searches keys that were removed without a delete marker, in milliseconds. Default 10 000. */
     readonly verifyMs?: number;

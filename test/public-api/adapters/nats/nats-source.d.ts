@@ -17,7 +17,7 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
     head(context: SourceContext): Promise<Version>;
     /**
      * Whether a mirror at `at` includes `mark`.
-     * @throws SourceError EPOCH_CHANGED when they are of different streams; PROTOCOL when one is not a version of a bucket.
+     * @throws SourceError EPOCH_CHANGED when they are of different streams; PROTOCOL when one is not a bucket's version.
      */
     hasReached(at: Version, mark: Version): boolean;
 }

@@ -16,8 +16,8 @@ export interface NatsRelayStoreOptions {
     readonly timeoutMs?: number;
 }
 /**
- * Returns the store of a relay in NATS JetStream 2.12 or later: a bucket. Each write is one atomic batch of messages, which
- * followers receive as a whole. It is created on first use.
+ * Returns the store of a relay in NATS JetStream 2.12 or later: a bucket. Each write is one atomic batch of messages,
+ * which followers receive as a whole. It is created on first use.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

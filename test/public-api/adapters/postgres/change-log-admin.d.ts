@@ -8,13 +8,13 @@ export interface ChangeLogOptions {
     /** The columns of a unique index without NULLs, to be used as the key. Default: the columns of the primary key. */
     readonly key?: readonly string[];
     /**
-     * Triggers fire for each `statement`, or for each `row`. `auto` chooses `row` for partitions and logical subscribers, which
-     * need it, else `statement`. Default `auto`.
+     * Triggers fire for each `statement`, or for each `row`. `auto` chooses `row` for partitions and logical subscribers,
+     * which need it, else `statement`. Default `auto`.
      */
     readonly level?: 'auto' | 'statement' | 'row';
     /**
-     * Which transactions notify readers: about one in 25 ms (`bucket`), `each` one, or `none`. With `bucket` and `none`, a reader
-     * may notice a change only by its next poll, after `pollIntervalMs` at the latest. Default `auto`: `none` if
+     * Which transactions notify readers: about one in 25 ms (`bucket`), `each` one, or `none`. With `bucket` and `none`,
+     * a reader may notice a change only by its next poll, after `pollIntervalMs` at the latest. Default `auto`: `none` if
      * `max_prepared_transactions` is above 0, because a transaction that has notified cannot be prepared, else `bucket`.
      */
     readonly wake?: 'auto' | 'bucket' | 'each' | 'none';
@@ -83,10 +83,10 @@ export declare function uninstallChangeLogSql(options: {
     readonly all: true;
 }): string;
 /**
- * Creates the change log of a table, or replaces it. Each of at most 5 attempts waits at most 3 s for the table's lock, so that
- * the table's writers never wait long behind it.
- * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked, `PROTOCOL` or
- * `UNAVAILABLE` with a hint for a table without a usable key. After an error nothing has changed.
+ * Creates the change log of a table, or replaces it. Each of at most 5 attempts waits at most 3 s for the table's lock,
+ * so that the table's writers never wait long behind it.
+ * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked,
+ * `PROTOCOL` or `UNAVAILABLE` with a hint for a table without a usable key. After an error nothing has changed.
  *
  * @example
  * ```ts
@@ -101,7 +101,8 @@ export declare function uninstallChangeLogSql(options: {
  */
 export declare function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void>;
 /**
- * Removes the change log of a table, or with `all` the schema `listwatch` with all logs. Running mirrors fail with `NOT_FOUND`.
+ * Removes the change log of a table, or with `all` the schema `listwatch` with all logs. Running mirrors fail with
+ * `NOT_FOUND`.
  * @throws SourceError like `installChangeLog`.
  *
  * @example
@@ -121,8 +122,8 @@ export declare function uninstallChangeLog(client: PgConnected, options: {
     readonly all: true;
 }): Promise<void>;
 /**
- * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600). Returns the number of removed rows;
- * 0 if another session trims at the same time.
+ * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600). Returns the number of removed
+ * rows; 0 if another session trims at the same time.
  * @throws TypeError for a negative or infinite number of seconds; SourceError for an error of the query.
  *
  * @example

@@ -4,8 +4,8 @@ import type { PgClient, PgTransaction } from './pg-client.js';
 /** Options of `postgresSource`. */
 export interface PostgresSourceOptions {
     /**
-     * Returns a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. It is called for each connection.
-     * A Pool, a connected client or the same client again is an OptionError, with which `synced()` rejects.
+     * Returns a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. It is called for each
+     * connection. A Pool, a connected client or the same client again is an OptionError, with which `synced()` rejects.
      */
     readonly client: () => PgClient | Promise<PgClient>;
     /**
@@ -33,14 +33,16 @@ export interface PostgresSourceOptions {
     readonly maxDeltaRows?: number;
     /** A row whose texts have more bytes than this in UTF-8 is invalid. Default 16 MiB. */
     readonly maxObjectBytes?: number;
-    /** The time between two calls that trim the log, in milliseconds. `false`: this reader never trims. Default 30 000. */
+    /**
+     * The time between two calls that trim the log, in milliseconds. `false`: this reader never trims. Default 30 000.
+     */
     readonly trimEveryMs?: number | false;
     /** `poll` never listens. Default `notify`: it listens, and also polls every `pollIntervalMs`. */
     readonly wake?: 'notify' | 'poll';
 }
 /**
- * A source that mirrors a table of Postgres. Its versions are transaction snapshots: they are exact, can be resumed from,
- * and are not held up by long transactions.
+ * A source that mirrors a table of Postgres. Its versions are transaction snapshots: they are exact, can be resumed
+ * from, and are not held up by long transactions.
  */
 export interface PostgresSource<T> extends ListerWatcher<T> {
     /** The longest silence of a healthy watch, in milliseconds: `pollIntervalMs` plus `heartbeatTimeoutMs`. */
@@ -53,7 +55,8 @@ export interface PostgresSource<T> extends ListerWatcher<T> {
      */
     mark(tx: PgTransaction): Promise<Version>;
     /**
-     * Returns the key of a row. `columns`: the values of its key columns in the order of the key, as Postgres writes them.
+     * Returns the key of a row. `columns`: the values of its key columns in the order of the key, as Postgres writes
+     * them.
      * @throws TypeError for values that are not strings, numbers or bigints.
      */
     key(...columns: readonly (string | number | bigint)[]): string;

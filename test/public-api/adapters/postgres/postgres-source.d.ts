@@ -1,7 +1,7 @@
 import { type PostgresSource, type PostgresSourceOptions } from './postgres-options.js';
 /**
- * Returns a source that mirrors a table by the change log that `listwatch pg install` creates. It opens connections only
- * for lists, watches and `head`.
+ * Returns a source that mirrors a table by the change log that `listwatch pg install` creates. It opens connections
+ * only for lists, watches and `head`.
  * @throws OptionError that names a wrong or missing option.
  *
  * @example

@@ -1,8 +1,8 @@
 import type { MirrorCache } from '../../src/contract/mirror-cache.js';
 import type { RelayStore } from '../../src/contract/relay-store.js';
 /**
- * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at the version that
- * the store has. It saves nothing itself, because `publish` writes the store.
+ * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at
+ * the version that the store has. It saves nothing itself, because `publish` writes the store.
  *
  * @throws OptionError if it is not a relay store.
  *
@@ -18,7 +18,9 @@ import type { RelayStore } from '../../src/contract/relay-store.js';
  * ```
  */
 export declare function relayCache(store: RelayStore): MirrorCache;
-/** Aborts when the content of the store must be deleted, because access to the source was lost before the relay had any. */
+/**
+ * Aborts when the content of the store must be deleted, because access to the source was lost before the relay had any.
+ */
 export declare function discarding(store: RelayStore): AbortController;
 /** The next relay of this store has a mirror of its own. */
 export declare function forgetDiscard(store: RelayStore): void;

@@ -9,8 +9,9 @@ import type { Wait } from '../../src/util/deadline.js';
 /** The options of `publish`. */
 export interface PublishOptions {
     /**
-     * The leases of the relays of one store, best with `mode: 'leader'`. One relay writes, and the others wait to replace it. Without
-     * leases, a relay that begins replaces the one before it at once; if both run, each reports `CONFLICT` every 30 s.
+     * The leases of the relays of one store, best with `mode: 'leader'`. One relay writes, and the others wait to replace
+     * it. Without leases, a relay that begins replaces the one before it at once; if both run, each reports `CONFLICT`
+     * every 30 s.
      */
     readonly replicas?: Leases;
     /** Allows objects of a source of secrets, such as `Secret`s of Kubernetes. Default: false. */
@@ -59,7 +60,9 @@ export interface RelayStatus {
 export interface Relay extends AsyncDisposable {
     /** The status now. */
     readonly status: RelayStatus;
-    /** Calls the listener for each failure. Without listener and logger, it is a process warning, at most once a minute. */
+    /**
+     * Calls the listener for each failure. Without listener and logger, it is a process warning, at most once a minute.
+     */
     on(event: 'error', listener: (error: SourceError) => void): this;
     /** Removes a listener. */
     off(event: 'error', listener: (error: SourceError) => void): this;
@@ -70,8 +73,8 @@ export interface Relay extends AsyncDisposable {
      */
     synced(wait?: Wait): Promise<void>;
     /**
-     * Ends the relay, and closes the connections of the store. With `drainMs` it first writes the changes that wait, at most for this
-     * time in milliseconds. Stop the relay before its informer.
+     * Ends the relay, and closes the connections of the store. With `drainMs` it first writes the changes that wait, at
+     * most for this time in milliseconds. Stop the relay before its informer.
      */
     stop(options?: {
         readonly drainMs?: number | undefined;

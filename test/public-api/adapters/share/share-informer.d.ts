@@ -7,8 +7,8 @@ export interface ShareOptions {
     /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
     readonly heartbeatMs?: number;
     /**
-     * The size of the history of each scope, in bytes. A follower that is further behind lists again. The packed objects are used for
-     * later workers until half of it is used. Default 16 MiB.
+     * The size of the history of each scope, in bytes. A follower that is further behind lists again. The packed objects
+     * are used for later workers until half of it is used. Default 16 MiB.
      */
     readonly historyBytes?: number;
     /** The clock of all delays and timeouts. Default: `systemClock`. */
@@ -17,17 +17,17 @@ export interface ShareOptions {
 /** An informer that is shared with other threads and processes. It does not keep the process alive. */
 export interface Share<I = {}> extends AsyncDisposable {
     /**
-     * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port. Without `where`,
-     * all workers read one packed copy of the objects. With `where`, the worker has only objects with these values in these indexes,
-     * and a copy of its own.
+     * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port.
+     * Without `where`, all workers read one packed copy of the objects. With `where`, the worker has only objects with
+     * these values in these indexes, and a copy of its own.
      *
      * @throws OptionError for an unknown index.
      * @throws SourceError STOPPED after `close`.
      */
     port(scope?: MirrorScope<I>): MessagePort;
     /**
-     * Listens at a Unix socket, whose file only this user can use (mode 0600). Other processes pass the path to `sharedSource`. The
-     * socket of a process that was killed is replaced.
+     * Listens at a Unix socket, whose file only this user can use (mode 0600). Other processes pass the path to
+     * `sharedSource`. The socket of a process that was killed is replaced.
      *
      * @throws OptionError for an unknown index.
      * @throws SourceError STOPPED after `close`.
@@ -38,8 +38,8 @@ export interface Share<I = {}> extends AsyncDisposable {
     close(): Promise<void>;
 }
 /**
- * Shares an informer with worker threads and other processes of the host, so that the source has one watch. Followers are informers
- * with `sharedSource`. A follower that is slow or dies costs the others nothing.
+ * Shares an informer with worker threads and other processes of the host, so that the source has one watch. Followers
+ * are informers with `sharedSource`. A follower that is slow or dies costs the others nothing.
  *
  * @returns The share, which makes ports and listens at Unix sockets until it is closed.
  * @throws OptionError for a wrong option.

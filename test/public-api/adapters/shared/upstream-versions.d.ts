@@ -22,7 +22,9 @@ export interface UpstreamComparison {
     /** The kind of source, for messages: "an HTTP source". */
     readonly of: string;
 }
-/** Whether a follower includes everything up to a mark that only versions of the upstream source can be compared with. */
+/**
+ * Whether a follower includes everything up to a mark that only versions of the upstream source can be compared with.
+ */
 export declare function hasReachedUpstream({ compare, at, mark, isOfFollower, of }: UpstreamComparison): boolean;
 /** Whether `mark` belongs to a later epoch of the upstream source. */
 export declare function isLaterUpstreamEpoch({ compare, at, mark, }: Pick<UpstreamComparison, 'compare' | 'at' | 'mark'>): boolean;

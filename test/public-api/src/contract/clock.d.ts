@@ -3,8 +3,8 @@ export interface Clock {
     /** Milliseconds since the Unix epoch, monotonic: a change of the wall clock while running does not move it. */
     now(): number;
     /**
-     * Milliseconds since the Unix epoch by the wall clock. A replica compares it with `now`, which may stand still while the
-     * machine sleeps. Default: `now`.
+     * Milliseconds since the Unix epoch by the wall clock. A replica compares it with `now`, which may stand still while
+     * the machine sleeps. Default: `now`.
      */
     wallNow?(): number;
     /**

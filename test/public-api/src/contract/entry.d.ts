@@ -6,8 +6,8 @@ export interface Entry<T> {
     /** The object itself. */
     readonly object: T;
     /**
-     * The object's own version, if the source has one. In a watch, an equal version means an unchanged object; a relist compares by
-     * content instead.
+     * The object's own version, if the source has one. In a watch, an equal version means an unchanged object; a relist
+     * compares by content instead.
      */
     readonly version?: Version;
     /** The identity of the object, if the source has one. Another uid under the same key is a delete, then an add. */

@@ -122,8 +122,8 @@ export declare const ABORTED: SourceError;
 /** The message of anything that can be thrown. */
 export declare function messageOf(thrown: unknown): string;
 /**
- * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any other value that
- * is not a SourceError counts as `UNAVAILABLE`.
+ * Converts any thrown value to a SourceError with a phase and a source. An `OptionError` counts as `PROTOCOL`; any
+ * other value that is not a SourceError counts as `UNAVAILABLE`.
  */
 export declare function toSourceError(thrown: unknown, where: {
     readonly phase: SourceErrorPhase;

@@ -10,7 +10,10 @@ export declare const DEFAULT_HEARTBEAT_MS = 10000;
 export declare const LIST_STALL_MS = 30000;
 /** The requested number of objects of a list page. */
 export declare const PAGE_SIZE = 1000;
-/** The context of every call to a source. `clock` and `random` are the informer's, so that a source can be simulated too. */
+/**
+ * The context of every call to a source. `clock` and `random` are the informer's, so that a source can be simulated
+ * too.
+ */
 export interface SourceContext {
     /** Aborts when the call is no longer wanted. A source stops within 100 ms of it, at every await. */
     readonly signal: AbortSignal;
@@ -24,8 +27,8 @@ export interface SourceContext {
      */
     readonly mirror?: object;
     /**
-     * Reports a problem that does not stop the source: a server with known bugs, a missing permission. A source reports each
-     * problem once. The message goes to the informer's logger; without logger it is a process warning.
+     * Reports a problem that does not stop the source: a server with known bugs, a missing permission. A source reports
+     * each problem once. The message goes to the informer's logger; without logger it is a process warning.
      */
     warn?(message: string): void;
 }
@@ -34,13 +37,15 @@ export interface ListContext extends SourceContext {
     /** How many objects a page should hold; a source may send more or fewer. */
     readonly pageSize: number;
     /**
-     * The version that readers have already seen. Undefined before the first list and after `EPOCH_CHANGED`. The core rejects a list
-     * that ends before it with `STALE_LIST`, and lists again. A source that knows that its history was rewound throws `EPOCH_CHANGED`.
+     * The version that readers have already seen. Undefined before the first list and after `EPOCH_CHANGED`. The core
+     * rejects a list that ends before it with `STALE_LIST`, and lists again. A source that knows that its history was
+     * rewound throws `EPOCH_CHANGED`.
      */
     readonly floor?: Version | undefined;
     /**
-     * Reports that the list makes progress. A list that yields no page for 30 s fails with `UNAVAILABLE`; each call of `alive` restarts
-     * these 30 s. Call it only if the server has proved that it still works on the list: a byte, a row, an answer to a ping.
+     * Reports that the list makes progress. A list that yields no page for 30 s fails with `UNAVAILABLE`; each call of
+     * `alive` restarts these 30 s. Call it only if the server has proved that it still works on the list: a byte, a row,
+     * an answer to a ping.
      */
     alive?(): void;
 }
@@ -49,30 +54,31 @@ export interface WatchContext extends SourceContext {
     /** The watch yields everything after this version, and nothing at or before it. */
     readonly after: Version;
     /**
-     * Registers a listener that the core calls when a reader waits for a version. A source that can query its current version then
-     * yields a bookmark at once; other sources ignore it.
+     * Registers a listener that the core calls when a reader waits for a version. A source that can query its current
+     * version then yields a bookmark at once; other sources ignore it.
      */
     onProgressRequest(listener: () => void): void;
     /** Returns whether a reader waits for a version now. The wait that caused a progress request may be over already. */
     hasWaiters?(): boolean;
     /**
-     * Requests an audit soon: the source could not disprove its history, but something is suspicious, for example a new raft term. If
-     * audits are enabled, one runs within 10 s and is retried until it completes.
+     * Requests an audit soon: the source could not disprove its history, but something is suspicious, for example a new
+     * raft term. If audits are enabled, one runs within 10 s and is retried until it completes.
      */
     requestAudit?(reason: string): void;
     /**
-     * Requests an audit now, because a reader waits for a version that the watch cannot report. The core reads `versions`, else `list`.
-     * If the store does not differ, it is at the version that was read. The source must be able to watch from that version.
+     * Requests an audit now, because a reader waits for a version that the watch cannot report. The core reads
+     * `versions`, else `list`. If the store does not differ, it is at the version that was read. The source must be able
+     * to watch from that version.
      */
     requestProof?(): void;
     /**
-     * Whether the mirror resumes from saved content that its first batch confirms. Then a source yields no batch before it has
-     * verified that its history continues from `after`, also no bookmark.
+     * Whether the mirror resumes from saved content that its first batch confirms. Then a source yields no batch before
+     * it has verified that its history continues from `after`, also no bookmark.
      */
     readonly isUnconfirmed?: boolean;
     /**
-     * The result of `resumeState` when the mirror was saved. Only the first watches after a warm start have it, until one of
-     * them has yielded a batch. The source throws `VERSION_EXPIRED` or `EPOCH_CHANGED` if a resume would be wrong.
+     * The result of `resumeState` when the mirror was saved. Only the first watches after a warm start have it, until one
+     * of them has yielded a batch. The source throws `VERSION_EXPIRED` or `EPOCH_CHANGED` if a resume would be wrong.
      */
     readonly resumeState?: string | undefined;
 }
@@ -90,15 +96,18 @@ export interface WatchContext extends SourceContext {
 export interface ListerWatcher<T> {
     /** For logs, metrics and errors: "postgres:public.orders". */
     readonly name: string;
-    /** The longest silence of a healthy watch in milliseconds. Default: 10 000. A watch that is silent for twice this plus 5 s is closed. */
+    /**
+     * The longest silence of a healthy watch in milliseconds. Default: 10 000. A watch that is silent for twice this plus
+     * 5 s is closed.
+     */
     readonly heartbeatMs?: number;
     /** One consistent snapshot in pages. Later events override earlier ones; the last page names the version. */
     list(context: ListContext): AsyncIterable<ListPage<T>>;
     /** Yields all changes after `context.after`, in order, until the signal aborts. */
     watch(context: WatchContext): AsyncIterable<WatchBatch<T>>;
     /**
-     * Yields the key and version of every object, as one consistent snapshot in pages. The last page has the version of the
-     * snapshot. Audits read it instead of a list. A source with this method is audited by default.
+     * Yields the key and version of every object, as one consistent snapshot in pages. The last page has the version of
+     * the snapshot. Audits read it instead of a list. A source with this method is audited by default.
      */
     versions?(context: ListContext): AsyncIterable<VersionPage>;
     /** Returns the current version of the source. */
@@ -116,21 +125,22 @@ export interface ListerWatcher<T> {
      */
     isLaterEpoch?(at: Version, mark: Version): boolean;
     /**
-     * Names all options that change which objects the source returns, or their content. A mirror that was saved with another
-     * selection is not used.
+     * Names all options that change which objects the source returns, or their content. A mirror that was saved with
+     * another selection is not used.
      */
     readonly selection?: string;
     /** Whether the objects are secrets. A cache does not save them, unless the user allows it. */
     readonly isSensitive?: boolean;
     /**
-     * Opens a snapshot that the source has at hand. A mirror starts from it instead of the first list, and resumes its watch at
-     * the version of the snapshot. It is synced after the first batch of that watch: with it, the mirror should be as new as a list
-     * would be. Returns undefined if there is no snapshot: then the source is listed. Not called if the informer has the option
-     * `cache`, `schema` or `transform`, or several sources.
+     * Opens a snapshot that the source has at hand. A mirror starts from it instead of the first list, and resumes its
+     * watch at the version of the snapshot. It is synced after the first batch of that watch: with it, the mirror should
+     * be as new as a list would be. Returns undefined if there is no snapshot: then the source is listed. Not called if
+     * the informer has the option `cache`, `schema` or `transform`, or several sources.
      */
     openSnapshot?(context: MirrorCacheContext): Promise<SavedMirror | undefined>;
     /**
-     * Returns what a later process needs, besides the version, to resume a watch safely. `mirror` is that of the contexts.
+     * Returns what a later process needs, besides the version, to resume a watch safely. `mirror` is that of the
+     * contexts.
      */
     resumeState?(mirror: object): string | undefined;
 }
@@ -150,8 +160,8 @@ export interface Delete<T> {
     readonly version?: Version;
 }
 /**
- * Reports an object that could not be decoded. The mirror continues: `informer.invalid` has the key and the error until a
- * later valid event. If the key is unknown, the list with this event deletes nothing, and another list is scheduled.
+ * Reports an object that could not be decoded. The mirror continues: `informer.invalid` has the key and the error until
+ * a later valid event. If the key is unknown, the list with this event deletes nothing, and another list is scheduled.
  */
 export interface Invalid {
     /** Identifies the kind of event. */

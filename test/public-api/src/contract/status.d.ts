@@ -27,18 +27,23 @@ export interface Logger {
  * - `stopped`: ended permanently.
  */
 export type State = 'idle' | 'restoring' | 'stale' | 'listing' | 'connecting' | 'live' | 'backing-off' | 'relisting' | 'failed' | 'stopped';
-/** When the store was last proven equal to its source. Invalid objects, and objects that `transform` omits, do not count. */
+/**
+ * When the store was last proven equal to its source. Invalid objects, and objects that `transform` omits, do not
+ * count.
+ */
 export interface Proof {
     /** The version of the source at which both were equal. */
     readonly version: Version;
     /**
-     * When the read that proves it began, in milliseconds since the Unix epoch. A key that was written during an audit is not
-     * compared by it: the next proof includes it.
+     * When the read that proves it began, in milliseconds since the Unix epoch. A key that was written during an audit is
+     * not compared by it: the next proof includes it.
      */
     readonly at: number;
     /** `list`: the store was filled from a list. `audit`: an audit found no difference. */
     readonly by: 'list' | 'audit';
-    /** The number of keys that differed in the last completed audit; 0 if none did. The relist after it does not reset it. */
+    /**
+     * The number of keys that differed in the last completed audit; 0 if none did. The relist after it does not reset it.
+     */
     readonly foundDrift: number;
 }
 /** The status of an informer, or of one source of a set. For a set: of the source in the worst state. */
@@ -57,15 +62,19 @@ export interface Status {
     readonly lastContactAt: number | undefined;
     /** Milliseconds since the source last responded; before the first response, since the start. */
     readonly staleMs: number;
-    /** Milliseconds from the commit of the newest batch at the source to its arrival. Undefined if the source has no times. */
+    /**
+     * Milliseconds from the commit of the newest batch at the source to its arrival. Undefined if the source has no
+     * times.
+     */
     readonly lagMs: number | undefined;
     /** Attempts since the source last responded; 0 while it responds. */
     readonly attempt: number;
     /** Milliseconds until the next attempt; undefined if no attempt is scheduled. */
     readonly retryInMs: number | undefined;
     /**
-     * The last proof that the store is equal to the source. Its age grows if events are lost silently. Undefined before the
-     * first list. For a set: the oldest proof of a source, and the sum of `foundDrift`; undefined if a source has no proof.
+     * The last proof that the store is equal to the source. Its age grows if events are lost silently. Undefined before
+     * the first list. For a set: the oldest proof of a source, and the sum of `foundDrift`; undefined if a source has no
+     * proof.
      */
     readonly proof: Proof | undefined;
     /** When the content was saved that readers see, in milliseconds since the Unix epoch. Only in the state `stale`. */

@@ -6,5 +6,7 @@ export type Version = string;
 export declare const MAX_VERSION_BYTES: number;
 /** Throws a SourceError with code `PROTOCOL` if the value is not a valid version. */
 export declare function assertVersion(version: unknown, of: string): asserts version is Version;
-/** Throws a SourceError with code `PROTOCOL` if a version to wait for is invalid. It may come from a header or a cookie. */
+/**
+ * Throws a SourceError with code `PROTOCOL` if a version to wait for is invalid. It may come from a header or a cookie.
+ */
 export declare function assertMark(mark: Version): void;

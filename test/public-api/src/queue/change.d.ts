@@ -54,8 +54,8 @@ export type Change<T> = Added<T> | Updated<T> | Deleted<T>;
 /** The pending changes of one key, relative to the last delivered one: one change, or a delete and then an add. */
 export type Pending<T> = Change<T> | readonly [Deleted<T>, Added<T>];
 /**
- * Merges a change into the pending changes of its key. A subscriber that receives the result ends in the same state as one
- * that receives the changes one by one. Returns undefined if no change is left.
+ * Merges a change into the pending changes of its key. A subscriber that receives the result ends in the same state as
+ * one that receives the changes one by one. Returns undefined if no change is left.
  */
 export declare function mergePending<T>(pending: Pending<T> | undefined, change: Change<T>): Pending<T> | undefined;
 /** The pending changes as an array, in the order of delivery. */
@@ -67,8 +67,8 @@ export declare function isPair<T>(pending: Pending<T>): pending is readonly [Del
  */
 export declare function namedInvalid(events: readonly WatchEvent<unknown>[]): ReadonlySet<string> | undefined;
 /**
- * The outcome of a batch: the last event of each key. A replace is merged with the events after it. Applying the outcome
- * twice has the same result as applying it once.
+ * The outcome of a batch: the last event of each key. A replace is merged with the events after it. Applying the
+ * outcome twice has the same result as applying it once.
  */
 export declare function outcomeOf<T>(events: readonly WatchEvent<T>[]): readonly WatchEvent<T>[];
 /** The type of a delta. `replaced`: the object was in a list. `sync`: a repeated delivery of a stored object. */

@@ -4,14 +4,16 @@ import { type DeltaBatch } from './change.js';
 /** The options of `new DeltaFIFO`. */
 export interface DeltaFIFOOptions<T> {
     /**
-     * The objects that the consumer holds, usually an `Indexer`. A key in it that a list does not name is deleted. Default:
-     * none, so that only queued keys are compared with a list.
+     * The objects that the consumer holds, usually an `Indexer`. A key in it that a list does not name is deleted.
+     * Default: none, so that only queued keys are compared with a list.
      */
     readonly knownObjects?: {
         get(key: string): T | undefined;
         keys(): Iterable<string>;
     };
-    /** `every` (default): each `drain` returns one batch as it came. `latest`: one batch with all changes merged by key. */
+    /**
+     * `every` (default): each `drain` returns one batch as it came. `latest`: one batch with all changes merged by key.
+     */
     readonly delivery?: 'every' | 'latest';
     /** How many changes `every` holds. With more changes it behaves as `latest` until it is empty. Default: 10 000. */
     readonly capacity?: number;
@@ -24,9 +26,9 @@ export interface DeltaFIFOOptions<T> {
  *
  * Informers do not need it: each subscription has a queue.
  *
- * A key is in the queue exactly if it has deltas. Keys leave in the order in which they were added. A queued key keeps its
- * place. Each batch and each list is atomic: at a boundary the consumer has a state that the source had. Deltas that were
- * taken are never changed.
+ * A key is in the queue exactly if it has deltas. Keys leave in the order in which they were added. A queued key keeps
+ * its place. Each batch and each list is atomic: at a boundary the consumer has a state that the source had. Deltas
+ * that were taken are never changed.
  *
  * A key that a list does not name is deleted if it is queued, in `knownObjects`, or in the batch that was taken last. A
  * batch counts as processed at the next `drain` or `pop`. A delete of an unknown key is dropped.
@@ -53,15 +55,15 @@ export declare class DeltaFIFO<T> implements Sink<T> {
     /** Begins a list. Its `commit` queues the objects, and the deletes of keys that it does not name. */
     replace(): ListTransaction<T>;
     /**
-     * Takes all deltas up to the next boundary. Waits until there is a batch. A bookmark is an empty batch. Resolves with an
-     * empty batch if the signal aborts.
+     * Takes all deltas up to the next boundary. Waits until there is a batch. A bookmark is an empty batch. Resolves with
+     * an empty batch if the signal aborts.
      */
     drain(options?: {
         readonly signal?: AbortSignal;
     }): Promise<DeltaBatch<T>>;
     /**
-     * Takes all deltas of the key that has waited for the longest time. Waits until there is one. The batch has no version if
-     * it ends between two boundaries. Resolves with an empty batch if the signal aborts.
+     * Takes all deltas of the key that has waited for the longest time. Waits until there is one. The batch has no
+     * version if it ends between two boundaries. Resolves with an empty batch if the signal aborts.
      */
     pop(options?: {
         readonly signal?: AbortSignal;

@@ -2,8 +2,8 @@ import { type Clock } from '../contract/clock.js';
 import { type Random } from '../contract/random.js';
 import { type ListerWatcher, type Sink } from '../contract/source.js';
 /**
- * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its last
- * version. It lists again only if the history after that version is gone. It retries, with delays, until `signal` aborts.
+ * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its
+ * last version. It lists again only if the history after that is gone. It retries, with delays, until `signal` aborts.
  */
 export declare class Reflector<T> {
     #private;

@@ -4,8 +4,8 @@ import type { DeltaBatch } from '../queue/change.js';
 import type { IndexBuilder } from './indexes/index-types.js';
 import type { StoreView } from './store-view.js';
 /**
- * The indexed store, and the sink that a `Reflector` writes to. Each batch, and each list, becomes visible as a whole, in
- * one synchronous step. An object that is equal to the stored one does not replace it, and is not a change.
+ * The indexed store, and the sink that a `Reflector` writes to. Each batch, and each list, becomes visible as a whole,
+ * in one synchronous step. An object that is equal to the stored one does not replace it, and is not a change.
  *
  * Like all sinks it has one writer. It holds at most 16 million objects.
  *

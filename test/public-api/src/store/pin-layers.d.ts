@@ -1,8 +1,8 @@
 import type { Entry } from '../contract/source.js';
 import type { Layer, Ordinal } from './ordinals.js';
 /**
- * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that have
- * no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.
+ * What the store has overwritten since the oldest pin of the layer was created, until the next layer was. Pins that
+ * have no write between them share a layer. A pin reads its own layer, then the newer ones, then the store.
  */
 export declare class PinLayer<T> implements Layer {
     #private;
@@ -15,7 +15,9 @@ export declare class PinLayer<T> implements Layer {
     pins: number;
     isWritten: boolean;
     constructor(id: number, limit: number, older: PinLayer<T> | undefined);
-    /** Returns the entry that was overwritten at `ordinal`, null if there was none, undefined if the layer kept nothing. */
+    /**
+     * Returns the entry that was overwritten at `ordinal`, null if there was none, undefined if the layer kept nothing.
+     */
     at(ordinal: Ordinal): Entry<T> | null | undefined;
     ordinalOf(key: string): Ordinal | undefined;
     keep(ordinal: Ordinal, entry: Entry<T> | null): void;
@@ -26,7 +28,10 @@ export declare class PinLayer<T> implements Layer {
     /** The number of ordinals and keys that are kept. */
     get held(): number;
 }
-/** The layers of all open pins. Each write is recorded in the newest layer only, so its cost does not grow with the pins. */
+/**
+ * The layers of all open pins. Each write is recorded in the newest layer only, so its cost does not grow with the
+ * pins.
+ */
 export declare class PinLayers<T> {
     #private;
     /** The number of open pins. */
@@ -38,7 +43,10 @@ export declare class PinLayers<T> {
     share(layer: PinLayer<T>): PinLayer<T>;
     /** Closes one pin. Returns whether its layer is closed, too: then an older layer has what is still needed. */
     close(layer: PinLayer<T>): boolean;
-    /** Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is one. */
+    /**
+     * Called before a write of an entry that the store itself does not contain. Returns the newest layer, if there is
+     * one.
+     */
     written(): PinLayer<T> | undefined;
     /** Called before a write at `ordinal`. */
     keep(ordinal: Ordinal, entry: Entry<T> | undefined): void;

@@ -17,9 +17,9 @@ export interface PinnedStore<T> {
     readonly kept?: KeptBase<T> | undefined;
 }
 /**
- * A store as it was when the pin was created. The store keeps an entry for its pins when that is overwritten: by ordinal,
- * so that a scan of the table returns each object exactly once. It keeps no entries of later keys, so the memory of a
- * pin is bounded by the size of the store at its creation.
+ * A store as it was when the pin was created. The store keeps an entry for its pins when that is overwritten: by
+ * ordinal, so that a scan of the table returns each object exactly once. It keeps no entries of later keys, so the
+ * memory of a pin is bounded by the size of the store at its creation.
  */
 export declare class Pin<T> {
     #private;
@@ -33,7 +33,9 @@ export declare class Pin<T> {
     get isClosed(): boolean;
     /** What was overwritten since. */
     get layer(): PinLayer<T>;
-    /** Returns the values of an index in packed content. Undefined for a pin of the store itself, whose indexes have them. */
+    /**
+     * Returns the values of an index in packed content. Undefined for a pin of the store itself, whose indexes have them.
+     */
     packedIndex(index: StoreIndex<T>): PackedIndex | undefined;
     /** Whether entries of packed content, at ordinals below 0, are in its state. */
     get hasBase(): boolean;

@@ -13,13 +13,13 @@ export interface StoreIndex<T> {
     /** Returns the index value of an entry, as the user's function returns it now. */
     valueFor?(entry: Entry<T>): unknown;
     /**
-     * Returns the current values of all ordinals, which later writes do not change. Without it the index is not saved. Undefined
-     * if the index has a base.
+     * Returns the current values of all ordinals, which later writes do not change. Without it the index is not saved.
+     * Undefined if the index has a base.
      */
     capture?(): CapturedIndex | undefined;
     /**
-     * From now on the entries of packed content are in the index, too, with these values: at ordinals below 0. Without arguments
-     * they are not any more. Pins are not affected.
+     * From now on the entries of packed content are in the index, too, with these values: at ordinals below 0. Without
+     * arguments they are not any more. Pins are not affected.
      */
     setBase?(packed?: PackedIndex, base?: KeptBase<T>): void;
     clear(): void;

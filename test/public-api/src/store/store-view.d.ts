@@ -1,8 +1,8 @@
 import type { Entry } from '../contract/source.js';
 import type { Version } from '../contract/version.js';
 /**
- * Reads of a store. Each result is taken at the call, from a state that the source had: no read returns a part of a list,
- * or of a batch.
+ * Reads of a store. Each result is taken at the call, from a state that the source had: no read returns a part of a
+ * list, or of a batch.
  */
 export interface StoreView<T, I = {}> {
     /** Returns the object with this key. */

@@ -16,15 +16,18 @@ export declare const MAX_OBJECTS = 16000000;
 export declare function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: string, object: T], undefined>;
 /**
  * The entries by key, and their indexes. Entries are in a table by ordinal, and indexes refer to ordinals, so that an
- * update moves nothing. A rollback restores overwritten entries, and rebuilds all indexes: an index that threw may be in
- * any state.
+ * update moves nothing. A rollback restores overwritten entries, and rebuilds all indexes: an index that threw may be
+ * in any state.
  */
 export declare class Store<T> implements Undoable {
     #private;
     /** False while the first list fills the store. Readers check it, the writer does not. */
     isVisible: boolean;
     constructor(maxObjects?: number, freezesResults?: boolean);
-    /** Freezes an array that several readers share, in development only: a loop over a frozen array takes ten times as long. */
+    /**
+     * Freezes an array that several readers share, in development only: a loop over a frozen array takes ten times as
+     * long.
+     */
     freezeShared(objects: readonly T[]): readonly T[];
     /** The state that readers see: the store itself, or the state before the large write that is in progress. */
     get readers(): StoreReads<T>;
@@ -38,13 +41,16 @@ export declare class Store<T> implements Undoable {
     get isServing(): boolean;
     /** From now on readers see packed content instead of the empty store, until `fillFrom` has ended. */
     serve(base: PackedBase<T>): void;
-    /** Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record it. */
+    /**
+     * Fills the store with the content that it serves, at the same ordinals. That is not a change, and pins do not record
+     * it.
+     */
     fillFrom(base: PackedBase<T>): Steps;
     /** Packed content with entries that the store does not contain itself. */
     get kept(): KeptBase<T> | undefined;
     /**
-     * From now on the entries of packed content are in the store, which is empty: at ordinals below 0. `indexes` has their values in
-     * all indexes. Open pins do not see them.
+     * From now on the entries of packed content are in the store, which is empty: at ordinals below 0. `indexes` has
+     * their values in all indexes. Open pins do not see them.
      */
     keep(kept: KeptBase<T>, indexes: ReadonlyMap<StoreIndex<T>, PackedIndex>): void;
     get size(): number;
@@ -84,7 +90,10 @@ export declare class Store<T> implements Undoable {
     rollback(): void;
     /** @throws SourceError UNAVAILABLE when the indexes are damaged, and one more attempt to rebuild them fails. */
     assertIndexed(): void;
-    /** Returns the current state of the store, readable while the store changes. It copies an entry only when that is overwritten. */
+    /**
+     * Returns the current state of the store, readable while the store changes. It copies an entry only when that is
+     * overwritten.
+     */
     pin(): Pin<T>;
     /** The layer in which indexes record the values that they change. Undefined if no pin needs them. */
     get recordingLayer(): PinLayer<T> | undefined;

@@ -7,7 +7,9 @@ export interface Undoable {
     /** Ends the transaction, and undoes its writes. Never throws. */
     rollback(): void;
 }
-/** The values that a transaction has overwritten, in the order of its writes. Outside a transaction it records nothing. */
+/**
+ * The values that a transaction has overwritten, in the order of its writes. Outside a transaction it records nothing.
+ */
 export declare class UndoJournal<P, B> {
     #private;
     get isOpen(): boolean;

@@ -1,8 +1,8 @@
 import type { Added, Deleted, Updated } from '../queue/change.js';
 /**
  * The callbacks of a subscription. A returned promise is awaited before the next change of the same key. A handler that
- * throws, rejects, or does not settle within 10 s is reported with code `HANDLER`. Delivery continues: other subscriptions are
- * not affected, and a failed change is not delivered again.
+ * throws, rejects, or does not settle within 10 s is reported with code `HANDLER`. Delivery continues: other
+ * subscriptions are not affected, and a failed change is not delivered again.
  */
 export interface Handlers<T> {
     /**

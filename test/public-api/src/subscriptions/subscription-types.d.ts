@@ -15,14 +15,14 @@ export interface Scope<T, I = {}> {
     /** Closes the subscription when it aborts. */
     readonly signal?: AbortSignal | undefined;
     /**
-     * How many keys are handled at a time. The changes of one key are handled in order. `changes` ignores it: its reader takes
-     * one batch after the other. Default: 1.
+     * How many keys are handled at a time. The changes of one key are handled in order. `changes` ignores it: its reader
+     * takes one batch after the other. Default: 1.
      */
     readonly concurrency?: number;
     /**
-     * The time limit of a handler or a run, in milliseconds. After it the `signal` aborts, and the call counts as failed. Then
-     * the next change of the key is delivered, or the run is retried, even if the function ignores its signal and still
-     * runs. `changes` ignores it. Default: no limit.
+     * The time limit of a handler or a run, in milliseconds. After it the `signal` aborts, and the call counts as failed.
+     * Then the next change of the key is delivered, or the run is retried, even if the function ignores its signal and
+     * still runs. `changes` ignores it. Default: no limit.
      */
     readonly timeoutMs?: number;
     /**
@@ -39,7 +39,8 @@ export interface Scope<T, I = {}> {
     };
     /**
      * Only objects for which it returns true. Called for the objects of the store at the beginning, and for each change.
-     * For more than 1 024 objects it is called in slices of about 8 ms; nothing is delivered before it was called for all.
+     * For more than 1 024 objects it is called in slices of about 8 ms; nothing is delivered before it was called for
+     * all.
      */
     readonly filter?: (object: T, key: string) => boolean;
 }
@@ -50,8 +51,8 @@ export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {
     /** How many changes the queue of `every` may hold. Default: 10 000. */
     readonly capacity?: number;
     /**
-     * What happens if more changes wait. `coalesce` (default): the queue behaves as `latest` until it is empty. `fail`: the
-     * subscription is closed, and an error with code `HANDLER` is reported.
+     * What happens if more changes wait. `coalesce` (default): the queue behaves as `latest` until it is empty. `fail`:
+     * the subscription is closed, and an error with code `HANDLER` is reported.
      */
     readonly onOverflow?: 'coalesce' | 'fail';
 }
@@ -75,7 +76,9 @@ export interface ChangeBatch<T> {
 }
 /** How long `close` and `stop` wait for a running handler, in milliseconds. */
 export declare const CLOSE_GRACE_MS = 1000;
-/** A registered handler, a stream of changes or a controller. It ends by `close`, by its signal, and with the informer. */
+/**
+ * A registered handler, a stream of changes or a controller. It ends by `close`, by its signal, and with the informer.
+ */
 export interface Subscription extends AsyncDisposable {
     /**
      * The version up to which every change was handled, not only stored. Undefined during the initial replay, and with
@@ -85,8 +88,8 @@ export interface Subscription extends AsyncDisposable {
     /**
      * The changes that wait. `keys` counts each queued key once, each change that has left the queue and waits for its
      * handler, and each object for which `filter` is still to be called. So it may be larger than the number of keys.
-     * `oldestMs` is how many milliseconds the oldest change has waited. A merged change has waited as long as the first of
-     * its changes. `oldestKey` is the key whose handler or run has been running for longest; undefined if none runs.
+     * `oldestMs` is how many milliseconds the oldest change has waited. A merged change has waited as long as the first
+     * of its changes. `oldestKey` is the key whose handler or run has been running for longest; undefined if none runs.
      */
     readonly backlog: {
         readonly keys: number;
@@ -102,14 +105,14 @@ export interface Subscription extends AsyncDisposable {
     /**
      * Resolves when every change up to `version` was handled.
      *
-     * @throws SourceError `EPOCH_CHANGED` if the version is of another epoch, `TIMEOUT` after `timeoutMs`, `STOPPED` if the
-     * subscription is closed before.
+     * @throws SourceError `EPOCH_CHANGED` if the version is of another epoch, `TIMEOUT` after `timeoutMs`, `STOPPED` if
+     * the subscription is closed before.
      * @throws TypeError if the source cannot compare versions.
      */
     waitFor(version: Version, wait?: VersionWait): Promise<void>;
     /**
-     * Ends the subscription. With `drain` the changes that wait now are handled first. Waits up to 1 s for a running handler,
-     * and then resolves.
+     * Ends the subscription. With `drain` the changes that wait now are handled first. Waits up to 1 s for a running
+     * handler, and then resolves.
      */
     close(options?: {
         readonly drain?: boolean;

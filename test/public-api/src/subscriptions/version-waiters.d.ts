@@ -20,6 +20,8 @@ export declare class VersionWaiters {
     includes(at: Version, mark: Version): boolean;
     check(at: Version | undefined): void;
     rejectAll(reason: unknown): void;
-    /** Rejects the waits for marks of the epoch of `at`, which has ended. Marks of another epoch may be of the next one. */
+    /**
+     * Rejects the waits for marks of the epoch of `at`, which has ended. Marks of another epoch may be of the next one.
+     */
     epochChanged(at: Version, reason: unknown, isLaterEpoch?: (at: Version, mark: Version) => boolean): void;
 }

@@ -16,7 +16,8 @@ export declare const waitChecks: Readonly<Record<string, OptionCheck>>;
 export declare function checkWait(call: string, wait: unknown): void;
 /**
  * Returns a promise that also rejects when the caller's signal aborts or the timeout elapses. `register` receives the
- * functions that settle it, and returns a function that unregisters them. `whyNot` returns the end of the timeout message.
+ * functions that settle it, and returns a function that unregisters them. `whyNot` returns the end of the timeout
+ * message.
  */
 export declare function withDeadline<V>(what: string, { signal, timeoutMs }: Wait, clock: Clock, register: (settle: Settle<V>) => () => void, whyNot?: () => string): Promise<V>;
 /** Resolves when `something` settles, or after `ms` milliseconds. */

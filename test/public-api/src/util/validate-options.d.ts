@@ -14,7 +14,7 @@ export declare const isCount: OptionCheck;
 export declare const isSignal: OptionCheck;
 export declare function isOneOf(...allowed: readonly string[]): OptionCheck;
 /**
- * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An option that
- * is `undefined` counts as absent.
+ * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An
+ * option that is `undefined` counts as absent.
  */
 export declare function checkOptions(call: string, options: unknown, checks: Readonly<Record<string, OptionCheck>>): void;

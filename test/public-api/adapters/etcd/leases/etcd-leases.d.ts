@@ -4,8 +4,8 @@ import { type EtcdConnectionOptions } from '../etcd-options.js';
 /** The options of `etcdLeases`: one of `client` and `endpoints`, as in those of `etcdSource`. */
 export interface EtcdLeasesOptions extends LeaseOptions, EtcdConnectionOptions {
     /**
-     * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member. Default
-     * `listwatch/leases/`.
+     * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member.
+     * Default `listwatch/leases/`.
      */
     readonly prefix?: string;
 }

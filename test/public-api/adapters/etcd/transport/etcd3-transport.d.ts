@@ -15,6 +15,8 @@ export interface EtcdClient {
         status(options?: object): Promise<object>;
     };
 }
-/** Uses the hosts, credentials and policies of the user's client. `call`: the function that the user called, for errors. */
+/**
+ * Uses the hosts, credentials and policies of the user's client. `call`: the function that the user called, for errors.
+ */
 export declare function etcd3Transport(client: EtcdClient, call?: string): Transport;
 export declare function isEtcdClient(client: unknown): client is EtcdClient;

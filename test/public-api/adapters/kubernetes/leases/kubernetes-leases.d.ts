@@ -12,8 +12,9 @@ export interface KubernetesLeasesOptions extends LeaseOptions {
     readonly namespace: string;
 }
 /**
- * Returns the lease store of a group of replicas in a Kubernetes API server: one Lease object of `coordination.k8s.io/v1` for each
- * member. A renewal is an update and a list. The rights `create`, `get`, `list`, `watch`, `update` and `delete` on leases are needed.
+ * Returns the lease store of a group of replicas in a Kubernetes API server: one Lease object of
+ * `coordination.k8s.io/v1` for each member. A renewal is an update and a list. The rights `create`, `get`, `list`,
+ * `watch`, `update` and `delete` on leases are needed.
  * @throws OptionError for an option that is missing, unknown or wrong.
  *
  * @example

@@ -27,8 +27,8 @@ export interface EventRecorder {
     /** The number of events that were not written: a write failed, or 100 writes were waiting. */
     readonly dropped: number;
     /**
-     * Records an event about an object. It returns at once and never throws. An event that repeats an earlier one within 6
-     * minutes becomes a series: its count is written at the first repetition, and then at most once a minute.
+     * Records an event about an object. It returns at once and never throws. An event that repeats an earlier one within
+     * 6 minutes becomes a series: its count is written at the first repetition, and then at most once a minute.
      */
     event(regarding: KubernetesReference, event: KubernetesEvent): void;
     /** Writes the counts that are not written yet. Resolves when nothing is left to write; never rejects. */

@@ -11,8 +11,8 @@ export interface NatsLeasesOptions extends LeaseOptions {
      */
     readonly bucket?: string;
     /**
-     * How many servers of a cluster keep the bucket, when it is created. With 1, no lease is renewed while that server is away.
-     * Default 1; 3 for a cluster of three.
+     * How many servers of a cluster keep the bucket, when it is created. With 1, no lease is renewed while that server is
+     * away. Default 1; 3 for a cluster of three.
      */
     readonly replicas?: number;
     /** The JetStream domain of the bucket. Default: that of the connection. */

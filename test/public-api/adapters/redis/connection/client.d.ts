@@ -15,8 +15,11 @@ export type RedisArgument = string | number | Buffer;
 export type RedisReply = Buffer | string | number | null | Error | readonly RedisReply[];
 /** The elements of an array reply; none if it is another reply. */
 export declare function repliesIn(reply: RedisReply | undefined): readonly RedisReply[];
-/** Whether a reply is a text or bytes, such as a field or a value. */
-export declare function isBulkString(reply: RedisReply | undefined): reply is Buffer | string;
+/**
+ * Empties an array reply that was read. The driver links its replies, so that the garbage collector copies their
+ * elements until a full collection.
+ */
+export declare function emptyReply(reply: RedisReply | undefined): void;
 /** A connection of a session: a duplicate of the user's `Redis`. */
 export interface RedisConnection {
     readonly options: {
@@ -27,7 +30,6 @@ export interface RedisConnection {
     connect(): Promise<unknown>;
     disconnect(): void;
     callBuffer(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>;
-    call(command: string, ...args: readonly RedisArgument[]): Promise<RedisReply>;
     on(event: 'error' | 'close', listener: (error?: Error) => void): unknown;
     on(event: 'messageBuffer', listener: (channel: Buffer, message: RedisReply) => void): unknown;
     readonly stream?: {

@@ -16,8 +16,8 @@ export interface Span {
     isWithin(value: Tuple): boolean;
 }
 /**
- * Tuples by slot, in the order of the tuples, then of their keys. They are sorted at the first read, and stay sorted from
- * then on. The order is a list of chunks of slots, so that one write moves a part of one chunk only.
+ * Tuples by slot, in the order of the tuples, then of their keys. They are sorted at the first read, and stay sorted
+ * from then on. The order is a list of chunks of slots, so that one write moves a part of one chunk only.
  */
 export declare class SortedTuples {
     #private;
@@ -37,11 +37,16 @@ export declare class SortedTuples {
         readonly order: Int32Array;
         readonly columns: readonly (readonly (Scalar | undefined)[])[];
     };
-    /** Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one step. */
+    /**
+     * Puts all tuples in order, a few at each step. Reads are allowed between the steps. After a write the rest is one
+     * step.
+     */
     prepare(): Steps;
     /** Puts all tuples in order now. */
     sort(): void;
-    /** Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid. */
+    /**
+     * Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid.
+     */
     walk(span: Span, reverse: boolean): () => Slot;
     /** Returns the first `limit` slots of the span. */
     slotsIn(span: Span, reverse: boolean, limit: number): readonly Slot[];

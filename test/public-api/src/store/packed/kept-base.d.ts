@@ -18,8 +18,8 @@ interface Layer {
 /**
  * Packed content below a store, which itself has only the entries that were written since. The packed entries have
  * ordinals below 0, in the order of the content. The store's own ordinals begin at 0, as in any store. An object is
- * decoded when it is read, and is the same object as long as something refers to it. An object that cannot be decoded is
- * absent.
+ * decoded when it is read, and is the same object as long as something refers to it. An object that cannot be decoded
+ * is absent.
  */
 export declare class KeptBase<T> {
     #private;

@@ -4,8 +4,8 @@ import { PackedHashIndex } from './packed-hash-index.js';
 import { PackedSortedIndex } from './packed-sorted-index.js';
 export type PackedIndex = PackedHashIndex | PackedSortedIndex;
 /**
- * Reads what `pack` has packed, in place: it creates no object for a key before that is read. The memory may be shared with
- * other threads. Its bytes must be those of `pack`: checksums are the task of the one that stores them.
+ * Reads what `pack` has packed, in place: it creates no object for a key before that is read. The memory may be shared
+ * with other threads. Its bytes must be those of `pack`: checksums are the task of the one that stores them.
  */
 export declare class PackedSnapshot {
     #private;
