@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { visibleObject } from './object-json.js'
 
 /**
- * Returns a hash of the content of an object, so that two programs can compare it. Unlike JSON it distinguishes bytes, dates, bigints
- * and numbers. Values that are hidden do not count.
+ * Returns a hash of the content of an object, so that two programs can compare it. Unlike JSON it distinguishes bytes,
+ * dates, bigints and numbers. Values that are hidden do not count.
  */
 export function digestOf(object: unknown, showsSecrets: boolean): string {
   try {

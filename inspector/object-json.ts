@@ -12,8 +12,8 @@ type Fields = Readonly<Record<string, unknown>>
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue }
 
 /**
- * Returns an object as JSON. The values of a Kubernetes Secret are hidden unless `showsSecrets`. It never throws: an object
- * that cannot be read, for example because a getter throws, becomes a text.
+ * Returns an object as JSON. The values of a Kubernetes Secret are hidden unless `showsSecrets`. It never throws: an
+ * object that cannot be read, for example because a getter throws, becomes a text.
  */
 export function jsonOf(object: unknown, showsSecrets: boolean): JsonValue {
   try {

@@ -29,7 +29,9 @@ interface Kept {
 /** How many changes are kept for the page. */
 const KEPT = 1_000
 
-/** The most recent changes of an informer. It keeps references to their objects, and converts them when they are read. */
+/**
+ * The most recent changes of an informer. It keeps references to their objects, and converts them when they are read.
+ */
 export class RecentChanges {
   readonly #showsSecrets: boolean
   readonly #subscription: Subscription

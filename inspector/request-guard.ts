@@ -24,8 +24,8 @@ export function setSecurityHeaders(response: ServerResponse): void {
 }
 
 /**
- * Decides whether a request may be answered. It protects a server on loopback from other pages of the same browser: from
- * DNS rebinding by `Host`, and from requests across sites by `Origin` and `Sec-Fetch-Site`.
+ * Decides whether a request may be answered. It protects a server on loopback from other pages of the same browser:
+ * from DNS rebinding by `Host`, and from requests across sites by `Origin` and `Sec-Fetch-Site`.
  */
 export class RequestGuard {
   readonly #token: Buffer

@@ -23,7 +23,10 @@ const REACH_MS = 30_000
 /** How many characters are sent at a time. */
 const CHUNK = 65_536
 
-/** Sends the digests of all objects of an informer at one moment, so that another program can compare them with the source. */
+/**
+ * Sends the digests of all objects of an informer at one moment, so that another program can compare them with the
+ * source.
+ */
 export class StoreDigests {
   readonly #informer: Informer<unknown, object>
   readonly #showsSecrets: boolean
@@ -37,9 +40,11 @@ export class StoreDigests {
   }
 
   /**
-   * Returns lines of JSON, several at a time. If `reached` is given, it first waits until the store has reached this version, for at most 30 s.
+   * Returns lines of JSON, several at a time. If `reached` is given, it first waits until the store has reached this
+   * version, for at most 30 s.
    *
-   * @throws SourceError EPOCH_CHANGED if the version is of another history of the source, STOPPED if the informer was stopped.
+   * @throws SourceError EPOCH_CHANGED if the version is of another history of the source, STOPPED if the informer was
+   * stopped.
    */
   async *read(reached: string | undefined, signal: AbortSignal): AsyncGenerator<string> {
     const informer = this.#informer

@@ -3,7 +3,9 @@ import { SLICE_MS } from '../src/util/time-slice.js'
 /** Work that waits for its next slice. */
 const waiting: (() => void)[] = []
 
-/** Lets the event loop run between the parts of long work. All work of the process has one slice in each of its turns. */
+/**
+ * Lets the event loop run between the parts of long work. All work of the process has one slice in each of its turns.
+ */
 export class TimeSlice {
   #until = -Infinity
 

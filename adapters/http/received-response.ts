@@ -1,4 +1,7 @@
-/** The parts of a `Response` that a source reads. A `Response` of Node loads its HTTP client, which takes 4 MB in each thread. */
+/**
+ * The parts of a `Response` that a source reads. A `Response` of Node loads its HTTP client, which takes 4 MB in each
+ * thread.
+ */
 export interface ReceivedResponse {
   readonly ok: boolean
   readonly status: number

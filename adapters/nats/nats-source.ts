@@ -54,7 +54,8 @@ export interface NatsKvSource<T> extends ListerWatcher<T> {
 }
 
 /**
- * Returns a source for a key-value bucket of NATS JetStream. It uses the connection of the program, and never closes it.
+ * Returns a source for a key-value bucket of NATS JetStream. It uses the connection of the program, and never closes
+ * it.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

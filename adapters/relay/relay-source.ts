@@ -72,7 +72,9 @@ export function relaySource<T>(options: RelaySourceOptions): RelaySource<T> {
   return new Relayed<T>(options)
 }
 
-/** How long a list waits for the rest of a batch, in milliseconds: less than the 30 s within which it must yield a page. */
+/**
+ * How long a list waits for the rest of a batch, in milliseconds: less than the 30 s within which it must yield a page.
+ */
 const REST_MS = 20_000
 /** The delays between two looks at the store meanwhile, in milliseconds. */
 const FIRST_LOOK_MS = 100

@@ -26,7 +26,10 @@ export class RetryDelay {
     this.#next = reset(this.#next)
   }
 
-  /** `parts` is how much was written so far. After an attempt that wrote something, the next delay is the first one again. */
+  /**
+   * `parts` is how much was written so far. After an attempt that wrote something, the next delay is the first one
+   * again.
+   */
   progressed(parts: number): void {
     if (parts > this.#parts) this.reset()
     this.#parts = parts

@@ -82,8 +82,8 @@ function chunkBytesOf(length: number): number {
 }
 
 /**
- * Frees the memory of an inflated block. A scan inflates all of them: if they waited for a garbage collection, each thread would keep
- * tens of megabytes of fragmented memory.
+ * Frees the memory of an inflated block. A scan inflates all of them: if they waited for a garbage collection, each
+ * thread would keep tens of megabytes of fragmented memory.
  */
 function freeBlock({ buffer, byteOffset, length }: Uint8Array): void {
   // Otherwise it is memory that other buffers use too.

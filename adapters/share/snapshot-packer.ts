@@ -16,7 +16,9 @@ const BLOCK_BYTES = 16 * 1024
 const LARGE_BLOCK_BYTES = 256 * 1024
 /** The fastest level. Higher ones compress JSON only a little better. */
 const LEVEL = 1
-/** The size of the buffers for compressed bytes. Buffers of the default size are mostly empty, and fragment the memory. */
+/**
+ * The size of the buffers for compressed bytes. Buffers of the default size are mostly empty, and fragment the memory.
+ */
 const CHUNK_BYTES = 4 * 1024
 /** How much of a section is copied at a time. */
 const COPY_BYTES = 1024 * 1024

@@ -1,4 +1,5 @@
-// The CPU time of audits, and the time until they find a lost event: node audit.ts pages|etcd <objects> <period in ms> [endpoint]
+// The CPU time of audits, and the time until they find a lost event: node audit.ts pages|etcd <objects> <period in ms>
+// [endpoint]
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer, type ListerWatcher, type SourceError } from 'listwatch'
 import { keyOf, makeDataset, type Row } from '../dataset.ts'

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs'
 
 const neverSet = new Int32Array(new SharedArrayBuffer(4))
 
-/** The main thread's time on a processor, in milliseconds, so that other processes do not count. On systems other than Linux: the time of the clock. */
+/**
+ * The main thread's time on a processor, in milliseconds, so that other processes do not count. On systems other than
+ * Linux: the time of the clock.
+ */
 export function busyMs(): number {
   // The kernel counts when a thread gives up its processor, and otherwise only at its ticks, every few milliseconds.
   Atomics.wait(neverSet, 0, 0, 0.1)

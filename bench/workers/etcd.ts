@@ -1,4 +1,5 @@
-// Lists a prefix, or catches up with it: node etcd.ts begin|<list|watch>-<floor|listwatch|etcd3> <endpoint> <version> <last revision>
+// Lists a prefix, or catches up with it: node etcd.ts begin|<list|watch>-<floor|listwatch|etcd3> <endpoint> <version>
+// <last revision>
 import grpc from '@grpc/grpc-js'
 import { Etcd3 } from 'etcd3'
 import { systemClock } from 'listwatch'

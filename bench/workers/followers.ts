@@ -1,4 +1,5 @@
-// Serves a mirror and measures its followers: node followers.ts <followers> <batches a second> <seconds> <objects> <joining>
+// Serves a mirror and measures its followers: node followers.ts <followers> <batches a second> <seconds> <objects>
+// <joining>
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -28,7 +28,9 @@ const { MultiIndex: Multi } = await load<{ MultiIndex: typeof MultiIndex }>('ind
 const { SortedIndex: Sorted } = await load<{ SortedIndex: typeof SortedIndex }>('indexes/sorted-index')
 
 const random = new SeededRandom(7)
-/** Returns a string in one piece, as from a parser: V8 would join the pieces of a concatenation only at its first use. */
+/**
+ * Returns a string in one piece, as from a parser: V8 would join the pieces of a concatenation only at its first use.
+ */
 const flat = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')
 const pick = (prefix: string, count: number): string => flat(`${prefix}-${random.below(count)}`)
 

@@ -1,4 +1,5 @@
-// Lists 50 000 pods and follows 50 000 changes: node kubernetes.ts <floor|floor-streamed|listwatch|listwatch-streamed|client-node> <url> <objects>
+// Lists 50 000 pods and follows 50 000 changes: node kubernetes.ts
+// <floor|floor-streamed|listwatch|listwatch-streamed|client-node> <url> <objects>
 import { get } from 'node:http'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createInformer } from 'listwatch'

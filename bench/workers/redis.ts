@@ -58,7 +58,10 @@ async function listNodeRedis(): Promise<number> {
   return size
 }
 
-/** Reads a stream by hand, and parses the row that is the fourth text of each entry; the first one of a collection has none. */
+/**
+ * Reads a stream by hand, and parses the row that is the fourth text of each entry; the first one of a collection has
+ * none.
+ */
 async function watchFloor(stream: string): Promise<number> {
   const client = new Redis(address)
   let size = 0

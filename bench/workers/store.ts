@@ -56,7 +56,9 @@ async function byHand(): Promise<readonly number[]> {
   return [await nsEach(objects, () => rows.forEach(keep)), await nsEach(objects, () => updates.forEach(keep))]
 }
 
-/** A mirror with three indexes and one handler; if `isFollowed`, with 4 handlers and 334 subscriptions to a value each. */
+/**
+ * A mirror with three indexes and one handler; if `isFollowed`, with 4 handlers and 334 subscriptions to a value each.
+ */
 async function informer(isFollowed: boolean): Promise<readonly number[]> {
   const { promise: going, resolve: go } = Promise.withResolvers<void>()
   const event = (line: Buffer) => {

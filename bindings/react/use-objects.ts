@@ -9,8 +9,8 @@ import { ObjectsRead, type ReadArguments } from './objects-read.js'
  * array until one of its objects changes, is added or is deleted, and only then the component renders again. Arguments
  * are compared by content, so they may be literals. After `stop`, and while the source fails, it has the last objects.
  *
- * A change of the store costs one read of the index. An equal index returns the array that it has already, if none of its
- * objects changed. A range of an ordered or a compound index is read again, so it should have a `limit`.
+ * A change of the store costs one read of the index. An equal index returns the array that it has already, if none of
+ * its objects changed. A range of an ordered or a compound index is read again, so it should have a `limit`.
  *
  * @throws TypeError if the first argument is not an informer that `createInformer` returned, or an index of one.
  *

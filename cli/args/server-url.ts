@@ -14,8 +14,8 @@ export function throwInvalidUrl(of: string, example: string): never {
 }
 
 /**
- * Throws for a URL in which an unencoded character has cut off a password: a `#`, or an `@` after the host that is not in the value
- * of a parameter. Otherwise the first part of the password would be used and printed as host and port.
+ * Throws for a URL in which an unencoded character has cut off a password: a `#`, or an `@` after the host that is not
+ * in the value of a parameter. Otherwise the first part of the password would be used and printed as host and port.
  */
 export function assertCompleteUrl(url: string): void {
   const [, authority = '', rest = ''] = /^[^:/?#]*:\/\/([^/?#]*)(.*)$/s.exec(url) ?? []

@@ -40,8 +40,8 @@ const SCHEMES =
   'postgres://user@host:5432/database, etcd://host:2379 (etcds://), redis://host:6379 (rediss://), nats://host:4222 (tls://) or kubernetes://namespace/resource'
 
 /**
- * Returns the kind of source that a URL names. Throws for options of another kind. The message for an unknown URL repeats only its
- * scheme.
+ * Returns the kind of source that a URL names. Throws for options of another kind. The message for an unknown URL
+ * repeats only its scheme.
  */
 export function sourceKindOf(url: string, given: Readonly<Record<string, unknown>>): SourceKind {
   const [scheme] = /^[a-z][a-z0-9+.-]*:(?=\/\/)/i.exec(url) ?? []

@@ -57,7 +57,9 @@ const INTERRUPTED = 130
 /** The heap is first measured this long after the start, in milliseconds, when the mirror has settled. */
 const SETTLED_MS = 5_000
 
-/** Starts a real Postgres and a writer, mirrors the writer's table, and compares the mirror with the table at the end. */
+/**
+ * Starts a real Postgres and a writer, mirrors the writer's table, and compares the mirror with the table at the end.
+ */
 export async function demo(flags: DemoFlags): Promise<void> {
   const forMs = flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
   const disconnects = countOf(flags.disconnects)

@@ -87,7 +87,9 @@ export async function relay(url: string, flags: RelayFlags & SourceFlags, comman
   }
 }
 
-/** Whether a retry is of no use. A relay waits for a source that does not respond, and lists if its history has expired. */
+/**
+ * Whether a retry is of no use. A relay waits for a source that does not respond, and lists if its history has expired.
+ */
 function isMistake({ code }: SourceError): boolean {
   return ['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'].includes(code)
 }

@@ -262,7 +262,10 @@ async function memberAt(endpoint: string, token: string | undefined): Promise<Me
   return { endpoint, status: body, clockMs: date === undefined ? 0 : date - systemClock.now() }
 }
 
-/** Logs in at the first endpoint that answers. Returns undefined if the server needs no login, or if no endpoint answers. */
+/**
+ * Logs in at the first endpoint that answers. Returns undefined if the server needs no login, or if no endpoint
+ * answers.
+ */
 async function tokenOf(endpoints: readonly string[], login: object, shown: string): Promise<string | undefined> {
   for (const endpoint of endpoints) {
     try {

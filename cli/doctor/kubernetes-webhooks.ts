@@ -36,7 +36,9 @@ export interface Webhook {
   readonly isRequired: boolean
 }
 
-/** Webhooks delay the writes of the resource, and so the controllers that make them; lists and watches do not call them. */
+/**
+ * Webhooks delay the writes of the resource, and so the controllers that make them; lists and watches do not call them.
+ */
 export const webhookChecks: readonly Check<WebhooksContext>[] = [
   {
     name: 'webhook-latency',

@@ -335,8 +335,8 @@ async function countVersions(context: KubernetesContext): Promise<{ versions: nu
 }
 
 /**
- * Sends a request for the resource, and reads the beginning of the response. Returns the error if the server rejects it; throws if it
- * does not answer.
+ * Sends a request for the resource, and reads the beginning of the response. Returns the error if the server rejects
+ * it; throws if it does not answer.
  */
 async function request(context: KubernetesContext, verb: 'list' | 'watch', query: string): Promise<unknown> {
   const { session, resource } = context

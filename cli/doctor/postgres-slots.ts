@@ -4,7 +4,9 @@ import { type Check, type Finding, megabytes } from './check.js'
 interface Slot {
   readonly name: string
   readonly isActive: boolean
-  /** `reserved` and `extended`: it has what it needs. `unreserved`: the next checkpoint removes that. `lost`: removed. */
+  /**
+   * `reserved` and `extended`: it has what it needs. `unreserved`: the next checkpoint removes that. `lost`: removed.
+   */
   readonly status: string
   /** The write-ahead log that it retains, in bytes. */
   readonly bytes: number
@@ -21,8 +23,8 @@ const SLOTS = `SELECT coalesce(json_agg(json_build_object('name', slot_name, 'is
   WHERE wal_status IS NOT NULL AND NOT temporary`
 
 /**
- * The slots of others. A mirror reads tables and needs no slot, but a slot that is not read fills the disk of the server,
- * and a server without disk accepts no writes.
+ * The slots of others. A mirror reads tables and needs no slot, but a slot that is not read fills the disk of the
+ * server, and a server without disk accepts no writes.
  */
 export const slotChecks: readonly Check<SlotsContext>[] = [
   {

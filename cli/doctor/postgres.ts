@@ -309,7 +309,10 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
   ...slotChecks,
 ]
 
-/** A pooler invents the process id that the driver receives. In transaction mode the server process changes between transactions. */
+/**
+ * A pooler invents the process id that the driver receives. In transaction mode the server process changes between
+ * transactions.
+ */
 async function findPooler({ client, withOther }: PostgresContext): Promise<Finding | undefined> {
   const pidOf = async (on: pg.Client): Promise<number> =>
     Number((await on.query<Row>('SELECT pg_backend_pid() AS pid')).rows[0]?.['pid'])

@@ -9,8 +9,9 @@ function isDecodeError({ code, phase }: SourceError): boolean {
 }
 
 /**
- * Prints the error of each undecodable object, and after the first list all other errors. With a live view nothing is printed,
- * because the view shows the state and its reason. Returns a function for the newest error of an object without a key.
+ * Prints the error of each undecodable object, and after the first list all other errors. With a live view nothing is
+ * printed, because the view shows the state and its reason. Returns a function for the newest error of an object
+ * without a key.
  */
 export function reportErrors<I>(
   rows: Informer<Row, I>,
@@ -28,8 +29,8 @@ export function reportErrors<I>(
 }
 
 /**
- * Waits for the first list. If it fails, the command ends: most likely the command line has a mistake. `ends` selects the errors that
- * end it.
+ * Waits for the first list. If it fails, the command ends: most likely the command line has a mistake. `ends` selects
+ * the errors that end it.
  */
 export async function awaitFirstList<I>(
   rows: Informer<Row, I>,

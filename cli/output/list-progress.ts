@@ -7,7 +7,10 @@ import { fitted } from './text-width.js'
 /** How often the line is drawn, in milliseconds. */
 const FRAME_MS = 250
 
-/** On a terminal: one line with the step of a command and the number of objects that it has read. It is erased at the end. */
+/**
+ * On a terminal: one line with the step of a command and the number of objects that it has read. It is erased at the
+ * end.
+ */
 export class ListProgress implements Disposable {
   readonly #isShown = process.stderr.isTTY
   readonly #ended = new AbortController()

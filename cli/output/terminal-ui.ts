@@ -83,8 +83,8 @@ function heightOf(lines: readonly string[], columns: number): number {
 }
 
 /**
- * Draws the log and the live view over the last view, and leaves the cursor below. One write within a synchronized update avoids
- * flicker. Automatic margins are off, so that no line wraps.
+ * Draws the log and the live view over the last view, and leaves the cursor below. One write within a synchronized
+ * update avoids flicker. Automatic margins are off, so that no line wraps.
  */
 function drawing(log: readonly string[], lines: readonly string[], lastHeight: number): string {
   const up = lastHeight === 0 ? '' : `\x1b[${lastHeight}A`

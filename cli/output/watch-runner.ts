@@ -128,7 +128,10 @@ function topValues(column: string, index: Equal<Row, Scalar> | undefined): strin
   return wrapParts([colors.dim(`by ${column}`), ...top.map(([value, count]) => labelled(value, thousands(count)))])
 }
 
-/** Returns the index values of a field. An array has one value for each element. Values that are not scalars are skipped. */
+/**
+ * Returns the index values of a field. An array has one value for each element. Values that are not scalars are
+ * skipped.
+ */
 function valuesOf(row: Row, column: string): Scalar[] {
   const values: unknown[] = [fieldOf(row, column)].flat()
   return values.filter(isScalar)

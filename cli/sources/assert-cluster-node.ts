@@ -8,8 +8,8 @@ import { CliError } from '../output/cli-error.js'
 const TIMEOUT_MS = 10_000
 
 /**
- * Throws unless the server responds and is a node of a cluster. Otherwise ioredis' Cluster only reconnects, without an error. The
- * mirror reports all other problems.
+ * Throws unless the server responds and is a node of a cluster. Otherwise ioredis' Cluster only reconnects, without an
+ * error. The mirror reports all other problems.
  */
 export async function assertClusterNode(client: RedisClient): Promise<void> {
   const { signal } = new AbortController()

@@ -44,8 +44,8 @@ export async function readConfig(given: string | undefined): Promise<readonly Na
 }
 
 /**
- * Replaces `@orders` as the URL of a command by the source of this name in the configuration file, with its options. Options of the
- * command line take precedence.
+ * Replaces `@orders` as the URL of a command by the source of this name in the configuration file, with its options.
+ * Options of the command line take precedence.
  */
 export async function useNamedSource(command: Command): Promise<void> {
   const [first] = command.processedArgs

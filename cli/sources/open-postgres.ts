@@ -41,8 +41,8 @@ export async function openPostgres(url: string, flags: PostgresFlags): Promise<O
 }
 
 /**
- * Throws for an index or a field of a column that is not mirrored: it would stay empty without an error. The mirror reports a table
- * that does not exist.
+ * Throws for an index or a field of a column that is not mirrored: it would stay empty without an error. The mirror
+ * reports a table that does not exist.
  */
 async function assertColumns(
   client: pg.Client,

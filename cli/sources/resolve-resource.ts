@@ -22,8 +22,8 @@ export interface ResourceChoice {
 }
 
 /**
- * Finds a resource by the names that kubectl accepts: `pods`, `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`. The core API
- * is searched before the groups. Throws a CliError for an unknown resource or namespace.
+ * Finds a resource by the names that kubectl accepts: `pods`, `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`.
+ * The core API is searched before the groups. Throws a CliError for an unknown resource or namespace.
  */
 export async function resolveResource(
   kubeConfig: KubeConfigLike,
@@ -73,7 +73,9 @@ async function* versions(session: ApiSession, wanted: string): AsyncGenerator<st
   }
 }
 
-/** Returns the resources of an API; none if it does not exist. An API that fails is added to `silent`, if that is given. */
+/**
+ * Returns the resources of an API; none if it does not exist. An API that fails is added to `silent`, if that is given.
+ */
 async function servedIn(session: ApiSession, apiVersion: string, silent?: string[]): Promise<readonly Served[]> {
   try {
     return await resourcesOf(session, apiVersion)

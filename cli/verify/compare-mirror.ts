@@ -27,8 +27,9 @@ export interface Mirror {
   /** Returns the present objects. */
   view(): Promise<MirrorView>
   /**
-   * Waits until the mirror has reached the version, and returns its objects then. A mirror that does not reach it in time is returned
-   * too: it may differ in just what it has not received. Returns undefined if the history of the source changed meanwhile.
+   * Waits until the mirror has reached the version, and returns its objects then. A mirror that does not reach it in
+   * time is returned too: it may differ in just what it has not received. Returns undefined if the history of the
+   * source changed meanwhile.
    */
   viewAfter(version: Version): Promise<MirrorView | undefined>
 }
@@ -68,8 +69,9 @@ interface Compared {
 }
 
 /**
- * Compares a mirror with its source, which `readFresh` lists independently. An object that changed during a comparison is compared
- * again with the next list. A difference counts if two lists in a row show it, and the mirror did not write the object between them.
+ * Compares a mirror with its source, which `readFresh` lists independently. An object that changed during a comparison
+ * is compared again with the next list. A difference counts if two lists in a row show it, and the mirror did not write
+ * the object between them.
  */
 export async function compareMirror({ mirror, source, readFresh, limit, signal }: Compared): Promise<Comparison> {
   let last: Comparison | undefined

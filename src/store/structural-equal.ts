@@ -11,7 +11,9 @@ const REMEMBERED_DEPTH = 3
 
 type Properties = Readonly<Record<string, unknown>>
 
-/** The names that lead to the property in which two objects differed last. Later names may be of an earlier comparison. */
+/**
+ * The names that lead to the property in which two objects differed last. Later names may be of an earlier comparison.
+ */
 const lastDifference: string[] = []
 let pairsLeft = PLAIN_PAIRS
 /** Union-find: each object leads to another one that it was compared with. */
@@ -34,8 +36,8 @@ export function structuralEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Whether two plain objects differ in the property in which two others differed last, if its value is no object. Most changed
- * objects differ in their version. Then the values before it need not be loaded from memory.
+ * Whether two plain objects differ in the property in which two others differed last, if its value is no object. Most
+ * changed objects differ in their version. Then the values before it need not be loaded from memory.
  */
 function differAsBefore(a: unknown, b: unknown): boolean {
   let [left, right] = [a, b]

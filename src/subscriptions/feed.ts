@@ -263,7 +263,9 @@ export class Feed<T> implements AwaitedFeed {
     this.reader.wake()
   }
 
-  /** Whether changes of the current commit are accepted. What the store had while nothing was queued is handled then. */
+  /**
+   * Whether changes of the current commit are accepted. What the store had while nothing was queued is handled then.
+   */
   #accepts(changes: readonly Change<T>[]): boolean {
     const isAccepted = this.#acceptance.accepts(this.#commits)
     if (isAccepted) this.#progress.handled = this.#position

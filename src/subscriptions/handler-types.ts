@@ -9,8 +9,8 @@ import { checkOptions, isFunction } from '../util/validate-options.js'
  */
 export interface Handlers<T> {
   /**
-   * Called for an object that is new in the scope of the subscription. Without it at the call of `subscribe`, the objects that the
-   * store holds are not read for the subscription, unless its scope needs that.
+   * Called for an object that is new in the scope of the subscription. Without it at the call of `subscribe`, the
+   * objects that the store holds are not read for the subscription, unless its scope needs that.
    */
   add?(change: Added<T>, context: HandlerContext): unknown
   /** Called for an object in the scope that changed, and for each object at a resync. */

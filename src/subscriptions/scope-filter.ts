@@ -17,7 +17,10 @@ export class ScopeFilter<T> {
   readonly #onFilterError: (error: unknown, key: string) => void
   /** The keys that are in scope, as far as the subscriber was notified; undefined if every object is. */
   readonly #inScopeKeys: Set<string> | undefined
-  /** The objects that the subscriber received, of keys whose later changes are not known to be in scope or not. Mostly none. */
+  /**
+   * The objects that the subscriber received, of keys whose later changes are not known to be in scope or not. Mostly
+   * none.
+   */
   #undecided: Map<string, T> | undefined
   readonly #untrack: readonly (() => void)[]
 
@@ -89,7 +92,9 @@ export class ScopeFilter<T> {
     if (!this.#undecided.has(key)) this.#undecided.set(key, received)
   }
 
-  /** Returns a change relative to the object that the subscriber received, if earlier changes of its key were undecided. */
+  /**
+   * Returns a change relative to the object that the subscriber received, if earlier changes of its key were undecided.
+   */
   #decided(change: Change<T>, undecided: Map<string, T>): Change<T> {
     const received = undecided.get(change.key)
     if (received === undefined || change.type === 'add') return change

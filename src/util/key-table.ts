@@ -1,6 +1,7 @@
 /**
- * A table with this many keys is divided into parts: a larger Map stops the process when it grows. A smaller table is faster
- * undivided. A key costs more to move the more keys there are, because they are not in the processor's cache any more.
+ * A table with this many keys is divided into parts: a larger Map stops the process when it grows. A smaller table is
+ * faster undivided. A key costs more to move the more keys there are, because they are not in the processor's cache any
+ * more.
  */
 const DIVIDED_FROM = 65_536
 /** The number of parts: a power of two. */

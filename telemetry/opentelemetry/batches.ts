@@ -26,8 +26,8 @@ interface PendingCommit {
 }
 
 /**
- * Records the histograms and the spans of commits. It does so for many commits together: the SDK's code and data are then
- * in the processor's caches, so that a commit costs less than half.
+ * Records the histograms and the spans of commits. It does so for many commits together: the SDK's code and data are
+ * then in the processor's caches, so that a commit costs less than half.
  */
 export class Batches {
   readonly #traces: Traces

@@ -20,12 +20,13 @@ export type Instrumentation = (() => void) & Disposable
 const SCOPE = 'listwatch'
 
 /**
- * Exports metrics and spans of all informers of the process to OpenTelemetry, also of those that were created before. It
- * requires Node.
+ * Exports metrics and spans of all informers of the process to OpenTelemetry, also of those that were created before.
+ * It requires Node.
  *
- * The metrics are those of `listwatch/prometheus`, with dots in their names, and histograms: `listwatch.apply.duration`,
- * `listwatch.batch.size`, `listwatch.batch.lag`, `listwatch.handler.duration`, `listwatch.reconcile.duration`. The spans
- * are lists, watches, commits and runs of controllers. The span of a run is active while its function runs.
+ * The metrics are those of `listwatch/prometheus`, with dots in their names, and histograms:
+ * `listwatch.apply.duration`, `listwatch.batch.size`, `listwatch.batch.lag`, `listwatch.handler.duration`,
+ * `listwatch.reconcile.duration`. The spans are lists, watches, commits and runs of controllers. The span of a run is
+ * active while its function runs.
  *
  * @returns A function that ends the instrumentation.
  *

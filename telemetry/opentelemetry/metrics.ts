@@ -3,8 +3,8 @@ import { informers, type Observable } from '../../src/informer/registry.js'
 import { type Labels, METRICS } from '../metrics.js'
 
 /**
- * Registers the metrics of all informers of the process. `flush` is called before each reading, so that it has the newest
- * values of histograms. Returns a function that removes them.
+ * Registers the metrics of all informers of the process. `flush` is called before each reading, so that it has the
+ * newest values of histograms. Returns a function that removes them.
  */
 export function registerMetrics(meter: Meter, flush: () => void): () => void {
   const instruments = METRICS.map((metric) => {

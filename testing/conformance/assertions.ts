@@ -39,8 +39,8 @@ export async function eventually(ms: number, what: string, condition: () => bool
 }
 
 /**
- * Throws unless `work` settles within 100 ms. The time is counted in small steps, so that a starved process is not mistaken for a
- * slow source.
+ * Throws unless `work` settles within 100 ms. The time is counted in small steps, so that a starved process is not
+ * mistaken for a slow source.
  */
 export async function assertEndsInTime(what: string, work: Promise<unknown>): Promise<void> {
   let hasEnded = false

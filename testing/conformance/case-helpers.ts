@@ -62,8 +62,8 @@ export async function drain(iterator: AsyncIterator<unknown>): Promise<void> {
 }
 
 /**
- * Runs a call to its end and counts its turns of the event loop. Then it runs the call again and again, and aborts it after each of
- * its first microtasks and turns: at most `maxAborts` of each.
+ * Runs a call to its end and counts its turns of the event loop. Then it runs the call again and again, and aborts it
+ * after each of its first microtasks and turns: at most `maxAborts` of each.
  */
 export async function abortEverywhere(
   context: CaseContext,

@@ -10,7 +10,8 @@ import { versionCases } from './version-cases.js'
 import { watchCases } from './watch-cases.js'
 
 /**
- * All conformance cases, for test runners other than vitest: each promise of the source contract that is visible from outside.
+ * All conformance cases, for test runners other than vitest: each promise of the source contract that is visible from
+ * outside.
  *
  * @example
  * ```ts

@@ -5,8 +5,8 @@ import type { ListerWatcherHarness } from './harness.js'
 const CASE_TIMEOUT_MS = 60_000
 
 /**
- * Defines vitest tests that a source keeps the contract, one for each conformance case. Cases that the harness does not support
- * become skipped tests with the reason.
+ * Defines vitest tests that a source keeps the contract, one for each conformance case. Cases that the harness does not
+ * support become skipped tests with the reason.
  * @throws Error if vitest is not installed. Nothing else of `listwatch/testing` needs vitest.
  *
  * @example

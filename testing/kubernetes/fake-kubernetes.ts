@@ -9,10 +9,10 @@ import { FakeStore, type Happening, type Names } from './fake-store.js'
 import { jsonPatch, mergePatch } from './patches.js'
 
 /**
- * Starts an API server of Kubernetes for tests, on a free port of 127.0.0.1. It lists in pages, watches with bookmarks and
- * 410, creates, updates, patches, deletes with finalizers, and has server-side apply and the subresource `status`.
- * Not for anything else: it has no authentication, schemas, selectors, streamed lists, admission, garbage collection and
- * controllers, and server-side apply takes each array as one field.
+ * Starts an API server of Kubernetes for tests, on a free port of 127.0.0.1. It lists in pages, watches with bookmarks
+ * and 410, creates, updates, patches, deletes with finalizers, and has server-side apply and the subresource `status`.
+ * Not for anything else: it has no authentication, schemas, selectors, streamed lists, admission, garbage collection
+ * and controllers, and server-side apply takes each array as one field.
  *
  * @returns The server, which listens until it is disposed.
  * @throws Error if it cannot listen.

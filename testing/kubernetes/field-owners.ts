@@ -17,8 +17,8 @@ export class FieldOwners {
   readonly #owners = new Map<string, Set<string>>()
 
   /**
-   * Returns the object with the fields of `applied`, and without those that the manager applied before. Throws a 409 that
-   * names the other managers of changed fields, unless `isForced`.
+   * Returns the object with the fields of `applied`, and without those that the manager applied before. Throws a 409
+   * that names the other managers of changed fields, unless `isForced`.
    */
   apply(object: Json, applied: Json, { manager, isForced }: { manager: string; isForced: boolean }): Json {
     const wanted = fieldsOf(applied)

@@ -14,8 +14,8 @@ export interface EtcdLeasesOptions extends LeaseOptions, EtcdConnectionOptions {
 }
 
 /**
- * Creates the lease store of a group of replicas in etcd 3.4 or later. A renewal is one transaction. Records are plain keys: the
- * other members remove that of a member that has crashed.
+ * Creates the lease store of a group of replicas in etcd 3.4 or later. A renewal is one transaction. Records are plain
+ * keys: the other members remove that of a member that has crashed.
  * @returns The lease store, for the option `replicas` of `reconcile`.
  * @throws OptionError when an option is missing or not allowed.
  *

@@ -10,8 +10,8 @@ export interface FieldConflict {
 }
 
 /**
- * `apply` was refused, because other field managers own some of the fields with other values. Its code is `UNAVAILABLE`:
- * a retry succeeds when they have given the fields up. `force: true` takes the fields.
+ * `apply` was refused, because other field managers own some of the fields with other values. Its code is
+ * `UNAVAILABLE`: a retry succeeds when they have given the fields up. `force: true` takes the fields.
  *
  * @example
  * ```ts

@@ -20,8 +20,8 @@ export interface RedisLeasesOptions extends LeaseOptions {
 }
 
 /**
- * Creates the lease store of a group of replicas in Redis 7 or later, or Valkey. It has one key, `{<group>}:leases`, after the
- * client's `keyPrefix`.
+ * Creates the lease store of a group of replicas in Redis 7 or later, or Valkey. It has one key, `{<group>}:leases`,
+ * after the client's `keyPrefix`.
  * @returns The lease store, for the option `replicas` of `reconcile`.
  * @throws OptionError when an option is missing or not allowed.
  *

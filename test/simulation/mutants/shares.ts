@@ -63,8 +63,8 @@ export const mutantsOfShares: readonly Mutant[] = [
     name: 'bytes are reported as read again and again',
     breaks: 'a watch that is not read has a bounded number of bytes on its way (bounded)',
     kind,
-    file: `${folder}/port-client.ts`,
-    edits: [['          this.#unreportedBytes = 0\n', '']],
+    file: `${folder}/frame-body.ts`,
+    edits: [['    this.#takenBytes = 0\n', '']],
   },
   {
     name: 'the share is not told that a request was aborted',

@@ -10,7 +10,8 @@ import type { PublishOptions, Relay } from './relay-types.js';
  * again resumes from the store, and lists neither the source nor the store.
  *
  * @returns The relay, which writes until it is stopped.
- * @throws OptionError for a wrong option, for an informer of several sources, and for a source of secrets without `secrets: true`.
+ * @throws OptionError for a wrong option, for an informer of several sources, and for a source of secrets without
+ * `secrets: true`.
  * @throws SourceError STOPPED if the informer was stopped.
  *
  * @example

@@ -1,8 +1,8 @@
 import type { Status } from '../../src/contract/status.js';
 import type { Informer } from '../../src/informer/informer-types.js';
 /**
- * Returns the status of an informer. The component renders again when its state, `isSynced`, its reason or its last error
- * has changed. Ages such as `staleMs`, and `version`, are those of that change.
+ * Returns the status of an informer. The component renders again when its state, `isSynced`, its reason or its last
+ * error has changed. Ages such as `staleMs`, and `version`, are those of that change.
  *
  * @throws TypeError if `informer` is not an informer that `createInformer` returned.
  *

@@ -17,7 +17,9 @@ export interface InformerCollectionOptions<T extends object, I extends object = 
      */
     readonly getKey?: (object: T) => string;
 }
-/** The result of `informerCollectionOptions`: an argument of `createCollection`, to which other options can be added. */
+/**
+ * The result of `informerCollectionOptions`: an argument of `createCollection`, to which other options can be added.
+ */
 export interface InformerCollectionConfig<T extends object> {
     /** The id of the collection. */
     readonly id: string;
@@ -33,8 +35,8 @@ export interface InformerCollectionConfig<T extends object> {
     /** Additional functions of the collection: `collection.utils`. */
     readonly utils: {
         /**
-         * Resolves when the collection includes `version`, for example the mark of a write. A handler such as `onUpdate` awaits
-         * it, so that its optimistic state is replaced by that of the source without a gap.
+         * Resolves when the collection includes `version`, for example the mark of a write. A handler such as `onUpdate`
+         * awaits it, so that its optimistic state is replaced by that of the source without a gap.
          *
          * @throws SourceError as `waitFor` of an informer does.
          */
@@ -42,9 +44,9 @@ export interface InformerCollectionConfig<T extends object> {
     };
 }
 /**
- * Returns options for `createCollection` of TanStack DB: the collection has the objects of an informer. Each batch is one
- * transaction of the collection, and so is the initial content. After a relist only the differences are written. The rows
- * are the objects of the informer, not copies.
+ * Returns options for `createCollection` of TanStack DB: the collection has the objects of an informer. Each batch is
+ * one transaction of the collection, and so is the initial content. After a relist only the differences are written.
+ * The rows are the objects of the informer, not copies.
  *
  * The collection is `ready` once it has the objects of the first list. It is in the status `error` while the informer
  * fails before that, and after the informer was stopped. Later failures of the source keep it `ready`.

@@ -1,8 +1,8 @@
 import type { Informer } from '../../src/informer/informer-types.js';
 /**
- * Returns the metrics of informers in the text format 0.0.4 of Prometheus. Its media type is `METRICS_CONTENT_TYPE`. The
- * labels are names of informers, sources, indexes, subscriptions and controllers, never keys. The cost does not depend on
- * the number of objects.
+ * Returns the metrics of informers in the text format 0.0.4 of Prometheus. Its media type is `METRICS_CONTENT_TYPE`.
+ * The labels are names of informers, sources, indexes, subscriptions and controllers, never keys. The cost does not
+ * depend on the number of objects.
  *
  * @throws TypeError if a member is not an informer that `createInformer` returned.
  *

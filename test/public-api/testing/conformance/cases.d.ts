@@ -1,6 +1,7 @@
 import type { ConformanceCase } from './conformance-case.js';
 /**
- * All conformance cases, for test runners other than vitest: each promise of the source contract that is visible from outside.
+ * All conformance cases, for test runners other than vitest: each promise of the source contract that is visible from
+ * outside.
  *
  * @example
  * ```ts

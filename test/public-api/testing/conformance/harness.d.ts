@@ -34,7 +34,10 @@ export interface ConformanceOptions {
 export interface ListerWatcherHarness<T> {
     /** Creates a source with a new, empty collection. Called once for each case. */
     create(options: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>;
-    /** The missing capabilities, each with the reason. The cases that need one are skipped with this reason. Default: none. */
+    /**
+     * The missing capabilities, each with the reason. The cases that need one are skipped with this reason. Default:
+     * none.
+     */
     readonly unsupported?: Readonly<Partial<Record<ConformanceCapability, string>>> | undefined;
     /** The timeout of each wait in a case, in milliseconds. Default 10 000. */
     readonly timeoutMs?: number | undefined;
@@ -44,8 +47,8 @@ export interface ListerWatcherSubject<T> {
     /** The source under test. */
     readonly source: ListerWatcher<T>;
     /**
-     * Commits all changes as one transaction, and settles after the commit. Returns the mark of the transaction, if the source's
-     * writers have marks. Calls may overlap.
+     * Commits all changes as one transaction, and settles after the commit. Returns the mark of the transaction, if the
+     * source's writers have marks. Calls may overlap.
      */
     write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined;
     /** Makes the changes in a transaction that stays open. The returned function commits it. */

@@ -2,8 +2,8 @@ import type { Leases } from '../../src/contract/leases.js';
 /** How the cases of `leasesConformance` create a lease store. */
 export interface LeasesHarness {
     /**
-     * Returns the store of a group. Each call returns another object, as another process has it. Stores of one group share their
-     * records; a new group has none.
+     * Returns the store of a group. Each call returns another object, as another process has it. Stores of one group
+     * share their records; a new group has none.
      */
     create(group: string): Leases | Promise<Leases>;
     /** Why the store has no `watch`. The cases that need it are skipped with this reason. Default: it has one. */

@@ -2,8 +2,8 @@ import type { RelayStore } from '../../src/contract/relay-store.js';
 /** How the cases of `relayStoreConformance` create a relay store. */
 export interface RelayStoreHarness {
     /**
-     * Returns the store of a collection. Each call returns another object, as another process has it. Stores of one name share their
-     * collection; a new name has none.
+     * Returns the store of a collection. Each call returns another object, as another process has it. Stores of one name
+     * share their collection; a new name has none.
      */
     create(name: string): RelayStore | Promise<RelayStore>;
     /** Removes a collection from the engine, as an administrator would. */

@@ -19,8 +19,8 @@ export interface NatsLeasesOptions extends LeaseOptions {
     readonly domain?: string;
 }
 /**
- * Creates the lease store of a group of replicas in NATS JetStream: one key of a bucket. A renewal replaces it only if no
- * other member has done so since it was read.
+ * Creates the lease store of a group of replicas in NATS JetStream: one key of a bucket. A renewal replaces it only if
+ * no other member has done so since it was read.
  * @returns The lease store, for the option `replicas` of `reconcile`.
  * @throws OptionError when an option is missing or not allowed.
  *
