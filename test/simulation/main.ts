@@ -1,13 +1,16 @@
-// npm run sim -- [--runs N] [--minutes M] [--seed S] [--kind K] [--mutant NAME] [--json]
-//              | --runs 1 --seed S [--kind K] [--mutant NAME] [--keep]
-//              | --mutants [--foreign] [--layers unit,property,simulator] [--runs N] [--seed S] [--mutant NAME] [--json] [--keep]
-import { parseArgs } from 'node:util'
+import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { foreignMutants } from './mutants/foreign/index.js'
 import { mutants } from './mutants/index.js'
 import { type Mutant, mutate } from './mutants/mutate.js'
 
-const { values } = parseArgs({
+const USAGE = `Usage: npm run sim -- [--runs N] [--minutes M] [--seed S] [--kind K] [--mutant NAME] [--json]
+       npm run sim -- --runs 1 --seed S [--kind K] [--mutant NAME] [--keep]
+       npm run sim -- --mutants [--foreign] [--layers unit,property,simulator] [--runs N] [--seed S] [--mutant NAME]
+                      [--json] [--keep]`
+
+const { values } = argumentsOf({
   options: {
+    help: { type: 'boolean', short: 'h', default: false },
     runs: { type: 'string' },
     minutes: { type: 'string' },
     seed: { type: 'string', default: '1' },
@@ -20,6 +23,10 @@ const { values } = parseArgs({
     layers: { type: 'string' },
   },
 })
+if (values.help) {
+  console.log(USAGE)
+  process.exit()
+}
 const seed = wholeNumber('seed', values.seed)
 const requestedRuns = values.runs === undefined ? undefined : wholeNumber('runs', values.runs)
 const minutes = values.minutes === undefined ? Infinity : numberOf('minutes', values.minutes)
@@ -51,6 +58,14 @@ else if (kind === 'relay') await relays({ runs: requestedRuns ?? 5_000, seed, mi
 else if (kind === 'share') await share({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
 else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', keep })
 else await runCampaign({ runs: requestedRuns ?? 50_000, seed, kind, minutes, mutant, json })
+
+function argumentsOf<const C extends ParseArgsConfig>(config: C): ReturnType<typeof parseArgs<C>> {
+  try {
+    return parseArgs(config)
+  } catch (error) {
+    return refuse(`${error instanceof Error ? error.message : error}\n${USAGE}`)
+  }
+}
 
 function wholeNumber(name: string, value: string): number {
   const number = Number(value)

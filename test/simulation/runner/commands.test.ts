@@ -138,7 +138,13 @@ test.each([
   ['--kind', 'two', '--kind must be one of one, set, group, cache'],
   ['--mutant', 'missing', 'there is no mutant "missing"'],
   ['--layers', 'unit,units', '--layers must be some of unit, property, simulator, got "units"'],
+  ['--seeds', '7', "Unknown option '--seeds'"],
 ])('%s %s is refused', async (option, value, why) => {
   const { code, errors } = await sim(`${option}=${value}`)
   expect([code, errors]).toEqual([2, expect.stringContaining(why)])
+})
+
+test('--help prints the usage', async () => {
+  const { code, output } = await sim('--help')
+  expect([code, output]).toEqual([0, expect.stringContaining('Usage: npm run sim -- [--runs N]')])
 })
