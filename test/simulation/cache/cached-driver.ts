@@ -36,9 +36,9 @@ export class CachedDriver extends InformerDriver implements CacheHost {
     return this.waiters.forkedAt
   }
 
-  /** Saved content that the informer may resume from, and that is not in the store yet. */
+  /** With saved content that the informer may resume from, and that was not in the store yet. */
   override get resumesFrom(): Version | undefined {
-    return this.informer.version ?? this.#pending
+    return this.informer.version ?? (this.#wasStale ? undefined : this.#pending)
   }
 
   override get hasReplacedContent(): boolean {
