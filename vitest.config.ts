@@ -33,7 +33,7 @@ export default defineConfig({
       {
         test: {
           name: 'servers',
-          include: ['test/{adapter-mutants,browser,cli,conformance,replicas,servers,soak}/**/*.test.ts'],
+          include: ['test/{adapter-mutants,browser,cli,conformance,operating,replicas,servers,soak}/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',

@@ -80,11 +80,18 @@ function ofQueues(label: 'subscription' | 'controller'): readonly Metric[] {
     ofSubscriptions(label, { name: `listwatch.${label}.${name}`, type: 'gauge', unit, help }, (each, add) =>
       add({}, value(each)),
     )
-  const subject = label === 'controller' ? 'Controllers' : 'Subscriptions and change streams'
+  const [subject, queued, oldest] =
+    label === 'controller'
+      ? [
+          'Controllers',
+          'Keys that wait, run or are retried',
+          'How long the oldest of the keys that wait, run or are retried has done so',
+        ]
+      : ['Subscriptions and change streams', 'Keys that wait', 'How long the oldest change has waited']
   return [
     gauge('open', '1', `${subject} of this name that are not closed`, ({ open }) => open),
-    gauge('queue.keys', '1', 'Keys that wait', ({ keys }) => keys),
-    gauge('queue.oldest.age', 's', 'How long the oldest change has waited', ({ oldestMs }) => oldestMs / 1_000),
+    gauge('queue.keys', '1', queued, ({ keys }) => keys),
+    gauge('queue.oldest.age', 's', oldest, ({ oldestMs }) => oldestMs / 1_000),
     gauge(
       'running.age',
       's',

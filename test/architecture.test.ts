@@ -383,6 +383,8 @@ describe('time and chance come from outside', () => {
     'testing/virtual-clock.ts': ['setImmediate'],
     // The id of a feed must not be guessed, and differ from that of each other server.
     'adapters/http/mirror-feed.ts': ['getRandomValues'],
+    // The seed of the hashes of keys, in code that does not load node:crypto.
+    'adapters/share/snapshot-packer.ts': ['getRandomValues'],
     // Inboxes and consumers of several processes must differ.
     'adapters/nats/session.ts': ['randomUUID'],
     // The inspector serves people, in real time.

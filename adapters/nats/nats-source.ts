@@ -362,10 +362,9 @@ class BucketSource<T> implements NatsKvSource<T> {
     const { bucket } = this.#options
     const continuity = await assertContinues(session, bucket, state, version)
     if (continuity === 'proved' || known === undefined) return continuity
-    const options = this.#consumerOptions(session, state)
     const { recent } = known
     const reading = { from: recent.from, isHeadersOnly: true, isOnce: true, pullSize: PULL_SIZE }
-    const consumer = await Consumer.create({ ...options, ...reading })
+    const consumer = await Consumer.create({ ...this.#consumerOptions(session, state), ...reading })
     try {
       await assertSameStream(session, bucket, state)
       await recent.assertContinues(consumer, version.seq, (subject) => readLastSeq(session, bucket, subject))

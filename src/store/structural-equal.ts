@@ -36,8 +36,8 @@ export function structuralEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Whether two plain objects differ in the property in which two others differed last, if its value is no object. Most
- * changed objects differ in their version. Then the values before it need not be loaded from memory.
+ * Whether two plain objects differ in the property in which two others differed last, if its value is not an object.
+ * Most changed objects differ in their version. Then the values before it need not be loaded from memory.
  */
 function differAsBefore(a: unknown, b: unknown): boolean {
   let [left, right] = [a, b]

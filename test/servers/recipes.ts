@@ -18,6 +18,7 @@ export type ServerName =
   | 'valkey 9.1'
   | 'nats 2.15'
   | 'kubernetes 1.36'
+  | 'prometheus'
   | 'chromium'
   | 'zsh'
   | 'fish'
@@ -126,6 +127,16 @@ export const recipes: readonly Recipe[] = [
     fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
   },
   {
+    name: 'prometheus',
+    program: 'prometheus',
+    installed: () => usualPlaces(),
+    version: async (at) => {
+      await requireTool(at, 'promtool')
+      return await versionOf(at, 'prometheus')
+    },
+    ...debian('usr/bin', { packages: ['prometheus'], programs: ['usr/bin/prometheus', 'usr/bin/promtool'] }),
+  },
+  {
     name: 'chromium',
     program: 'chromium',
     installed: () => [inFolder('/usr/lib/chromium'), ...usualPlaces()],
@@ -173,10 +184,14 @@ function inFolder(binDir: string): Installation {
 /** Of a server that has the tool beside it which restores its snapshots. */
 async function etcdVersion(at: Installation, line: string, tool: string): Promise<string> {
   const version = await lineOf(at, 'etcd', line)
+  await requireTool(at, tool)
+  return version
+}
+
+async function requireTool(at: Installation, tool: string): Promise<void> {
   await access(join(at.binDir, tool)).catch(() => {
     throw new Error(`${at.binDir} has no ${tool}`)
   })
-  return version
 }
 
 async function lineOf(at: Installation, program: string, line: string): Promise<string> {
