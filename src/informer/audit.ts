@@ -144,6 +144,11 @@ export class Audit<S, T> {
       const { drift, ...comparison } = await this.#compare(attempt)
       this.#failures = 0
       const [first] = drift
+      // The list that runs now may repair it: a key that another source released, for example.
+      if (first !== undefined && !this.#host.isLive()) {
+        this.#isRequested ||= isRepairing
+        return
+      }
       // Without repairs a difference may be a change that is still to arrive.
       if (first === undefined || isRepairing) proof.audited({ ...comparison, differences: drift.length })
       if (first === undefined || !isRepairing) return

@@ -133,6 +133,8 @@ export class ControllerDrainChecker {
   check(done: ReadonlyMap<string, number | undefined>, failed: ReadonlySet<string>): void {
     if (this.#isChecked) return
     this.#isChecked = true
+    // The informer was stopped before its first list.
+    if (!this.#isFilled) return
     const { violate, mark } = this.#scenario
     const { name, controller, informer, left } = this.#options
     for (const [key, wanted] of left.changed)
