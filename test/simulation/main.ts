@@ -37,9 +37,6 @@ if (mutant !== undefined && !values.mutants) mutate(mutant)
 const { kinds } = await import('./runner/schedule.js')
 const { worldKinds } = await import('./runner/world-kinds.js')
 const { layers } = await import('./mutants/hunt.js')
-const { runReplicaCampaign: replicas } = await import('./replicas/campaign.js')
-const { runRelayCampaign: relays } = await import('./relay/campaign.js')
-const { runShareCampaign: share } = await import('./share/campaign.js')
 const { huntMutants, replay, runCampaign } = await import('./runner/commands.js')
 const allKinds = [...kinds, ...worldKinds] as const
 const kind =
@@ -53,10 +50,16 @@ const chosen = asLayers && layers.filter((each) => asLayers.includes(each))
 const { foreign, json, keep } = values
 const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
 if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })
-else if (kind === 'replicas') await replicas({ runs: requestedRuns ?? 50_000, seed, minutes, mutant })
-else if (kind === 'relay') await relays({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
-else if (kind === 'share') await share({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
-else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', keep })
+else if (kind === 'replicas') {
+  const { runReplicaCampaign } = await import('./replicas/campaign.js')
+  await runReplicaCampaign({ runs: requestedRuns ?? 50_000, seed, minutes, mutant })
+} else if (kind === 'relay') {
+  const { runRelayCampaign } = await import('./relay/campaign.js')
+  await runRelayCampaign({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
+} else if (kind === 'share') {
+  const { runShareCampaign } = await import('./share/campaign.js')
+  await runShareCampaign({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
+} else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', keep })
 else await runCampaign({ runs: requestedRuns ?? 50_000, seed, kind, minutes, mutant, json })
 
 function argumentsOf<const C extends ParseArgsConfig>(config: C): ReturnType<typeof parseArgs<C>> {

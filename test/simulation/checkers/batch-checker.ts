@@ -38,8 +38,7 @@ export function checkBatch(
   for (const { key, version: delivered, origin } of last.values()) {
     if (delivered === undefined || origin === 'initial') continue
     const at = history.indexOf(delivered)
-    const right = unmerged?.last(key, version) ?? at
-    if (at !== right)
+    if (unmerged?.isLast(key, version, at) === false)
       violate(
         'I3',
         `${follower.name} received ${nameOf(key)} at ${delivered}, and the last change up to ${version} was another`,

@@ -9,8 +9,10 @@ import { checkFinalState } from './final-state-checker.js'
 /** Receives every change at once and unmerged. Merged deliveries are compared with it. */
 export class UnmergedFollower {
   readonly #scenario: SourceScenario
-  /** The indexes in the history at which each key changed. */
-  readonly #changes = new Map<string, number[]>()
+  /** The indexes in the history at which each key changed. `again`: it was listed after lost access had deleted it. */
+  readonly #changes = new Map<string, { readonly at: number; readonly again: boolean }[]>()
+  /** The keys that lost access has deleted. */
+  readonly #lost = new Set<string>()
   readonly #receivedAt = new Map<string, number>()
   readonly #times = new Map<string, number>()
   readonly #deleted = new Map<string, Item>()
@@ -24,10 +26,15 @@ export class UnmergedFollower {
     informer.subscribe({ add: receive, update: receive, delete: receive }, { name: 'witness' })
   }
 
-  /** The index of the last change of a key up to `version`; undefined if there is none. */
-  last(key: string, version: Version): number | undefined {
+  /**
+   * Whether the last change of a key up to `version` has this index. A batch from before lost access does not include
+   * that the key was listed again, perhaps at the same version.
+   */
+  isLast(key: string, version: Version, index: number): boolean {
     const upTo = this.#scenario.history.indexOf(version)
-    return this.#changes.get(key)?.findLast((at) => at <= upTo)
+    const known = this.#changes.get(key)?.filter(({ at }) => at <= upTo) ?? []
+    const lastOfSource = known.findLastIndex(({ again }) => !again)
+    return known.length === 0 || known.slice(Math.max(0, lastOfSource)).some(({ at }) => at === index)
   }
 
   /** The time of the last received change of a key, in virtual milliseconds. */
@@ -74,10 +81,10 @@ export class UnmergedFollower {
       this.#scenario.violate('I3', `the same object of ${nameOf(key)} was delivered again`)
     this.#receivedAt.set(key, this.#scenario.clock.elapsed)
     this.#times.set(key, this.timesOf(key) + 1)
+    if (origin === 'access-lost') this.#lost.add(key)
     if (origin === 'initial' || version === undefined) return
-    const known = this.#changes.get(key)
-    const at = this.#scenario.history.indexOf(version)
-    if (known === undefined) this.#changes.set(key, [at])
-    else known.push(at)
+    const known = this.#changes.get(key) ?? []
+    this.#changes.set(key, known)
+    known.push({ at: this.#scenario.history.indexOf(version), again: this.#lost.delete(key) })
   }
 }
