@@ -2,8 +2,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createInformer, type ListerWatcher, type MirrorCache, type Put } from 'listwatch'
 import { fileCache } from 'listwatch/file-cache'
-import { postgresSource } from 'listwatch/postgres'
-import pg from 'pg'
 
 interface Row {
   readonly id: string
@@ -90,11 +88,14 @@ function measured(path: string): MirrorCache {
   }
 }
 
+/** The driver is loaded by the process that needs it. */
+async function table(): Promise<ListerWatcher<Row>> {
+  const [{ postgresSource }, { default: pg }] = await Promise.all([import('listwatch/postgres'), import('pg')])
+  return postgresSource<Row>({ client: () => new pg.Client({ connectionString: where }), table: 'bench' })
+}
+
 const informer = createInformer({
-  source:
-    contestant === 'postgres'
-      ? postgresSource<Row>({ client: () => new pg.Client({ connectionString: where }), table: 'bench' })
-      : memory,
+  source: contestant === 'postgres' ? await table() : memory,
   indexes: (ix) => ({
     tenant: ix.equal((each) => each.tenant),
     status: ix.equal((each) => each.status),
