@@ -14,8 +14,8 @@ interface Present {
   readonly isConfirmed: boolean
 }
 
-/** The longest time between two searches, as a multiple of the shortest one. */
-const RAREST = 32
+/** The maximum number of periods between two searches. */
+const MAX_PERIODS = 32
 
 export interface RemovalSearchOptions {
   readonly session: Session
@@ -39,8 +39,8 @@ export interface RemovalSearchOptions {
 export class RemovalSearch {
   readonly #options: RemovalSearchOptions
   #nextAt = 0
-  /** Doubles while the replicas that are read are not what the leader is. */
-  #patience = 1
+  /** The number of periods until the next search. It doubles while a replica lags behind the leader. */
+  #periods = 1
   /** The extent of the stream at which nothing was missing. */
   #extent = ''
   #counted = ''
@@ -55,7 +55,7 @@ export class RemovalSearch {
   async begin(position: number): Promise<void> {
     const { session, everyMs, keys, isWhole } = this.#options
     if (this.#isReading || this.#present !== undefined || session.clock.now() < this.#nextAt) return
-    this.#nextAt = session.clock.now() + everyMs * this.#patience
+    this.#nextAt = session.clock.now() + everyMs * this.#periods
     const { extent, lastSeq, subjects } = await this.#state()
     if (extent === this.#extent) return
     this.#counted = extent
@@ -76,7 +76,7 @@ export class RemovalSearch {
     const unknown = keys.unknown(present.subjects)
     if (unknown !== undefined) throw expired(`the bucket has "${unknown}" again, which had been removed`)
     const missing = keys.missing(present.subjects)
-    this.#patience = present.extent === undefined || present.isConfirmed ? 1 : Math.min(2 * this.#patience, RAREST)
+    this.#periods = present.extent === undefined || present.isConfirmed ? 1 : Math.min(2 * this.#periods, MAX_PERIODS)
     if (keys.isUntouched && present.isConfirmed) this.#extent = present.extent ?? ''
     return missing
   }

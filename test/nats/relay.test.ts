@@ -177,6 +177,17 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     const started = startForTests(() => NatsServer.start({ server }))
     relayTests(() => ({ connect: () => started().connect(), replicas: 1 }))
 
+    /** A relay that has written the first objects, and a follower that has them. */
+    async function followed() {
+      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
+      stage.write()
+      const { relay } = await stage.relay()
+      await relay.synced(WAIT)
+      const follower = await stage.follower()
+      await follower.start().synced(WAIT)
+      return { stage, relay, follower }
+    }
+
     test('two relays without leases never write a state that the upstream did not have', async () => {
       const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
       stage.write()
@@ -208,12 +219,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     })
 
     test('a key that is too long stops the relay, whose status names it and the remedy, until it is deleted', async () => {
-      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
-      stage.write()
-      const { relay } = await stage.relay()
-      await relay.synced(WAIT)
-      const follower = await stage.follower()
-      await follower.start().synced(WAIT)
+      const { stage, relay, follower } = await followed()
       const key = `orders-${'x'.repeat(4_000)}`
       stage.upstream.put(key, { n: 1 })
       await waitUntil('the failure', () => relay.status.state === 'backing-off')
@@ -225,12 +231,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     })
 
     test('a bucket that is removed is written again', async () => {
-      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
-      stage.write()
-      const { relay } = await stage.relay()
-      await relay.synced(WAIT)
-      const follower = await stage.follower()
-      await follower.start().synced(WAIT)
+      const { stage, follower } = await followed()
       await started().ask(`STREAM.DELETE.KV_relay-${stage.name}`)
       await stage.writes(20)
       await waitUntil('the bucket', () => follower.get('a')?.n === stage.n, 60_000)

@@ -96,7 +96,7 @@ describeServer('nats 2.15', 'a search for keys that were removed without a marke
       if (redirected.has(name)) send(subject.replace('KV_lagging', 'COPY'), payload.replace('KV_lagging', 'COPY'))
       else send(subject, payload)
     })
-    // A mirror of a stream keeps what is erased in its origin, like a replica that lags behind.
+    // A mirror of a stream keeps messages that its origin erases, as a replica that lags behind does.
     const admin = await shared.nats.connect()
     await admin.request('$JS.API.STREAM.CREATE.COPY', JSON.stringify({ name: 'COPY', mirror: { name: 'KV_lagging' } }))
     const copied = async (): Promise<boolean> => {

@@ -1,7 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { expired, forked } from '../../shared/source-errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import { emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
+import { bytesIn, emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
 import { type RedisCommand, type Session, textOf } from '../connection/session.js'
 import {
   assertNotTrimmed,
@@ -238,7 +238,7 @@ export class CollectionReader {
   #entriesIn(reply: RedisReply): readonly RedisReply[] {
     const entries = entriesOf(reply)
     let bytes = 0
-    for (const entry of entries) bytes += bytesOf(repliesIn(repliesIn(entry)[1]))
+    for (const entry of entries) bytes += bytesIn(repliesIn(repliesIn(entry)[1]))
     this.#entries.arrived(entries.length, bytes)
     return entries
   }
@@ -262,10 +262,4 @@ function written(replies: readonly RedisReply[]): readonly LogEntry[] {
   }
   emptyReply(replies)
   return entries
-}
-
-function bytesOf(fields: readonly RedisReply[]): number {
-  let bytes = 0
-  for (const field of fields) if (Buffer.isBuffer(field)) bytes += field.length
-  return bytes
 }

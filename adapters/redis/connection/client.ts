@@ -24,6 +24,13 @@ export function repliesIn(reply: RedisReply | undefined): readonly RedisReply[] 
   return Array.isArray(reply) ? reply : []
 }
 
+/** The number of bytes in replies that are texts. */
+export function bytesIn(replies: readonly RedisReply[]): number {
+  let bytes = 0
+  for (const reply of replies) if (Buffer.isBuffer(reply)) bytes += reply.length
+  return bytes
+}
+
 /**
  * Empties an array reply that was read. The driver links its replies, so that the garbage collector copies their
  * elements until a full collection.

@@ -1,6 +1,6 @@
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
 import { AdaptivePageSize, type ResponseSizeLimit } from '../connection/adaptive-page-size.js'
-import { emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
+import { bytesIn, emptyReply, type RedisReply, repliesIn } from '../connection/client.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import {
   assertCounted,
@@ -170,6 +170,6 @@ function entryAt(key: string, id: string): RedisCommand {
 
 function bytesOf(entries: readonly StreamEntry[]): number {
   let bytes = 0
-  for (const { fields } of entries) for (const field of fields) if (Buffer.isBuffer(field)) bytes += field.length
+  for (const { fields } of entries) bytes += bytesIn(fields)
   return bytes
 }

@@ -47,7 +47,7 @@ export class SimulatedPort {
   readonly #side: 'share' | 'worker'
   readonly #network: Network
   readonly #listeners = new Map<string, Set<Listener>>()
-  /** What has not arrived yet, in order. */
+  /** The messages that have not arrived yet, in order. */
   readonly #coming: (() => void)[] = []
   /** How many arrivals wait until the thread runs again. */
   #missed = 0

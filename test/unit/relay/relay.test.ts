@@ -679,7 +679,8 @@ test('a relay whose attempts write a part each begins again with the shortest de
 })
 
 describe('stop', () => {
-  test('with drainMs writes the changes that wait, and ends at the deadline', async () => {
+  /** A relay with a pending change, whose store became unavailable after a follower had the first objects. */
+  async function withUnavailableStore() {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const { relay } = relayOf(source, store)
@@ -687,6 +688,11 @@ describe('stop', () => {
     await clock.advance(2_000)
     store.setAvailable(false)
     source.put('a', { n: 1 })
+    return { source, store, relay, follower }
+  }
+
+  test('with drainMs writes the changes that wait, and ends at the deadline', async () => {
+    const { source, store, relay, follower } = await withUnavailableStore()
     await settled()
     const stopping = relay.stop({ drainMs: 5_000 })
     await clock.advance(500)
@@ -708,13 +714,7 @@ describe('stop', () => {
   })
 
   test('with drainMs ends the delay before the next attempt', async () => {
-    const source = memorySource<Item>({ entries: items('a') })
-    const store = memoryRelayStore()
-    const { relay } = relayOf(source, store)
-    const follower = followerOf(store, source)
-    await clock.advance(2_000)
-    store.setAvailable(false)
-    source.put('a', { n: 1 })
+    const { store, relay, follower } = await withUnavailableStore()
     await clock.advance(60_000) // The delay is between 5 and 10 s now.
     expect(relay.status.state).toBe('backing-off')
     store.setAvailable(true)
