@@ -15,6 +15,8 @@ export type RedisArgument = string | number | Buffer;
 export type RedisReply = Buffer | string | number | null | Error | readonly RedisReply[];
 /** The elements of an array reply; none if it is another reply. */
 export declare function repliesIn(reply: RedisReply | undefined): readonly RedisReply[];
+/** The number of bytes in replies that are texts. */
+export declare function bytesIn(replies: readonly RedisReply[]): number;
 /**
  * Empties an array reply that was read. The driver links its replies, so that the garbage collector copies their
  * elements until a full collection.
