@@ -120,7 +120,11 @@ export class SimulatedCache implements MirrorCache {
     this.maxAgeMs = decisions.pick('saves at least every', [50, 1_000, 20_000])
     this.selection = decisions.chance('selects', 0.12) && decisions.take(`selects#${life}`) ? 'other' : 'all'
     this.#died.promise.catch(() => {})
-    onCacheWarning(this.name, () => this.host?.warned())
+    onCacheWarning(this)
+  }
+
+  warned(): void {
+    this.host?.warned()
   }
 
   /** The process is gone: nothing of it reaches the disk any more. */

@@ -8,19 +8,25 @@ const emitWarning = process.emitWarning.bind(process) as EmitWarning
 const numbered = /^(?<name>.*): simulated warning (?<number>\d+)$/s
 let count = 0
 
-/** The listeners of the warnings about caches, by the name of the cache. */
-const ofCaches = new Map<string, () => void>()
+/** What is told of warnings about a cache. */
+export interface WarnedCache {
+  readonly name: string
+  warned(): void
+}
+
+/** The caches by their names. They are held weakly: a cache refers to its whole schedule. */
+const caches = new Map<string, WeakRef<WarnedCache>>()
 const aboutCache = /: (?<cache>simulated cache \d+): /
 
-/** Calls `listener` with each warning about this cache. */
-export function onCacheWarning(name: string, listener: () => void): void {
-  ofCaches.set(name, listener)
+/** Calls `warned` of this cache for each warning about it. */
+export function onCacheWarning(cache: WarnedCache): void {
+  caches.set(cache.name, new WeakRef(cache))
 }
 
 process.emitWarning = ((warning, ...rest) => {
   const number = typeof warning === 'string' ? numbered.exec(warning)?.groups?.['number'] : undefined
   const cache = typeof warning === 'string' ? aboutCache.exec(warning)?.groups?.['cache'] : undefined
-  if (cache !== undefined) ofCaches.get(cache)?.()
+  if (cache !== undefined) caches.get(cache)?.deref()?.warned()
   else if (number === undefined) emitWarning(warning, ...rest)
   else delivered.get(Number(number))?.()
 }) satisfies EmitWarning
