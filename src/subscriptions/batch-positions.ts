@@ -9,14 +9,17 @@ export interface BatchEnd {
 
 /** The position of the store after each dequeued batch. With several sources a batch has no version. */
 export class BatchPositions<T> {
-  readonly #positions = new WeakMap<ChangeBatch<T>, Version>()
+  #positions: WeakMap<ChangeBatch<T>, Version> | undefined
 
   set(batch: ChangeBatch<T>, position: Version | undefined): ChangeBatch<T> {
-    if (position !== undefined) this.#positions.set(batch, position)
+    if (position !== undefined && batch.version === undefined) {
+      this.#positions ??= new WeakMap()
+      this.#positions.set(batch, position)
+    }
     return batch
   }
 
   endOf(batch: ChangeBatch<T>): BatchEnd {
-    return { position: batch.version ?? this.#positions.get(batch), isSynced: batch.isSynced }
+    return { position: batch.version ?? this.#positions?.get(batch), isSynced: batch.isSynced }
   }
 }

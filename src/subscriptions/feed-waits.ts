@@ -26,14 +26,12 @@ export class FeedWaits {
   readonly #feed: AwaitedFeed
   readonly #host: FeedWaitsHost
   readonly #synced = new Latch()
-  readonly #waiters: VersionWaiters
-  /** The waits for versions that are not settled. */
-  readonly #pending = new Set<Settle<void>>()
+  /** The waits for versions, and those of them that are not settled. Created by the first one: most feeds have none. */
+  #versions: { readonly waiters: VersionWaiters; readonly pending: Set<Settle<void>> } | undefined
 
   constructor(feed: AwaitedFeed, host: FeedWaitsHost) {
     this.#feed = feed
     this.#host = host
-    this.#waiters = new VersionWaiters((at, mark) => this.#hasReached(at, mark))
   }
 
   /** Whether the first synced batch was acknowledged. */
@@ -48,14 +46,15 @@ export class FeedWaits {
 
   /** Resolves the waits for versions that the feed has reached. */
   check(): void {
-    if (this.#waiters.size > 0) this.#waiters.check(this.#feed.reached)
+    const waiters = this.#versions?.waiters
+    if (waiters !== undefined && waiters.size > 0) waiters.check(this.#feed.reached)
   }
 
   /** Rejects all waits. The feed was closed. */
   rejectAll(reason: SourceError): void {
-    for (const settle of [...this.#pending]) settle.reject(reason)
+    for (const settle of [...(this.#versions?.pending ?? [])]) settle.reject(reason)
     this.#synced.rejectAll(reason)
-    this.#waiters.rejectAll(reason)
+    this.#versions?.waiters.rejectAll(reason)
   }
 
   synced(call: string, wait: Wait): Promise<void> {
@@ -82,32 +81,37 @@ export class FeedWaits {
       return () => {}
     }
     const reached = this.#host.isOfSet ? undefined : this.#feed.reached
-    if (reached !== undefined && this.#hasHandled(reached, version)) {
+    this.#versions ??= {
+      waiters: new VersionWaiters((at, mark) => this.#hasReached(at, mark)),
+      pending: new Set(),
+    }
+    const { waiters, pending } = this.#versions
+    if (reached !== undefined && hasHandled(waiters, reached, version)) {
       settle.resolve()
       return () => {}
     }
     const wait = new FeedWait(this.#host, version, source, settle, {
       storePosition: () => this.#host.indexer.writer.position,
-      enterFeed: (mark, both) => this.#waiters.enter(mark, this.#feed.reached, both),
+      enterFeed: (mark, both) => waiters.enter(mark, this.#feed.reached, both),
     })
-    this.#pending.add(settle)
+    pending.add(settle)
     return () => {
-      this.#pending.delete(settle)
+      pending.delete(settle)
       wait.leave()
-    }
-  }
-
-  /** False also for a mark that is not a version. The wait for the store rejects that. */
-  #hasHandled(reached: Version, version: Version): boolean {
-    try {
-      return this.#waiters.includes(reached, version)
-    } catch {
-      return false
     }
   }
 
   #hasReached(at: Version, mark: Version): boolean {
     if (this.#host.isOfSet) return Number(at) >= Number(mark)
     return this.#host.hasReached('waitFor')(at, mark)
+  }
+}
+
+/** False also for a mark that is not a version. The wait for the store rejects that. */
+function hasHandled(waiters: VersionWaiters, reached: Version, version: Version): boolean {
+  try {
+    return waiters.includes(reached, version)
+  } catch {
+    return false
   }
 }

@@ -2,7 +2,8 @@ import type { Settle } from './deadline.js'
 
 /** Waits for an event that happens once. Later waits resolve at once. */
 export class Latch {
-  readonly #waiting = new Set<Settle<void>>()
+  /** Created by the first wait: most latches have none. */
+  #waiting: Set<Settle<void>> | undefined
   #isOpen = false
 
   get isOpen(): boolean {
@@ -11,17 +12,18 @@ export class Latch {
 
   open(): void {
     this.#isOpen = true
-    for (const settle of [...this.#waiting]) settle.resolve()
+    for (const settle of [...(this.#waiting ?? [])]) settle.resolve()
   }
 
   /** Rejects the pending waits. The latch does not change. */
   rejectAll(reason: unknown): void {
-    for (const settle of [...this.#waiting]) settle.reject(reason)
+    for (const settle of [...(this.#waiting ?? [])]) settle.reject(reason)
   }
 
   enter(settle: Settle<void>): () => void {
+    this.#waiting ??= new Set()
     if (this.#isOpen) settle.resolve()
     else this.#waiting.add(settle)
-    return () => this.#waiting.delete(settle)
+    return () => this.#waiting?.delete(settle)
   }
 }

@@ -189,7 +189,7 @@ export const thirdForeignMutants: readonly Mutant[] = [
     name: 'closing a subscription leaves its waits for the store pending',
     breaks: 'waitFor does not reject with STOPPED when the subscription is closed (docstring of waitFor, B6)',
     file: 'subscriptions/feed-waits.ts',
-    edits: [['    for (const settle of [...this.#pending]) settle.reject(reason)\n', '']],
+    edits: [['    for (const settle of [...(this.#versions?.pending ?? [])]) settle.reject(reason)\n', '']],
   },
   {
     name: 'a failed run does not forget the batch that came during it',
