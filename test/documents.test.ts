@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { binary, ensureBuilt } from './support/build.js'
-import { blocksOf, exampleBlocks } from './support/documents.js'
+import { blocksOf, countOfExampleTags, exampleBlocks } from './support/documents.js'
 import { filesUnder, root, textOf } from './support/sources.js'
 import { TAKEN_FOR_GRANTED } from './support/taken-for-granted.js'
 import { UserProject } from './support/user-project.js'
@@ -74,7 +74,8 @@ describe('every TypeScript block of the documents and docstrings compiles agains
 
   test('documents and docstrings have blocks', () => {
     expect(blocks.length).toBeGreaterThan(5)
-    expect(exampleBlocks().length).toBeGreaterThan(10)
+    expect(exampleBlocks().length).toBeGreaterThan(200)
+    expect(exampleBlocks()).toHaveLength(countOfExampleTags())
     expect(errors.filter((line) => !/^block-\d+\.tsx?|^ /.test(line))).toEqual([])
   })
 

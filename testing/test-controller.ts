@@ -13,7 +13,21 @@ import { VirtualClock } from './virtual-clock.js'
 /** The time between two checks whether a controller is idle, in milliseconds. */
 const STEP_MS = 10
 
-/** The options of `testController`, besides those of `reconcile`. */
+/**
+ * The options of `testController`, besides those of `reconcile`.
+ *
+ * @example
+ * ```ts
+ * import { testController } from 'listwatch/testing'
+ *
+ * await using shop = testController({
+ *   objects: [['42', { total: 5 }], ['43', { total: 7 }]], // Default: none.
+ *   reconcile: async (key, { object }) => console.log(key, object?.total),
+ *   concurrency: 2, // And all other options of `reconcile`.
+ *   retry: { maxAttempts: 3 },
+ * })
+ * ```
+ */
 export interface TestControllerOptions<T, W extends readonly unknown[] = readonly unknown[]>
   extends ReconcileOptions<T, {}, W> {
   /** The function under test. */
@@ -24,7 +38,23 @@ export interface TestControllerOptions<T, W extends readonly unknown[] = readonl
   readonly clock?: VirtualClock
 }
 
-/** A run that has begun. */
+/**
+ * A run that has begun.
+ *
+ * @example
+ * ```ts
+ * import { testController } from 'listwatch/testing'
+ *
+ * await using shop = testController({
+ *   objects: [['42', { total: 5 }]],
+ *   reconcile: async (_key, { attempt }) => {
+ *     if (attempt === 1) throw new Error('not yet')
+ *   },
+ * })
+ * await shop.untilIdle()
+ * console.log(shop.runs.map(({ reason, result }) => `${reason} ${result}`)) // initial failure, retry success
+ * ```
+ */
 export interface TestedRun<T> extends Omit<ReconcileContext<T>, 'signal' | 'requeueAfter'> {
   /** The key. */
   readonly key: string
@@ -32,7 +62,22 @@ export interface TestedRun<T> extends Omit<ReconcileContext<T>, 'signal' | 'requ
   readonly result: 'success' | 'failure' | undefined
 }
 
-/** A controller over a memory source, in virtual time. */
+/**
+ * A controller over a memory source, in virtual time.
+ *
+ * @example
+ * ```ts
+ * import { testController } from 'listwatch/testing'
+ *
+ * await using shop = testController({
+ *   objects: [['42', { total: 5 }]],
+ *   reconcile: async (key, { requeueAfter }) => requeueAfter(60_000),
+ * })
+ * await shop.untilIdle()
+ * await shop.clock.advance(60_000) // `untilIdle` does not wait for `requeueAfter`.
+ * console.log(shop.runs.length, shop.errors, shop.controller.failing.size)
+ * ```
+ */
 export interface TestController<T> extends AsyncDisposable {
   /** The source: `put` and `delete` change its objects, `disconnect` and others script faults. */
   readonly source: MemorySource<T>

@@ -15,7 +15,22 @@ import { type Files, isSystemError, openForReading, realFiles, reasonOf, removeF
 import { type OpenedFile, readHeader, savedMirror } from './mirror-reader.js'
 import { writeMirror } from './mirror-writer.js'
 
-/** The options of `fileCache`. */
+/**
+ * The options of `fileCache`.
+ *
+ * @example
+ * ```ts
+ * import { fileCache } from 'listwatch/file-cache'
+ *
+ * const cache = fileCache({
+ *   path: '/var/cache/shop/orders.cache',
+ *   cacheVersion: '2', // Another one for each change of `transform`.
+ *   saveEveryMs: 30_000, // Default: 60 000.
+ *   encryptionKey: Buffer.from(process.env['CACHE_KEY'] ?? '', 'hex'), // 32 bytes. Default: no encryption.
+ * })
+ * const informer = createInformer({ source, cache, transform: ({ id, total }: Order) => ({ id, total }) })
+ * ```
+ */
 export interface FileCacheOptions {
   /** The file. Its folder must exist. Each informer needs a file of its own. */
   readonly path: string
@@ -58,6 +73,7 @@ const checks: Readonly<Record<keyof FileCacheOptions, OptionCheck>> = {
  * Returns a cache that keeps the content of one informer in a file. After a restart, the informer resumes its watch at
  * the saved version, instead of listing. A file that is missing, damaged, or of another source costs one list.
  *
+ * @returns The cache, for the option `cache` of `createInformer`.
  * @throws OptionError if an option is missing or wrong.
  *
  * @example

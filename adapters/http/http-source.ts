@@ -3,7 +3,6 @@ import {
   DEFAULT_HEARTBEAT_MS,
   type ListContext,
   type ListEvent,
-  type ListerWatcher,
   type ListPage,
   type SourceContext,
   type WatchBatch,
@@ -22,49 +21,18 @@ import { onAbort } from '../shared/on-abort.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { eventsIn } from './event-json.js'
 import { serverSentEvents } from './event-stream.js'
+import type { HttpSource, HttpSourceOptions, RequestHeaders } from './http-options.js'
 import { hasReached, isLaterEpoch, parseVersion, resumePoint, UNKNOWN_FEED } from './http-version.js'
 import type { ReceivedResponse, SendRequest } from './received-response.js'
 
 /** How many chunks of a list are requested at a time. */
 const CHUNK_REQUESTS = 4
 
-/** The headers of a request, by name. */
-export type RequestHeaders = Headers | Readonly<Record<string, string>>
-
-/** The options of `httpSource`. */
-export interface HttpSourceOptions {
-  /** The address of the mirror: the prefix under which `serveMirror` is mounted. */
-  readonly url: string | URL
-  /** The name in logs and errors. Default: `http:` with host and path. */
-  readonly name?: string
-  /** The headers of every request; a function is called for each request. Default: none. */
-  readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>)
-  /** Sends the requests. Default: the global `fetch`. */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
-  /** The option `heartbeatMs` of the server, in milliseconds. Default 10 000. */
-  readonly heartbeatMs?: number
-  /**
-   * Compares versions of the upstream source; its source object fits. With it, marks of its writers can be waited for,
-   * and `waitFor` and lists work across several servers of one upstream. Default: only versions of one server can be
-   * compared.
-   */
-  readonly upstream?: UpstreamVersions
-}
-
-/** The source that `httpSource` returns. */
-export interface HttpSource<T> extends ListerWatcher<T> {
-  /** Returns the version of the served mirror, which includes every write to the upstream before the call. */
-  head(context: SourceContext): Promise<Version>
-  /** Returns whether `at` includes everything up to `mark`. */
-  hasReached(at: Version, mark: Version): boolean
-  /** Returns whether `mark` certainly belongs to an epoch that began after that of `at`. */
-  isLaterEpoch(at: Version, mark: Version): boolean
-}
-
 /**
  * Returns a source that follows an informer of another process, which `serveMirror` serves. It runs in Node and in
  * browsers.
  *
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError for a wrong option.
  *
  * @example

@@ -1,6 +1,7 @@
 /** Followers of an informer over HTTP. `serveMirror` serves one, `httpSource` follows it. */
 
 export type { UpstreamVersions } from '../shared/upstream-versions.js'
-export { type HttpSource, type HttpSourceOptions, httpSource } from './http-source.js'
+export type { HttpSource, HttpSourceOptions } from './http-options.js'
+export { httpSource } from './http-source.js'
 export { type NodeRequest, type NodeResponse, nodeListener } from './node-listener.js'
 export { type MirrorHandler, type MirrorScope, type ServeMirrorOptions, serveMirror } from './serve-mirror.js'

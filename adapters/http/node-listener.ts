@@ -2,7 +2,17 @@ import { messageOf } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { type DirectBody, directBodyOf } from './direct-body.js'
 
-/** The part of `http.IncomingMessage` that is used. */
+/**
+ * The part of `http.IncomingMessage` that is used.
+ *
+ * @example
+ * ```ts
+ * import { nodeListener, serveMirror } from 'listwatch/http'
+ *
+ * const listener = nodeListener(serveMirror(orders))
+ * app.use('/mirror/orders', (request, response) => listener(request, response)) // A request of Express fits too.
+ * ```
+ */
 export interface NodeRequest {
   /** The method. */
   readonly method?: string | undefined
@@ -12,7 +22,21 @@ export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
 }
 
-/** The part of `http.ServerResponse` that is used. */
+/**
+ * The part of `http.ServerResponse` that is used.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http'
+ * import { nodeListener, serveMirror } from 'listwatch/http'
+ *
+ * const listener = nodeListener(serveMirror(orders))
+ * createServer((request, response) => {
+ *   if (request.url?.startsWith('/mirror/orders/')) listener(request, response)
+ *   else response.writeHead(404).end()
+ * }).listen(8080)
+ * ```
+ */
 export interface NodeResponse {
   /** Whether the connection was closed. */
   readonly destroyed: boolean
@@ -37,6 +61,8 @@ export interface NodeResponse {
 /**
  * Returns a listener for `http.createServer` and Express, which passes requests to a handler of `Request` and
  * `Response`.
+ *
+ * @returns The listener. It answers each request with the response of the handler.
  *
  * @example
  * ```ts

@@ -10,13 +10,41 @@ import { directResponse } from './direct-body.js'
 import { parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
 
-/** The objects that one caller may read. */
+/**
+ * The objects that one caller may read.
+ *
+ * @example
+ * ```ts
+ * import { type MirrorScope, serveMirror } from 'listwatch/http'
+ *
+ * declare function userOf(request: Request): Promise<{ readonly tenant: string; readonly isAdmin: boolean }>
+ * const scope = async (request: Request): Promise<MirrorScope<typeof orders.by>> => {
+ *   const { tenant, isAdmin } = await userOf(request)
+ *   return isAdmin ? {} : { where: { tenant } }
+ * }
+ * const mirror = serveMirror(orders, { scope })
+ * ```
+ */
 export interface MirrorScope<I = {}> {
   /** Only objects that have these values in these indexes. Default: all objects. */
   readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
 }
 
-/** The options of `serveMirror`. */
+/**
+ * The options of `serveMirror`.
+ *
+ * @example
+ * ```ts
+ * import { serveMirror } from 'listwatch/http'
+ *
+ * const mirror = serveMirror(orders, {
+ *   heartbeatMs: 5_000, // Default: 10 000. The same as in `httpSource`.
+ *   watchMs: 60_000, // Default: 600 000.
+ *   historyBytes: 64 * 2 ** 20, // Of each scope. Default: 16 MiB.
+ *   maxScopes: 100, // Default: 1 000.
+ * })
+ * ```
+ */
 export interface ServeMirrorOptions<I = {}> {
   /**
    * Called for each request. Returns the objects that the caller may read, or the response that refuses the request.
@@ -38,7 +66,19 @@ export interface ServeMirrorOptions<I = {}> {
   readonly clock?: Clock
 }
 
-/** A handler for any framework that has `Request` and `Response`. */
+/**
+ * A handler for any framework that has `Request` and `Response`.
+ *
+ * @example
+ * ```ts
+ * import { serveMirror } from 'listwatch/http'
+ *
+ * const mirror = serveMirror(orders)
+ * const response = await mirror(new Request('https://api.example/mirror/orders/version')) // As a framework calls it.
+ * console.log(response.status, await response.text())
+ * process.once('SIGTERM', () => mirror.close())
+ * ```
+ */
 export interface MirrorHandler extends AsyncDisposable {
   /**
    * Answers `GET …/list`, `GET …/list/<chunk>`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It

@@ -11,7 +11,21 @@ import { propertiesOf } from '../shared/properties.js'
 import { isKubeConfig, type KubeConfigProvider } from './http/credentials.js'
 import type { KubernetesShard } from './shard.js'
 
-/** The options of `kubernetesSource`. */
+/**
+ * The options of `kubernetesSource`.
+ *
+ * @example
+ * ```ts
+ * const source = kubernetesSource<Wire<V1Pod>>({
+ *   kubeConfig,
+ *   kind: 'Pod', // With `apiVersion: 'apps/v1'` for example a `Deployment`. Default: `v1`.
+ *   labelSelector: 'app=web',
+ *   fieldSelector: 'spec.nodeName=node-1',
+ *   pageSize: 1_000, // Default: 500.
+ *   maxWatchMs: 120_000, // Default: 600 000.
+ * })
+ * ```
+ */
 export interface KubernetesSourceOptions {
   /**
    * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the

@@ -4,6 +4,14 @@ import { DynamicSourceSet, type SourceSet } from '../../src/informer/source-set.
 /**
  * One source for each of several namespaces, over one store. Namespaces may be added and removed while an informer
  * runs.
+ *
+ * @example
+ * ```ts
+ * const source = kubernetesSource<Wire<V1Pod>>({ kubeConfig, kind: 'Pod', namespaces: ['shop', 'blog'] })
+ * const pods = createInformer({ source }).start()
+ * source.addNamespace('wiki')
+ * source.removeNamespace('blog') // Deletes its pods from the store.
+ * ```
  */
 export interface KubernetesNamespaces<T> extends SourceSet<T> {
   /**

@@ -8,10 +8,34 @@ import { LeaseTable } from './lease-table.js'
  * What happens to a renewal. `lost request`: it is never performed. `lost reply`: it is performed, and never answered.
  * `late request`: it is performed when `deliver` is called. `late reply`: it is performed now, and answered by
  * `deliver`.
+ *
+ * @example
+ * ```ts
+ * import { memoryLeases } from 'listwatch/memory'
+ *
+ * const replicas = memoryLeases({ group: 'orders' })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * replicas.disturb('late reply', 2) // The next two renewals are stored, and answered by `deliver`.
+ * replicas.deliver()
+ * ```
  */
 export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply'
 
-/** A lease store in memory with scripted faults, for tests. Replicas in one process share it. */
+/**
+ * A lease store in memory with scripted faults, for tests. Replicas in one process share it.
+ *
+ * @example
+ * ```ts
+ * import { memoryLeases } from 'listwatch/memory'
+ *
+ * const replicas = memoryLeases({ group: 'orders' })
+ * const controller = orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * replicas.setAvailable(false) // After 0.7 `leaseMs` the signals of all runs abort.
+ * replicas.setAvailable(true)
+ * replicas.fork() // A failover that loses the last write.
+ * console.log(replicas.records.map(({ member, renewal }) => [member, renewal]))
+ * ```
+ */
 export interface MemoryLeases extends Leases {
   /** The records in the store. */
   readonly records: readonly LeaseRecord[]
@@ -25,7 +49,18 @@ export interface MemoryLeases extends Leases {
   fork(writes?: number): void
 }
 
-/** Options of `memoryLeases`. */
+/**
+ * Options of `memoryLeases`.
+ *
+ * @example
+ * ```ts
+ * import { memoryLeases } from 'listwatch/memory'
+ *
+ * const clock = new VirtualClock()
+ * const replicas = memoryLeases({ group: 'orders', mode: 'leader', leaseMs: 1_000, clock }) // Default: 10 000.
+ * createInformer({ source, clock }).reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * ```
+ */
 export interface MemoryLeasesOptions {
   /** The name of the group, for errors. */
   readonly group: string
@@ -41,6 +76,7 @@ export interface MemoryLeasesOptions {
 
 /**
  * Returns a lease store in memory.
+ * @returns The lease store, for the option `replicas` of `reconcile`.
  * @throws OptionError that names a wrong option.
  *
  * @example

@@ -18,6 +18,17 @@ import { checkOptions, isAny, isCount, isName, isPositive } from '../../src/util
 /**
  * A collection in memory with transactions, versions, compaction and scripted faults. It is the reference
  * implementation of the source contract, and a fake for tests. Objects are passed on as they are, not copied.
+ *
+ * @example
+ * ```ts
+ * const source = memorySource<Limit>()
+ * const informer = createInformer({ source })
+ * await informer.start().synced()
+ * const version = source.put('acme', { tenant: 'acme', rps: 5, burst: 10 })
+ * await informer.waitFor(version)
+ * source.disconnect() // The informer resumes its watch.
+ * source.compact() // A watch from an earlier version expires, so the informer lists again.
+ * ```
  */
 export interface MemorySource<T> extends ListerWatcher<T> {
   /** Adds or replaces an object. Returns the version of the write, for `waitFor`. */
@@ -53,7 +64,18 @@ export interface MemorySource<T> extends ListerWatcher<T> {
   hasReached(at: Version, mark: Version): boolean
 }
 
-/** Options of `memorySource`. */
+/**
+ * Options of `memorySource`.
+ *
+ * @example
+ * ```ts
+ * const source = memorySource<Limit>({
+ *   entries: [['acme', { tenant: 'acme', rps: 5, burst: 10 }]],
+ *   heartbeatMs: 1_000, // Default: 10 000.
+ *   history: 10, // A watch that is further behind expires. Default: 100 000 transactions.
+ * })
+ * ```
+ */
 export interface MemorySourceOptions<T> {
   /** The first objects, by key. Default: none. */
   readonly entries?: Iterable<readonly [string, T]>
@@ -70,6 +92,7 @@ export interface MemorySourceOptions<T> {
 
 /**
  * Returns a source that keeps a collection in memory.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError that names a wrong option.
  *
  * @example

@@ -1,5 +1,5 @@
 export { type NatsLeasesOptions, natsLeases } from './leases/nats-leases.js'
 export type { NatsClient, NatsMessage } from './nats-client.js'
-export type { NatsCodec, NatsKvOptions } from './nats-options.js'
-export { type NatsKvSource, natsKvSource } from './nats-source.js'
+export type { NatsCodec, NatsKvOptions, NatsKvSource } from './nats-options.js'
+export { natsKvSource } from './nats-source.js'
 export { type NatsRelayStoreOptions, natsRelayStore } from './relay-store.js'

@@ -1,12 +1,41 @@
 import { OptionError } from '../../src/contract/errors.js'
+import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/contract/source.js'
+import type { Version } from '../../src/contract/version.js'
 import { checkOptions, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 import { isCodec } from '../shared/value-codec.js'
 import { isNatsClient, type NatsClient } from './nats-client.js'
 
-/** Returns the object for the value that is stored under a key. If it throws, this one object is invalid. */
+/**
+ * Returns the object for the value that is stored under a key. If it throws, this one object is invalid.
+ *
+ * @example
+ * ```ts
+ * import type { NatsCodec } from 'listwatch/nats'
+ *
+ * const decode: NatsCodec<Limit> = (value, key) => {
+ *   const [rps = NaN, burst = NaN] = new TextDecoder().decode(value).split(',').map(Number)
+ *   if (Number.isNaN(burst)) throw new Error(`"${key}" has no burst`) // Only this object is invalid.
+ *   return { tenant: key, rps, burst }
+ * }
+ * const source = natsKvSource({ connection, bucket: 'limits', codec: decode })
+ * ```
+ */
 export type NatsCodec<T> = (value: Uint8Array, key: string) => T
 
-/** The options of `natsKvSource`. */
+/**
+ * The options of `natsKvSource`.
+ *
+ * @example
+ * ```ts
+ * const source = natsKvSource<{ readonly state: string }>({
+ *   connection,
+ *   bucket: 'work',
+ *   filter: ['jobs.*', 'batches.>'], // Default: all keys.
+ *   timeoutMs: 5_000, // Default: 10 000.
+ *   verifyMs: 60_000, // Default: 10 000.
+ * })
+ * ```
+ */
 export interface NatsKvOptions<T> {
   /**
    * A `NatsConnection` of the package @nats-io/transport-node 3.x. The source never closes it: stop the informer before
@@ -33,6 +62,40 @@ export interface NatsKvOptions<T> {
   readonly timeoutMs?: number
   /** How often the watch searches keys that were removed without a delete marker, in milliseconds. Default 10 000. */
   readonly verifyMs?: number
+}
+
+/**
+ * A JetStream key-value bucket, as a source. A mark is the revision of a write, as a string.
+ *
+ * @example
+ * ```ts
+ * import { Kvm } from '@nats-io/kv'
+ *
+ * const limits = createInformer({ source: natsKvSource<Limit>({ connection, bucket: 'limits' }) })
+ * await limits.start().synced()
+ * const bucket = await new Kvm(connection).open('limits')
+ * const revision = await bucket.put('acme', '{"tenant":"acme","rps":5,"burst":10}')
+ * await limits.waitFor(String(revision)) // The mark of the write.
+ * ```
+ */
+export interface NatsKvSource<T> extends ListerWatcher<T> {
+  /** The longest silence of a healthy watch, in milliseconds. */
+  readonly heartbeatMs: number
+  /**
+   * Reads all keys with their revisions, for audits.
+   * @throws SourceError UNAVAILABLE when JetStream does not respond; NOT_FOUND when the bucket does not exist.
+   */
+  versions(context: ListContext): AsyncIterable<VersionPage>
+  /**
+   * Reads the last sequence of the bucket from the leader of its stream.
+   * @throws SourceError UNAVAILABLE when JetStream does not respond; NOT_FOUND when the bucket does not exist.
+   */
+  head(context: SourceContext): Promise<Version>
+  /**
+   * Whether a mirror at `at` includes `mark`.
+   * @throws SourceError EPOCH_CHANGED when they are of different streams; PROTOCOL when one is not a bucket's version.
+   */
+  hasReached(at: Version, mark: Version): boolean
 }
 
 export const isConnection: OptionCheck = (value) =>

@@ -1,7 +1,6 @@
 import type {
   ListContext,
   ListEvent,
-  ListerWatcher,
   ListPage,
   SourceContext,
   VersionPage,
@@ -24,7 +23,7 @@ import {
 } from './bucket-stream.js'
 import { Consumer, type ConsumerOptions } from './consumer.js'
 import { KnownKeys } from './known-keys.js'
-import { checkNatsOptions, type NatsKvOptions } from './nats-options.js'
+import { checkNatsOptions, type NatsKvOptions, type NatsKvSource } from './nats-options.js'
 import { formatVersion, includesMark, type NatsVersion, parseVersion } from './nats-version.js'
 import { RecentMessages } from './recent-messages.js'
 import { RemovalSearch } from './removal-search.js'
@@ -32,30 +31,10 @@ import { type Session, sessionOf } from './session.js'
 import { StateCut } from './state-cut.js'
 import type { StoredMessage } from './stored-message.js'
 
-/** A JetStream key-value bucket, as a source. A mark is the revision of a write, as a string. */
-export interface NatsKvSource<T> extends ListerWatcher<T> {
-  /** The longest silence of a healthy watch, in milliseconds. */
-  readonly heartbeatMs: number
-  /**
-   * Reads all keys with their revisions, for audits.
-   * @throws SourceError UNAVAILABLE when JetStream does not respond; NOT_FOUND when the bucket does not exist.
-   */
-  versions(context: ListContext): AsyncIterable<VersionPage>
-  /**
-   * Reads the last sequence of the bucket from the leader of its stream.
-   * @throws SourceError UNAVAILABLE when JetStream does not respond; NOT_FOUND when the bucket does not exist.
-   */
-  head(context: SourceContext): Promise<Version>
-  /**
-   * Whether a mirror at `at` includes `mark`.
-   * @throws SourceError EPOCH_CHANGED when they are of different streams; PROTOCOL when one is not a bucket's version.
-   */
-  hasReached(at: Version, mark: Version): boolean
-}
-
 /**
  * Returns a source for a key-value bucket of NATS JetStream. It uses the connection of the program, and never closes
  * it.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

@@ -13,13 +13,25 @@ import { unavailable } from '../shared/source-errors.js'
 import { type NewMessage, writeAtomically } from './atomic-write.js'
 import { assertCurrent, type BucketState, createBucket, readMessage, readState } from './bucket-stream.js'
 import type { NatsClient } from './nats-client.js'
-import { isConnection, isToken } from './nats-options.js'
-import { bucketSource, type NatsKvSource } from './nats-source.js'
+import { isConnection, isToken, type NatsKvSource } from './nats-options.js'
+import { bucketSource } from './nats-source.js'
 import { formatVersion, parseVersion } from './nats-version.js'
 import { decodeRelayKey, encodeRelayKey } from './relay-keys.js'
 import { type Session, sessionOf } from './session.js'
 
-/** The options of `natsRelayStore`. */
+/**
+ * The options of `natsRelayStore`.
+ *
+ * @example
+ * ```ts
+ * import { natsRelayStore } from 'listwatch/nats'
+ * import { publish } from 'listwatch/relay'
+ *
+ * // The bucket `relay-orders` is created on three servers. Default: on one.
+ * const store = natsRelayStore({ connection, name: 'orders', replicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
+ * const relay = publish(orders, store)
+ * ```
+ */
 export interface NatsRelayStoreOptions {
   /** A `NatsConnection` of the package @nats-io/transport-node 3.x. The store never closes it. */
   readonly connection: NatsClient
@@ -62,6 +74,7 @@ const optionChecks: Readonly<Record<keyof NatsRelayStoreOptions, OptionCheck>> =
 /**
  * Returns the store of a relay in NATS JetStream 2.12 or later: a bucket. Each write is one atomic batch of messages,
  * which followers receive as a whole. It is created on first use.
+ * @returns The store, for `publish`, `relaySource` and `relayCache`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

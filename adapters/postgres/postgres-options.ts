@@ -12,7 +12,22 @@ import {
 import { clientFlaw } from './client-factory.js'
 import type { PgClient, PgTransaction } from './pg-client.js'
 
-/** Options of `postgresSource`. */
+/**
+ * Options of `postgresSource`.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ *
+ * const source = postgresSource<Pick<Order, 'id' | 'total' | 'status'>>({
+ *   client: () => new pg.Client(url),
+ *   table: 'shop.orders',
+ *   columns: ['total', 'status'], // And the primary key. Default: all columns.
+ *   where: `status <> 'archived'`,
+ *   pollIntervalMs: 500, // Default: 1 000.
+ * })
+ * ```
+ */
 export interface PostgresSourceOptions {
   /**
    * Returns a new, unconnected client of pg 8 at each call: `() => new pg.Client(url)`. It is called for each
@@ -55,6 +70,17 @@ export interface PostgresSourceOptions {
 /**
  * A source that mirrors a table of Postgres. Its versions are transaction snapshots: they are exact, can be resumed
  * from, and are not held up by long transactions.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ *
+ * const source = postgresSource<Limit>({ client: () => new pg.Client(url), table: 'limits' })
+ * const limits = createInformer({ source })
+ * await limits.start().synced()
+ * console.log(limits.get(source.key('acme', 7))) // The key columns are a tenant and a number.
+ * if (source.waking === 'poll') console.warn('changes are noticed by polls, without notifications')
+ * ```
  */
 export interface PostgresSource<T> extends ListerWatcher<T> {
   /** The longest silence of a healthy watch, in milliseconds: `pollIntervalMs` plus `heartbeatTimeoutMs`. */

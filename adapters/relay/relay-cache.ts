@@ -10,6 +10,7 @@ import { isStore } from './store-check.js'
  * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at
  * the version that the store has. It saves nothing itself, because `publish` writes the store.
  *
+ * @returns The cache, for the option `cache` of `createInformer`.
  * @throws OptionError if it is not a relay store.
  *
  * @example

@@ -3,7 +3,8 @@ import { MessagePort, parentPort } from 'node:worker_threads'
 import { OptionError, SourceError } from '../../src/contract/errors.js'
 import type { MirrorCacheContext, SavedMirror } from '../../src/contract/mirror-cache.js'
 import { checkOptions, isName, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
-import { type HttpSource, httpSource, sourceOver } from '../http/http-source.js'
+import type { HttpSource } from '../http/http-options.js'
+import { httpSource, sourceOver } from '../http/http-source.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { type PortClient, portClient } from './port-client.js'
 import { BASE_URL } from './port-messages.js'
@@ -11,7 +12,20 @@ import { savedMirrorOf } from './shared-snapshot.js'
 import { socketFetch } from './socket-fetch.js'
 import { isSocketPath } from './socket-path.js'
 
-/** The options of `sharedSource`. */
+/**
+ * The options of `sharedSource`.
+ *
+ * @example
+ * ```ts
+ * import { sharedSource } from 'listwatch/share'
+ *
+ * const source = sharedSource<Order>({
+ *   path: '/run/shop/orders.sock', // In a worker thread: `port`.
+ *   heartbeatMs: 2_000, // The same as in `shareInformer`. Default: 10 000.
+ * })
+ * const orders = createInformer({ source })
+ * ```
+ */
 export interface SharedSourceOptions {
   /** A port of `share.port()`, in a worker thread. Either this or `path`. */
   readonly port?: MessagePort
@@ -33,6 +47,7 @@ export interface SharedSourceOptions {
  * Over a port, its informer reads the objects in shared memory, unless it has the option `cache`, `schema` or
  * `transform`.
  *
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError for a wrong option.
  *
  * @example

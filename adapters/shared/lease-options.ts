@@ -2,7 +2,18 @@ import { OptionError } from '../../src/contract/errors.js'
 import type { LeaseSession, Leases } from '../../src/contract/leases.js'
 import { checkOptions, isOneOf, isPositive, type OptionCheck } from '../../src/util/validate-options.js'
 
-/** The options that all lease stores have. */
+/**
+ * The options that all lease stores have.
+ *
+ * @example
+ * ```ts
+ * import { postgresLeases } from 'listwatch/postgres'
+ *
+ * const shared = { pool, leaseMs: 5_000 } // Default: 10 000. The keys of a crashed replica wait for it.
+ * const orderReplicas = postgresLeases({ ...shared, group: 'orders' }) // They share the keys.
+ * const reportReplicas = postgresLeases({ ...shared, group: 'reports', mode: 'leader' }) // One of them runs all keys.
+ * ```
+ */
 export interface LeaseOptions {
   /** The name of the group. Controllers with the same store and group share their keys. */
   readonly group: string

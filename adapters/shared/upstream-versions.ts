@@ -3,7 +3,21 @@ import type { Version } from '../../src/contract/version.js'
 import type { OptionCheck } from '../../src/util/validate-options.js'
 import { hasMethods } from './properties.js'
 
-/** Compares versions of the upstream source. Its `ListerWatcher` has these methods. */
+/**
+ * Compares versions of the upstream source. Its `ListerWatcher` has these methods.
+ *
+ * @example
+ * ```ts
+ * import { httpSource } from 'listwatch/http'
+ * import { postgresSource } from 'listwatch/postgres'
+ * import pg from 'pg'
+ *
+ * const upstream = postgresSource({ client: () => new pg.Client(), table: 'orders' }) // Only compares.
+ * const orders = createInformer({ source: httpSource<Order>({ url: 'https://api.example/mirror/orders', upstream }) })
+ * await orders.start().synced()
+ * await orders.waitFor(mark) // The mark of a transaction of Postgres.
+ * ```
+ */
 export interface UpstreamVersions {
   /** Returns whether `at` includes everything up to `mark`. */
   hasReached(at: Version, mark: Version): boolean

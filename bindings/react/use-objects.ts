@@ -12,6 +12,7 @@ import { ObjectsRead, type ReadArguments } from './objects-read.js'
  * A change of the store costs one read of the index. An equal index returns the array that it has already, if none of
  * its objects changed. A range of an ordered or a compound index is read again, so it should have a `limit`.
  *
+ * @returns The objects, as the same array until one of them changes.
  * @throws TypeError if the first argument is not an informer that `createInformer` returned, or an index of one.
  *
  * @example

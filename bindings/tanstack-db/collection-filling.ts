@@ -6,7 +6,22 @@ import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscrip
 
 const TYPES = { add: 'insert', update: 'update', delete: 'delete' } as const
 
-/** The functions of a collection that a sync uses, as TanStack DB declares them. */
+/**
+ * The functions of a collection that a sync uses, as TanStack DB declares them.
+ *
+ * @example
+ * ```ts
+ * import type { CollectionSync } from 'listwatch/tanstack-db'
+ *
+ * // What `sync` does with the functions of a collection.
+ * function fill({ begin, write, commit, markReady }: CollectionSync<Order>): void {
+ *   begin()
+ *   for (const [key, value] of orders.entries()) write({ type: 'insert', key, value })
+ *   commit()
+ *   markReady()
+ * }
+ * ```
+ */
 export interface CollectionSync<T extends object> {
   /** Begins a transaction. */
   readonly begin: () => void

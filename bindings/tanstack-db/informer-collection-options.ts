@@ -5,7 +5,23 @@ import type { VersionWait } from '../../src/subscriptions/version-waiters.js'
 import { checkOptions, isFunction, isName, isObject } from '../../src/util/validate-options.js'
 import { CollectionFilling, type CollectionSync } from './collection-filling.js'
 
-/** The options of `informerCollectionOptions`. */
+/**
+ * The options of `informerCollectionOptions`.
+ *
+ * @example
+ * ```ts
+ * import { createCollection } from '@tanstack/db'
+ * import { informerCollectionOptions } from 'listwatch/tanstack-db'
+ *
+ * const options = informerCollectionOptions({
+ *   informer: orders,
+ *   id: 'orders of acme', // Default: the name of the informer.
+ *   where: { tenant: 'acme' }, // Default: all objects.
+ *   getKey: ({ id }) => id, // Needed for `insert` and `update`.
+ * })
+ * const collection = createCollection(options)
+ * ```
+ */
 export interface InformerCollectionOptions<T extends object, I extends object = {}> {
   /** The informer that fills the collection. The collection neither starts nor stops it. */
   readonly informer: Informer<T, I>
@@ -22,6 +38,21 @@ export interface InformerCollectionOptions<T extends object, I extends object = 
 
 /**
  * The result of `informerCollectionOptions`: an argument of `createCollection`, to which other options can be added.
+ *
+ * @example
+ * ```ts
+ * import { createCollection } from '@tanstack/db'
+ * import { informerCollectionOptions } from 'listwatch/tanstack-db'
+ *
+ * declare function save(order: Order): Promise<string>
+ * const options = informerCollectionOptions({ informer: orders, getKey: ({ id }) => id })
+ * const collection = createCollection({
+ *   ...options,
+ *   onUpdate: async ({ transaction }) => {
+ *     for (const { modified } of transaction.mutations) await options.utils.waitFor(await save(modified))
+ *   },
+ * })
+ * ```
  */
 export interface InformerCollectionConfig<T extends object> {
   /** The id of the collection. */
@@ -57,6 +88,7 @@ export interface InformerCollectionConfig<T extends object> {
  *
  * The collection is read-only. To write, set `getKey`, and add handlers such as `onUpdate` that write to your backend.
  *
+ * @returns The options, to which handlers such as `onUpdate` can be added.
  * @throws OptionError for an unknown or a wrong option.
  *
  * @example

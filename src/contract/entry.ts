@@ -1,6 +1,18 @@
 import type { Version } from './version.js'
 
-/** One stored object. */
+/**
+ * One stored object.
+ *
+ * @example
+ * ```ts
+ * const entry = orders.entry('42')
+ * await fetch('https://shop.example/orders/42', {
+ *   method: 'PUT',
+ *   headers: { 'if-match': entry?.version ?? '*' }, // Fails if the order has changed since.
+ *   body: JSON.stringify({ ...entry?.object, paid: true }),
+ * })
+ * ```
+ */
 export interface Entry<T> {
   /** Identifies the object in the mirror. */
   readonly key: string

@@ -15,6 +15,17 @@
  * | `CONFLICT` | not for sources: another relay writes to the store of a relay |
  *
  * Any other code counts as `UNAVAILABLE`.
+ *
+ * @example
+ * ```ts
+ * import type { SourceErrorCode } from 'listwatch'
+ *
+ * function codeOf(status: number): SourceErrorCode {
+ *   if (status === 410) return 'VERSION_EXPIRED'
+ *   if (status === 401 || status === 403) return 'UNAUTHORIZED'
+ *   return status === 404 ? 'NOT_FOUND' : 'UNAVAILABLE'
+ * }
+ * ```
  */
 export type SourceErrorCode =
   | 'VERSION_EXPIRED'
@@ -31,10 +42,32 @@ export type SourceErrorCode =
   | 'LEASE_LOST'
   | 'CONFLICT'
 
-/** The step that failed. */
+/**
+ * The step that failed.
+ *
+ * @example
+ * ```ts
+ * orders.on('error', ({ phase, key, message }) => {
+ *   if (phase === 'handle') console.error(`a handler failed for ${key}: ${message}`)
+ *   else console.warn(`${phase}: ${message}`) // The informer continues to mirror.
+ * })
+ * ```
+ */
 export type SourceErrorPhase = 'list' | 'watch' | 'decode' | 'apply' | 'handle'
 
-/** The properties of a new `SourceError`. */
+/**
+ * The properties of a new `SourceError`.
+ *
+ * @example
+ * ```ts
+ * import { SourceError } from 'listwatch'
+ *
+ * function failureOf({ status, headers }: Response): SourceError {
+ *   const retryAfterMs = Number(headers.get('retry-after')) * 1_000 // 0 and NaN are ignored.
+ *   return new SourceError(`the server responded with ${status}`, { code: 'UNAVAILABLE', phase: 'list', retryAfterMs })
+ * }
+ * ```
+ */
 export interface SourceErrorOptions {
   /** The kind of failure. */
   readonly code: SourceErrorCode
@@ -136,6 +169,8 @@ export class TerminalError extends Error {
 
 /**
  * Returns a `TerminalError` with the message of `cause`.
+ *
+ * @returns The error to throw.
  *
  * @example
  * ```ts

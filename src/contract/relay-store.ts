@@ -5,6 +5,25 @@ import type { Version } from './version.js'
 /**
  * A collection of texts in an engine: a relay writes it, and its followers read it. `publish` and `relaySource` of
  * `listwatch/relay` decide what the texts are. An engine needs these four members only.
+ *
+ * @example
+ * ```ts
+ * import type { ListerWatcher, RelayStore, StoredText, TextChange } from 'listwatch'
+ *
+ * declare const engine: {
+ *   collection(name: string): ListerWatcher<string>
+ *   get(name: string, key: string, signal: AbortSignal): Promise<StoredText>
+ *   compareAndApply(name: string, after: string, changes: readonly TextChange[], signal: AbortSignal): Promise<string>
+ * }
+ * const store: RelayStore = {
+ *   name: 'my engine:orders',
+ *   collection: engine.collection('orders'),
+ *   ...{ maxChanges: 1_000, maxBytes: 1_048_576 },
+ *   read: (key, { signal }) => engine.get('orders', key, signal),
+ *   write: (changes, after, { signal }) => engine.compareAndApply('orders', after, changes, signal),
+ *   close: async () => {},
+ * }
+ * ```
  */
 export interface RelayStore {
   /** For logs and errors: "redis:relay:orders". */
@@ -39,7 +58,19 @@ export interface RelayStore {
   close(): Promise<void>
 }
 
-/** The result of `read`. */
+/**
+ * The result of `read`.
+ *
+ * @example
+ * ```ts
+ * import { systemClock as clock, systemRandom as random } from 'listwatch'
+ * import { memoryRelayStore } from 'listwatch/memory'
+ *
+ * const store = memoryRelayStore()
+ * const { text, position } = await store.read('greeting', { signal, clock, random })
+ * if (text === undefined) await store.write([{ key: 'greeting', text: 'hello' }], position, { signal, clock, random })
+ * ```
+ */
 export interface StoredText {
   /** The text of the key; undefined if there is none. */
   readonly text: string | undefined
@@ -47,7 +78,21 @@ export interface StoredText {
   readonly position: Version
 }
 
-/** A change of one key. Keys and texts are strings without lone surrogates. */
+/**
+ * A change of one key. Keys and texts are strings without lone surrogates.
+ *
+ * @example
+ * ```ts
+ * import type { TextChange } from 'listwatch'
+ *
+ * function applyTo(texts: Map<string, string>, changes: readonly TextChange[]): void {
+ *   for (const { key, text } of changes) {
+ *     if (text === undefined) texts.delete(key)
+ *     else texts.set(key, text)
+ *   }
+ * }
+ * ```
+ */
 export interface TextChange {
   /** The key: any characters, at least 1. */
   readonly key: string

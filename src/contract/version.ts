@@ -3,6 +3,17 @@ import { SourceError } from './errors.js'
 /**
  * A position in the history of one source: 1 byte to 64 KiB of printable ASCII. Only the source can compare versions. A
  * *mark* is the version of a write, passed from a writer to a reader. It has at most 1 KiB, to fit into an HTTP header.
+ *
+ * @example
+ * ```ts
+ * import type { Version } from 'listwatch'
+ *
+ * app.get('/orders/:id', async (request, response) => {
+ *   const version: Version | undefined = request.get('x-orders-mark') // The mark of the last write of this client.
+ *   if (version !== undefined) await orders.waitFor(version, { timeoutMs: 5_000 })
+ *   response.json(orders.get(request.params.id))
+ * })
+ * ```
  */
 export type Version = string
 

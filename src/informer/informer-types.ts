@@ -17,7 +17,15 @@ import type { Inspection } from './inspect-types.js'
 import type { SourceSet } from './source-set.js'
 import type { StandardSchema } from './standard-schema.js'
 
-/** The thresholds of `health`. */
+/**
+ * The thresholds of `health`.
+ *
+ * @example
+ * ```ts
+ * const thresholds = { staleAfterMs: 60_000, stuckAfterMs: 120_000 } // Default: no limits.
+ * const isReady = orders.health(thresholds).isReady && pods.health(thresholds).isReady
+ * ```
+ */
 export interface HealthOptions {
   /** Not ready if the source has sent nothing for longer than this, in milliseconds. Default: no limit. */
   readonly staleAfterMs?: number | undefined
@@ -25,7 +33,17 @@ export interface HealthOptions {
   readonly stuckAfterMs?: number | undefined
 }
 
-/** The result of `health`, for liveness and readiness probes. */
+/**
+ * The result of `health`, for liveness and readiness probes.
+ *
+ * @example
+ * ```ts
+ * app.get('/readyz', (_request, response) => {
+ *   const { isReady, reason } = orders.health()
+ *   response.status(isReady ? 200 : 503).send(reason)
+ * })
+ * ```
+ */
 export interface Health {
   /** Whether the informer was started and not stopped. */
   readonly isLive: boolean
@@ -35,7 +53,21 @@ export interface Health {
   readonly reason: string
 }
 
-/** The methods that informers and groups of informers share. */
+/**
+ * The methods that informers and groups of informers share.
+ *
+ * @example
+ * ```ts
+ * import type { Lifecycle } from 'listwatch'
+ *
+ * // Runs an informer, or a group of them.
+ * async function run(informers: Lifecycle): Promise<void> {
+ *   process.once('SIGTERM', () => void informers.stop({ drainMs: 5_000 }))
+ *   await informers.start().synced({ timeoutMs: 30_000 })
+ * }
+ * await run(groupInformers([orders, pods]))
+ * ```
+ */
 export interface Lifecycle extends AsyncDisposable {
   /**
    * Starts to mirror. A second call does nothing. If `signal` aborts, the informer stops.
@@ -95,6 +127,17 @@ export interface Lifecycle extends AsyncDisposable {
  * Example 2. An object `a` is in the store when the watch is interrupted. It is deleted, and created again with the
  * same key. A relist then delivers one update if the source has no uids. If the source has uids, it delivers a delete,
  * whose `finalState` is `unknown`, and then an add.
+ *
+ * @example
+ * ```ts
+ * import type { Equal, Informer } from 'listwatch'
+ *
+ * function openOrders(orders: Informer<Order, { readonly tenant: Equal<Order, string> }>, tenant: string): number {
+ *   return orders.by.tenant(tenant).filter(({ status }) => status === 'open').length
+ * }
+ * await orders.start().synced()
+ * console.log(openOrders(orders, 'acme'), orders.get('42')?.total)
+ * ```
  */
 export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
   /**
@@ -242,6 +285,18 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
 /**
  * The options of `createInformer`. `S`: objects of the source; `P`: after `schema`; `T`: after `transform`; `I`:
  * indexes.
+ *
+ * @example
+ * ```ts
+ * const informer = createInformer({
+ *   source,
+ *   transform: (order: Order) => (order.status === 'archived' ? undefined : order), // `undefined`: it is not stored.
+ *   indexes: (ix) => ({ tenant: ix.equal(({ tenant }) => tenant), total: ix.ordered(({ total }) => total) }),
+ *   onAccessLost: 'clear', // Default: `keep`.
+ *   audit: { periodMs: 600_000 }, // Default: 5 minutes, if the source can list versions.
+ *   logger: console,
+ * })
+ * ```
  */
 export interface InformerOptions<S, I extends object, P = S, T = P> {
   /**

@@ -1,5 +1,18 @@
 import { isThenable, membersOf } from '../util/type-guards.js'
-/** A schema of any library that implements Standard Schema 1 (standardschema.dev): zod, valibot, arktype and others. */
+/**
+ * A schema of any library that implements Standard Schema 1 (standardschema.dev): zod, valibot, arktype and others.
+ *
+ * @example
+ * ```ts
+ * import { z } from 'zod'
+ *
+ * const schema = z.object({ id: z.string(), total: z.number().nonnegative() })
+ * const informer = createInformer({ source, schema, onInvalid: 'omit' }) // Default: `keep-previous`.
+ * informer.on('error', ({ code, key, message }) => {
+ *   if (code === 'DECODE') console.warn(key, message)
+ * })
+ * ```
+ */
 export interface StandardSchema<Output> {
   /** The members that the specification defines. */
   readonly '~standard': {
@@ -14,12 +27,37 @@ export interface StandardSchema<Output> {
   }
 }
 
-/** The result of a validation: the converted value, or the issues. */
+/**
+ * The result of a validation: the converted value, or the issues.
+ *
+ * @example
+ * ```ts
+ * import type { SchemaResult } from 'listwatch'
+ *
+ * function validate(value: unknown): SchemaResult<{ readonly total: number }> {
+ *   if (typeof value !== 'object' || value === null || !('total' in value) || typeof value.total !== 'number')
+ *     return { issues: [{ message: 'must be a number', path: ['total'] }] }
+ *   return { value: { total: value.total } }
+ * }
+ * ```
+ */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
-/** One reason why a schema rejects a value. */
+/**
+ * One reason why a schema rejects a value.
+ *
+ * @example
+ * ```ts
+ * import type { SchemaIssue } from 'listwatch'
+ *
+ * // The issues of an order: the mirror reports `the schema refuses it: total: must not be negative`.
+ * function issuesOf({ total }: Order): SchemaIssue[] {
+ *   return total < 0 ? [{ message: 'must not be negative', path: ['total'] }] : []
+ * }
+ * ```
+ */
 export interface SchemaIssue {
   /** The reason, in words. */
   readonly message: string

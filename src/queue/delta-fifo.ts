@@ -5,7 +5,17 @@ import { type Change, type Delta, type DeltaBatch, type DeltaType, namedInvalid 
 import { ChangeQueue, type WaitingBatch } from './change-queue.js'
 import { KeyOrder } from './key-order.js'
 
-/** The options of `new DeltaFIFO`. */
+/**
+ * The options of `new DeltaFIFO`.
+ *
+ * @example
+ * ```ts
+ * import { DeltaFIFO, Indexer } from 'listwatch'
+ *
+ * const knownObjects = new Indexer<Order>()
+ * const fifo = new DeltaFIFO<Order>({ knownObjects, delivery: 'latest' }) // Default: `every`, with 10 000 changes.
+ * ```
+ */
 export interface DeltaFIFOOptions<T> {
   /**
    * The objects that the consumer holds, usually an `Indexer`. A key in it that a list does not name is deleted.

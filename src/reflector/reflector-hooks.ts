@@ -1,7 +1,15 @@
+import type { Clock } from '../contract/clock.js'
 import type { SourceError } from '../contract/errors.js'
 import type { PackedContent, SavedMirror, SavedRecord } from '../contract/mirror-cache.js'
+import type { Random } from '../contract/random.js'
 import type { Version } from '../contract/version.js'
 import type { ReflectorState } from './reflector-state-types.js'
+
+/** The options of a reflector, as an informer passes them. */
+export interface ReflectorOptions {
+  readonly clock?: Clock | undefined
+  readonly random?: Random | undefined
+}
 
 /** The callbacks of a reflector to its informer. */
 export interface ReflectorHooks {

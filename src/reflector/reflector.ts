@@ -19,7 +19,7 @@ import { failureReport } from './failure-report.js'
 import { IncompleteListRepair } from './incomplete-list-repair.js'
 import { ProgressRequests } from './progress-requests.js'
 import { readPages } from './read-pages.js'
-import type { ReflectorHooks } from './reflector-hooks.js'
+import type { ReflectorHooks, ReflectorOptions } from './reflector-hooks.js'
 import { initialState, step } from './reflector-state.js'
 import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
 import { inSlot } from './relist-slot.js'
@@ -32,6 +32,15 @@ type Outcome = UntimedInput<'restorable' | 'unrestorable' | 'listed' | 'ended' |
 /**
  * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its
  * last version. It lists again only if the history after that is gone. It retries, with delays, until `signal` aborts.
+ *
+ * @example
+ * ```ts
+ * import { Indexer, Reflector } from 'listwatch'
+ *
+ * const store = new Indexer<Order>()
+ * await new Reflector(source, store).run({ signal }) // Resolves when the signal aborts.
+ * console.log(`${store.size} orders at ${store.version}`)
+ * ```
  */
 export class Reflector<T> {
   readonly #source: ListerWatcher<T>
@@ -61,18 +70,8 @@ export class Reflector<T> {
 
   constructor(source: ListerWatcher<T>, sink: Sink<T>, options?: { readonly clock?: Clock; readonly random?: Random })
   /** @internal */
-  constructor(
-    source: ListerWatcher<T>,
-    sink: Sink<T>,
-    options: { readonly clock?: Clock | undefined; readonly random?: Random | undefined },
-    hooks: ReflectorHooks,
-  )
-  constructor(
-    source: ListerWatcher<T>,
-    sink: Sink<T>,
-    options: { readonly clock?: Clock | undefined; readonly random?: Random | undefined } = {},
-    hooks: ReflectorHooks = {},
-  ) {
+  constructor(source: ListerWatcher<T>, sink: Sink<T>, options: ReflectorOptions, hooks: ReflectorHooks)
+  constructor(source: ListerWatcher<T>, sink: Sink<T>, options: ReflectorOptions = {}, hooks: ReflectorHooks = {}) {
     assertSource(source, 'new Reflector')
     checkOptions('new Reflector', options, { clock: isObject, random: isObject })
     this.#source = source

@@ -14,10 +14,34 @@ import type { Scope, Subscription } from './subscription-types.js'
  * - `retry`: the last run failed, and its delay is over.
  * - `requeued`: the last run called `requeueAfter`.
  * - `resync`: the period of `resyncMs` is over.
+ *
+ * @example
+ * ```ts
+ * import type { RunReason } from 'listwatch'
+ *
+ * const PRIORITIES: Readonly<Partial<Record<RunReason, number>>> = { enqueued: 2, changed: 1, resync: -1 }
+ * orders.reconcile((key, { object }) => makeItSo(key, object), {
+ *   priority: (_key, reason) => PRIORITIES[reason] ?? 0, // The highest number runs first.
+ * })
+ * ```
  */
 export type RunReason = 'changed' | 'enqueued' | 'watches' | 'gained' | 'initial' | 'retry' | 'requeued' | 'resync'
 
-/** The second argument of a reconcile function. */
+/**
+ * The second argument of a reconcile function.
+ *
+ * @example
+ * ```ts
+ * import type { ReconcileContext } from 'listwatch'
+ *
+ * async function ship(key: string, { object, signal, requeueAfter }: ReconcileContext<Order>): Promise<void> {
+ *   if (object === undefined) return // It was deleted, or left the scope.
+ *   await fetch(`https://carrier.example/${key}`, { method: 'PUT', body: JSON.stringify(object), signal })
+ *   if (object.status !== 'delivered') requeueAfter(60_000) // Milliseconds.
+ * }
+ * orders.reconcile(ship)
+ * ```
+ */
 export interface ReconcileContext<T> {
   /** The object as it is in the store now; undefined if it was deleted, or is out of the scope. */
   readonly object: T | undefined
@@ -49,7 +73,16 @@ export interface ReconcileContext<T> {
   requeueAfter(delayMs: number): void
 }
 
-/** The delays of retries. */
+/**
+ * The delays of retries.
+ *
+ * @example
+ * ```ts
+ * orders.reconcile((key, { object }) => makeItSo(key, object), {
+ *   retry: { minMs: 1_000, maxMs: 300_000, maxAttempts: 10 }, // Default: 100 ms to 30 s, without a limit.
+ * })
+ * ```
+ */
 export interface RetryOptions {
   /**
    * The longest delay after the first failure of a key, in milliseconds. It doubles after each further failure in a
@@ -66,13 +99,33 @@ export interface RetryOptions {
   readonly maxAttempts?: number
 }
 
-/** An informer or a group, as `after` needs it. */
+/**
+ * An informer or a group, as `after` needs it.
+ *
+ * @example
+ * ```ts
+ * const inventory = groupInformers([pods, services])
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { after: [limits, inventory] })
+ * ```
+ */
 export interface Syncable {
   /** Resolves when the first list is in the store. */
   synced(wait?: Wait): Promise<void>
 }
 
-/** Another informer whose changes run keys of a controller. */
+/**
+ * Another informer whose changes run keys of a controller.
+ *
+ * @example
+ * ```ts
+ * owners.reconcile((key) => ensureRunning(key), {
+ *   watches: [
+ *     { informer: pods, keys: (pod) => [pod.ownerId] },
+ *     { informer: limits, keys: ({ tenant }) => (tenant === undefined ? [] : [tenant]) },
+ *   ],
+ * })
+ * ```
+ */
 export interface Watch<U> {
   /** The other informer. */
   readonly informer: Syncable & {
@@ -87,7 +140,20 @@ export interface Watch<U> {
   readonly keys: (object: U, key: string) => Iterable<string>
 }
 
-/** The options of `reconcile`. `W`: the types of the objects of `watches`. */
+/**
+ * The options of `reconcile`. `W`: the types of the objects of `watches`.
+ *
+ * @example
+ * ```ts
+ * orders.reconcile((key, { object }) => makeItSo(key, object), {
+ *   name: 'billing',
+ *   where: { tenant: 'acme' },
+ *   concurrency: 8, // Default: 1 key at a time.
+ *   timeoutMs: 30_000, // Default: no limit.
+ *   after: [limits], // No key runs before `limits` is synced.
+ * })
+ * ```
+ */
 export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = readonly unknown[]> extends Scope<T, I> {
   /**
    * Other informers whose changes run keys, with the reason `watches`. No key runs before these informers are synced,
@@ -117,7 +183,16 @@ export interface ReconcileOptions<T, I = {}, W extends readonly unknown[] = read
   readonly replicas?: Leases
 }
 
-/** A limit of the runs that start: a token bucket. */
+/**
+ * A limit of the runs that start: a token bucket.
+ *
+ * @example
+ * ```ts
+ * orders.reconcile((key, { object }) => makeItSo(key, object), {
+ *   rateLimit: { perSecond: 50, burst: 100 }, // Default of `burst`: 1.
+ * })
+ * ```
+ */
 export interface RateLimit {
   /** How many runs may start in a second, on average. */
   readonly perSecond: number
@@ -125,7 +200,18 @@ export interface RateLimit {
   readonly burst?: number
 }
 
-/** A key of a controller whose last run failed. */
+/**
+ * A key of a controller whose last run failed.
+ *
+ * @example
+ * ```ts
+ * const controller = orders.reconcile((key, { object }) => makeItSo(key, object))
+ * for (const [key, { attempt, retryAt, lastError }] of controller.failing) {
+ *   const next = retryAt === undefined ? 'after a change' : `at ${new Date(retryAt).toISOString()}`
+ *   console.warn(`${key}: ${lastError}; run ${attempt} ${next}`)
+ * }
+ * ```
+ */
 export interface FailingKey {
   /** The number of the next run. */
   readonly attempt: number
@@ -137,7 +223,19 @@ export interface FailingKey {
   readonly lastError: string
 }
 
-/** The place of a controller in its group of replicas. */
+/**
+ * The place of a controller in its group of replicas.
+ *
+ * @example
+ * ```ts
+ * import { postgresLeases } from 'listwatch/postgres'
+ *
+ * const replicas = postgresLeases({ pool, group: 'orders' })
+ * const controller = orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * const place = controller.replicas
+ * console.log(`${place?.member}: one of ${place?.members.length} replicas, for ${place?.leaseEndsInMs} ms`)
+ * ```
+ */
 export interface ReplicaStatus {
   /** The name of this replica in its group; a new one each time that it joins. */
   readonly member: string
@@ -155,6 +253,15 @@ export interface ReplicaStatus {
  * A level-triggered controller: it runs a function for each key that changed, with the state in the store at the time
  * of the run, until the function succeeds. Its `version` is the version up to which every change was reconciled: with
  * success, or with a failure that is not retried.
+ *
+ * @example
+ * ```ts
+ * const controller = orders.reconcile((key, { object }) => makeItSo(key, object))
+ * controller.pause() // Changes are received, and wait.
+ * controller.resume()
+ * controller.enqueue('42', { delayMs: 60_000 }) // Runs the key without a change.
+ * await controller.close({ drain: true })
+ * ```
  */
 export interface Controller extends Subscription {
   /** With the option `replicas`: its place in the group. Otherwise undefined. */

@@ -6,6 +6,17 @@ import { checkOptions, isFunction } from '../util/validate-options.js'
  * The callbacks of a subscription. A returned promise is awaited before the next change of the same key. A handler that
  * throws, rejects, or does not settle within 10 s is reported with code `HANDLER`. Delivery continues: other
  * subscriptions are not affected, and a failed change is not delivered again.
+ *
+ * @example
+ * ```ts
+ * import type { Handlers } from 'listwatch'
+ *
+ * function copyInto(copy: Map<string, Order>): Handlers<Order> {
+ *   const set = ({ key, object }: { readonly key: string; readonly object: Order }) => copy.set(key, object)
+ *   return { add: set, update: set, delete: ({ key }) => copy.delete(key) }
+ * }
+ * orders.subscribe(copyInto(new Map()))
+ * ```
  */
 export interface Handlers<T> {
   /**
@@ -19,7 +30,21 @@ export interface Handlers<T> {
   delete?(change: Deleted<T>, context: HandlerContext): unknown
 }
 
-/** The second argument of a handler. */
+/**
+ * The second argument of a handler.
+ *
+ * @example
+ * ```ts
+ * orders.subscribe(
+ *   {
+ *     add: async ({ key }, { signal }) => {
+ *       await fetch(`https://hooks.example/${key}`, { method: 'POST', signal })
+ *     },
+ *   },
+ *   { timeoutMs: 5_000 }, // Then the signal aborts.
+ * )
+ * ```
+ */
 export interface HandlerContext {
   /** Aborts when the subscription or the informer stops, and when the option `timeoutMs` is over. */
   readonly signal: AbortSignal

@@ -22,6 +22,13 @@ import type { VersionWait } from './version-waiters.js'
 /**
  * The scope of a subscription, and options of its handlers. An object that enters the scope is delivered as an add, an
  * object that leaves it as a delete.
+ *
+ * @example
+ * ```ts
+ * const scope = { where: { tenant: 'acme' }, filter: (order: Order) => order.total > 1_000, signal }
+ * orders.subscribe({ add: ({ key }) => console.log(key) }, { ...scope, concurrency: 4 })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { ...scope, resyncMs: 600_000 })
+ * ```
  */
 export interface Scope<T, I = {}> {
   /** A name for errors and logs. Default: none. */
@@ -57,7 +64,18 @@ export interface Scope<T, I = {}> {
   readonly filter?: (object: T, key: string) => boolean
 }
 
-/** The options of `subscribe` and `changes`. */
+/**
+ * The options of `subscribe` and `changes`.
+ *
+ * @example
+ * ```ts
+ * orders.subscribe(
+ *   { update: ({ key, object }) => console.log(key, object.status) },
+ *   { capacity: 1_000, onOverflow: 'fail' }, // Default: 10 000 changes, and `coalesce`.
+ * )
+ * orders.changes({ delivery: 'latest' }) // The changes of a key that wait are merged. Default: `every`.
+ * ```
+ */
 export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {
   /** `every` (default): each change. `latest`: the changes of a key that wait are merged into one. */
   readonly delivery?: 'every' | 'latest'
@@ -73,7 +91,17 @@ export interface SubscribeOptions<T, I = {}> extends Scope<T, I> {
 /** The options that a feed reads. The type of `where` was checked at the public call. */
 export type FeedOptions<T> = Omit<SubscribeOptions<T>, 'where'> & { readonly where?: object }
 
-/** Changes that belong together: one commit of the store, several merged commits, or a part of the initial replay. */
+/**
+ * Changes that belong together: one commit of the store, several merged commits, or a part of the initial replay.
+ *
+ * @example
+ * ```ts
+ * for await (const { changes, version, isSynced } of orders.changes()) {
+ *   send(changes)
+ *   if (isSynced) console.log(`everything up to ${version} was sent`)
+ * }
+ * ```
+ */
 export interface ChangeBatch<T> {
   /** Empty for a bookmark: everything up to `version` has been delivered. */
   readonly changes: readonly Change<T>[]
@@ -93,6 +121,15 @@ export const CLOSE_GRACE_MS = 1_000
 
 /**
  * A registered handler, a stream of changes or a controller. It ends by `close`, by its signal, and with the informer.
+ *
+ * @example
+ * ```ts
+ * const subscription = orders.subscribe({ add: ({ object }) => send([object]) })
+ * await subscription.synced({ timeoutMs: 30_000 }) // The stored objects were handled,
+ * await subscription.waitFor(mark) // and the write with this mark.
+ * console.log(`${subscription.backlog.keys} keys wait`)
+ * await subscription.close({ drain: true })
+ * ```
  */
 export interface Subscription extends AsyncDisposable {
   /**
@@ -132,6 +169,15 @@ export interface Subscription extends AsyncDisposable {
  * A subscription as an async iterator of batches. A batch counts as handled when the next one is read. Until then later
  * changes wait in the queue. The iteration ends without an error when the stream is closed, when its signal aborts and
  * when the informer stops. Leaving the loop closes the stream.
+ *
+ * @example
+ * ```ts
+ * const stream = orders.changes({ where: { tenant: 'acme' }, signal })
+ * for await (const { changes } of stream) {
+ *   console.log(`${changes.length} changes, and ${stream.backlog.keys} keys wait`)
+ *   if (changes.some(({ type }) => type === 'delete')) break // Closes the stream.
+ * }
+ * ```
  */
 export interface ChangeStream<T> extends Subscription, AsyncIterable<ChangeBatch<T>> {}
 

@@ -3,7 +3,15 @@ import { assertMark, type Version } from '../contract/version.js'
 import { type Settle, type Wait, waitChecks } from '../util/deadline.js'
 import { checkOptions, isString } from '../util/validate-options.js'
 
-/** The limits of a wait for a version. */
+/**
+ * The limits of a wait for a version.
+ *
+ * @example
+ * ```ts
+ * const informer = createInformer({ source: sourceSet({ eu: sourceOf('eu'), us: sourceOf('us') }) })
+ * await informer.waitFor(mark, { source: 'eu', timeoutMs: 5_000 })
+ * ```
+ */
 export interface VersionWait extends Wait {
   /** With several sources: the name of the source of the version. Required then. */
   readonly source?: string | undefined

@@ -2,7 +2,15 @@ import type { Clock } from '../contract/clock.js'
 import { ABORTED, SourceError } from '../contract/errors.js'
 import { checkOptions, isPositive, isSignal, type OptionCheck } from './validate-options.js'
 
-/** Limits a wait. Without limits it continues until the informer is stopped. */
+/**
+ * Limits a wait. Without limits it continues until the informer is stopped.
+ *
+ * @example
+ * ```ts
+ * await orders.synced({ timeoutMs: 30_000 }) // Rejects with TIMEOUT; the informer continues.
+ * const paid = await orders.until('42', (order) => order?.paid === true, { signal })
+ * ```
+ */
 export interface Wait {
   /** When it aborts, the wait rejects with its reason. */
   readonly signal?: AbortSignal | undefined

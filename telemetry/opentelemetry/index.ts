@@ -5,7 +5,18 @@ import { attributesOf, registerMetrics } from './metrics.js'
 import { secondsOf } from './seconds.js'
 import { Traces } from './traces.js'
 
-/** The options of `instrumentInformers`. */
+/**
+ * The options of `instrumentInformers`.
+ *
+ * @example
+ * ```ts
+ * import type { MeterProvider } from '@opentelemetry/api'
+ * import { instrumentInformers } from 'listwatch/opentelemetry'
+ *
+ * declare const meterProvider: MeterProvider
+ * instrumentInformers({ meterProvider }) // Spans go to the global tracer provider.
+ * ```
+ */
 export interface InstrumentationOptions {
   /** Receives the metrics. Default: the global meter provider. */
   readonly meterProvider?: MeterProvider | undefined
@@ -13,7 +24,19 @@ export interface InstrumentationOptions {
   readonly tracerProvider?: TracerProvider | undefined
 }
 
-/** Ends the instrumentation, by a call or by `using`. A second call does nothing. */
+/**
+ * Ends the instrumentation, by a call or by `using`. A second call does nothing.
+ *
+ * @example
+ * ```ts
+ * import { instrumentInformers } from 'listwatch/opentelemetry'
+ *
+ * async function measured(work: () => Promise<void>): Promise<void> {
+ *   using _instrumentation = instrumentInformers() // Ends with the function.
+ *   await work()
+ * }
+ * ```
+ */
 export type Instrumentation = (() => void) & Disposable
 
 /** The name of the meter and of the tracer. */

@@ -6,6 +6,7 @@ import { type Labels, METRICS, type Metric, measurementsOf } from '../metrics.js
  * The labels are names of informers, sources, indexes, subscriptions and controllers, never keys. The cost does not
  * depend on the number of objects.
  *
+ * @returns The body of the response to a scrape.
  * @throws TypeError if a member is not an informer that `createInformer` returned.
  *
  * @example

@@ -8,12 +8,21 @@ export interface Block {
   readonly text: string
 }
 
-/** The `@example` blocks of the docstrings, in their order. */
-export function exampleBlocks(): Block[] {
-  const files = ['src', 'adapters', 'inspector', 'telemetry', 'bindings', 'testing'].flatMap((folder) =>
+/** The files whose docstrings have examples. */
+function documentedFiles(): string[] {
+  return ['src', 'adapters', 'inspector', 'telemetry', 'bindings', 'testing'].flatMap((folder) =>
     filesUnder([folder], '.ts'),
   )
-  return files.flatMap((path) => {
+}
+
+/** The number of `@example` tags of the docstrings. */
+export function countOfExampleTags(): number {
+  return documentedFiles().reduce((count, path) => count + (textOf(path).match(/^ +\* @example\b/gm) ?? []).length, 0)
+}
+
+/** The `@example` blocks of the docstrings, in their order. */
+export function exampleBlocks(): Block[] {
+  return documentedFiles().flatMap((path) => {
     const code = textOf(path)
     return Array.from(code.matchAll(/@example\n\s*\* ```ts\n([\s\S]*?)^\s*\* ```$/gm), ({ index, 1: text = '' }) => ({
       place: `${path}:${code.slice(0, index).split('\n').length}`,

@@ -44,7 +44,7 @@ const TABLES: readonly Table[] = [
       ['adapters/shared/lease-options.d.ts', 'LeaseOptions'],
     ],
   },
-  { heading: '`installChangeLog`', of: [['adapters/postgres/change-log-admin.d.ts', 'ChangeLogOptions']] },
+  { heading: '`installChangeLog`', of: [['adapters/postgres/change-log-types.d.ts', 'ChangeLogOptions']] },
   { heading: '`installLeases`', of: [['adapters/postgres/leases/install-leases.d.ts', 'InstallLeasesOptions']] },
   { heading: '`etcdSource`', of: [['adapters/etcd/etcd-options.d.ts', 'EtcdSourceOptions']] },
   {
@@ -111,7 +111,7 @@ const TABLES: readonly Table[] = [
   { heading: '`serveMirror`', of: [['adapters/http/serve-mirror.d.ts', 'ServeMirrorOptions']] },
   { heading: '`shareInformer`', of: [['adapters/share/share-informer.d.ts', 'ShareOptions']] },
   { heading: '`sharedSource`', of: [['adapters/share/shared-source.d.ts', 'SharedSourceOptions']] },
-  { heading: '`httpSource`', of: [['adapters/http/http-source.d.ts', 'HttpSourceOptions']] },
+  { heading: '`httpSource`', of: [['adapters/http/http-options.d.ts', 'HttpSourceOptions']] },
   {
     heading: '`informerCollectionOptions`',
     of: [['bindings/tanstack-db/informer-collection-options.d.ts', 'InformerCollectionOptions']],

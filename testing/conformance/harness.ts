@@ -15,6 +15,17 @@ import type { Version } from '../../src/contract/version.js'
  * - `head`, `hasReached`, `versions`: the source has this method.
  * - `progressRequests`: a watch answers a progress request with a bookmark.
  * - `ownHeap`: the heap of the process contains what the source buffers, and not the history of the backend.
+ *
+ * @example
+ * ```ts
+ * import type { ConformanceCapability } from 'listwatch/testing'
+ *
+ * const unsupported: Readonly<Partial<Record<ConformanceCapability, string>>> = {
+ *   compaction: 'a folder has no history',
+ *   hasReached: 'hashes have no order',
+ * }
+ * await describeListerWatcher('a folder', { ...harness, unsupported })
+ * ```
  */
 export type ConformanceCapability =
   | 'transactions'
@@ -31,7 +42,22 @@ export type ConformanceCapability =
   | 'progressRequests'
   | 'ownHeap'
 
-/** One write to the collection. */
+/**
+ * One write to the collection.
+ *
+ * @example
+ * ```ts
+ * import type { ConformanceChange } from 'listwatch/testing'
+ *
+ * // For `write` of a subject.
+ * async function write(folder: string, changes: readonly ConformanceChange[]): Promise<undefined> {
+ *   for (const { key, value } of changes) {
+ *     if (value === undefined) await rm(join(folder, key), { force: true })
+ *     else await replaceFile(join(folder, key), value)
+ *   }
+ * }
+ * ```
+ */
 export interface ConformanceChange {
   /** The key of the object, as the cases name it. */
   readonly key: string
@@ -39,16 +65,56 @@ export interface ConformanceChange {
   readonly value: string | undefined
 }
 
-/** Commits the open transaction. Returns its mark, if the source's writers have marks. */
+/**
+ * Commits the open transaction. Returns its mark, if the source's writers have marks.
+ *
+ * @example
+ * ```ts
+ * import type { CommitTransaction } from 'listwatch/testing'
+ *
+ * // For `begin` of a subject: the transaction stays open until the result is called.
+ * async function begin(): Promise<CommitTransaction> {
+ *   const client = await pool.connect()
+ *   await client.query("BEGIN; UPDATE orders SET paid = true WHERE id = '42'")
+ *   const mark = await source.mark(client)
+ *   return () => client.query('COMMIT').then(() => mark).finally(() => client.release())
+ * }
+ * ```
+ */
 export type CommitTransaction = () => Promise<Version | undefined> | Version | undefined
 
-/** Options of a source that a case prefers. A harness that cannot choose them ignores them. */
+/**
+ * Options of a source that a case prefers. A harness that cannot choose them ignores them.
+ *
+ * @example
+ * ```ts
+ * import type { ConformanceOptions } from 'listwatch/testing'
+ *
+ * // For `create` of a harness: some cases need a short heartbeat.
+ * const newSource = ({ heartbeatMs }: ConformanceOptions) => memorySource<string>({ heartbeatMs })
+ * ```
+ */
 export interface ConformanceOptions {
   /** The time between two bookmarks of a silent watch, in milliseconds. */
   readonly heartbeatMs: number
 }
 
-/** How the conformance cases create a source and write to its collection. */
+/**
+ * How the conformance cases create a source and write to its collection.
+ *
+ * @example
+ * ```ts
+ * import type { ListerWatcherHarness, ListerWatcherSubject } from 'listwatch/testing'
+ *
+ * declare function newFolder(): Promise<ListerWatcherSubject<string>>
+ * const folders: ListerWatcherHarness<string> = {
+ *   create: newFolder, // Another empty collection for each case.
+ *   unsupported: { compaction: 'a folder has no history' },
+ *   timeoutMs: 1_000, // Default: 10 000.
+ * }
+ * await describeListerWatcher('a folder', folders)
+ * ```
+ */
 export interface ListerWatcherHarness<T> {
   /** Creates a source with a new, empty collection. Called once for each case. */
   create(options: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>
@@ -61,7 +127,27 @@ export interface ListerWatcherHarness<T> {
   readonly timeoutMs?: number | undefined
 }
 
-/** One source, with a writer to its collection that is independent of the source. */
+/**
+ * One source, with a writer to its collection that is independent of the source.
+ *
+ * @example
+ * ```ts
+ * import type { ListerWatcherSubject } from 'listwatch/testing'
+ *
+ * async function newFolder(): Promise<ListerWatcherSubject<{ readonly value: string }>> {
+ *   const folder = await mkdtemp(join(tmpdir(), 'case-'))
+ *   return {
+ *     source: folderSource(folder, { pollMs: 10 }),
+ *     write: async ([{ key, value } = { key: '', value: '' }]) => {
+ *       await replaceFile(join(folder, `${key}.json`), JSON.stringify({ value }))
+ *       return undefined
+ *     },
+ *     read: ({ value }) => value,
+ *     dispose: () => rm(folder, { recursive: true }),
+ *   }
+ * }
+ * ```
+ */
 export interface ListerWatcherSubject<T> {
   /** The source under test. */
   readonly source: ListerWatcher<T>

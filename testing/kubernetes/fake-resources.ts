@@ -1,6 +1,17 @@
 import { notFound } from './fake-status.js'
 
-/** A resource that the fake server serves. */
+/**
+ * A resource that the fake server serves.
+ *
+ * @example
+ * ```ts
+ * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
+ *
+ * const zone = { apiVersion: 'example.com/v1', kind: 'Zone', plural: 'zones', isNamespaced: false } // Default: true.
+ * await using server = await fakeKubernetes({ resources: [zone] })
+ * server.put({ apiVersion: 'example.com/v1', kind: 'Zone', metadata: { name: 'eu' } })
+ * ```
+ */
 export interface FakeResource {
   /** The group and the version: `apps/v1`, or `v1` for the core group. */
   readonly apiVersion: string

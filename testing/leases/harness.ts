@@ -1,6 +1,20 @@
 import type { Leases } from '../../src/contract/leases.js'
 
-/** How the cases of `leasesConformance` create a lease store. */
+/**
+ * How the cases of `leasesConformance` create a lease store.
+ *
+ * @example
+ * ```ts
+ * import { postgresLeases } from 'listwatch/postgres'
+ * import { type LeasesHarness, leasesConformance } from 'listwatch/testing'
+ *
+ * const leases: LeasesHarness = {
+ *   create: (group) => postgresLeases({ pool, group }), // Another object at each call, as in another process.
+ *   withoutHints: 'the option "listen" is not used',
+ * }
+ * await leasesConformance('leases in Postgres', leases)
+ * ```
+ */
 export interface LeasesHarness {
   /**
    * Returns the store of a group. Each call returns another object, as another process has it. Stores of one group

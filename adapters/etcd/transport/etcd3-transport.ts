@@ -1,5 +1,6 @@
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
 import { hasMethods, propertiesOf } from '../../shared/properties.js'
+import type { EtcdClient } from './etcd-client.js'
 import { isCompacted } from './etcd-errors.js'
 import {
   COMPARE_CREATE_REVISION,
@@ -18,19 +19,6 @@ import {
   type WatchResponse,
 } from './etcd-messages.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
-
-/** The parts of an `Etcd3` of the package etcd3 1.x that a source uses. Its Watcher is not used. */
-export interface EtcdClient {
-  /** Range reads, and transactions. */
-  readonly kv: {
-    range(request: object, options?: object): Promise<object>
-    txn(request: object, options?: object): Promise<object>
-  }
-  /** Watch streams. */
-  readonly watchClient: { watch(options?: object): Promise<object> }
-  /** The status of a member. */
-  readonly maintenance: { status(options?: object): Promise<object> }
-}
 
 /** The maximum size of a list page, in bytes: half of the client's default limit. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024

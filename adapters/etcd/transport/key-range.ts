@@ -6,7 +6,15 @@ export interface KeyRange {
   readonly isPrefix: boolean
 }
 
-/** A key: a string is encoded as UTF-8. */
+/**
+ * A key: a string is encoded as UTF-8.
+ *
+ * @example
+ * ```ts
+ * const prefix = Buffer.from('0a00', 'hex') // A string such as `/limits/` is encoded as UTF-8.
+ * const source = etcdSource<Limit>({ client: etcd, prefix, keys: 'bytes' })
+ * ```
+ */
 export type KeyBytes = string | Uint8Array
 
 const NO_END = Buffer.from([0])

@@ -8,7 +8,19 @@ import type { KubernetesObject } from '../types/kubernetes-object.js'
 import type { KubernetesSource } from '../types/kubernetes-source-type.js'
 import { compareList, identityOf, keyOf } from './list-fn-check.js'
 
-/** The informer of @kubernetes/client-node. An `error` callback may declare any type for its parameter. */
+/**
+ * The informer of @kubernetes/client-node. An `error` callback may declare any type for its parameter.
+ *
+ * @example
+ * ```ts
+ * const informer = makeInformer(kubeConfig, '/api/v1/pods', () => core.listPodForAllNamespaces())
+ * informer.on('change', (pod) => console.log(pod.metadata?.name, pod.status?.phase))
+ * informer.on('error', (error) => console.error(error.message))
+ * await informer.start()
+ * console.log(informer.list('default').length, informer.get('web-0', 'default')?.spec?.nodeName)
+ * await informer.stop()
+ * ```
+ */
 export interface ClientNodeInformer<T> {
   /**
    * Adds a callback for changes of objects. `change` stands for `add`, `update` and `delete`.
@@ -56,6 +68,7 @@ type Verb = (typeof VERBS)[number]
  * warning reports if it selects other objects. As in client-node, the type of the objects is that of `listFn`. The
  * objects are as the API server sends them: `Wire` is their exact type.
  *
+ * @returns The informer, which is idle until `start`.
  * @throws OptionError if `kubeConfig` or `listFn` is missing or has another type.
  * @throws TypeError if `path` is not the path of a resource.
  *

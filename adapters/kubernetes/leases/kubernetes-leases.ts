@@ -5,7 +5,17 @@ import { Credentials, type KubeConfigProvider } from '../http/credentials.js'
 import { isConfigProvider, isNamespace } from '../kubernetes-options.js'
 import { KubernetesLeaseSession } from './lease-session.js'
 
-/** The options of `kubernetesLeases`. */
+/**
+ * The options of `kubernetesLeases`.
+ *
+ * @example
+ * ```ts
+ * import { kubernetesLeases } from 'listwatch/kubernetes'
+ *
+ * const replicas = kubernetesLeases({ kubeConfig, namespace: 'shop', group: 'orders', mode: 'leader' })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * ```
+ */
 export interface KubernetesLeasesOptions extends LeaseOptions {
   /**
    * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
@@ -26,6 +36,7 @@ const isGroup: OptionCheck = (value) =>
  * Returns the lease store of a group of replicas in a Kubernetes API server: one Lease object of
  * `coordination.k8s.io/v1` for each member. A renewal is an update and a list. The rights `create`, `get`, `list`,
  * `watch`, `update` and `delete` on leases are needed.
+ * @returns The lease store, for the option `replicas` of `reconcile`.
  * @throws OptionError for an option that is missing, unknown or wrong.
  *
  * @example

@@ -1,4 +1,18 @@
-/** The fields that every object has in the API server's JSON. Use `kubernetesSource<T>` for the fields of one kind. */
+/**
+ * The fields that every object has in the API server's JSON. Use `kubernetesSource<T>` for the fields of one kind.
+ *
+ * @example
+ * ```ts
+ * import type { KubernetesObject } from 'listwatch/kubernetes'
+ *
+ * interface Site extends KubernetesObject {
+ *   readonly spec: { readonly page: string }
+ * }
+ * const source = kubernetesSource<Site>({ kubeConfig, apiVersion: 'example.com/v1', kind: 'Site' })
+ * const site = createInformer({ source }).get('default/shop')
+ * console.log(site?.metadata.creationTimestamp, site?.spec.page)
+ * ```
+ */
 export interface KubernetesObject {
   /** The group and the version: `apps/v1`, or `v1` for the core group. */
   readonly apiVersion: string

@@ -4,6 +4,15 @@ import type { Version } from '../../../src/contract/version.js'
 /**
  * A source of one kind of objects of a Kubernetes API server. The mark of a write is the `metadata.resourceVersion` it
  * returns.
+ *
+ * @example
+ * ```ts
+ * const source = kubernetesSource<Wire<V1Pod>>({ kubeConfig, kind: 'Pod', namespace: 'default' })
+ * const pods = createInformer({ source })
+ * await pods.start().synced()
+ * const { metadata } = await core.createNamespacedPod({ namespace: 'default', body: pod })
+ * await pods.waitFor(metadata?.resourceVersion ?? '') // The mark of the write.
+ * ```
  */
 export interface KubernetesSource<T> extends ListerWatcher<T> {
   /** The longest silence of a healthy watch, in milliseconds. */

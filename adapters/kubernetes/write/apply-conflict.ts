@@ -1,7 +1,19 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import { apiStatusIn } from '../http/api-error.js'
 
-/** A field that another manager owns. */
+/**
+ * A field that another manager owns.
+ *
+ * @example
+ * ```ts
+ * import { ApplyConflictError, type FieldConflict } from 'listwatch/kubernetes'
+ *
+ * const describe = ({ manager, field }: FieldConflict): string => `${field} belongs to ${manager}`
+ * function reasonOf(error: unknown): string {
+ *   return error instanceof ApplyConflictError ? error.conflicts.map(describe).join(', ') : String(error)
+ * }
+ * ```
+ */
 export interface FieldConflict {
   /** The name of the other field manager: `kubectl-client-side-apply`. */
   readonly manager: string

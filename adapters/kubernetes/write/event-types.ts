@@ -1,7 +1,20 @@
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { KubernetesReference } from './object-types.js'
 
-/** The options of `eventRecorder`. */
+/**
+ * The options of `eventRecorder`.
+ *
+ * @example
+ * ```ts
+ * import { kubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * const recorder = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator' }).eventRecorder({
+ *   controller: 'example.com/site-operator',
+ *   instance: 'site-operator-0', // Default: the name of the host.
+ *   onError: ({ message }) => console.warn(message), // Default: failures are only counted.
+ * })
+ * ```
+ */
 export interface EventRecorderOptions {
   /** The name of the controller, with a domain: `example.com/site-operator`. */
   readonly controller: string
@@ -11,7 +24,18 @@ export interface EventRecorderOptions {
   readonly onError?: (error: SourceError) => void
 }
 
-/** What happened to an object. */
+/**
+ * What happened to an object.
+ *
+ * @example
+ * ```ts
+ * import type { KubernetesEvent } from 'listwatch/kubernetes'
+ *
+ * function quotaExceeded(error: Error): KubernetesEvent {
+ *   return { type: 'Warning', reason: 'QuotaExceeded', action: 'CreatePod', note: error.message } // Default: `Normal`.
+ * }
+ * ```
+ */
 export interface KubernetesEvent {
   /** `Warning` for something that a person should look at. Default: `Normal`. */
   readonly type?: 'Normal' | 'Warning'
@@ -25,7 +49,20 @@ export interface KubernetesEvent {
   readonly related?: KubernetesReference
 }
 
-/** Writes events, as `kubectl describe` shows them. */
+/**
+ * Writes events, as `kubectl describe` shows them.
+ *
+ * @example
+ * ```ts
+ * import { kubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator' })
+ * const recorder = writer.eventRecorder({ controller: 'example.com/site-operator' })
+ * recorder.event(pod, { reason: 'Restarted', note: 'its configuration has changed' })
+ * await recorder.flush()
+ * if (recorder.dropped > 0) console.warn(`${recorder.dropped} events were not written`)
+ * ```
+ */
 export interface EventRecorder {
   /** The number of events that were not written: a write failed, or 100 writes were waiting. */
   readonly dropped: number

@@ -1,4 +1,16 @@
-/** An object as the write helpers need it: its type, its name and its namespace. */
+/**
+ * An object as the write helpers need it: its type, its name and its namespace.
+ *
+ * @example
+ * ```ts
+ * import type { KubernetesReference } from 'listwatch/kubernetes'
+ *
+ * // The same as `kubectl` prints: `ConfigMap/shop`. Each object of a mirror fits, and each object to apply.
+ * function nameOf({ kind, metadata }: KubernetesReference): string {
+ *   return `${kind}/${metadata?.name}`
+ * }
+ * ```
+ */
 export interface KubernetesReference {
   /** The group and the version: `apps/v1`, or `v1` for the core group. */
   readonly apiVersion?: string | undefined
@@ -15,7 +27,19 @@ export interface KubernetesReference {
     | undefined
 }
 
-/** An object that the server has written. */
+/**
+ * An object that the server has written.
+ *
+ * @example
+ * ```ts
+ * import { kubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator' })
+ * const namespaces = createInformer({ source: kubernetesSource({ kubeConfig, kind: 'Namespace' }) }).start()
+ * const { metadata } = await writer.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+ * await namespaces.waitFor(metadata.resourceVersion) // The mark of the write.
+ * ```
+ */
 export interface KubernetesWritten {
   /** The identity and the new version: `informer.waitFor(metadata.resourceVersion)` waits for the mirror. */
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string }

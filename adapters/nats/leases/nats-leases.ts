@@ -5,7 +5,17 @@ import type { NatsClient } from '../nats-client.js'
 import { isConnection, isToken } from '../nats-options.js'
 import { NatsLeaseSession } from './lease-session.js'
 
-/** The options of `natsLeases`. */
+/**
+ * The options of `natsLeases`.
+ *
+ * @example
+ * ```ts
+ * import { natsLeases } from 'listwatch/nats'
+ *
+ * const replicas = natsLeases({ connection, group: 'orders', bucket: 'shop-leases', leaseMs: 15_000 })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas }) // Default bucket: `listwatch-leases`.
+ * ```
+ */
 export interface NatsLeasesOptions extends LeaseOptions {
   /** A `NatsConnection` of the package @nats-io/transport-node 3.x. Controllers share it, and never close it. */
   readonly connection: NatsClient

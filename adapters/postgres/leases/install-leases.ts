@@ -1,10 +1,22 @@
 import { checkOptions, isNames } from '../../../src/util/validate-options.js'
-import { migrate, migration, type PgConnected } from '../change-log-admin.js'
+import { migrate, migration } from '../change-log-admin.js'
+import type { PgConnected } from '../change-log-types.js'
 import { SCHEMA_SQL } from '../schema-sql.js'
 import { quoteIdentifier } from '../table-catalog.js'
 import { grantLeasesSql, LEASES_SQL } from './leases-sql.js'
 
-/** Options of `installLeases` and `installLeasesSql`. */
+/**
+ * Options of `installLeases` and `installLeasesSql`.
+ *
+ * @example
+ * ```ts
+ * import { installLeases } from 'listwatch/postgres'
+ *
+ * const client = await pool.connect() // Not the pool: it uses one session.
+ * await installLeases(client, { grant: ['worker', 'batch'] }) // Roles that renew leases. Default: none.
+ * client.release()
+ * ```
+ */
 export interface InstallLeasesOptions {
   /** Roles that may renew leases. They are granted only the rights that this needs. Default: none. */
   readonly grant?: readonly string[]
@@ -13,6 +25,7 @@ export interface InstallLeasesOptions {
 /**
  * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`.
  * Any role that may create a schema, or owns that one, can run it.
+ * @returns The SQL of one transaction.
  * @throws OptionError for a wrong option.
  *
  * @example

@@ -1,4 +1,18 @@
-/** A client that a pool lends. */
+/**
+ * A client that a pool lends.
+ *
+ * @example
+ * ```ts
+ * import type { PgPoolClient } from 'listwatch/postgres'
+ *
+ * // Leases borrow a client for one statement, as this function does.
+ * async function now(): Promise<unknown> {
+ *   const client: PgPoolClient = await pool.connect()
+ *   const result = client.query('SELECT now()')
+ *   return result.finally(() => client.release())
+ * }
+ * ```
+ */
 export interface PgPoolClient {
   /** Runs the statements of one message. */
   query(text: string): Promise<unknown>
@@ -10,7 +24,18 @@ export interface PgPoolClient {
   release(isBroken?: boolean): void
 }
 
-/** The part of a `Pool` of pg 8 that leases use. */
+/**
+ * The part of a `Pool` of pg 8 that leases use.
+ *
+ * @example
+ * ```ts
+ * import { postgresLeases } from 'listwatch/postgres'
+ * import pg from 'pg'
+ *
+ * const ownPool = new pg.Pool({ connectionString: url, max: 2 }) // Other work cannot use it up.
+ * const replicas = postgresLeases({ pool: ownPool, group: 'orders' })
+ * ```
+ */
 export interface PgPool {
   /** Returns a client that is connected. */
   connect(): Promise<PgPoolClient>

@@ -37,7 +37,20 @@ const MAX_ENTRIES = 1_000
 /** During continuous writes, the hash is compared with its history after this many times `blockMs`. */
 const VERIFY_BLOCKS = 5
 
-/** A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter` returned. */
+/**
+ * A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter` returned.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const client = new Redis(url, { lazyConnect: true })
+ * const limits = createInformer({ source: redisCollection<Limit>({ client, name: 'limits' }) })
+ * await limits.start().synced()
+ * const version = await redisWriter<Limit>({ client, name: 'limits' }).apply([{ delete: 'acme' }])
+ * await limits.waitFor(version)
+ * ```
+ */
 export interface RedisCollection<T> extends ListerWatcher<T> {
   /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
   readonly heartbeatMs: number

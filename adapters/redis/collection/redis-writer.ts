@@ -22,7 +22,21 @@ import { CollectionWriter, keyOf, MAX_CHANGES } from './collection-writer.js'
 import type { ApplyOptions, RedisChange } from './redis-change.js'
 import { WriterConnection } from './writer-connection.js'
 
-/** The options of `redisWriter`. */
+/**
+ * The options of `redisWriter`.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const writer = redisWriter<Uint8Array>({
+ *   client: new Redis(url, { lazyConnect: true }),
+ *   name: 'thumbnails',
+ *   codec: 'bytes', // Default: `json`. Readers need the same.
+ *   retention: 50_000, // Default: about 10 000 log entries.
+ * })
+ * ```
+ */
 export interface RedisWriterOptions<T> {
   /**
    * A `Redis` or `Cluster` of ioredis. The writer opens its own connection with the same options, and never closes the
@@ -47,7 +61,21 @@ export interface RedisWriterOptions<T> {
   readonly random?: Random
 }
 
-/** Writes a collection. */
+/**
+ * Writes a collection.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * await using writer = redisWriter<Limit>({ client: new Redis(url, { lazyConnect: true }), name: 'limits' })
+ * await writer.apply([]) // Creates the collection, so that mirrors can list it.
+ * const version = await writer.apply([
+ *   { put: 'acme', object: { tenant: 'acme', rps: 5, burst: 10 } },
+ *   { delete: 'former' },
+ * ])
+ * ```
+ */
 export interface RedisWriter<T> extends AsyncDisposable {
   /**
    * Applies all changes atomically; mirrors receive them as one batch. Resolves with the version to wait for:
@@ -61,7 +89,21 @@ export interface RedisWriter<T> extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** A writer with `shards`. All keys of one `apply` must belong to the same shard. */
+/**
+ * A writer with `shards`. All keys of one `apply` must belong to the same shard.
+ *
+ * @example
+ * ```ts
+ * import { Cluster } from 'ioredis'
+ *
+ * const client = new Cluster([{ host: 'redis-0', port: 6379 }], { lazyConnect: true })
+ * const shards = redisCollection<Limit>({ client, name: 'limits', shards: 16 })
+ * const limits = createInformer({ source: sourceSet(shards) }).start()
+ * const writer = redisWriter<Limit>({ client, name: 'limits', shards: 16 })
+ * const version = await writer.apply([{ delete: 'acme' }])
+ * await limits.waitFor(version, { source: writer.shardOf('acme') })
+ * ```
+ */
 export interface RedisShardedWriter<T> extends RedisWriter<T> {
   /** The name of the shard that has this key: `informer.waitFor(version, { source: writer.shardOf(key) })`. */
   shardOf(key: string): string

@@ -17,7 +17,18 @@ import { MAX_CHANGES } from './collection-writer.js'
 import { type RedisWriter, redisWriter } from './redis-writer.js'
 import { RedisWriteError } from './write-error.js'
 
-/** The options of `redisRelayStore`. */
+/**
+ * The options of `redisRelayStore`.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { redisRelayStore } from 'listwatch/redis'
+ *
+ * const client = new Redis(url, { lazyConnect: true })
+ * const store = redisRelayStore({ client, name: 'orders', retention: 100_000 }) // Default: about 10 000 batches.
+ * ```
+ */
 export interface RedisRelayStoreOptions {
   /**
    * A `Redis` or `Cluster` of ioredis. The store opens connections with the same options, and never closes the client.
@@ -52,6 +63,7 @@ const optionChecks: Readonly<Record<keyof RedisRelayStoreOptions, OptionCheck>> 
 /**
  * Returns the store of a relay in Redis 7 or later, or Valkey: a collection, as a `redisWriter` writes it. It connects
  * on first use.
+ * @returns The store, for `publish`, `relaySource` and `relayCache`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

@@ -8,6 +8,16 @@ import type { Version } from '../../../src/contract/version.js'
  * | `CONFLICT` | nothing was written: the collection is not at the version `ifVersion`; `version` is its current version |
  * | `NOT_WRITTEN` | nothing was written: the server rejected the command, or could not be reached; `cause` is the reason |
  * | `OUTCOME_UNKNOWN` | the response was lost: the changes were written, or will be, or not |
+ *
+ * @example
+ * ```ts
+ * import type { RedisWriteCode } from 'listwatch/redis'
+ *
+ * // Whether the same changes may be written again without another look at the collection.
+ * function isSafeToRepeat(code: RedisWriteCode): boolean {
+ *   return code === 'NOT_WRITTEN' // Not OUTCOME_UNKNOWN: they may have been written, and others since.
+ * }
+ * ```
  */
 export type RedisWriteCode = 'CONFLICT' | 'NOT_WRITTEN' | 'OUTCOME_UNKNOWN'
 

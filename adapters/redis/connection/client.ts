@@ -4,6 +4,15 @@ import { hasMethods, isRecord, propertiesOf } from '../../shared/properties.js'
 /**
  * A `Redis` (of a single server, or of Sentinels) or a `Cluster` of ioredis 5.11 or 6. Sources and writers open their
  * own connections with the same options. They send nothing over the client, and never close it.
+ *
+ * @example
+ * ```ts
+ * import { Cluster, Redis } from 'ioredis'
+ *
+ * const single = new Redis(url, { lazyConnect: true }) // It need not be connected: only its options are used.
+ * const cluster = new Cluster([{ host: 'redis-0', port: 6379 }], { lazyConnect: true })
+ * const sources = [single, cluster].map((client) => redisCollection<Limit>({ client, name: 'limits' }))
+ * ```
  */
 export interface RedisClient {
   /** The options of the client. */

@@ -30,7 +30,21 @@ import { SessionRunner } from '../connection/session-runner.js'
 import type { Values } from './key-reader.js'
 import { TrackedKeys } from './tracked-keys.js'
 
-/** The options of `redisKeys`. */
+/**
+ * The options of `redisKeys`.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const source = redisKeys<string>({
+ *   client: new Redis(url, { lazyConnect: true }),
+ *   prefix: 'feature:', // Only keys with strings are mirrored.
+ *   codec: 'string', // Default: `json`.
+ *   maxKeys: 1_000, // Default: 100 000.
+ * })
+ * ```
+ */
 export interface RedisKeysOptions<T> {
   /** A `Redis` of ioredis, or a `Cluster` if the prefix has a whole hash tag. The source never closes it. */
   readonly client: RedisClient
@@ -53,6 +67,16 @@ export interface RedisKeysOptions<T> {
 /**
  * Plain keys, as a source. Redis keeps no history of them: there are no marks to wait for, and after a lost connection
  * all keys are read again.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const features = redisKeys<string>({ client: new Redis(url), prefix: 'feature:', codec: 'string' })
+ * const informer = createInformer({ source: features })
+ * await informer.start().synced()
+ * await informer.until('feature:dark-mode', (value) => value === 'on', { signal }) // There are no marks to wait for.
+ * ```
  */
 export interface RedisKeysSource<T> extends ListerWatcher<T> {
   /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */

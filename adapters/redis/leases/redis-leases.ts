@@ -4,7 +4,18 @@ import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
 import { clientFlaw, type RedisClient } from '../connection/client.js'
 import { RedisLeaseSession } from './lease-session.js'
 
-/** The options of `redisLeases`. */
+/**
+ * The options of `redisLeases`.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { redisLeases } from 'listwatch/redis'
+ *
+ * const client = new Redis({ name: 'shop', sentinels: [{ host: 'sentinel-0', port: 26_379 }], lazyConnect: true })
+ * const replicas = redisLeases({ client, group: 'orders', waitForReplicas: 1 }) // For three servers. Default: none.
+ * ```
+ */
 export interface RedisLeasesOptions extends LeaseOptions {
   /**
    * A `Redis` or `Cluster` of ioredis. Each controller opens two connections with the same options, and never closes

@@ -41,7 +41,20 @@ import {
 /** The maximum number of entries of one read. */
 const MAX_ENTRIES = 1_000
 
-/** All objects after one entry of the stream, and before the next one. */
+/**
+ * All objects after one entry of the stream, and before the next one.
+ *
+ * @example
+ * ```ts
+ * import type { StreamSnapshot } from 'listwatch/redis'
+ *
+ * // For the option `snapshot`: a database that stores the id of the last entry it has applied.
+ * async function snapshot(): Promise<StreamSnapshot<string>> {
+ *   const { rows } = await pool.query('SELECT sku, count, (SELECT id FROM applied) AS id FROM stock')
+ *   return { entries: rows.map(({ sku, count }) => [sku, count] as const), after: rows[0]?.id ?? '0-0' }
+ * }
+ * ```
+ */
 export interface StreamSnapshot<T> {
   /** Keys and objects. */
   readonly entries: Iterable<readonly [key: string, object: T]>
@@ -52,7 +65,22 @@ export interface StreamSnapshot<T> {
   readonly after: string
 }
 
-/** The options of `redisStream`. */
+/**
+ * The options of `redisStream`.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const source = redisStream<string>({
+ *   client: new Redis(url, { lazyConnect: true }),
+ *   stream: 'stock',
+ *   decode: (fields) => ({ key: fields.get('sku') ?? '', object: fields.get('count') }),
+ *   whenTrimmed: 'fold', // The newest entry of each key remains. Default: `refuse`.
+ *   blockMs: 5_000, // Default: 2 000.
+ * })
+ * ```
+ */
 export interface RedisStreamOptions<T> {
   /**
    * A `Redis` or `Cluster` of ioredis. The source opens connections with the same options, and never closes the client.
@@ -80,7 +108,20 @@ export interface RedisStreamOptions<T> {
   readonly timeoutMs?: number
 }
 
-/** A stream of Redis, as a source. A mark is an id that XADD returned. */
+/**
+ * A stream of Redis, as a source. A mark is an id that XADD returned.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const client = new Redis(url)
+ * const decode = (fields: ReadonlyMap<string, string>) => ({ key: fields.get('sku') ?? '', object: fields.get('n') })
+ * const stock = createInformer({ source: redisStream<string>({ client, stream: 'stock', decode }) }).start()
+ * const id = await client.xadd('stock', '*', 'sku', 'A1', 'n', '7')
+ * if (id !== null) await stock.waitFor(id)
+ * ```
+ */
 export interface RedisStream<T> extends ListerWatcher<T> {
   /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
   readonly heartbeatMs: number

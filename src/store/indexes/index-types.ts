@@ -1,6 +1,18 @@
 import type { Scalar } from './scalar.js'
 
-/** The reads of every index. A result is taken at the call, and does not change afterwards. */
+/**
+ * The reads of every index. A result is taken at the call, and does not change afterwards.
+ *
+ * @example
+ * ```ts
+ * import type { Index } from 'listwatch'
+ *
+ * function histogram<V>(index: Index<unknown, V>): ReadonlyMap<V, number> {
+ *   return new Map(Array.from(index.values(), (value) => [value, index.count(value)] as const))
+ * }
+ * console.log(histogram(orders.by.tenant).get('acme'), histogram(orders.by.tag).size)
+ * ```
+ */
 export interface Index<T, V> {
   /** Returns `[key, object]` pairs with this value. The order is promised only for ordered and compound indexes. */
   entries(value: V): IteratorObject<[key: string, object: T], undefined>
@@ -13,12 +25,31 @@ export interface Index<T, V> {
 /**
  * An index by equality. `by.tenant('acme')` returns all objects with this value, in no promised order. Calls share the
  * array until an object changes. It is frozen in development.
+ *
+ * @example
+ * ```ts
+ * const total = orders.by.tenant('acme').reduce((sum, order) => sum + order.total, 0)
+ * for (const [key, order] of orders.by.tag.entries('urgent')) console.log(key, order.status)
+ * ```
  */
 export interface Equal<T, V> extends Index<T, V> {
   (value: V): readonly T[]
 }
 
-/** The bounds of a read in order. Default: no bounds. */
+/**
+ * The bounds of a read in order. Default: no bounds.
+ *
+ * @example
+ * ```ts
+ * import type { Range } from 'listwatch'
+ *
+ * function pageOf(bounds: Range<number>): readonly Order[] {
+ *   return orders.by.total({ ...bounds, limit: 50 })
+ * }
+ * const first = pageOf({ gte: 100 })
+ * const second = pageOf({ gt: first.at(-1)?.total ?? 100 })
+ * ```
+ */
 export interface Range<V> {
   /** Only values above this one. */
   readonly gt?: V
@@ -40,6 +71,12 @@ export interface Range<V> {
  * strings that start with it.
  *
  * @throws TypeError when an option is unknown or has a wrong type.
+ *
+ * @example
+ * ```ts
+ * const largest = orders.by.total({ reverse: true, limit: 10 })
+ * for (const [key, { total }] of orders.by.total.entriesIn({ gt: 0, lte: 5 })) console.log(key, total)
+ * ```
  */
 export interface Ordered<T, V> extends Index<T, V> {
   (range?: Range<V> & { readonly prefix?: V & string }): readonly T[]
@@ -52,12 +89,30 @@ export interface Ordered<T, V> extends Index<T, V> {
  * `by.latest(['acme'], { reverse: true, limit: 20 })` returns the last twenty objects of one tenant.
  *
  * @throws TypeError when the prefix is not an array of scalars, or an option is unknown or has a wrong type.
+ *
+ * @example
+ * ```ts
+ * const [latest] = orders.by.latest(['acme'], { reverse: true, limit: 1 })
+ * const ofJanuary = orders.by.latest(['acme'], { gte: new Date('2026-01-01'), lt: new Date('2026-02-01') })
+ * ```
  */
 export interface Compound<T, V extends readonly Scalar[]> extends Index<T, V> {
   (prefix: Partial<V>, range?: Range<V[number]>): readonly T[]
 }
 
-/** The type of the values of an index `X`. */
+/**
+ * The type of the values of an index `X`.
+ *
+ * @example
+ * ```ts
+ * import type { IndexValue } from 'listwatch'
+ *
+ * type Latest = IndexValue<typeof orders.by.latest> // readonly [string, Date]
+ * function countOf(tenant: IndexValue<typeof orders.by.tenant>): number {
+ *   return orders.by.tenant.count(tenant)
+ * }
+ * ```
+ */
 export type IndexValue<X> = X extends Index<unknown, infer V> ? V : never
 
 /**
@@ -66,6 +121,19 @@ export type IndexValue<X> = X extends Index<unknown, infer V> ? V : never
  * the object is not in that index; the first such error of each index is reported with code DECODE.
  *
  * @throws TypeError when the argument is not a function.
+ *
+ * @example
+ * ```ts
+ * const informer = createInformer({
+ *   source,
+ *   indexes: (ix) => ({
+ *     region: ix.equal((order: Order) => order.region), // `null`: the object is not in the index.
+ *     tag: ix.multi((order: Order) => order.tags),
+ *     total: ix.ordered((order: Order) => order.total),
+ *     latest: ix.compound((order: Order) => [order.tenant, order.created_at]),
+ *   }),
+ * })
+ * ```
  */
 export interface IndexBuilder<T> {
   /** At most one value for each object, for lookups by equality. */

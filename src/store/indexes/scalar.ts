@@ -1,4 +1,17 @@
-/** A possible index value. Dates are compared by value. A number and a bigint of the same value are equal. */
+/**
+ * A possible index value. Dates are compared by value. A number and a bigint of the same value are equal.
+ *
+ * @example
+ * ```ts
+ * import type { Equal, IndexBuilder, Scalar } from 'listwatch'
+ *
+ * type Row = Readonly<Record<string, Scalar | null>>
+ * // Indexes a column that is known only at run time.
+ * function byColumn(ix: IndexBuilder<Row>, column: string): { readonly column: Equal<Row, Scalar> } {
+ *   return { column: ix.equal((row) => row[column]) }
+ * }
+ * ```
+ */
 export type Scalar = string | number | bigint | boolean | Date
 
 export function isScalar(value: unknown): value is Scalar {

@@ -1,5 +1,15 @@
 import type { Informer } from '../src/informer/informer-types.js';
-/** The options of `serveInspector`. */
+/**
+ * The options of `serveInspector`.
+ *
+ * @example
+ * ```ts
+ * import { serveInspector } from 'listwatch/inspector'
+ *
+ * const token = process.env['INSPECTOR_TOKEN'] // At least 16 characters. Default: a random one.
+ * await serveInspector([orders, pods], { host: '0.0.0.0', port: 7_070, token }) // Default: a free port of 127.0.0.1.
+ * ```
+ */
 export interface InspectorOptions {
     /** The TCP port. Default 0: a free one. */
     readonly port?: number | undefined;
@@ -10,7 +20,19 @@ export interface InspectorOptions {
     /** Whether the values of Kubernetes Secrets are shown. Default false. */
     readonly showSecrets?: boolean | undefined;
 }
-/** A running inspector. */
+/**
+ * A running inspector.
+ *
+ * @example
+ * ```ts
+ * import { serveInspector } from 'listwatch/inspector'
+ *
+ * await using inspector = await serveInspector([orders])
+ * const headers = { authorization: `Bearer ${inspector.token}` }
+ * const response = await fetch(`${inspector.origin}/api/informers`, { headers })
+ * console.log(await response.json())
+ * ```
+ */
 export interface Inspector extends AsyncDisposable {
     /** The address of the page. It contains the token. */
     readonly url: string;

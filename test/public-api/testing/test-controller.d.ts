@@ -1,7 +1,21 @@
 import { type MemorySource } from '../adapters/memory/index.js';
 import { type Controller, type Informer, type ReconcileContext, type ReconcileOptions, type SourceError } from '../src/index.js';
 import { VirtualClock } from './virtual-clock.js';
-/** The options of `testController`, besides those of `reconcile`. */
+/**
+ * The options of `testController`, besides those of `reconcile`.
+ *
+ * @example
+ * ```ts
+ * import { testController } from 'listwatch/testing'
+ *
+ * await using shop = testController({
+ *   objects: [['42', { total: 5 }], ['43', { total: 7 }]], // Default: none.
+ *   reconcile: async (key, { object }) => console.log(key, object?.total),
+ *   concurrency: 2, // And all other options of `reconcile`.
+ *   retry: { maxAttempts: 3 },
+ * })
+ * ```
+ */
 export interface TestControllerOptions<T, W extends readonly unknown[] = readonly unknown[]> extends ReconcileOptions<T, {}, W> {
     /** The function under test. */
     readonly reconcile: (key: string, context: ReconcileContext<T>) => Promise<void>;
@@ -10,14 +24,45 @@ export interface TestControllerOptions<T, W extends readonly unknown[] = readonl
     /** The clock; pass that of another informer, for `watches`. Default: a new one. */
     readonly clock?: VirtualClock;
 }
-/** A run that has begun. */
+/**
+ * A run that has begun.
+ *
+ * @example
+ * ```ts
+ * import { testController } from 'listwatch/testing'
+ *
+ * await using shop = testController({
+ *   objects: [['42', { total: 5 }]],
+ *   reconcile: async (_key, { attempt }) => {
+ *     if (attempt === 1) throw new Error('not yet')
+ *   },
+ * })
+ * await shop.untilIdle()
+ * console.log(shop.runs.map(({ reason, result }) => `${reason} ${result}`)) // initial failure, retry success
+ * ```
+ */
 export interface TestedRun<T> extends Omit<ReconcileContext<T>, 'signal' | 'requeueAfter'> {
     /** The key. */
     readonly key: string;
     /** How the run ended; undefined while it runs. */
     readonly result: 'success' | 'failure' | undefined;
 }
-/** A controller over a memory source, in virtual time. */
+/**
+ * A controller over a memory source, in virtual time.
+ *
+ * @example
+ * ```ts
+ * import { testController } from 'listwatch/testing'
+ *
+ * await using shop = testController({
+ *   objects: [['42', { total: 5 }]],
+ *   reconcile: async (key, { requeueAfter }) => requeueAfter(60_000),
+ * })
+ * await shop.untilIdle()
+ * await shop.clock.advance(60_000) // `untilIdle` does not wait for `requeueAfter`.
+ * console.log(shop.runs.length, shop.errors, shop.controller.failing.size)
+ * ```
+ */
 export interface TestController<T> extends AsyncDisposable {
     /** The source: `put` and `delete` change its objects, `disconnect` and others script faults. */
     readonly source: MemorySource<T>;

@@ -1,16 +1,37 @@
 import { type OptionCheck } from '../../src/util/validate-options.js';
 import type { EtcdCodec, EtcdKeys } from './codec.js';
-import { type EtcdClient } from './transport/etcd3-transport.js';
+import type { EtcdClient } from './transport/etcd-client.js';
 import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js';
 import { type KeyBytes } from './transport/key-range.js';
-/** Keys in byte order, from `from` (inclusive) to `to` (exclusive). */
+/**
+ * Keys in byte order, from `from` (inclusive) to `to` (exclusive).
+ *
+ * @example
+ * ```ts
+ * const range = { from: '/jobs/2026-01', to: '/jobs/2026-07' } // January to June: `to` is exclusive.
+ * const source = etcdSource<{ readonly state: string }>({ client: etcd, range })
+ * ```
+ */
 export interface EtcdRange {
     /** The first key. `''` is the first key of the server. */
     readonly from: KeyBytes;
     /** The end of the range, exclusive. Default: the range has no end. */
     readonly to?: KeyBytes;
 }
-/** The options of `etcdSource`: one of `client` and `endpoints`, and one of `prefix` and `range`. */
+/**
+ * The options of `etcdSource`: one of `client` and `endpoints`, and one of `prefix` and `range`.
+ *
+ * @example
+ * ```ts
+ * const source = etcdSource<Limit>({
+ *   endpoints: ['https://etcd-1:2379', 'https://etcd-2:2379'],
+ *   prefix: '/limits/',
+ *   pageSize: 2_000, // Default: 10 000 keys.
+ *   progressMs: 2_000, // Default: 5 000.
+ *   stallMs: 6_000, // Default: 15 000.
+ * })
+ * ```
+ */
 export interface EtcdSourceOptions<T> {
     /**
      * An `Etcd3` of the package etcd3 1.x, instead of `endpoints`. The source never closes it: stop the informer before

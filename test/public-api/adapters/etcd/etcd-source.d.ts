@@ -1,7 +1,18 @@
 import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/contract/source.js';
 import type { Version } from '../../src/contract/version.js';
 import { type EtcdSourceOptions } from './etcd-options.js';
-/** A range of etcd keys, as a source. A mark is the `header.revision` of the response to a write. */
+/**
+ * A range of etcd keys, as a source. A mark is the `header.revision` of the response to a write.
+ *
+ * @example
+ * ```ts
+ * const source = etcdSource<Limit>({ client: etcd, prefix: '/limits/' })
+ * const limits = createInformer({ source })
+ * await limits.start().synced()
+ * const { header } = await etcd.put('/limits/acme').value('{"rps":5,"burst":10}')
+ * await limits.waitFor(header.revision) // The mark of the write.
+ * ```
+ */
 export interface EtcdSource<T> extends ListerWatcher<T> {
     /** The longest silence of a healthy watch, in milliseconds: twice `progressMs`. */
     readonly heartbeatMs: number;

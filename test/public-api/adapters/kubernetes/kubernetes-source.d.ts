@@ -7,6 +7,7 @@ import type { KubernetesSource } from './types/kubernetes-source-type.js';
  * `T` is the type of the objects, and is not checked. For a type of @kubernetes/client-node use `Wire<V1Pod>`, which
  * has the dates and the names of the API server.
  *
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError for an option that is missing, unknown or wrong.
  *
  * @example

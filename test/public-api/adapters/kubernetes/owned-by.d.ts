@@ -1,4 +1,14 @@
-/** An object with owner references, as every object of Kubernetes may have them. */
+/**
+ * An object with owner references, as every object of Kubernetes may have them.
+ *
+ * @example
+ * ```ts
+ * import { ownedBy } from 'listwatch/kubernetes'
+ *
+ * const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-7d4b' }]
+ * const keys = ownedBy('ReplicaSet')({ metadata: { namespace: 'shop', ownerReferences } }) // ['shop/web-7d4b']
+ * ```
+ */
 export interface Owned {
     /** The fields that every object has. */
     readonly metadata?: {
@@ -10,7 +20,17 @@ export interface Owned {
         }[];
     };
 }
-/** The options of `ownedBy`. */
+/**
+ * The options of `ownedBy`.
+ *
+ * @example
+ * ```ts
+ * import { ownedBy } from 'listwatch/kubernetes'
+ *
+ * const keysOfSites = ownedBy('Site', { apiVersion: 'example.com/v1' }) // Not of another group with the kind `Site`.
+ * const keysOfNodes = ownedBy('Node', { isNamespaced: false }) // A node has no namespace.
+ * ```
+ */
 export interface OwnedByOptions {
     /** Only owners of this API version, for example `apps/v1`. Default: of any. */
     readonly apiVersion?: string;
@@ -20,6 +40,7 @@ export interface OwnedByOptions {
 /**
  * Returns a function for `watches` of a controller: the keys of the owners of an object, by its owner references.
  *
+ * @returns The function, for `keys` of a member of `watches`.
  * @throws OptionError for a wrong option, TypeError if `kind` is not a string.
  *
  * @example

@@ -1,5 +1,13 @@
 import type { ListEvent, WatchEvent } from '../../src/contract/source.js';
-/** One of several equal parts of a collection, by a hash of the uid. */
+/**
+ * One of several equal parts of a collection, by a hash of the uid.
+ *
+ * @example
+ * ```ts
+ * const index = Number(process.env['POD_INDEX']) // 0, 1 or 2: a pod of a StatefulSet.
+ * const source = kubernetesSource<Wire<V1Pod>>({ kubeConfig, kind: 'Pod', shard: { index, count: 3 } })
+ * ```
+ */
 export interface KubernetesShard {
     /** The number of the part, from 0. */
     readonly index: number;

@@ -1,4 +1,17 @@
-/** A received message. */
+/**
+ * A received message.
+ *
+ * @example
+ * ```ts
+ * import type { NatsMessage } from 'listwatch/nats'
+ *
+ * // As the callback of a subscription receives it.
+ * const callback = (error: Error | null, message: NatsMessage) => {
+ *   console.log(error?.message ?? `${message.subject}: ${message.data.byteLength} bytes`)
+ * }
+ * connection.subscribe('$KV.limits.>', { callback })
+ * ```
+ */
 export interface NatsMessage {
     /** The subject that the message was published to. */
     readonly subject: string;
@@ -16,6 +29,18 @@ export interface NatsMessage {
 /**
  * A `NatsConnection` of the package @nats-io/transport-node 3.x, or of another transport of @nats-io. Sources use it
  * together with the program, and never close it.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@nats-io/transport-node'
+ *
+ * const connection = await connect({ servers: ['nats-0:4222', 'nats-1:4222'], maxReconnectAttempts: -1 })
+ * const limits = createInformer({ source: natsKvSource<Limit>({ connection, bucket: 'limits' }) }).start()
+ * process.once('SIGTERM', async () => {
+ *   await limits.stop()
+ *   await connection.close() // The source does not close it.
+ * })
+ * ```
  */
 export interface NatsClient {
     /** Publishes a message. */

@@ -1,29 +1,8 @@
-import type { ListContext, ListerWatcher, SourceContext, VersionPage } from '../../src/contract/source.js';
-import type { Version } from '../../src/contract/version.js';
-import { type NatsKvOptions } from './nats-options.js';
-/** A JetStream key-value bucket, as a source. A mark is the revision of a write, as a string. */
-export interface NatsKvSource<T> extends ListerWatcher<T> {
-    /** The longest silence of a healthy watch, in milliseconds. */
-    readonly heartbeatMs: number;
-    /**
-     * Reads all keys with their revisions, for audits.
-     * @throws SourceError UNAVAILABLE when JetStream does not respond; NOT_FOUND when the bucket does not exist.
-     */
-    versions(context: ListContext): AsyncIterable<VersionPage>;
-    /**
-     * Reads the last sequence of the bucket from the leader of its stream.
-     * @throws SourceError UNAVAILABLE when JetStream does not respond; NOT_FOUND when the bucket does not exist.
-     */
-    head(context: SourceContext): Promise<Version>;
-    /**
-     * Whether a mirror at `at` includes `mark`.
-     * @throws SourceError EPOCH_CHANGED when they are of different streams; PROTOCOL when one is not a bucket's version.
-     */
-    hasReached(at: Version, mark: Version): boolean;
-}
+import { type NatsKvOptions, type NatsKvSource } from './nats-options.js';
 /**
  * Returns a source for a key-value bucket of NATS JetStream. It uses the connection of the program, and never closes
  * it.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

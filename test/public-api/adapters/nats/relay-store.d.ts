@@ -1,6 +1,18 @@
 import { type RelayStore } from '../../src/contract/relay-store.js';
 import type { NatsClient } from './nats-client.js';
-/** The options of `natsRelayStore`. */
+/**
+ * The options of `natsRelayStore`.
+ *
+ * @example
+ * ```ts
+ * import { natsRelayStore } from 'listwatch/nats'
+ * import { publish } from 'listwatch/relay'
+ *
+ * // The bucket `relay-orders` is created on three servers. Default: on one.
+ * const store = natsRelayStore({ connection, name: 'orders', replicas: 3, timeoutMs: 5_000 }) // Default: 10 000.
+ * const relay = publish(orders, store)
+ * ```
+ */
 export interface NatsRelayStoreOptions {
     /** A `NatsConnection` of the package @nats-io/transport-node 3.x. The store never closes it. */
     readonly connection: NatsClient;
@@ -18,6 +30,7 @@ export interface NatsRelayStoreOptions {
 /**
  * Returns the store of a relay in NATS JetStream 2.12 or later: a bucket. Each write is one atomic batch of messages,
  * which followers receive as a whole. It is created on first use.
+ * @returns The store, for `publish`, `relaySource` and `relayCache`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

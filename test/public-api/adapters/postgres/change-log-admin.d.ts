@@ -1,62 +1,7 @@
-import type { PgClient } from './pg-client.js';
-/** A connected client. The functions of change logs do not close it. */
-export type PgConnected = Pick<PgClient, 'query'>;
-/** Options of `installChangeLog` and `installChangeLogSql`. */
-export interface ChangeLogOptions {
-    /** The table's name as in SQL: `orders`, `shop.orders`, `"Orders"`. */
-    readonly table: string;
-    /** The columns of a unique index without NULLs, to be used as the key. Default: the columns of the primary key. */
-    readonly key?: readonly string[];
-    /**
-     * Triggers fire for each `statement`, or for each `row`. `auto` chooses `row` for partitions and logical subscribers,
-     * which need it, else `statement`. Default `auto`.
-     */
-    readonly level?: 'auto' | 'statement' | 'row';
-    /**
-     * Which transactions notify readers: about one in 25 ms (`bucket`), `each` one, or `none`. With `bucket` and `none`,
-     * a reader may notice a change only by its next poll, after `pollIntervalMs` at the latest. Default `auto`: `none` if
-     * `max_prepared_transactions` is above 0, because a transaction that has notified cannot be prepared, else `bucket`.
-     */
-    readonly wake?: 'auto' | 'bucket' | 'each' | 'none';
-    /** After a statement that changes more rows than this, readers list the table again. Default 100 000. */
-    readonly bulk?: number;
-    /** Roles that may mirror the table. They are granted only the rights that this needs. Default: none. */
-    readonly grant?: readonly string[];
-}
-/** The state of one installed change log. */
-export interface ChangeLog {
-    /** The table's name, as SQL needs it on the current search path. */
-    readonly table: string;
-    /** The name of the log. */
-    readonly log: string;
-    /** How the triggers fire: `statement` or `row`. */
-    readonly level: string;
-    /** Which transactions notify readers: `bucket`, `each` or `none`. */
-    readonly wake: string;
-    /** The columns of the key, in their order. */
-    readonly keyColumns: readonly string[];
-    /** The roles to which the installation granted the right to mirror the table. */
-    readonly readers: readonly string[];
-    /** The number of rows in the log. */
-    readonly logRows: number;
-    /** The size of the log and its indexes on disk, in bytes. */
-    readonly logBytes: number;
-    /** Why the log may miss changes, one line for each reason. Empty if the log is complete. */
-    readonly problems: readonly string[];
-}
-/** The state of all change logs of a database. */
-export interface ChangeLogStatus {
-    /** The version of the schema `listwatch`; undefined if nothing is installed. */
-    readonly schemaVersion: number | undefined;
-    /** The installed change logs. */
-    readonly tables: readonly ChangeLog[];
-    /** The used part of the cluster's queue of notifications, from 0 to 1. */
-    readonly notifyQueueUsage: number;
-    /** The age of the oldest open transaction, in milliseconds. An old one keeps dead rows of the logs on disk. */
-    readonly oldestTransactionMs: number;
-}
+import type { ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js';
 /**
  * Returns the SQL of a migration that creates the change log of a table. Any role with the needed rights can run it.
+ * @returns The SQL of one transaction.
  * @throws OptionError for a wrong option, TypeError if `table` is missing.
  *
  * @example
@@ -69,6 +14,8 @@ export interface ChangeLogStatus {
 export declare function installChangeLogSql(options: ChangeLogOptions): string;
 /**
  * Returns the SQL of a migration that removes the change log of a table, or with `all` the schema `listwatch`.
+ *
+ * @returns The SQL of one transaction.
  *
  * @example
  * ```ts
@@ -122,8 +69,8 @@ export declare function uninstallChangeLog(client: PgConnected, options: {
     readonly all: true;
 }): Promise<void>;
 /**
- * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600). Returns the number of removed
- * rows; 0 if another session trims at the same time.
+ * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600).
+ * @returns The number of removed rows; 0 if another session trims at the same time.
  * @throws TypeError for a negative or infinite number of seconds; SourceError for an error of the query.
  *
  * @example
@@ -140,6 +87,7 @@ export declare function uninstallChangeLog(client: PgConnected, options: {
 export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number): Promise<number>;
 /**
  * Returns the state of all change logs of the database, with their problems.
+ * @returns The state of each change log, and of what they share.
  * @throws SourceError for an error of a query.
  *
  * @example

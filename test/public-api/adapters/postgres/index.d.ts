@@ -1,5 +1,6 @@
 export type { LeaseOptions } from '../shared/lease-options.js';
-export { type ChangeLog, type ChangeLogOptions, type ChangeLogStatus, changeLogStatus, installChangeLog, installChangeLogSql, type PgConnected, trimChangeLogs, uninstallChangeLog, uninstallChangeLogSql, } from './change-log-admin.js';
+export { changeLogStatus, installChangeLog, installChangeLogSql, trimChangeLogs, uninstallChangeLog, uninstallChangeLogSql, } from './change-log-admin.js';
+export type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js';
 export { type InstallLeasesOptions, installLeases, installLeasesSql } from './leases/install-leases.js';
 export type { PgPool, PgPoolClient } from './leases/pg-pool.js';
 export { type PostgresLeasesOptions, postgresLeases } from './leases/postgres-leases.js';

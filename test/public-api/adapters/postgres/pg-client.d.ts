@@ -1,4 +1,14 @@
-/** The client that the option `client` returns: `new pg.Client(…)` of pg 8, a new one for each connection. */
+/**
+ * The client that the option `client` returns: `new pg.Client(…)` of pg 8, a new one for each connection.
+ *
+ * @example
+ * ```ts
+ * import pg from 'pg'
+ *
+ * const client = () => new pg.Client({ connectionString: url, application_name: 'orders mirror' })
+ * const orders = createInformer({ source: postgresSource<Order>({ client, table: 'orders' }) })
+ * ```
+ */
 export interface PgClient {
     /** Opens the connection. */
     connect(): Promise<unknown>;
@@ -9,7 +19,20 @@ export interface PgClient {
     /** Closes the connection. */
     end(): Promise<void>;
 }
-/** The client on which a writer has opened a transaction, as `PostgresSource.mark` needs it. */
+/**
+ * The client on which a writer has opened a transaction, as `PostgresSource.mark` needs it.
+ *
+ * @example
+ * ```ts
+ * const client = await pool.connect() // Not the pool: the transaction is open on one client.
+ * await client.query('BEGIN')
+ * await client.query("UPDATE orders SET status = 'shipped' WHERE id = '42'")
+ * const version = await source.mark(client)
+ * await client.query('COMMIT')
+ * client.release()
+ * await orders.waitFor(version, { timeoutMs: 5_000 })
+ * ```
+ */
 export interface PgTransaction {
     /** Runs one statement inside the transaction. */
     query(text: string): Promise<{

@@ -2,6 +2,7 @@ import { type PostgresSource, type PostgresSourceOptions } from './postgres-opti
 /**
  * Returns a source that mirrors a table by the change log that `listwatch pg install` creates. It opens connections
  * only for lists, watches and `head`.
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError that names a wrong or missing option.
  *
  * @example

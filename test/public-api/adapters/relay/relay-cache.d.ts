@@ -4,6 +4,7 @@ import type { RelayStore } from '../../src/contract/relay-store.js';
  * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at
  * the version that the store has. It saves nothing itself, because `publish` writes the store.
  *
+ * @returns The cache, for the option `cache` of `createInformer`.
  * @throws OptionError if it is not a relay store.
  *
  * @example

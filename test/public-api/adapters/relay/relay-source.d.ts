@@ -2,7 +2,20 @@ import type { RelayStore } from '../../src/contract/relay-store.js';
 import type { ListerWatcher, SourceContext } from '../../src/contract/source.js';
 import type { Version } from '../../src/contract/version.js';
 import { type UpstreamVersions } from '../shared/upstream-versions.js';
-/** The options of `relaySource`. */
+/**
+ * The options of `relaySource`.
+ *
+ * @example
+ * ```ts
+ * import { natsRelayStore } from 'listwatch/nats'
+ * import { relaySource } from 'listwatch/relay'
+ *
+ * const store = natsRelayStore({ connection, name: 'orders' })
+ * const follower = createInformer({ source: relaySource<Order>({ store, upstream: source }) })
+ * await follower.start().synced()
+ * await follower.waitFor(mark) // A mark of the upstream, which is Postgres here.
+ * ```
+ */
 export interface RelaySourceOptions {
     /** The store that a relay writes. */
     readonly store: RelayStore;
@@ -12,7 +25,21 @@ export interface RelaySourceOptions {
      */
     readonly upstream?: UpstreamVersions;
 }
-/** The source that `relaySource` returns. */
+/**
+ * The source that `relaySource` returns.
+ *
+ * @example
+ * ```ts
+ * import { memoryRelayStore } from 'listwatch/memory'
+ * import { publish, relaySource } from 'listwatch/relay'
+ *
+ * const store = memoryRelayStore()
+ * await publish(orders, store).synced()
+ * const follower = createInformer({ source: relaySource<Order>({ store }) })
+ * await follower.start().synced()
+ * await follower.fresh({ timeoutMs: 5_000 }) // Includes every write of the relay before this call.
+ * ```
+ */
 export interface RelaySource<T> extends ListerWatcher<T> {
     /** Returns the version of the store, which includes every write of the relay before the call. */
     head(context: SourceContext): Promise<Version>;
@@ -25,6 +52,7 @@ export interface RelaySource<T> extends ListerWatcher<T> {
  * Returns a source that follows a mirror which `publish` of another process writes to an engine. Its versions contain
  * those of the upstream source.
  *
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError for a wrong option.
  *
  * @example

@@ -6,7 +6,18 @@ import type { Logger } from '../../src/contract/status.js';
 import type { Version } from '../../src/contract/version.js';
 import type { ReplicaStatus } from '../../src/subscriptions/controller-types.js';
 import type { Wait } from '../../src/util/deadline.js';
-/** The options of `publish`. */
+/**
+ * The options of `publish`.
+ *
+ * @example
+ * ```ts
+ * import { natsLeases, natsRelayStore } from 'listwatch/nats'
+ * import { publish } from 'listwatch/relay'
+ *
+ * const replicas = natsLeases({ connection, group: 'relay-orders', mode: 'leader' }) // One relay writes, others wait.
+ * const relay = publish(orders, natsRelayStore({ connection, name: 'orders' }), { replicas, logger: console })
+ * ```
+ */
 export interface PublishOptions {
     /**
      * The leases of the relays of one store, best with `mode: 'leader'`. One relay writes, and the others wait to replace
@@ -32,9 +43,31 @@ export interface PublishOptions {
  * - `live`: the store follows the mirror.
  * - `backing-off`: an attempt failed; `lastError` says why.
  * - `stopped`: ended permanently.
+ *
+ * @example
+ * ```ts
+ * import type { RelayState } from 'listwatch/relay'
+ *
+ * const READY: ReadonlySet<RelayState> = new Set(['standby', 'live'])
+ * function isReady({ status }: { readonly status: { readonly state: RelayState } }): boolean {
+ *   return READY.has(status.state)
+ * }
+ * ```
  */
 export type RelayState = 'waiting' | 'standby' | 'comparing' | 'live' | 'backing-off' | 'stopped';
-/** The status of a relay. */
+/**
+ * The status of a relay.
+ *
+ * @example
+ * ```ts
+ * import type { RelayStatus } from 'listwatch/relay'
+ *
+ * function describe({ state, reason, version, batches, lastError }: RelayStatus): string {
+ *   const failure = lastError === undefined ? '' : `; the last failure: ${lastError.message}`
+ *   return `${state} (${reason}) at ${version} after ${batches} batches${failure}`
+ * }
+ * ```
+ */
 export interface RelayStatus {
     /** The state of the relay. */
     readonly state: RelayState;
@@ -56,7 +89,20 @@ export interface RelayStatus {
     /** Its place among the relays of the store; undefined without `replicas`. */
     readonly replica: ReplicaStatus | undefined;
 }
-/** A relay, as `publish` returns it: it writes each change of an informer to a store, until it is stopped. */
+/**
+ * A relay, as `publish` returns it: it writes each change of an informer to a store, until it is stopped.
+ *
+ * @example
+ * ```ts
+ * import { memoryRelayStore } from 'listwatch/memory'
+ * import { publish } from 'listwatch/relay'
+ *
+ * const relay = publish(orders, memoryRelayStore()).on('error', ({ message }) => console.warn(message))
+ * await relay.synced({ timeoutMs: 30_000 })
+ * console.log(`${relay.status.backlog.keys} changes wait to be written`)
+ * await relay.stop({ drainMs: 5_000 }) // Before the informer.
+ * ```
+ */
 export interface Relay extends AsyncDisposable {
     /** The status now. */
     readonly status: RelayStatus;

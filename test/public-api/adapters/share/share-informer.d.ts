@@ -2,7 +2,19 @@ import { type MessagePort } from 'node:worker_threads';
 import { type Clock } from '../../src/contract/clock.js';
 import type { Informer } from '../../src/informer/informer-types.js';
 import { type MirrorScope } from '../http/serve-mirror.js';
-/** The options of `shareInformer`. */
+/**
+ * The options of `shareInformer`.
+ *
+ * @example
+ * ```ts
+ * import { shareInformer } from 'listwatch/share'
+ *
+ * const share = shareInformer(orders, {
+ *   heartbeatMs: 2_000, // Default: 10 000.
+ *   historyBytes: 128 * 2 ** 20, // Default: 16 MiB.
+ * })
+ * ```
+ */
 export interface ShareOptions {
     /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
     readonly heartbeatMs?: number;
@@ -14,7 +26,20 @@ export interface ShareOptions {
     /** The clock of all delays and timeouts. Default: `systemClock`. */
     readonly clock?: Clock;
 }
-/** An informer that is shared with other threads and processes. It does not keep the process alive. */
+/**
+ * An informer that is shared with other threads and processes. It does not keep the process alive.
+ *
+ * @example
+ * ```ts
+ * import { Worker } from 'node:worker_threads'
+ * import { shareInformer } from 'listwatch/share'
+ *
+ * await using share = shareInformer(orders)
+ * const port = share.port({ where: { tenant: 'acme' } }) // Only the orders of one tenant. Default: all objects.
+ * new Worker('./acme.js', { workerData: { orders: port }, transferList: [port] })
+ * await share.listen('/run/shop/orders.sock')
+ * ```
+ */
 export interface Share<I = {}> extends AsyncDisposable {
     /**
      * Returns a port for one worker thread, which passes it to `sharedSource`. A worker that ends closes its port.

@@ -1,7 +1,20 @@
 import { MessagePort } from 'node:worker_threads';
-import { type HttpSource } from '../http/http-source.js';
+import type { HttpSource } from '../http/http-options.js';
 import { type UpstreamVersions } from '../shared/upstream-versions.js';
-/** The options of `sharedSource`. */
+/**
+ * The options of `sharedSource`.
+ *
+ * @example
+ * ```ts
+ * import { sharedSource } from 'listwatch/share'
+ *
+ * const source = sharedSource<Order>({
+ *   path: '/run/shop/orders.sock', // In a worker thread: `port`.
+ *   heartbeatMs: 2_000, // The same as in `shareInformer`. Default: 10 000.
+ * })
+ * const orders = createInformer({ source })
+ * ```
+ */
 export interface SharedSourceOptions {
     /** A port of `share.port()`, in a worker thread. Either this or `path`. */
     readonly port?: MessagePort;
@@ -22,6 +35,7 @@ export interface SharedSourceOptions {
  * Over a port, its informer reads the objects in shared memory, unless it has the option `cache`, `schema` or
  * `transform`.
  *
+ * @returns The source, for the option `source` of `createInformer`.
  * @throws OptionError for a wrong option.
  *
  * @example

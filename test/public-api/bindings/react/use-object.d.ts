@@ -3,6 +3,7 @@ import type { Informer } from '../../src/informer/informer-types.js';
  * Returns the object with this key, or `undefined` if there is none. The component renders again when the object has
  * changed. If `key` is `undefined`, so is the result. After `stop`, and while the source fails, it is the last object.
  *
+ * @returns The object, or `undefined`.
  * @throws TypeError if `informer` is not an informer that `createInformer` returned.
  *
  * @example

@@ -1,4 +1,16 @@
-/** The source of time. Every wait and delay uses it, so that tests can simulate time. */
+/**
+ * The source of time. Every wait and delay uses it, so that tests can simulate time.
+ *
+ * @example
+ * ```ts
+ * import type { Clock } from 'listwatch'
+ *
+ * // In a test the clock is a `VirtualClock`, which needs no real time.
+ * async function* ticks(clock: Clock, signal: AbortSignal): AsyncIterable<number> {
+ *   for (; ; await clock.sleep(1_000, signal)) yield clock.now()
+ * }
+ * ```
+ */
 export interface Clock {
     /** Milliseconds since the Unix epoch, monotonic: a change of the wall clock while running does not move it. */
     now(): number;

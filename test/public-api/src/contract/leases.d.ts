@@ -2,6 +2,18 @@ import { SourceError } from './errors.js';
 /**
  * The lease store of one group of replicas. `reconcile` takes it as its option `replicas`: each replica then runs only
  * the keys that it owns.
+ *
+ * @example
+ * ```ts
+ * import type { Leases, LeaseSession } from 'listwatch'
+ *
+ * declare function openSession(group: string): LeaseSession
+ * function myLeases(group: string): Leases {
+ *   const name = `my leases "${group}"`
+ *   return { name, mode: 'share', leaseMs: 10_000, renewMs: 2_000, open: () => openSession(group) }
+ * }
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas: myLeases('orders') })
+ * ```
  */
 export interface Leases {
     /** The store and the group, for errors: `postgres leases "orders"`. */
@@ -15,7 +27,21 @@ export interface Leases {
     /** Opens the session of one member. Each controller opens its own. Must not fail: `renew` reports what fails. */
     open(): LeaseSession;
 }
-/** The requests of one controller. After `LEASE_LOST` it joins again as a new member, through the same session. */
+/**
+ * The requests of one controller. After `LEASE_LOST` it joins again as a new member, through the same session.
+ *
+ * @example
+ * ```ts
+ * import type { LeaseSession, LeaseView } from 'listwatch'
+ *
+ * declare function post<R>(path: string, body: object, signal?: AbortSignal): Promise<R>
+ * const session: LeaseSession = {
+ *   renew: (record, evict, signal) => post<LeaseView>('/renew', { record, evict }, signal),
+ *   leave: (member) => post<void>('/leave', { member }),
+ *   close: async () => {},
+ * }
+ * ```
+ */
 export interface LeaseSession {
     /**
      * Evicts records, writes the record of this member, and then reads all records. That is one atomic step, or a
@@ -38,7 +64,20 @@ export interface LeaseSession {
     /** Frees what the session opened. Requests that are pending may fail. */
     close(): Promise<void>;
 }
-/** What a member publishes. */
+/**
+ * What a member publishes.
+ *
+ * @example
+ * ```ts
+ * import { LeaseLostError, type LeaseRecord } from 'listwatch'
+ *
+ * // The check before `record` replaces the stored record of its member.
+ * function assertRenewable({ member, renewal }: LeaseRecord, stored: LeaseRecord | undefined): void {
+ *   const isHeld = stored === undefined ? renewal === 0 : stored.renewal < renewal
+ *   if (!isHeld) throw new LeaseLostError(`the record of ${member} was removed, or has a later renewal`)
+ * }
+ * ```
+ */
 export interface LeaseRecord {
     /** The name of the member: 12 random characters of a–z and 0–9, new each time that it joins. */
     readonly member: string;
@@ -49,7 +88,19 @@ export interface LeaseRecord {
     /** Keys that it still runs, but does not own by `members`. At most its concurrency. */
     readonly holds: readonly string[];
 }
-/** All records of a group, as read by one request. */
+/**
+ * All records of a group, as read by one request.
+ *
+ * @example
+ * ```ts
+ * import type { LeaseRecord, LeaseView } from 'listwatch'
+ *
+ * // The result of `renew`. The store adds 1 to `fence` at each renewal, and replaces `epoch` if it lost writes.
+ * function viewOf(rows: readonly { record: LeaseRecord; ageMs: number }[], fence: number, epoch: string): LeaseView {
+ *   return { fence, epoch, records: rows.map(({ record, ageMs }) => ({ ...record, ageMs })) }
+ * }
+ * ```
+ */
 export interface LeaseView {
     /** A safe integer, greater than every fence that any member got from a request that ended before this one began. */
     readonly fence: number;
@@ -63,7 +114,20 @@ export interface LeaseView {
         readonly ageMs: number;
     })[];
 }
-/** Removes the record of a member if its renewal is still this one. */
+/**
+ * Removes the record of a member if its renewal is still this one.
+ *
+ * @example
+ * ```ts
+ * import type { Eviction, LeaseRecord } from 'listwatch'
+ *
+ * function evictFrom(records: Map<string, LeaseRecord>, evictions: readonly Eviction[]): void {
+ *   for (const { member, renewal } of evictions) {
+ *     if (records.get(member)?.renewal === renewal) records.delete(member)
+ *   }
+ * }
+ * ```
+ */
 export interface Eviction {
     /** The member. */
     readonly member: string;

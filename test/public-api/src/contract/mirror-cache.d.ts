@@ -5,6 +5,21 @@ import type { Version } from './version.js';
 /**
  * A store for the content of a mirror, which outlives the process. An informer with a cache resumes its watch at the
  * saved version after a restart, instead of listing. `fileCache` of `listwatch/file-cache` implements it.
+ *
+ * @example
+ * ```ts
+ * import type { MirrorCache, MirrorToSave, SavedMirror } from 'listwatch'
+ *
+ * declare function download(name: string, signal: AbortSignal): Promise<SavedMirror | undefined>
+ * declare function upload(name: string, mirror: MirrorToSave, signal: AbortSignal): Promise<void>
+ * const cache: MirrorCache = {
+ *   name: 'bucket:orders',
+ *   ...{ serveStale: false, saveEveryMs: 60_000, saveAfterShare: 0.1, maxAgeMs: 600_000 },
+ *   open: ({ fingerprint, signal }) => download(`orders/${fingerprint}`, signal),
+ *   save: (mirror, { fingerprint, signal }) => upload(`orders/${fingerprint}`, mirror, signal),
+ * }
+ * const informer = createInformer({ source, cache })
+ * ```
  */
 export interface MirrorCache {
     /** For logs and errors: "file:/var/cache/pods.cache". */
@@ -36,7 +51,20 @@ export interface MirrorCache {
      */
     discard?(context: MirrorCacheContext): Promise<void>;
 }
-/** The context of every call to a cache. */
+/**
+ * The context of every call to a cache.
+ *
+ * @example
+ * ```ts
+ * import type { MirrorCacheContext } from 'listwatch'
+ *
+ * // Whether a cache without encryption may be used.
+ * function isAllowed(context: MirrorCacheContext): boolean {
+ *   if (context.isSensitive) context.warn('the objects are secrets, so they are not saved')
+ *   return !context.isSensitive
+ * }
+ * ```
+ */
 export interface MirrorCacheContext {
     /** Aborts when the call is no longer wanted; for `open`, when its content is not read any more. */
     readonly signal: AbortSignal;
@@ -57,7 +85,19 @@ export interface MirrorCacheContext {
      */
     alive?(): void;
 }
-/** The content of a mirror at one version. */
+/**
+ * The content of a mirror at one version.
+ *
+ * @example
+ * ```ts
+ * import type { MirrorHeader } from 'listwatch'
+ *
+ * // The first line of a file; the lines of the records follow.
+ * function headerLine({ version, resumeState, proof, size }: MirrorHeader): string {
+ *   return `${JSON.stringify({ version, resumeState, proof, size })}\n`
+ * }
+ * ```
+ */
 export interface MirrorHeader {
     /** The version of the mirror. A watch can resume from it. */
     readonly version: Version;
@@ -68,7 +108,23 @@ export interface MirrorHeader {
     /** The number of records. */
     readonly size: number;
 }
-/** Content to save. It does not change while it is read. */
+/**
+ * Content to save. It does not change while it is read.
+ *
+ * @example
+ * ```ts
+ * import { setImmediate } from 'node:timers/promises'
+ * import type { MirrorToSave } from 'listwatch'
+ *
+ * async function* linesOf(mirror: MirrorToSave): AsyncIterable<string> {
+ *   let count = 0
+ *   for (const record of mirror.records()) {
+ *     yield `${JSON.stringify(record)}\n`
+ *     if (++count % 1_000 === 0) await setImmediate() // Other work of the process runs.
+ *   }
+ * }
+ * ```
+ */
 export interface MirrorToSave extends MirrorHeader {
     /** Returns the records. The cache pauses between them, so that it does not block the event loop. */
     records(): Iterable<SavedRecord>;
@@ -81,14 +137,58 @@ export interface MirrorToSave extends MirrorHeader {
      */
     pack(encode: (record: SavedRecord) => string, seed: number): Iterable<PackedPart | undefined>;
 }
-/** A part of packed content: a block with objects, or a section with keys or index values. */
+/**
+ * A part of packed content: a block with objects, or a section with keys or index values.
+ *
+ * @example
+ * ```ts
+ * import type { MirrorToSave } from 'listwatch'
+ *
+ * function* bytesOf(mirror: MirrorToSave): Iterable<Uint8Array> {
+ *   for (const part of mirror.pack((record) => JSON.stringify(record), 7)) {
+ *     if (part === undefined) continue // A step without output: the cache may pause here.
+ *     yield* 'block' in part ? [part.block] : part.chunks
+ *   }
+ * }
+ * ```
+ */
 export type PackedPart = PackedBlock | PackedSection;
-/** Objects. The blocks are numbered in the order in which they are packed. */
+/**
+ * Objects. The blocks are numbered in the order in which they are packed.
+ *
+ * @example
+ * ```ts
+ * import type { PackedBlock } from 'listwatch'
+ *
+ * // The end of each block in a file, from which `PackedContent.block` finds it again by its number.
+ * const ends: number[] = []
+ * function append({ block }: PackedBlock): void {
+ *   ends.push((ends.at(-1) ?? 0) + block.byteLength)
+ * }
+ * ```
+ */
 export interface PackedBlock {
     /** The content of the block. */
     readonly block: Uint8Array;
 }
-/** Keys or index values. They are in memory while the content is used. */
+/**
+ * Keys or index values. They are in memory while the content is used.
+ *
+ * @example
+ * ```ts
+ * import type { PackedSection } from 'listwatch'
+ *
+ * function inSharedMemory({ length, chunks }: PackedSection): Uint8Array {
+ *   const bytes = new Uint8Array(new SharedArrayBuffer(length))
+ *   let at = 0
+ *   for (const chunk of chunks) {
+ *     bytes.set(chunk, at)
+ *     at += chunk.byteLength
+ *   }
+ *   return bytes
+ * }
+ * ```
+ */
 export interface PackedSection {
     /** Names the section: "keys.pool". Each name occurs once. */
     readonly name: string;
@@ -97,7 +197,24 @@ export interface PackedSection {
     /** The bytes, in pieces. */
     readonly chunks: readonly Uint8Array[];
 }
-/** Packed content. All of its bytes have been checked. */
+/**
+ * Packed content. All of its bytes have been checked.
+ *
+ * @example
+ * ```ts
+ * import type { PackedContent } from 'listwatch'
+ *
+ * // `decode` reverses the `encode` that `pack` was called with.
+ * function contentOf(sections: ReadonlyMap<string, Uint8Array>, blocks: readonly Uint8Array[]): PackedContent {
+ *   const block = (index: number): Uint8Array => {
+ *     const found = blocks[index]
+ *     if (found === undefined) throw new RangeError(`there is no block ${index}`)
+ *     return found
+ *   }
+ *   return { sections, block, decode: (text) => JSON.parse(text) }
+ * }
+ * ```
+ */
 export interface PackedContent {
     /** The sections by name. They may be in shared memory. An address that is a multiple of 8 saves a copy. */
     readonly sections: ReadonlyMap<string, Uint8Array>;
@@ -109,7 +226,23 @@ export interface PackedContent {
     /** Decodes the text of a record. */
     decode(text: string): SavedRecord;
 }
-/** Saved content. Its header has been checked; its records are checked when they are read. */
+/**
+ * Saved content. Its header has been checked; its records are checked when they are read.
+ *
+ * @example
+ * ```ts
+ * import type { MirrorHeader, SavedMirror, SavedRecord } from 'listwatch'
+ *
+ * // Reads a file of lines: the header, and then a record a line.
+ * function savedMirror([first = '', ...lines]: readonly string[], savedAt: number): SavedMirror {
+ *   const header: MirrorHeader = JSON.parse(first)
+ *   async function* pages(): AsyncIterable<readonly SavedRecord[]> {
+ *     yield lines.map((line): SavedRecord => JSON.parse(line))
+ *   }
+ *   return { ...header, savedAt, pages, close: async () => {} }
+ * }
+ * ```
+ */
 export interface SavedMirror extends MirrorHeader {
     /** When it was saved, in milliseconds since the Unix epoch. */
     readonly savedAt: number;
@@ -135,14 +268,52 @@ export interface SavedMirror extends MirrorHeader {
     /** Releases the content. */
     close(): Promise<void>;
 }
-/** One key of a saved mirror. */
+/**
+ * One key of a saved mirror.
+ *
+ * @example
+ * ```ts
+ * import type { SavedRecord } from 'listwatch'
+ *
+ * const TYPES: readonly SavedRecord['type'][] = ['entry', 'filtered', 'invalid']
+ * function parseRecord(line: string): SavedRecord {
+ *   const record: SavedRecord = JSON.parse(line)
+ *   if (!TYPES.includes(record.type)) throw new Error('the file is damaged') // Nothing of this content is used.
+ *   return record
+ * }
+ * ```
+ */
 export type SavedRecord = SavedEntry | SavedFiltered | SavedInvalid;
-/** A stored object, after the schema and `transform` of the informer. */
+/**
+ * A stored object, after the schema and `transform` of the informer.
+ *
+ * @example
+ * ```ts
+ * import type { SavedEntry } from 'listwatch'
+ *
+ * // Fails if the cache would change the object: JSON has no dates.
+ * function assertPlain({ key, object }: SavedEntry): void {
+ *   if (Object.values(object ?? {}).some((value) => value instanceof Date)) throw new TypeError(`${key} has a date`)
+ * }
+ * ```
+ */
 export interface SavedEntry extends Entry<unknown> {
     /** Identifies the kind of record. */
     readonly type: 'entry';
 }
-/** A key whose object `transform` filtered out. */
+/**
+ * A key whose object `transform` filtered out.
+ *
+ * @example
+ * ```ts
+ * import type { SavedFiltered, SavedRecord } from 'listwatch'
+ *
+ * // The keys that `transform` omits. An audit after a restart compares their versions too.
+ * function omitted(records: readonly SavedRecord[]): readonly SavedFiltered[] {
+ *   return records.filter((record) => record.type === 'filtered')
+ * }
+ * ```
+ */
 export interface SavedFiltered {
     /** Identifies the kind of record. */
     readonly type: 'filtered';
@@ -151,7 +322,18 @@ export interface SavedFiltered {
     /** The version of the object, if the source has one. */
     readonly version?: Version | undefined;
 }
-/** A key whose object could not be decoded. Its last good object, if there is one, is another record. */
+/**
+ * A key whose object could not be decoded. Its last good object, if there is one, is another record.
+ *
+ * @example
+ * ```ts
+ * import type { SavedInvalid } from 'listwatch'
+ *
+ * function logInvalid({ key, version, reason }: SavedInvalid): void {
+ *   console.warn(`${key} was saved as invalid at ${version ?? 'an unknown version'}: ${reason}`)
+ * }
+ * ```
+ */
 export interface SavedInvalid {
     /** Identifies the kind of record. */
     readonly type: 'invalid';

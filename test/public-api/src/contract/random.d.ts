@@ -1,4 +1,16 @@
-/** The source of random numbers. All random delays use it, so that a seed reproduces a run. */
+/**
+ * The source of random numbers. All random delays use it, so that a seed reproduces a run.
+ *
+ * @example
+ * ```ts
+ * import type { Random } from 'listwatch'
+ *
+ * // Half to all of a delay. With a `SeededRandom` a test repeats the same delays.
+ * function jittered(delayMs: number, random: Random): number {
+ *   return delayMs * (0.5 + random.next() / 2)
+ * }
+ * ```
+ */
 export interface Random {
     /** Returns a number in [0, 1). */
     next(): number;

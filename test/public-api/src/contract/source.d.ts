@@ -1,9 +1,10 @@
 import type { Clock } from './clock.js';
-import type { Entry } from './entry.js';
+import type { ListEvent, ListPage, VersionPage, WatchBatch } from './events.js';
 import type { MirrorCacheContext, SavedMirror } from './mirror-cache.js';
 import type { Random } from './random.js';
 import type { Version } from './version.js';
 export type { Entry } from './entry.js';
+export type { Delete, Invalid, ListEvent, ListPage, Put, Replace, VersionPage, WatchBatch, WatchEvent, } from './events.js';
 /** The default of `heartbeatMs`, in milliseconds. */
 export declare const DEFAULT_HEARTBEAT_MS = 10000;
 /** A list that yields no page for this time fails with `UNAVAILABLE`, in milliseconds. */
@@ -13,6 +14,18 @@ export declare const PAGE_SIZE = 1000;
 /**
  * The context of every call to a source. `clock` and `random` are the informer's, so that a source can be simulated
  * too.
+ *
+ * @example
+ * ```ts
+ * import { SourceError, type SourceContext, type Version } from 'listwatch'
+ *
+ * async function head(context: SourceContext): Promise<Version> {
+ *   const response = await fetch('https://api.example/revision', { signal: context.signal })
+ *   if (response.headers.has('deprecation')) context.warn?.('the API of countries is deprecated')
+ *   if (!response.ok) throw new SourceError(`it responded with ${response.status}`, { code: 'UNAVAILABLE' })
+ *   return response.text()
+ * }
+ * ```
  */
 export interface SourceContext {
     /** Aborts when the call is no longer wanted. A source stops within 100 ms of it, at every await. */
@@ -32,7 +45,23 @@ export interface SourceContext {
      */
     warn?(message: string): void;
 }
-/** The context of `list` and `versions`. */
+/**
+ * The context of `list` and `versions`.
+ *
+ * @example
+ * ```ts
+ * import type { ListContext, ListPage } from 'listwatch'
+ *
+ * declare function query(limit: number, skip: number, signal: AbortSignal): Promise<{ rows: Country[]; head: number }>
+ * async function* list({ pageSize, signal }: ListContext): AsyncIterable<ListPage<Country>> {
+ *   for (let skip = 0; ; skip += pageSize) {
+ *     const { rows, head } = await query(pageSize, skip, signal) // All from one snapshot.
+ *     yield { events: rows.map((object) => ({ type: 'put', key: object.code, object })), version: String(head) }
+ *     if (rows.length < pageSize) return
+ *   }
+ * }
+ * ```
+ */
 export interface ListContext extends SourceContext {
     /** How many objects a page should hold; a source may send more or fewer. */
     readonly pageSize: number;
@@ -49,7 +78,22 @@ export interface ListContext extends SourceContext {
      */
     alive?(): void;
 }
-/** The context of `watch`. */
+/**
+ * The context of `watch`.
+ *
+ * @example
+ * ```ts
+ * import type { WatchBatch, WatchContext } from 'listwatch'
+ *
+ * async function* watch({ after, signal, clock }: WatchContext): AsyncIterable<WatchBatch<Country>> {
+ *   for (let version = after; ; await clock.sleep(1_000, signal)) {
+ *     const batch = await journal.since(version, signal) // Throws VERSION_EXPIRED if the history is gone.
+ *     version = batch.version
+ *     yield batch
+ *   }
+ * }
+ * ```
+ */
 export interface WatchContext extends SourceContext {
     /** The watch yields everything after this version, and nothing at or before it. */
     readonly after: Version;
@@ -92,6 +136,26 @@ export interface WatchContext extends SourceContext {
  *   to its `version` has been delivered. `version` is always a safe point to resume from.
  * - A healthy watch yields something, at least a bookmark, every `heartbeatMs`.
  * - Event objects belong to the core once yielded: they are kept, and must not be changed or used again.
+ *
+ * @example
+ * ```ts
+ * import type { Entry, ListerWatcher } from 'listwatch'
+ *
+ * declare function readAll(signal: AbortSignal): Promise<{ entries: Entry<Country>[]; version: string }>
+ * const countries: ListerWatcher<Country> = {
+ *   name: 'countries',
+ *   async *list({ signal }) {
+ *     const { entries, version } = await readAll(signal)
+ *     yield { events: entries.map((entry) => ({ type: 'put', ...entry })), version }
+ *   },
+ *   async *watch({ signal, clock }) {
+ *     for (; ; await clock.sleep(5_000, signal)) {
+ *       const { entries, version } = await readAll(signal)
+ *       yield { events: [{ type: 'replace', entries }], version }
+ *     }
+ *   },
+ * }
+ * ```
  */
 export interface ListerWatcher<T> {
     /** For logs, metrics and errors: "postgres:public.orders". */
@@ -144,75 +208,27 @@ export interface ListerWatcher<T> {
      */
     resumeState?(mirror: object): string | undefined;
 }
-/** Creates or replaces an object. */
-export type Put<T> = {
-    readonly type: 'put';
-} & Entry<T>;
-/** Deletes an object. */
-export interface Delete<T> {
-    /** Identifies the kind of event. */
-    readonly type: 'delete';
-    /** The key of the object. */
-    readonly key: string;
-    /** The last state of the object, if the source has it. */
-    readonly object?: T;
-    /** The version of the deletion, if the source has one. */
-    readonly version?: Version;
-}
 /**
- * Reports an object that could not be decoded. The mirror continues: `informer.invalid` has the key and the error until
- * a later valid event. If the key is unknown, the list with this event deletes nothing, and another list is scheduled.
+ * The target of a reflector: an Indexer or a DeltaFIFO. The reflector awaits each call before it continues to read.
+ *
+ * @example
+ * ```ts
+ * import type { ListEvent, Sink, WatchBatch } from 'listwatch'
+ *
+ * class Sender implements Sink<Order> {
+ *   version: string | undefined
+ *   apply({ events, version }: WatchBatch<Order>) {
+ *     send(events)
+ *     this.version = version
+ *   }
+ *   replace() {
+ *     const listed: ListEvent<Order>[] = []
+ *     const page = (events: readonly ListEvent<Order>[]) => void listed.push(...events)
+ *     return { page, commit: (version: string) => this.apply({ events: listed, version }), abandon: () => {} }
+ *   }
+ * }
+ * ```
  */
-export interface Invalid {
-    /** Identifies the kind of event. */
-    readonly type: 'invalid';
-    /** The key of the object, if it is known. */
-    readonly key?: string;
-    /** The reason. */
-    readonly error: unknown;
-    /** The version of the object, if the source has one. */
-    readonly version?: Version;
-}
-/** Replaces the whole collection. A polled source yields it instead of single changes. */
-export interface Replace<T> {
-    /** Identifies the kind of event. */
-    readonly type: 'replace';
-    /** All objects of the collection. */
-    readonly entries: readonly Entry<T>[];
-}
-/** An event of a list. */
-export type ListEvent<T> = Put<T> | Delete<T> | Invalid;
-/** An event of a watch. */
-export type WatchEvent<T> = ListEvent<T> | Replace<T>;
-/** A part of a list. An empty collection is one page without events. */
-export interface ListPage<T> {
-    /** The objects of the page. A later event of the same key overrides an earlier one. */
-    readonly events: readonly ListEvent<T>[];
-    /** The version of the whole list. The last page must have it. */
-    readonly version?: Version;
-    /** The number of objects in later pages, if the source knows it. */
-    readonly remaining?: number;
-}
-/** A part of the keys and versions of a collection. */
-export interface VersionPage {
-    /** The keys of the page, with the version of each object. */
-    readonly keys: readonly {
-        readonly key: string;
-        readonly version: Version;
-    }[];
-    /** The version of the whole snapshot. The last page must have it. */
-    readonly version?: Version;
-}
-/** One or more whole transactions of the source, applied atomically. Without events it is a bookmark. */
-export interface WatchBatch<T> {
-    /** The changes, in order. */
-    readonly events: readonly WatchEvent<T>[];
-    /** The version after the batch. A watch can resume from it. */
-    readonly version: Version;
-    /** The commit time of the newest change in milliseconds since the Unix epoch, if the source has it. */
-    readonly committedAt?: number;
-}
-/** The target of a reflector: an Indexer or a DeltaFIFO. The reflector awaits each call before it continues to read. */
 export interface Sink<T> {
     /** The version of the last accepted list or batch. */
     readonly version: Version | undefined;
@@ -223,7 +239,19 @@ export interface Sink<T> {
         readonly ignoreVersions?: boolean;
     }): ListTransaction<T>;
 }
-/** A list that is being read. It is not visible before `commit`. */
+/**
+ * A list that is being read. It is not visible before `commit`.
+ *
+ * @example
+ * ```ts
+ * import { Indexer } from 'listwatch'
+ *
+ * const store = new Indexer<Country>()
+ * const list = store.replace()
+ * await list.page([{ type: 'put', key: 'de', object: { code: 'de', name: 'Germany' } }]) // Readers do not see it yet.
+ * await list.commit('17')
+ * ```
+ */
 export interface ListTransaction<T> {
     /** Adds the events of a page. */
     page(events: readonly ListEvent<T>[]): void | Promise<void>;

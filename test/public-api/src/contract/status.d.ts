@@ -1,6 +1,21 @@
 import type { SourceError } from './errors.js';
 import type { Version } from './version.js';
-/** The receiver of log messages; `console` fits. A method that throws causes a process warning. */
+/**
+ * The receiver of log messages; `console` fits. A method that throws causes a process warning.
+ *
+ * @example
+ * ```ts
+ * import type { Logger } from 'listwatch'
+ *
+ * const logger: Logger = {
+ *   debug: () => {},
+ *   info: (message, fields) => console.info(JSON.stringify({ level: 'info', message, ...fields })),
+ *   warn: (message, fields) => console.warn(JSON.stringify({ level: 'warn', message, ...fields })),
+ *   error: (message, fields) => console.error(JSON.stringify({ level: 'error', message, ...fields })),
+ * }
+ * const informer = createInformer({ source, logger })
+ * ```
+ */
 export interface Logger {
     /** Receives details, such as dropped duplicates. */
     debug(message: string, fields?: object): void;
@@ -25,11 +40,25 @@ export interface Logger {
  * - `backing-off`: waits before the next attempt.
  * - `failed`: the source rejects the request; retried with growing delays, at most 30 s.
  * - `stopped`: ended permanently.
+ *
+ * @example
+ * ```ts
+ * orders.on('status', ({ state, reason, retryInMs }) => {
+ *   if (state === 'backing-off' || state === 'failed') console.warn(`${state}: ${reason}, next in ${retryInMs} ms`)
+ * })
+ * ```
  */
 export type State = 'idle' | 'restoring' | 'stale' | 'listing' | 'connecting' | 'live' | 'backing-off' | 'relisting' | 'failed' | 'stopped';
 /**
  * When the store was last proven equal to its source. Invalid objects, and objects that `transform` omits, do not
  * count.
+ *
+ * @example
+ * ```ts
+ * const { proof } = orders.status
+ * if (proof === undefined) console.warn('the first list is not complete')
+ * else if (Date.now() - proof.at > 900_000) console.warn(`proven last by the ${proof.by} at ${proof.version}`)
+ * ```
  */
 export interface Proof {
     /** The version of the source at which both were equal. */
@@ -46,7 +75,16 @@ export interface Proof {
      */
     readonly foundDrift: number;
 }
-/** The status of an informer, or of one source of a set. For a set: of the source in the worst state. */
+/**
+ * The status of an informer, or of one source of a set. For a set: of the source in the worst state.
+ *
+ * @example
+ * ```ts
+ * const { state, staleMs, lagMs, relists } = orders.status
+ * console.log(`${state}: silent for ${staleMs} ms, ${lagMs ?? 'unknown'} ms behind, ${relists} relists`)
+ * orders.on('status', (now, previous) => console.log(`${previous.state} → ${now.state}: ${now.reason}`))
+ * ```
+ */
 export interface Status {
     /** The state of the mirror. */
     readonly state: State;

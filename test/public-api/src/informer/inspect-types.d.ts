@@ -1,12 +1,28 @@
 import type { State } from '../contract/status.js';
-/** The first items of a collection that may be large. */
+/**
+ * The first items of a collection that may be large.
+ *
+ * @example
+ * ```ts
+ * const { count, first } = orders.inspect().invalid // At most 20 keys.
+ * console.warn(`${count} objects are invalid, among them ${first.map(({ key }) => key).join(', ')}`)
+ * ```
+ */
 export interface FirstOf<V> {
     /** The number of all items. */
     readonly count: number;
     /** At most a fixed number of them. */
     readonly first: readonly V[];
 }
-/** A change of state. */
+/**
+ * A change of state.
+ *
+ * @example
+ * ```ts
+ * for (const { at, source, from, to, reason } of orders.inspect().transitions)
+ *   console.log(`${at} ${source}: ${from} → ${to} (${reason})`)
+ * ```
+ */
 export interface TransitionPicture {
     /** When it happened, as an ISO time. */
     readonly at: string;
@@ -19,7 +35,15 @@ export interface TransitionPicture {
     /** The cause, in words. */
     readonly reason: string;
 }
-/** One source of an informer. */
+/**
+ * One source of an informer.
+ *
+ * @example
+ * ```ts
+ * for (const { name, state, reason, relists, lastError } of orders.inspect().sources.first)
+ *   console.log(`${name} is ${state} (${reason}) after ${relists} relists; the last error: ${lastError ?? 'none'}`)
+ * ```
+ */
 export interface SourcePicture {
     /** The name of the source; in a set, its name there. */
     readonly name: string;
@@ -48,7 +72,16 @@ export interface SourcePicture {
     /** When the content was saved that readers see, as an ISO time. Null unless the state is `stale`. */
     readonly savedAt: string | null;
 }
-/** `status.proof`, with its age. */
+/**
+ * `status.proof`, with its age.
+ *
+ * @example
+ * ```ts
+ * const sources = orders.inspect().sources.first
+ * const unproven = sources.filter(({ proof }) => proof === null || proof.ageMs > 3_600_000)
+ * if (unproven.length > 0) console.warn(`without a proof for an hour: ${unproven.map(({ name }) => name).join(', ')}`)
+ * ```
+ */
 export interface ProofPicture {
     /** The version at which both were equal. */
     readonly version: string;
@@ -61,7 +94,16 @@ export interface ProofPicture {
     /** The number of keys that differed in the last completed audit. */
     readonly foundDrift: number;
 }
-/** One subscription, change stream or controller. */
+/**
+ * One subscription, change stream or controller.
+ *
+ * @example
+ * ```ts
+ * for (const { kind, name, backlog, running } of orders.inspect().subscriptions.first) {
+ *   if (backlog.oldestMs > 10_000) console.warn(`${kind} ${name}: ${backlog.keys} keys wait for ${running?.key}`)
+ * }
+ * ```
+ */
 export interface SubscriptionPicture {
     /** The option `name`; null without one. */
     readonly name: string | null;
@@ -98,7 +140,17 @@ export interface SubscriptionPicture {
     /** The keys of a controller whose last run failed. */
     readonly failing: FirstOf<FailingPicture>;
 }
-/** A key of a controller whose last run failed. */
+/**
+ * A key of a controller whose last run failed.
+ *
+ * @example
+ * ```ts
+ * for (const { name, failing } of orders.inspect().subscriptions.first) {
+ *   for (const { key, attempt, retryInMs, lastError } of failing.first)
+ *     console.warn(name, key, lastError, retryInMs === null ? 'is not retried' : `run ${attempt} in ${retryInMs} ms`)
+ * }
+ * ```
+ */
 export interface FailingPicture {
     /** The key. */
     readonly key: string;
@@ -109,7 +161,15 @@ export interface FailingPicture {
     /** The message of the last failure. */
     readonly lastError: string;
 }
-/** One index. */
+/**
+ * One index.
+ *
+ * @example
+ * ```ts
+ * for (const { name, values, largest } of orders.inspect().indexes.first)
+ *   console.log(`${name} has ${values ?? 'an unknown number of'} values, the most frequent is ${largest[0]?.value}`)
+ * ```
+ */
 export interface IndexPicture {
     /** The name of the index. */
     readonly name: string;
@@ -127,6 +187,13 @@ export interface IndexPicture {
 /**
  * A picture of an informer for people and logs. It can be serialised as JSON: it has no bigint, no Date and no object
  * of the store. Its size is limited: texts have at most 200 characters, and collections a fixed number of items.
+ *
+ * @example
+ * ```ts
+ * app.get('/debug/orders', (_request, response) => {
+ *   response.json(orders.inspect()) // Has keys, values of indexes and messages of errors, but no objects.
+ * })
+ * ```
  */
 export interface Inspection {
     /** The name of the informer. */
@@ -161,6 +228,12 @@ export interface Inspection {
  * An estimate of the memory of the store, without its queues and snapshots: the mean size of up to 100 sampled objects,
  * and 150 bytes for the table entry of each object, and 30 more for each index. Texts that objects share count for each
  * of them.
+ *
+ * @example
+ * ```ts
+ * const { bytes, bytesPerObject, sampled } = orders.inspect().memory
+ * console.log(`about ${Math.round(bytes / 2 ** 20)} MiB: ${bytesPerObject} bytes for each of ${sampled} samples`)
+ * ```
  */
 export interface MemoryPicture {
     /** The estimate for the whole store. */

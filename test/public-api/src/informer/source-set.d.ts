@@ -3,6 +3,17 @@ import type { ListerWatcher } from '../contract/source.js';
  * Several sources in one store: namespaces, shards, clusters. Each has its own watch and version. Keys should be
  * disjoint: if two sources provide the same key, the first one owns it, and the conflict is reported. Sources can be
  * added and removed while informers run.
+ *
+ * @example
+ * ```ts
+ * import type { ListerWatcher, SourceSet } from 'listwatch'
+ *
+ * // Makes the sources of a running informer those of a new configuration.
+ * function configure<S>(set: SourceSet<S>, wanted: ReadonlyMap<string, ListerWatcher<S>>): void {
+ *   for (const name of [...set.sources.keys()]) if (!wanted.has(name)) set.remove(name)
+ *   for (const [name, source] of wanted) if (!set.sources.has(name)) set.add(name, source)
+ * }
+ * ```
  */
 export interface SourceSet<S> {
     /** The current sources, by name. */

@@ -7,6 +7,15 @@ import type { Version } from '../contract/version.js';
  * - `relist`: a new list differs from the store.
  * - `resync`: a repeated delivery of a stored object.
  * - `access-lost`: the store was cleared because of `onAccessLost: 'clear'`.
+ *
+ * @example
+ * ```ts
+ * orders.subscribe({
+ *   add: ({ key, origin }) => {
+ *     if (origin === 'watch' || origin === 'relist') console.log(`${key} was ordered`) // Not at each start.
+ *   },
+ * })
+ * ```
  */
 export type Origin = 'initial' | 'watch' | 'relist' | 'resync' | 'access-lost';
 interface ChangeBase<T> {
@@ -25,21 +34,63 @@ interface ChangeBase<T> {
  * - `out-of-scope`: it left the scope of the subscription, or `transform` omits it. It may have been deleted since.
  * - `source-removed`: its source was removed from the set.
  * - `unknown`: access was lost, the object is invalid, or no delete of the key was received.
+ *
+ * @example
+ * ```ts
+ * orders.reconcile(async (key, { object, gone }) => {
+ *   if (object !== undefined) await makeItSo(key, object)
+ *   else if (gone === 'deleted') await makeItSo(key, undefined)
+ *   else console.log(`${key} is kept, because it may exist: ${gone}`)
+ * })
+ * ```
  */
 export type Gone = 'deleted' | 'out-of-scope' | 'source-removed' | 'unknown';
-/** A new object in the scope of the subscription. */
+/**
+ * A new object in the scope of the subscription.
+ *
+ * @example
+ * ```ts
+ * orders.subscribe({
+ *   add: ({ key, object, origin }) => console.log(origin === 'initial' ? 'known' : 'new', key, object.total),
+ * })
+ * ```
+ */
 export interface Added<T> extends ChangeBase<T> {
     readonly type: 'add';
     /** Always undefined. */
     readonly previous: undefined;
 }
-/** A changed object, or the repeated delivery of one. */
+/**
+ * A changed object, or the repeated delivery of one.
+ *
+ * @example
+ * ```ts
+ * orders.subscribe({
+ *   update: ({ key, object, previous, origin }) => {
+ *     if (origin !== 'resync' && object.paid && !previous.paid) console.log(`${key} was paid`)
+ *   },
+ * })
+ * ```
+ */
 export interface Updated<T> extends ChangeBase<T> {
     readonly type: 'update';
     /** The object that this subscription received last for the key. */
     readonly previous: T;
 }
-/** An object that was deleted, or left the scope of the subscription. */
+/**
+ * An object that was deleted, or left the scope of the subscription.
+ *
+ * @example
+ * ```ts
+ * orders.subscribe({
+ *   delete: ({ key, object, gone, finalState }) => {
+ *     if (gone !== undefined) console.log(`${key} left the mirror: ${gone}`)
+ *     else if (finalState === 'known') console.log(`${key} was deleted with the total ${object.total}`)
+ *     else console.log(`${key} was deleted; its last known total is ${object.total}`)
+ *   },
+ * })
+ * ```
+ */
 export interface Deleted<T> extends ChangeBase<T> {
     readonly type: 'delete';
     /** The object that this subscription received last for the key. */
@@ -49,7 +100,19 @@ export interface Deleted<T> extends ChangeBase<T> {
     /** Why the object is absent, if it was not deleted at the source. Absent for a delete at the source. */
     readonly gone?: Exclude<Gone, 'deleted'>;
 }
-/** A change, as handlers receive it. For each key a subscription receives `(add update* delete)*`. */
+/**
+ * A change, as handlers receive it. For each key a subscription receives `(add update* delete)*`.
+ *
+ * @example
+ * ```ts
+ * for await (const { changes } of orders.changes()) {
+ *   for (const change of changes) {
+ *     if (change.type === 'delete') console.log(`${change.key} was ${change.previous.status}`)
+ *     else console.log(`${change.key}: ${change.previous?.status ?? 'absent'} → ${change.object.status}`)
+ *   }
+ * }
+ * ```
+ */
 export type Change<T> = Added<T> | Updated<T> | Deleted<T>;
 /** The pending changes of one key, relative to the last delivered one: one change, or a delete and then an add. */
 export type Pending<T> = Change<T> | readonly [Deleted<T>, Added<T>];
@@ -71,9 +134,34 @@ export declare function namedInvalid(events: readonly WatchEvent<unknown>[]): Re
  * outcome twice has the same result as applying it once.
  */
 export declare function outcomeOf<T>(events: readonly WatchEvent<T>[]): readonly WatchEvent<T>[];
-/** The type of a delta. `replaced`: the object was in a list. `sync`: a repeated delivery of a stored object. */
+/**
+ * The type of a delta. `replaced`: the object was in a list. `sync`: a repeated delivery of a stored object.
+ *
+ * @example
+ * ```ts
+ * import type { Delta, DeltaType } from 'listwatch'
+ *
+ * const REPEATED: ReadonlySet<DeltaType> = new Set(['replaced', 'sync'])
+ * function withoutRepeats(deltas: readonly Delta<Order>[]): readonly Delta<Order>[] {
+ *   return deltas.filter(({ type }) => !REPEATED.has(type))
+ * }
+ * ```
+ */
 export type DeltaType = 'added' | 'updated' | 'deleted' | 'replaced' | 'sync';
-/** A change in a `DeltaFIFO`. */
+/**
+ * A change in a `DeltaFIFO`.
+ *
+ * @example
+ * ```ts
+ * import type { Delta } from 'listwatch'
+ *
+ * const totals = new Map<string, number>()
+ * function apply({ type, key, object }: Delta<Order>): void {
+ *   if (type === 'deleted') totals.delete(key)
+ *   else totals.set(key, object.total)
+ * }
+ * ```
+ */
 export interface Delta<T> {
     /** What happened to the object. */
     readonly type: DeltaType;
@@ -84,7 +172,19 @@ export interface Delta<T> {
     /** The version of the batch with the change; undefined in the initial replay and of a resync. */
     readonly version: Version | undefined;
 }
-/** The deltas that one call of `drain` or `pop` returns. */
+/**
+ * The deltas that one call of `drain` or `pop` returns.
+ *
+ * @example
+ * ```ts
+ * import { DeltaFIFO } from 'listwatch'
+ *
+ * const fifo = new DeltaFIFO<Order>()
+ * const { deltas, version, isBoundary } = await fifo.drain({ signal })
+ * console.log(deltas.map(({ type, key }) => `${type} ${key}`))
+ * if (isBoundary) console.log(`equal to the source at ${version}`)
+ * ```
+ */
 export interface DeltaBatch<T> {
     /** The deltas in order. Empty for a bookmark. */
     readonly deltas: readonly Delta<T>[];

@@ -1,7 +1,17 @@
 import type { ListTransaction, Sink, WatchBatch } from '../contract/source.js';
 import type { Version } from '../contract/version.js';
 import { type DeltaBatch } from './change.js';
-/** The options of `new DeltaFIFO`. */
+/**
+ * The options of `new DeltaFIFO`.
+ *
+ * @example
+ * ```ts
+ * import { DeltaFIFO, Indexer } from 'listwatch'
+ *
+ * const knownObjects = new Indexer<Order>()
+ * const fifo = new DeltaFIFO<Order>({ knownObjects, delivery: 'latest' }) // Default: `every`, with 10 000 changes.
+ * ```
+ */
 export interface DeltaFIFOOptions<T> {
     /**
      * The objects that the consumer holds, usually an `Indexer`. A key in it that a list does not name is deleted.

@@ -4,6 +4,15 @@ import { type ListerWatcher, type Sink } from '../contract/source.js';
 /**
  * Keeps a sink equal to a source. It lists, watches from the version of the list, and resumes a broken watch from its
  * last version. It lists again only if the history after that is gone. It retries, with delays, until `signal` aborts.
+ *
+ * @example
+ * ```ts
+ * import { Indexer, Reflector } from 'listwatch'
+ *
+ * const store = new Indexer<Order>()
+ * await new Reflector(source, store).run({ signal }) // Resolves when the signal aborts.
+ * console.log(`${store.size} orders at ${store.version}`)
+ * ```
  */
 export declare class Reflector<T> {
     #private;

@@ -3,6 +3,17 @@ import type { Version } from '../contract/version.js';
 /**
  * Reads of a store. Each result is taken at the call, from a state that the source had: no read returns a part of a
  * list, or of a batch.
+ *
+ * @example
+ * ```ts
+ * import type { StoreView } from 'listwatch'
+ *
+ * function totalOf(view: StoreView<Order>): number {
+ *   return view.list().reduce((sum, { total }) => sum + total, 0)
+ * }
+ * using snapshot = orders.snapshot() // Later writes do not change it. An informer fits too.
+ * console.log(totalOf(snapshot), 'at version', snapshot.version)
+ * ```
  */
 export interface StoreView<T, I = {}> {
     /** Returns the object with this key. */

@@ -1,6 +1,14 @@
 import { type Version } from '../contract/version.js';
 import { type Settle, type Wait } from '../util/deadline.js';
-/** The limits of a wait for a version. */
+/**
+ * The limits of a wait for a version.
+ *
+ * @example
+ * ```ts
+ * const informer = createInformer({ source: sourceSet({ eu: sourceOf('eu'), us: sourceOf('us') }) })
+ * await informer.waitFor(mark, { source: 'eu', timeoutMs: 5_000 })
+ * ```
+ */
 export interface VersionWait extends Wait {
     /** With several sources: the name of the source of the version. Required then. */
     readonly source?: string | undefined;

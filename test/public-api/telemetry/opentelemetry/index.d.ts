@@ -1,12 +1,35 @@
 import { type MeterProvider, type TracerProvider } from '@opentelemetry/api';
-/** The options of `instrumentInformers`. */
+/**
+ * The options of `instrumentInformers`.
+ *
+ * @example
+ * ```ts
+ * import type { MeterProvider } from '@opentelemetry/api'
+ * import { instrumentInformers } from 'listwatch/opentelemetry'
+ *
+ * declare const meterProvider: MeterProvider
+ * instrumentInformers({ meterProvider }) // Spans go to the global tracer provider.
+ * ```
+ */
 export interface InstrumentationOptions {
     /** Receives the metrics. Default: the global meter provider. */
     readonly meterProvider?: MeterProvider | undefined;
     /** Receives the spans. Default: the global tracer provider. */
     readonly tracerProvider?: TracerProvider | undefined;
 }
-/** Ends the instrumentation, by a call or by `using`. A second call does nothing. */
+/**
+ * Ends the instrumentation, by a call or by `using`. A second call does nothing.
+ *
+ * @example
+ * ```ts
+ * import { instrumentInformers } from 'listwatch/opentelemetry'
+ *
+ * async function measured(work: () => Promise<void>): Promise<void> {
+ *   using _instrumentation = instrumentInformers() // Ends with the function.
+ *   await work()
+ * }
+ * ```
+ */
 export type Instrumentation = (() => void) & Disposable;
 /**
  * Exports metrics and spans of all informers of the process to OpenTelemetry, also of those that were created before.

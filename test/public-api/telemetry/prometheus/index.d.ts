@@ -4,6 +4,7 @@ import type { Informer } from '../../src/informer/informer-types.js';
  * The labels are names of informers, sources, indexes, subscriptions and controllers, never keys. The cost does not
  * depend on the number of objects.
  *
+ * @returns The body of the response to a scrape.
  * @throws TypeError if a member is not an informer that `createInformer` returned.
  *
  * @example

@@ -1,7 +1,17 @@
 import type { KubeConfigLike } from '../../adapters/kubernetes/index.js';
 import type { FakeObject, FakeObjectDraft, FakeReference } from './fake-object.js';
 import type { FakeResource } from './fake-resources.js';
-/** The options of `fakeKubernetes`. */
+/**
+ * The options of `fakeKubernetes`.
+ *
+ * @example
+ * ```ts
+ * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
+ *
+ * const site = { apiVersion: 'example.com/v1', kind: 'Site', plural: 'sites' }
+ * await using server = await fakeKubernetes({ resources: [site] }) // Pods and others of `v1` are served too.
+ * ```
+ */
 export interface FakeKubernetesOptions {
     /**
      * The resources to serve, such as custom ones. Added to ConfigMaps, Namespaces, Pods, Secrets and Services of `v1`,
@@ -9,7 +19,18 @@ export interface FakeKubernetesOptions {
      */
     readonly resources?: readonly FakeResource[];
 }
-/** A request that the server has received. */
+/**
+ * A request that the server has received.
+ *
+ * @example
+ * ```ts
+ * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
+ *
+ * await using server = await fakeKubernetes()
+ * const writes = server.requests.filter(({ method }) => method !== 'GET')
+ * console.log(writes.map(({ method, path, query }) => `${method} ${path}?${query}`))
+ * ```
+ */
 export interface FakeRequest {
     /** The method: `GET`. */
     readonly method: string;
@@ -18,7 +39,18 @@ export interface FakeRequest {
     /** The query: `limit=500`. */
     readonly query: string;
 }
-/** A failure that the server answers with. */
+/**
+ * A failure that the server answers with.
+ *
+ * @example
+ * ```ts
+ * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
+ *
+ * await using server = await fakeKubernetes()
+ * const failure = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 2 }
+ * server.failNext(({ path }) => path === '/api/v1/pods', failure) // A mirror of pods retries its list after 2 s.
+ * ```
+ */
 export interface FakeFailure {
     /** The HTTP status: 503. */
     readonly code: number;
@@ -29,7 +61,21 @@ export interface FakeFailure {
     /** The header `Retry-After`, in seconds. Default: none. */
     readonly retryAfterSeconds?: number;
 }
-/** A scripted API server. Its writes are those of another client, and take effect at once. */
+/**
+ * A scripted API server. Its writes are those of another client, and take effect at once.
+ *
+ * @example
+ * ```ts
+ * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
+ *
+ * await using server = await fakeKubernetes()
+ * const pods = createInformer({ source: kubernetesSource({ kubeConfig: server.kubeConfig, kind: 'Pod' }) })
+ * await pods.start().synced()
+ * const pod = server.put({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'default' } })
+ * await pods.waitFor(pod.metadata.resourceVersion)
+ * server.disconnect() // The informer resumes its watch.
+ * ```
+ */
 export interface FakeKubernetes extends AsyncDisposable {
     /** For `kubernetesSource` and `kubernetesWriter`. */
     readonly kubeConfig: KubeConfigLike;

@@ -1,5 +1,15 @@
 import type { KubernetesObject } from '../../adapters/kubernetes/index.js';
-/** An object of the fake server. */
+/**
+ * An object of the fake server.
+ *
+ * @example
+ * ```ts
+ * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
+ *
+ * await using server = await fakeKubernetes()
+ * for (const { metadata, ...fields } of server.list('v1', 'ConfigMap')) console.log(metadata.name, fields['data'])
+ * ```
+ */
 export interface FakeObject extends KubernetesObject {
     /** The fields that every object has, and those that a client wrote. */
     readonly metadata: KubernetesObject['metadata'] & {
@@ -8,7 +18,20 @@ export interface FakeObject extends KubernetesObject {
     };
     readonly [field: string]: unknown;
 }
-/** The names of an object. */
+/**
+ * The names of an object.
+ *
+ * @example
+ * ```ts
+ * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
+ *
+ * await using server = await fakeKubernetes()
+ * const web = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'default' } }
+ * server.put(web)
+ * server.delete(web)
+ * console.log(server.get(web)) // undefined
+ * ```
+ */
 export interface FakeReference {
     /** The group and the version: `apps/v1`, or `v1` for the core group. */
     readonly apiVersion: string;
@@ -20,7 +43,18 @@ export interface FakeReference {
         readonly namespace?: string;
     };
 }
-/** An object to write. The server adds the `uid`, the versions and the times. */
+/**
+ * An object to write. The server adds the `uid`, the versions and the times.
+ *
+ * @example
+ * ```ts
+ * import { fakeKubernetes } from 'listwatch/testing/kubernetes'
+ *
+ * await using server = await fakeKubernetes()
+ * const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' } }
+ * server.put({ apiVersion: 'v1', kind: 'Pod', metadata, status: { phase: 'Running' } }) // The server adds the uid.
+ * ```
+ */
 export interface FakeObjectDraft extends FakeReference {
     readonly [field: string]: unknown;
 }

@@ -1,5 +1,20 @@
 import type { LeasesHarness } from './harness.js';
-/** One promise of the contract of lease stores, with its check. */
+/**
+ * One promise of the contract of lease stores, with its check.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { redisLeases } from 'listwatch/redis'
+ * import { leasesCases } from 'listwatch/testing'
+ *
+ * const client = new Redis(url, { lazyConnect: true })
+ * for (const { name, run } of leasesCases) {
+ *   await run({ create: (group) => redisLeases({ client, group }), timeoutMs: 1_000 })
+ *   console.log(name)
+ * }
+ * ```
+ */
 export interface LeasesCase {
     /** The promise as a sentence. */
     readonly name: string;

@@ -1,5 +1,19 @@
 import type { RelayStoreHarness } from './harness.js';
-/** One promise of the contract of relay stores, with its check. */
+/**
+ * One promise of the contract of relay stores, with its check.
+ *
+ * @example
+ * ```ts
+ * import type { RelayStore } from 'listwatch'
+ * import { relayStoreCases } from 'listwatch/testing'
+ *
+ * declare const engine: { open(name: string): RelayStore; drop(name: string): Promise<void> }
+ * for (const { name, run } of relayStoreCases) {
+ *   await run({ create: (collection) => engine.open(collection), remove: (collection) => engine.drop(collection) })
+ *   console.log(name)
+ * }
+ * ```
+ */
 export interface RelayStoreCase {
     /** The promise as a sentence. */
     readonly name: string;

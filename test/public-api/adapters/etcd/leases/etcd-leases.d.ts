@@ -1,7 +1,17 @@
 import type { Leases } from '../../../src/contract/leases.js';
 import { type LeaseOptions } from '../../shared/lease-options.js';
 import { type EtcdConnectionOptions } from '../etcd-options.js';
-/** The options of `etcdLeases`: one of `client` and `endpoints`, as in those of `etcdSource`. */
+/**
+ * The options of `etcdLeases`: one of `client` and `endpoints`, as in those of `etcdSource`.
+ *
+ * @example
+ * ```ts
+ * import { etcdLeases } from 'listwatch/etcd'
+ *
+ * const replicas = etcdLeases({ client: etcd, group: 'orders', prefix: 'shop/' }) // Default: `listwatch/leases/`.
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * ```
+ */
 export interface EtcdLeasesOptions extends LeaseOptions, EtcdConnectionOptions {
     /**
      * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member.

@@ -1,5 +1,19 @@
 import type { Transport } from './transport.js';
-/** TLS certificates, in PEM. */
+/**
+ * TLS certificates, in PEM.
+ *
+ * @example
+ * ```ts
+ * import { readFileSync } from 'node:fs'
+ *
+ * const credentials = {
+ *   rootCertificate: readFileSync('/etc/etcd/ca.pem'),
+ *   privateKey: readFileSync('/etc/etcd/client-key.pem'),
+ *   certChain: readFileSync('/etc/etcd/client.pem'),
+ * }
+ * const source = etcdSource<Limit>({ endpoints: 'https://etcd-1:2379', prefix: '/limits/', credentials })
+ * ```
+ */
 export interface EtcdCredentials {
     /** The certificate authority of the server. */
     readonly rootCertificate: Buffer;
@@ -8,7 +22,15 @@ export interface EtcdCredentials {
     /** The client's certificate. Requires `privateKey`. */
     readonly certChain?: Buffer;
 }
-/** The user that reads, if etcd has authentication enabled. */
+/**
+ * The user that reads, if etcd has authentication enabled.
+ *
+ * @example
+ * ```ts
+ * const auth = { username: 'reader', password: process.env['ETCD_PASSWORD'] ?? '' }
+ * const source = etcdSource<Limit>({ endpoints: 'https://etcd-1:2379', prefix: '/limits/', auth })
+ * ```
+ */
 export interface EtcdAuth {
     /** The name of the user. */
     readonly username: string;

@@ -5,7 +5,15 @@ export interface KeyRange {
     /** Whether the range is all keys with the prefix `start`. */
     readonly isPrefix: boolean;
 }
-/** A key: a string is encoded as UTF-8. */
+/**
+ * A key: a string is encoded as UTF-8.
+ *
+ * @example
+ * ```ts
+ * const prefix = Buffer.from('0a00', 'hex') // A string such as `/limits/` is encoded as UTF-8.
+ * const source = etcdSource<Limit>({ client: etcd, prefix, keys: 'bytes' })
+ * ```
+ */
 export type KeyBytes = string | Uint8Array;
 /** All keys with this prefix. */
 export declare function prefixRange(prefix: KeyBytes): KeyRange;

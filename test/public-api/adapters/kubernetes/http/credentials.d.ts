@@ -3,6 +3,15 @@ import type { RequestOptions } from 'node:https';
 /**
  * The part of `KubeConfig` of @kubernetes/client-node that is used. It is never modified, and is read for each
  * connection.
+ *
+ * @example
+ * ```ts
+ * import { KubeConfig } from '@kubernetes/client-node'
+ *
+ * const kubeConfig = new KubeConfig()
+ * kubeConfig.loadFromDefault() // `~/.kube/config`, or the service account of the pod.
+ * const source = kubernetesSource({ kubeConfig, kind: 'Node' })
+ * ```
  */
 export interface KubeConfigLike {
     /** Returns the name of the current context. */
@@ -17,6 +26,18 @@ export interface KubeConfigLike {
 }
 /**
  * A KubeConfig, or a function that returns one. The function is called again when the server rejects the credentials.
+ *
+ * @example
+ * ```ts
+ * import { KubeConfig } from '@kubernetes/client-node'
+ *
+ * function load(): KubeConfig {
+ *   const config = new KubeConfig()
+ *   config.loadFromFile('/etc/agent/kubeconfig')
+ *   return config
+ * }
+ * const source = kubernetesSource({ kubeConfig: load, kind: 'Node' }) // Read again if the server rejects it.
+ * ```
  */
 export type KubeConfigProvider = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>);
 /** The server and the credentials of one connection. */

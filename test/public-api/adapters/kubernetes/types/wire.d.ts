@@ -36,6 +36,13 @@ type IsAny<T> = 0 extends 1 & T ? true : false;
  * default. The compiler rejects a `Wire` with its `metadata` because of the dates. It accepts a part without dates,
  * such as `spec`, with the same harm. To change an object, patch the fields to change, or read the object with
  * client-node first.
+ *
+ * @example
+ * ```ts
+ * const pods = createInformer({ source: kubernetesSource<Wire<V1Pod>>({ kubeConfig, kind: 'Pod' }) })
+ * const startTime = pods.get('default/web-0')?.status?.startTime // A string, while `V1Pod` declares a `Date`.
+ * const isOld = startTime !== undefined && Date.now() - Date.parse(startTime) > 3_600_000
+ * ```
  */
 export type Wire<T> = IsAny<T> extends true ? T : T extends Date ? string : T extends readonly unknown[] ? WireItems<T> : T extends object ? WireFields<T> : T;
 export {};

@@ -3,7 +3,17 @@ import { type KubeConfigProvider } from '../http/credentials.js';
 import type { EventRecorder, EventRecorderOptions } from './event-types.js';
 import type { FinalizerOptions } from './finalizer-types.js';
 import { type KubernetesReference, type KubernetesWritten } from './object-types.js';
-/** The options of `kubernetesWriter`. */
+/**
+ * The options of `kubernetesWriter`.
+ *
+ * @example
+ * ```ts
+ * import { kubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * // The server remembers the fields of an apply under `fieldManager`, so it must stay the same.
+ * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator', stallMs: 5_000 }) // Default: 15 000.
+ * ```
+ */
 export interface KubernetesWriterOptions {
     /**
      * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
@@ -15,7 +25,19 @@ export interface KubernetesWriterOptions {
     /** A request without an answer for this number of milliseconds fails. Default 15 000. */
     readonly stallMs?: number;
 }
-/** The options of `apply`. */
+/**
+ * The options of `apply`.
+ *
+ * @example
+ * ```ts
+ * import { kubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * const writer = kubernetesWriter({ kubeConfig, fieldManager: 'site-operator' })
+ * const metadata = { name: 'shop', namespace: 'default' }
+ * const page = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { page: 'Hello' } }
+ * await writer.apply(page, { force: true, signal }) // Takes fields of other managers. Default: an ApplyConflictError.
+ * ```
+ */
 export interface KubernetesApplyOptions {
     /** Takes fields that other managers own. Default: false, a conflict is an `ApplyConflictError`. */
     readonly force?: boolean;
@@ -26,6 +48,18 @@ export interface KubernetesApplyOptions {
  * Writes objects of Kubernetes, as controllers need it. All promises reject with a `SourceError`: `UNAUTHORIZED` names
  * the missing RBAC rule, `NOT_FOUND` an unknown kind or object, `PROTOCOL` an object that the server refuses as
  * invalid, and `UNAVAILABLE` everything that a retry may repair.
+ *
+ * @example
+ * ```ts
+ * import type { KubernetesReference, KubernetesWriter } from 'listwatch/kubernetes'
+ *
+ * interface Site extends KubernetesReference {
+ *   readonly status?: { readonly ready: boolean }
+ * }
+ * async function markReady(writer: KubernetesWriter, site: Site, signal: AbortSignal): Promise<void> {
+ *   await writer.applyStatus(site, { ready: true }, { signal }) // Without a difference nothing is sent.
+ * }
+ * ```
  */
 export interface KubernetesWriter {
     /**
@@ -78,6 +112,7 @@ export interface KubernetesWriter {
  * Returns the write helpers of a controller: server-side apply, status, finalizers and events. They share their
  * connections, and keep no process alive.
  *
+ * @returns The writer, which the controllers of a process can share.
  * @throws OptionError for an option that is missing, unknown or wrong.
  *
  * @example

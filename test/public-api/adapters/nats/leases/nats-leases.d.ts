@@ -1,7 +1,17 @@
 import type { Leases } from '../../../src/contract/leases.js';
 import { type LeaseOptions } from '../../shared/lease-options.js';
 import type { NatsClient } from '../nats-client.js';
-/** The options of `natsLeases`. */
+/**
+ * The options of `natsLeases`.
+ *
+ * @example
+ * ```ts
+ * import { natsLeases } from 'listwatch/nats'
+ *
+ * const replicas = natsLeases({ connection, group: 'orders', bucket: 'shop-leases', leaseMs: 15_000 })
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas }) // Default bucket: `listwatch-leases`.
+ * ```
+ */
 export interface NatsLeasesOptions extends LeaseOptions {
     /** A `NatsConnection` of the package @nats-io/transport-node 3.x. Controllers share it, and never close it. */
     readonly connection: NatsClient;

@@ -1,5 +1,16 @@
-import { type PgConnected } from '../change-log-admin.js';
-/** Options of `installLeases` and `installLeasesSql`. */
+import type { PgConnected } from '../change-log-types.js';
+/**
+ * Options of `installLeases` and `installLeasesSql`.
+ *
+ * @example
+ * ```ts
+ * import { installLeases } from 'listwatch/postgres'
+ *
+ * const client = await pool.connect() // Not the pool: it uses one session.
+ * await installLeases(client, { grant: ['worker', 'batch'] }) // Roles that renew leases. Default: none.
+ * client.release()
+ * ```
+ */
 export interface InstallLeasesOptions {
     /** Roles that may renew leases. They are granted only the rights that this needs. Default: none. */
     readonly grant?: readonly string[];
@@ -7,6 +18,7 @@ export interface InstallLeasesOptions {
 /**
  * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`.
  * Any role that may create a schema, or owns that one, can run it.
+ * @returns The SQL of one transaction.
  * @throws OptionError for a wrong option.
  *
  * @example

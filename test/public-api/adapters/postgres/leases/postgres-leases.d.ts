@@ -2,7 +2,19 @@ import type { Leases } from '../../../src/contract/leases.js';
 import { type LeaseOptions } from '../../shared/lease-options.js';
 import type { PgClient } from '../pg-client.js';
 import type { PgPool } from './pg-pool.js';
-/** Options of `postgresLeases`. */
+/**
+ * Options of `postgresLeases`.
+ *
+ * @example
+ * ```ts
+ * import { postgresLeases } from 'listwatch/postgres'
+ * import pg from 'pg'
+ *
+ * const listen = () => new pg.Client({ connectionString: url }) // Default: changes are noticed at the next renewal.
+ * const replicas = postgresLeases({ pool, listen, group: 'orders', leaseMs: 5_000 }) // Default: 10 000.
+ * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
+ * ```
+ */
 export interface PostgresLeasesOptions extends LeaseOptions {
     /**
      * A Pool of pg 8. Each renewal takes a client of it for one statement. A pool that is used up by other work delays
@@ -18,6 +30,7 @@ export interface PostgresLeasesOptions extends LeaseOptions {
 }
 /**
  * Returns the lease store of a group of replicas in Postgres. `listwatch pg install-leases` creates its tables first.
+ * @returns The lease store, for the option `replicas` of `reconcile`.
  * @throws OptionError that names a wrong or missing option.
  *
  * @example

@@ -10,7 +10,20 @@ export interface CollectionSettings<T> {
     readonly blockMs: number;
     readonly timeoutMs: number;
 }
-/** A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter` returned. */
+/**
+ * A collection of Redis, as a source. A mark is a version that `apply` of a `redisWriter` returned.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const client = new Redis(url, { lazyConnect: true })
+ * const limits = createInformer({ source: redisCollection<Limit>({ client, name: 'limits' }) })
+ * await limits.start().synced()
+ * const version = await redisWriter<Limit>({ client, name: 'limits' }).apply([{ delete: 'acme' }])
+ * await limits.waitFor(version)
+ * ```
+ */
 export interface RedisCollection<T> extends ListerWatcher<T> {
     /** The longest silence of a healthy watch, in milliseconds: `blockMs` and `timeoutMs`. */
     readonly heartbeatMs: number;

@@ -1,7 +1,22 @@
 import { type RedisClient } from '../connection/client.js';
 import type { RedisCodecName, RedisDecode, RedisKeys } from '../connection/codec-types.js';
 import { type RedisCollection } from './collection-source.js';
-/** The options of `redisCollection`. */
+/**
+ * The options of `redisCollection`.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ *
+ * const source = redisCollection<string>({
+ *   client: new Redis(url, { lazyConnect: true }),
+ *   name: 'greetings', // The keys are `{greetings}:h`, `{greetings}:s` and `{greetings}:m`.
+ *   codec: 'string', // Default: `json`.
+ *   blockMs: 5_000, // Default: 2 000.
+ *   timeoutMs: 10_000, // Default: 5 000.
+ * })
+ * ```
+ */
 export interface RedisCollectionOptions<T> {
     /**
      * A `Redis` or `Cluster` of ioredis. The source opens connections with the same options, and never closes the client.

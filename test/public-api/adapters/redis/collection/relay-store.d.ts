@@ -1,6 +1,17 @@
 import { type RelayStore } from '../../../src/contract/relay-store.js';
 import { type RedisClient } from '../connection/client.js';
-/** The options of `redisRelayStore`. */
+/**
+ * The options of `redisRelayStore`.
+ *
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { redisRelayStore } from 'listwatch/redis'
+ *
+ * const client = new Redis(url, { lazyConnect: true })
+ * const store = redisRelayStore({ client, name: 'orders', retention: 100_000 }) // Default: about 10 000 batches.
+ * ```
+ */
 export interface RedisRelayStoreOptions {
     /**
      * A `Redis` or `Cluster` of ioredis. The store opens connections with the same options, and never closes the client.
@@ -23,6 +34,7 @@ export interface RedisRelayStoreOptions {
 /**
  * Returns the store of a relay in Redis 7 or later, or Valkey: a collection, as a `redisWriter` writes it. It connects
  * on first use.
+ * @returns The store, for `publish`, `relaySource` and `relayCache`.
  * @throws OptionError when an option is missing or not allowed.
  *
  * @example

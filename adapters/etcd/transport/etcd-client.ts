@@ -1,0 +1,26 @@
+/**
+ * The parts of an `Etcd3` of the package etcd3 1.x that a source uses. Its Watcher is not used.
+ *
+ * @example
+ * ```ts
+ * import { Etcd3 } from 'etcd3'
+ *
+ * const client = new Etcd3({ hosts: ['http://etcd-1:2379', 'http://etcd-2:2379'] })
+ * const limits = createInformer({ source: etcdSource<Limit>({ client, prefix: '/limits/' }) }).start()
+ * process.once('SIGTERM', async () => {
+ *   await limits.stop()
+ *   client.close() // The source does not close it.
+ * })
+ * ```
+ */
+export interface EtcdClient {
+  /** Range reads, and transactions. */
+  readonly kv: {
+    range(request: object, options?: object): Promise<object>
+    txn(request: object, options?: object): Promise<object>
+  }
+  /** Watch streams. */
+  readonly watchClient: { watch(options?: object): Promise<object> }
+  /** The status of a member. */
+  readonly maintenance: { status(options?: object): Promise<object> }
+}
