@@ -130,10 +130,11 @@ export class Relist<T> implements ListWriter<T> {
     }
     const { store, ingest, ownership } = this.#writer
     const ordinal = store.ordinalOf(key)
-    if (ownership.isForeign(partition, key, event.type, ordinal, this.#claimed)) return
-    const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
+    // This event replaces an earlier one, even if another source has written the key in between, and deletes it later.
     if (this.#pending.size > 0) this.#pending.delete(key)
     if (this.#invalid.size > 0) this.#invalid.delete(key)
+    if (ownership.isForeign(partition, key, event.type, ordinal, this.#claimed)) return
+    const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     if (ordinal !== undefined) this.#listed[ordinal - this.#start] = event.type === 'delete' ? 0 : 1
     if (event.type === 'delete') return
     const result =

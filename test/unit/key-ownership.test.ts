@@ -62,6 +62,37 @@ describe('a key that another source adds during a list', () => {
     expect([[...indexer.invalid.keys()], released]).toEqual([[], ['eu']])
   })
 
+  test('the list deletes the key before the other source does', () => {
+    const { eu, us, contents, released } = parts()
+    const listing = begin(eu, put('k', 'of eu'), put('e', 'of eu'))
+    say(us, '1', put('k', 'of us'))
+    void listing.page([gone('k')])
+    say(us, '2', gone('k'))
+    void listing.commit('1')
+    expect([contents(), released]).toEqual([{ e: 'of eu' }, []])
+  })
+
+  test('the list has a later state of the key before the other source deletes it', () => {
+    const { eu, us, contents, released } = parts()
+    const listing = begin(eu, put('k', 'of eu'), put('e', 'of eu'))
+    say(us, '1', put('k', 'of us'))
+    void listing.page([put('k', 'of eu, later')])
+    say(us, '2', gone('k'))
+    void listing.commit('1')
+    // Another list of eu, which is due now, adds the key.
+    expect([contents(), released]).toEqual([{ e: 'of eu' }, ['eu']])
+  })
+
+  test('the list reports an invalid object and its end before the other source deletes it', () => {
+    const { indexer, eu, us } = parts()
+    const listing = begin(eu, bad('k'))
+    say(us, '1', put('k', 'of us'))
+    void listing.page([gone('k')])
+    say(us, '2', gone('k'))
+    void listing.commit('1')
+    expect([...indexer.invalid.keys()]).toEqual([])
+  })
+
   test('the claim is reported by the list that completes, not by an abandoned one', () => {
     const { eu, us, conflicts } = parts()
     list(us, put('k', 'of us'))

@@ -6,6 +6,9 @@ import type { CacheHost, SimulatedCache } from './simulated-cache.js'
 /** `stop` waits at most this time for the last save, and the last save for the end of a large write. */
 const LAST_SAVE_MS = 11_000
 
+/** The longest time until the content is being removed after lost access, in milliseconds. */
+const SLACK_MS = 50
+
 /** One process: an informer with a cache, which may hold what an earlier process saved. */
 export class CachedDriver extends InformerDriver implements CacheHost {
   declare readonly cache: SimulatedCache
@@ -19,6 +22,8 @@ export class CachedDriver extends InformerDriver implements CacheHost {
   #hasGivenUp = false
   /** The suspended time before `stop` was called. */
   #skippedBeforeStop = 0
+  /** Since when content is left in the cache after lost access, and is not being removed. */
+  #leftSince: number | undefined
 
   constructor(scenario: SourceScenario, life: number, cache: SimulatedCache) {
     super(scenario, life, cache)
@@ -155,8 +160,15 @@ export class CachedDriver extends InformerDriver implements CacheHost {
   /** After access was lost the objects are not in the cache any more, unless that cannot be changed. */
   #checkDiscarded(): void {
     const { content, busy, hasDiscardFailed, isDead } = this.cache
-    if (!this.access.isCleared || busy > 0 || hasDiscardFailed || isDead || this.isWriting) return
-    if (content !== undefined)
-      this.scenario.violate('access', `access was lost, and the cache has objects of ${content.header.version}`)
+    const { clock, violate } = this.scenario
+    const isLeft = this.access.isCleared && content !== undefined && !hasDiscardFailed && !isDead
+    if (!isLeft || busy > 0 || this.isWriting) this.#leftSince = undefined
+    else {
+      // A save that has not begun to write ends before the content is removed.
+      const now = clock.elapsed - clock.skipped
+      this.#leftSince ??= now
+      if (now - this.#leftSince > SLACK_MS)
+        violate('access', `access was lost, and the cache has objects of ${content.header.version}`)
+    }
   }
 }

@@ -20,6 +20,19 @@ export const mutantsOfSets: readonly Mutant[] = [
     edits: [['if (isGone(key)) this.markValid', 'if (isGone(key) && this.#version !== undefined) this.markValid']],
   },
   {
+    name: 'a list ignores that it has deleted a key which another source has written meanwhile',
+    breaks: 'an object in the store is one of its source at its version (M6)',
+    kind,
+    file: 'store/list-writer.ts',
+    edits: [
+      [
+        '    if (this.#pending.size > 0) this.#pending.delete(key)\n',
+        '    if (this.#pending.size > 0 && !ownership.isOwnedByOther(partition, key, ordinal)) this.#pending.delete(key)\n',
+      ],
+    ],
+    onlyBy: { test: 'unit/key-ownership.test.ts', named: 'the list deletes the key before the other source does' },
+  },
+  {
     name: 'informers are not notified that a source was removed',
     breaks: 'a set and its informers have the same sources',
     kind,
