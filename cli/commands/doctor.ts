@@ -1,8 +1,9 @@
 import { withPlainScheme } from '../args/server-url.js'
 import { sourceKindOf } from '../args/source-kinds.js'
 import { type Command, colors } from '../bundled.js'
-import type { Diagnosis, Result } from '../doctor/check.js'
+import type { CheckProgress, Diagnosis, OnCheckProgress, Result } from '../doctor/check.js'
 import { CliError } from '../output/cli-error.js'
+import { ProgressLine } from '../output/progress-line.js'
 import { withoutControls } from '../output/status-view.js'
 import type { SourceFlags } from '../sources/open-source.js'
 
@@ -12,7 +13,9 @@ export interface DoctorFlags extends SourceFlags {
 
 /** Checks a source, and prints what is wrong. The exit code is 1 if there is an error. */
 export async function doctor(given: string, flags: DoctorFlags, command: Command): Promise<void> {
-  const diagnosis = await diagnose(withPlainScheme(given), flags, command)
+  const diagnosis = await withProgress(flags, (onProgress) =>
+    diagnose(withPlainScheme(given), flags, command, onProgress),
+  )
   const { findings } = diagnosis
   if (flags.json === true) process.stdout.write(`${JSON.stringify(diagnosis)}\n`)
   else {
@@ -22,21 +25,48 @@ export async function doctor(given: string, flags: DoctorFlags, command: Command
   if (findings.some(({ severity }) => severity === 'error')) process.exitCode = 1
 }
 
-async function diagnose(url: string, flags: DoctorFlags, command: Command): Promise<Diagnosis> {
+/** Shows on a terminal which check runs, and of how many. With `--json` nothing is shown. */
+async function withProgress(
+  { json }: DoctorFlags,
+  diagnosed: (onProgress: OnCheckProgress) => Promise<Diagnosis>,
+): Promise<Diagnosis> {
+  let text = 'connecting'
+  using progress = new ProgressLine(() => text, json !== true)
+  const interrupted = (): void => {
+    progress[Symbol.dispose]()
+    process.kill(process.pid, 'SIGINT') // Now without a listener, so that it ends the process.
+  }
+  process.once('SIGINT', interrupted)
+  try {
+    return await diagnosed(({ checks, done, running }: CheckProgress) => {
+      text = `check ${done + 1} of ${checks}: ${running.join(', ')}`
+      progress.draw()
+    })
+  } finally {
+    process.off('SIGINT', interrupted)
+  }
+}
+
+async function diagnose(
+  url: string,
+  flags: DoctorFlags,
+  command: Command,
+  onProgress: OnCheckProgress,
+): Promise<Diagnosis> {
   const { prefix, table } = flags
   switch (sourceKindOf(url, { ...flags })) {
     case 'postgres':
       if (table === undefined) return command.error("error: required option '--table <name>' not specified")
-      return (await import('../doctor/postgres.js')).diagnosePostgres(url, { ...flags, table })
+      return (await import('../doctor/postgres.js')).diagnosePostgres(url, { ...flags, table }, onProgress)
     case 'redis':
-      return (await import('../doctor/redis.js')).diagnoseRedis(url, flags)
+      return (await import('../doctor/redis.js')).diagnoseRedis(url, flags, onProgress)
     case 'nats':
       throw new CliError('doctor checks Postgres, Redis, etcd and Kubernetes, and not NATS')
     case 'etcd':
       if (prefix === undefined) throw new CliError('--prefix is missing: etcd://host:2379 --prefix /jobs/')
-      return (await import('../doctor/etcd.js')).diagnoseEtcd(url, { ...flags, prefix })
+      return (await import('../doctor/etcd.js')).diagnoseEtcd(url, { ...flags, prefix }, onProgress)
     case 'kubernetes':
-      return (await import('../doctor/kubernetes.js')).diagnoseKubernetes(url, flags)
+      return (await import('../doctor/kubernetes.js')).diagnoseKubernetes(url, flags, onProgress)
   }
 }
 

@@ -31,11 +31,44 @@ export interface Diagnosis {
   readonly findings: readonly Result[]
 }
 
-/** Runs up to `atOnce` checks at a time, in their order. A check that fails does not end the others. */
-export async function runChecks<C>(checks: readonly Check<C>[], context: C, atOnce = 1): Promise<Diagnosis> {
+/** How far the checks are. */
+export interface CheckProgress {
+  /** The number of checks. */
+  readonly checks: number
+  /** The number of those that have ended. */
+  readonly done: number
+  /** The names of those that run, in the order of their starts. */
+  readonly running: readonly string[]
+}
+
+/** Called when a check starts, and when one ends beside others. */
+export type OnCheckProgress = (progress: CheckProgress) => void
+
+interface RunOptions {
+  readonly onProgress: OnCheckProgress
+  /** The number of checks that run at the same time. Default: 1. */
+  readonly atOnce?: number
+}
+
+/** Runs the checks in their order. A check that fails does not end the others. */
+export async function runChecks<C>(
+  checks: readonly Check<C>[],
+  context: C,
+  { onProgress, atOnce = 1 }: RunOptions,
+): Promise<Diagnosis> {
   const results = new Map<Check<C>, Result | undefined>(checks.map((check) => [check, undefined]))
+  const running = new Set<string>()
+  let done = 0
+  const progressed = (): void => onProgress({ checks: checks.length, done, running: [...running] })
   const run = async (some: Iterable<Check<C>>): Promise<void> => {
-    for (const check of some) results.set(check, await resultOf(check, context))
+    for (const check of some) {
+      running.add(check.name)
+      progressed()
+      results.set(check, await resultOf(check, context))
+      running.delete(check.name)
+      done++
+      if (running.size > 0) progressed()
+    }
   }
   await run(checks.filter(({ runsAlone }) => runsAlone))
   const others = checks.filter(({ runsAlone }) => !runsAlone).values()

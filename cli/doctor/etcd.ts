@@ -6,7 +6,7 @@ import { fieldOf } from '../args/fields.js'
 import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, type EtcdFlags } from '../sources/open-etcd.js'
-import { type Check, type Diagnosis, runChecks } from './check.js'
+import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
 
 /** How long a member may take to answer, in milliseconds. */
 const TIMEOUT_MS = 5_000
@@ -45,7 +45,7 @@ interface EtcdContext {
   metrics(): Promise<string>
 }
 
-export async function diagnoseEtcd(url: string, flags: EtcdFlags): Promise<Diagnosis> {
+export async function diagnoseEtcd(url: string, flags: EtcdFlags, onProgress: OnCheckProgress): Promise<Diagnosis> {
   const { endpoints, auth, shown } = addressOf(url)
   const login = auth === undefined ? undefined : { name: auth.username, password: auth.password }
   const token = login === undefined ? undefined : await tokenOf(endpoints, login, shown)
@@ -57,7 +57,7 @@ export async function diagnoseEtcd(url: string, flags: EtcdFlags): Promise<Diagn
     throw new CliError(`cannot connect to ${shown}: ${reasons.join('; ')}`)
   }
   const { endpoint } = first
-  return await runChecks(etcdChecks, {
+  const context: EtcdContext = {
     flags,
     members,
     known: () => knownOf(members),
@@ -65,7 +65,8 @@ export async function diagnoseEtcd(url: string, flags: EtcdFlags): Promise<Diagn
     token,
     call: async (method, request) => (await post(endpoint, method, request, token)).body,
     metrics: async () => await (await fetch(`${endpoint}/metrics`, { signal: AbortSignal.timeout(TIMEOUT_MS) })).text(),
-  })
+  }
+  return await runChecks(etcdChecks, context, { onProgress })
 }
 
 export const etcdChecks: readonly Check<EtcdContext>[] = [

@@ -15,7 +15,7 @@ import { CliError } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, type KubernetesFlags, loadConfig } from '../sources/open-kubernetes.js'
 import { type ResourceChoice, resolveResource } from '../sources/resolve-resource.js'
-import { type Check, type Diagnosis, runChecks } from './check.js'
+import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
 import { type Webhook, type WebhooksContext, webhookChecks, webhooksOf } from './kubernetes-webhooks.js'
 
 /** How long the server may take to answer, in milliseconds. */
@@ -59,7 +59,11 @@ interface KubernetesContext extends WebhooksContext {
   readonly resource: ResourceChoice | CliError
 }
 
-export async function diagnoseKubernetes(url: string, flags: KubernetesFlags): Promise<Diagnosis> {
+export async function diagnoseKubernetes(
+  url: string,
+  flags: KubernetesFlags,
+  onProgress: OnCheckProgress,
+): Promise<Diagnosis> {
   const { namespace, resource: name } = addressOf(url)
   const config = await loadConfig(flags.context)
   const { signal } = new AbortController()
@@ -77,7 +81,7 @@ export async function diagnoseKubernetes(url: string, flags: KubernetesFlags): P
       return requested
     }
     const context = { flags, config, session, namespace, name, resource, webhooks }
-    return await runChecks(kubernetesChecks, context, AT_ONCE)
+    return await runChecks(kubernetesChecks, context, { onProgress, atOnce: AT_ONCE })
   } finally {
     session.close()
   }

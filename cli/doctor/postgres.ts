@@ -4,7 +4,7 @@ import { formatDuration } from '../args/duration.js'
 import { withCommands } from '../output/error-hints.js'
 import type { PostgresFlags } from '../sources/open-postgres.js'
 import { withPg } from '../sources/pg-client.js'
-import { type Check, type Diagnosis, type Finding, megabytes, runChecks } from './check.js'
+import { type Check, type Diagnosis, type Finding, megabytes, type OnCheckProgress, runChecks } from './check.js'
 import { slotChecks } from './postgres-slots.js'
 
 /** The oldest version of the server that has what a change log needs, as in `server_version_num`. */
@@ -35,7 +35,11 @@ interface PostgresContext {
   command(text: string): string
 }
 
-export async function diagnosePostgres(url: string, flags: PostgresFlags): Promise<Diagnosis> {
+export async function diagnosePostgres(
+  url: string,
+  flags: PostgresFlags,
+  onProgress: OnCheckProgress,
+): Promise<Diagnosis> {
   const target = { url, table: flags.table }
   return await withPg(target, async (client) => {
     const first = async (sql: string, values: readonly unknown[] = []): Promise<Row> =>
@@ -53,7 +57,7 @@ export async function diagnosePostgres(url: string, flags: PostgresFlags): Promi
         )
       : {}
     const log: unknown = Object(logs).log
-    return await runChecks(postgresChecks, {
+    const context: PostgresContext = {
       flags,
       relid,
       hasSchema,
@@ -62,7 +66,8 @@ export async function diagnosePostgres(url: string, flags: PostgresFlags): Promi
       first,
       withOther: (work) => withPg(target, work),
       command: (text) => withCommands(text, target),
-    })
+    }
+    return await runChecks(postgresChecks, context, { onProgress })
   })
 }
 

@@ -4,7 +4,7 @@ import { CliError, loadPackage } from '../output/cli-error.js'
 import { oneLine } from '../output/error-hints.js'
 import { addressOf, checkForm, type RedisFlags } from '../sources/open-redis.js'
 import { redisAclHint } from '../sources/redis-acl-hint.js'
-import { type Check, type Diagnosis, runChecks } from './check.js'
+import { type Check, type Diagnosis, type OnCheckProgress, runChecks } from './check.js'
 
 /** How long the server may take to answer, in milliseconds. */
 const TIMEOUT_MS = 10_000
@@ -28,7 +28,7 @@ interface RedisContext {
   setting(name: string): Promise<string | undefined>
 }
 
-export async function diagnoseRedis(url: string, flags: RedisFlags): Promise<Diagnosis> {
+export async function diagnoseRedis(url: string, flags: RedisFlags, onProgress: OnCheckProgress): Promise<Diagnosis> {
   const name = checkForm(flags)
   const { shown, ...address } = addressOf(url)
   const { Redis } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
@@ -50,7 +50,8 @@ export async function diagnoseRedis(url: string, flags: RedisFlags): Promise<Dia
     await client.call('PING').catch((error: unknown) => {
       if (!/^NOPERM/.test(messageOf(error))) throw error // The check `rights` reports that.
     })
-    return await runChecks(redisChecks, contextOf(client, flags, address.username ?? 'default', name))
+    const context = contextOf(client, flags, address.username ?? 'default', name)
+    return await runChecks(redisChecks, context, { onProgress })
   } catch (error) {
     const line = oneLine(cause ?? error)
     const hint = /NOAUTH|WRONGPASS/.test(line)

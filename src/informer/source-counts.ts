@@ -4,6 +4,7 @@ import type { SourceErrorCode } from '../contract/errors.js'
 const REASONS: ReadonlyMap<string, string> = new Map([
   ['requested by relist()', 'requested'],
   ['another list was requested', 'requested'],
+  ['a list was requested', 'requested'],
   ['the audit found a difference', 'audit'],
   ['another source released a key', 'released_key'],
   ['an object came without a key', 'incomplete'],
@@ -22,9 +23,25 @@ const CODES: ReadonlySet<string> = new Set<SourceErrorCode>([
   'TIMEOUT',
 ])
 
+/**
+ * The labels that are exported as 0 before the first relist: PromQL's `increase` does not see a series that begins with
+ * 1. Others are rare, and most of them leave the source in the state `failed`.
+ */
+const FROM_START: readonly string[] = [
+  'requested',
+  'audit',
+  'version_expired',
+  'epoch_changed',
+  'stale_list',
+  'unavailable',
+  'timeout',
+  'incomplete',
+  'released_key',
+]
+
 /** The counters of one source. */
 export class SourceCounts {
-  readonly relists: Map<string, number> = new Map()
+  readonly relists: Map<string, number> = new Map(FROM_START.map((label) => [label, 0]))
   batches = 0
   changes = 0
 

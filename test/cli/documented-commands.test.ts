@@ -1,18 +1,20 @@
 import { beforeAll, expect, test } from 'vitest'
 import { ensureBuilt } from '../support/build.js'
-import { blocksOf } from '../support/documents.js'
+import { allDocuments, blocksOf } from '../support/documents.js'
 import { listwatch, resultOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
-/** The command lines of `listwatch` in the documents, each with its place and its words. */
-const lines = blocksOf()
+/** The command lines of `listwatch` in the documents, each with its place and its words. `npm start` is the demo. */
+const lines = blocksOf(allDocuments())
   .filter(({ language }) => language === 'sh')
   .flatMap(({ place, text }) =>
-    Array.from(text.matchAll(/^(?:npx )?listwatch ([^#|\n]*)/gm), ([, rest = '']) => ({
-      place,
-      words: rest.trim().split(/\s+/),
-    })),
+    Array.from(text.matchAll(/^(?:(?:npx )?listwatch|(npm start --)) (.*)$/gm), ([, start, line = '']) => {
+      const [command = '', comment = ''] = line.split(/\s#\s/)
+      const words = command.split('|', 1).join('').trim().split(/\s+/)
+      const commented = comment.match(/(?<!\S)--[a-z][\w-]*/g) ?? []
+      return { place, words: [...(start === undefined ? [] : ['demo']), ...words, ...commented] }
+    }),
   )
 
 /** The help of a command, which has its options. */
@@ -26,7 +28,9 @@ function helpOf(path: readonly string[]): Promise<string> {
 }
 
 test('documents have command lines', () => {
-  expect(lines.length).toBeGreaterThan(8)
+  expect(lines.length).toBeGreaterThan(20)
+  expect(lines.some(({ words }) => words[0] === 'demo')).toBe(true)
+  expect(lines.some(({ words }) => words.at(-1) === '--cluster')).toBe(true)
 })
 
 test.each(lines.map(({ place, words }) => [place, words.join(' '), words] as const))(

@@ -1,8 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { postgresChecks } from '../../cli/doctor/postgres.js'
 import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
@@ -300,6 +303,58 @@ describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () =>
       expect(frames).toContain('reading orders: 3 000 objects')
       expectTidy(session)
     })
+  })
+
+  describeServer('postgres 18', 'doctor', (postgres) => {
+    const at = useServer(postgres)
+
+    test('shows which check runs and of how many, and only the result at the end', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE orders (id int PRIMARY KEY)')
+      await db.install('orders')
+      const session = onTerminal(['doctor', urlOf(db), '--table', 'orders'])
+      expect(await session.child.ended).toEqual({ code: 0, signal: null })
+      const { text, frames } = session.terminal()
+      const { length } = postgresChecks
+      expect(text).toBe(`${length} checks: 0 errors, 0 warnings`)
+      const lines = ['connecting', ...postgresChecks.map(({ name }, n) => `check ${n + 1} of ${length}: ${name}`)]
+      expect([...new Set(frames.filter((frame) => lines.includes(frame)))]).toEqual(lines)
+      expectTidy(session)
+    })
+
+    test('--json shows nothing but the line', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE orders (id int PRIMARY KEY)')
+      await db.install('orders')
+      const { child } = onTerminal(['doctor', urlOf(db), '--table', 'orders', '--json'])
+      expect((await child.ended).code).toBe(0)
+      expect(child.output).toMatch(/^\{"checks":\d+,"findings":\[\]\}\r\n$/)
+    })
+
+    test('a failure leaves one line', async () => {
+      const session = onTerminal(['doctor', 'postgres://u@127.0.0.1:1/db', '--table', 'orders'])
+      expect(await session.child.ended).toEqual({ code: 2, signal: null })
+      expect(session.terminal().frames).toContain('connecting')
+      expect(session.terminal().text).toMatch(/^listwatch: cannot connect to /)
+      expectTidy(session)
+    })
+  })
+
+  test('Ctrl-C ends doctor while it connects, and erases its progress', async () => {
+    const silent = createServer()
+    onTestFinished(() => void silent.close())
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const session = onTerminal(['doctor', `redis://127.0.0.1:${port}`, '--keys', 'user:*'])
+    const { child, terminal, press } = session
+    const [socket] = (await once(silent, 'connection')) as [Socket]
+    onTestFinished(() => void socket.destroy())
+    await child.until(() => terminal().text === 'connecting', 'the progress')
+    press('\x03')
+    await child.ended
+    expect(terminal().text).toBe('')
+    expectTidy(session)
   })
 
   describeServer('postgres 18', 'relay', (postgres) => {

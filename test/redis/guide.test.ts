@@ -1,4 +1,7 @@
+import { Redis } from 'ioredis'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { redisCollection, redisWriter } from '../../adapters/redis/index.js'
+import { createInformer } from '../../src/informer/create-informer.js'
 import { describeServer } from '../servers/index.js'
 import { binary, ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
@@ -36,6 +39,27 @@ describeServer('redis 7.0', 'docs/redis.md', (server) => {
     const both = rights.find((line) => line.startsWith('ACL SETUSER both')) ?? ''
     await own.redis.client().call('ACL', ...both.replace('…', 'word').split(/\s+/).slice(1))
     expect(await run('redisCollection<{', `redis://both:word@${own.redis.endpoint}`)).toBe('{ enabled: true }\n')
+  })
+
+  test('the rights of `reader` and `writer` are enough for a mirror and for its writer', async () => {
+    const clientOf = async (user: string): Promise<Redis> => {
+      const line = rights.find((each) => each.startsWith(`ACL SETUSER ${user} `)) ?? ''
+      await own.redis.client().call('ACL', ...line.replace('…', 'word').split(/\s+/).slice(1))
+      const client = new Redis(`redis://${user}:word@${own.redis.endpoint}`)
+      onTestFinished(() => client.disconnect())
+      return client
+    }
+    await using writer = redisWriter({ client: await clientOf('writer'), name: 'flags' })
+    const flags = createInformer({
+      source: redisCollection<unknown>({ client: await clientOf('reader'), name: 'flags' }),
+    })
+    onTestFinished(() => flags.stop())
+    const errors: Error[] = []
+    flags.on('error', (error) => errors.push(error))
+    await flags.start().synced({ timeoutMs: 30_000 })
+    await flags.waitFor(await writer.apply([{ put: 'a', object: 1 }]), { timeoutMs: 30_000 })
+    expect(flags.get('a')).toBe(1)
+    expect(errors).toEqual([])
   })
 
   test('the program of a stream shows what it wrote, and ends', async () => {

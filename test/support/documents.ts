@@ -32,6 +32,14 @@ export function exampleBlocks(): Block[] {
   })
 }
 
+/** Every document of the repository. */
+export function allDocuments(): string[] {
+  return [
+    ...['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md', 'SPEC.md'],
+    ...filesUnder(['docs', 'examples'], '.md'),
+  ]
+}
+
 /** The documents for users. The pages of docs/api are copies of docstrings, whose examples `exampleBlocks` returns. */
 function userDocuments(): string[] {
   return ['README.md', ...filesUnder(['docs'], '.md').filter((path) => !path.startsWith('docs/api/'))]
@@ -39,14 +47,20 @@ function userDocuments(): string[] {
 
 /** The blocks of code in the documents for users, in their order. */
 export function blocksOf(paths: readonly string[] = userDocuments()): Block[] {
-  return paths.flatMap((path) => {
-    const document = textOf(path)
-    return Array.from(
-      document.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm),
-      ({ index, 1: language = '', 2: text = '' }) => {
-        const line = document.slice(0, index).split('\n').length
-        return { place: `${path}:${line}`, language, text }
-      },
-    )
+  return paths.flatMap((path) => blocksIn(textOf(path), path))
+}
+
+const BLOCK = /^```(\w*)\n([\s\S]*?)^```$/gm
+
+/** The blocks of code in the text of a document. */
+export function blocksIn(document: string, path: string): Block[] {
+  return Array.from(document.matchAll(BLOCK), ({ index, 1: language = '', 2: text = '' }) => {
+    const line = document.slice(0, index).split('\n').length
+    return { place: `${path}:${line}`, language, text }
   })
+}
+
+/** The text of a document without the blocks that `blocksIn` returns. */
+export function outsideBlocks(document: string): string {
+  return document.replace(BLOCK, '')
 }

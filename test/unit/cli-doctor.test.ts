@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { runChecks } from '../../cli/doctor/check.js'
+import { type CheckProgress, runChecks } from '../../cli/doctor/check.js'
 import { etcdChecks } from '../../cli/doctor/etcd.js'
 import { kubernetesChecks } from '../../cli/doctor/kubernetes.js'
 import { postgresChecks } from '../../cli/doctor/postgres.js'
@@ -36,7 +36,7 @@ test('a check that fails is unknown, and the others run', async () => {
   const finding = { problem: 'it is broken', remedy: 'repair it' }
   const working = { name: 'second', severity: 'warning', find: () => Promise.resolve(finding) } as const
   const silent = { name: 'third', severity: 'error', find: () => Promise.resolve(undefined) } as const
-  expect(await runChecks([failing, working, silent], undefined)).toEqual({
+  expect(await runChecks([failing, working, silent], undefined, { onProgress: () => {} })).toEqual({
     checks: 3,
     findings: [
       { name: 'first', severity: 'unknown', problem: 'it could not be checked: no right' },
@@ -61,7 +61,9 @@ test('several checks run at a time, except one that measures time, and findings 
     },
   })
   const checks = [check('first'), check('second'), check('measured', { runsAlone: true }), check('last')]
-  const { findings } = await runChecks(checks, undefined, 2)
+  const lines: string[] = []
+  const onProgress = ({ done, running }: CheckProgress): number => lines.push(`${done} ${running.join(' ')}`)
+  const { findings } = await runChecks(checks, undefined, { onProgress, atOnce: 2 })
   expect(beside).toEqual({
     measured: ['measured'],
     first: ['first', 'second'],
@@ -69,4 +71,5 @@ test('several checks run at a time, except one that measures time, and findings 
     last: ['last'],
   })
   expect(findings.map(({ name }) => name)).toEqual(['first', 'second', 'measured', 'last'])
+  expect(lines).toEqual(['0 measured', '1 first', '1 first second', '2 second', '2 second last', '3 last'])
 })

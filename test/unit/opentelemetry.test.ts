@@ -95,7 +95,7 @@ describe('instrumentInformers', () => {
     await clock.advance(1_500)
     const absent: string[] = []
     for (const { name } of METRICS) if ((await points(name, informer.name)).length === 0) absent.push(name)
-    expect(absent).toEqual(['listwatch.lag', 'listwatch.relists'])
+    expect(absent).toEqual(['listwatch.lag'])
     expect(await points('listwatch.proof.age', informer.name)).toMatchObject([
       { attributes: { 'listwatch.informer': informer.name, 'listwatch.source': 'memory' }, value: 1.5 },
     ])
@@ -103,6 +103,35 @@ describe('instrumentInformers', () => {
       { attributes: { 'listwatch.controller': 'ledger', 'listwatch.result': 'success' }, value: 2 },
       { attributes: { 'listwatch.controller': 'ledger', 'listwatch.result': 'failure' }, value: 0 },
     ])
+  })
+
+  test('exports each usual reason of relists as 0 before the first relist', async () => {
+    const { points } = instrumented()
+    const { clock, informer } = mirrorOf(orders, { name: 'relists' })
+    const relists = async (): Promise<Readonly<Record<string, number>>> =>
+      Object.fromEntries(
+        (await points('listwatch.relists', informer.name)).map(({ attributes, value }) => [
+          String(attributes['listwatch.reason']),
+          value,
+        ]),
+      )
+    const none = await relists()
+    expect(none).toEqual({
+      requested: 0,
+      audit: 0,
+      version_expired: 0,
+      epoch_changed: 0,
+      stale_list: 0,
+      unavailable: 0,
+      timeout: 0,
+      incomplete: 0,
+      released_key: 0,
+    })
+    await informer.start().synced()
+    const listed = informer.relist()
+    await clock.advance(5_000)
+    await listed
+    expect(await relists()).toEqual({ ...none, requested: 1 })
   })
 
   test('records histograms of writes, batches, handlers and runs', async () => {

@@ -5,9 +5,11 @@ import { createInformer } from '../../src/informer/create-informer.js'
 import { sourceSet } from '../../src/informer/source-set.js'
 import { METRICS_CONTENT_TYPE, metricsText } from '../../telemetry/prometheus/index.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
-import { assertCleanStop, informerOf, mirrorOf, order } from '../support/informers.js'
+import { assertCleanStop, deferred, informerOf, mirrorOf, order } from '../support/informers.js'
+import { MemoryCache } from '../support/memory-cache.js'
 import { type Family, parsePrometheusText } from '../support/prometheus-text.js'
 import { put, scripted } from '../support/scripted-source.js'
+import { textOf } from '../support/sources.js'
 
 const orders = [
   ['a', order(1, 'acme')],
@@ -22,6 +24,12 @@ function valuesOf(text: string, name: string): ReadonlyMap<string, number> {
   return new Map(
     family.samples.map(({ labels: { informer: _, ...labels }, value }) => [Object.values(labels).join(' '), value]),
   )
+}
+
+/** The relists of a source before the first one. */
+function noRelists(source: string): ReadonlyMap<string, number> {
+  const reasons = ['requested', 'audit', 'version_expired', 'epoch_changed', 'stale_list', 'unavailable', 'timeout']
+  return new Map([...reasons, 'incomplete', 'released_key'].map((reason) => [`${source} ${reason}`, 0]))
 }
 
 describe('metricsText', () => {
@@ -96,10 +104,7 @@ describe('metricsText', () => {
     await clock.advance(30_000)
     text = metricsText([informer])
     expect(valuesOf(text, 'listwatch_relists_total')).toEqual(
-      new Map([
-        ['scripted version_expired', 1],
-        ['scripted requested', 1],
-      ]),
+      new Map([...noRelists('scripted'), ['scripted version_expired', 1], ['scripted requested', 1]]),
     )
     expect(valuesOf(text, 'listwatch_reconnects_total')).toEqual(new Map([['scripted', informer.status.reconnects]]))
     expect(informer.status).toMatchObject({ relists: 2 })
@@ -119,7 +124,65 @@ describe('metricsText', () => {
     expect(valuesOf(text, 'listwatch_batches_total')).toEqual(new Map([['scripted', 3]]))
     expect(valuesOf(text, 'listwatch_changes_total')).toEqual(new Map([['scripted', 2]]))
     expect(valuesOf(text, 'listwatch_lag_seconds')).toEqual(new Map([['scripted', 0.25]]))
-    expect(text).not.toContain('listwatch_relists_total')
+  })
+
+  test('has each usual reason of relists as 0 before the first relist, and other reasons after theirs', async () => {
+    let isRefused = false
+    const { clock, informer } = informerOf(
+      scripted<number>({
+        onList(list, nth) {
+          if (isRefused) list.fail(new SourceError('no', { code: 'UNAUTHORIZED' }))
+          else list.answer([put('a', nth)], `${nth}`)
+        },
+      }),
+    )
+    expect(valuesOf(metricsText([informer]), 'listwatch_relists_total')).toEqual(noRelists('scripted'))
+    informer.start()
+    await clock.advance(0)
+    expect(valuesOf(metricsText([informer]), 'listwatch_relists_total')).toEqual(noRelists('scripted'))
+    isRefused = true
+    void informer.relist().catch(() => {})
+    await clock.advance(5_000)
+    const values = valuesOf(metricsText([informer]), 'listwatch_relists_total')
+    expect(values.get('scripted requested')).toBe(1)
+    expect(values.get('scripted unauthorized')).toBeGreaterThan(0)
+    expect(values.size).toBe(noRelists('scripted').size + 1)
+  })
+
+  test('has as many lines as docs/metrics.md says', async () => {
+    const sentence = /informer of one source has (\d+) lines, .* source of it has (\d+) lines/.exec(
+      textOf('docs/metrics.md'),
+    )
+    const linesOf = async (...names: readonly string[]): Promise<number> => {
+      const clock = new VirtualClock()
+      const source = sourceSet(Object.fromEntries(names.map((name) => [name, memorySource<number>()])))
+      const informer = createInformer<number, object>({ source, clock })
+      onTestFinished(() => assertCleanStop(informer, clock))
+      await informer.start().synced()
+      return metricsText([informer]).trimEnd().split('\n').length
+    }
+    const one = await linesOf('eu')
+    expect([one, (await linesOf('eu', 'us')) - one]).toEqual(sentence?.slice(1).map(Number))
+  })
+
+  test('counts a relist during a restore as requested', async () => {
+    const cache = new MemoryCache()
+    const source = memorySource<number>({ entries: [['a', 1]] })
+    const first = informerOf<number, object, typeof source>(source, { cache })
+    await first.informer.start().synced()
+    await assertCleanStop(first.informer, first.clock)
+    cache.serveStale = true
+    const gate = deferred()
+    cache.onPage = () => gate.promise
+    const { clock, informer } = informerOf<number, object, typeof source>(source, { cache })
+    informer.start()
+    await clock.advance(0)
+    const listed = informer.relist()
+    gate.resolve()
+    await clock.advance(5_000)
+    await listed
+    const values = valuesOf(metricsText([informer]), 'listwatch_relists_total')
+    expect(values).toEqual(new Map([...noRelists('memory'), ['memory requested', 1]]))
   })
 
   test('has the drift that an audit found, and audits by result', async () => {

@@ -8,6 +8,7 @@ import { memorySource } from '../../../adapters/memory/index.js'
 import { type Inspector, type InspectorOptions, serveInspector } from '../../../inspector/index.js'
 import { ObjectQueries } from '../../../inspector/object-query.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
+import { blocksOf } from '../../support/documents.js'
 
 interface Order {
   readonly tenant: string
@@ -67,6 +68,17 @@ function clientOf({ origin, token }: Inspector) {
 }
 
 describe('a request to the inspector', () => {
+  test('as the command line with curl in docs/inspector.md sends it returns the objects of the index', async () => {
+    const { ask, inspector } = await world()
+    const [block] = blocksOf(['docs/inspector.md']).filter(({ text }) => text.startsWith('curl '))
+    const [, name = '', value = '', url = ''] = /^curl -H "(\w+): ([^"]+)" "([^"]+)"\n$/.exec(block?.text ?? '') ?? []
+    const { pathname, search } = new URL(url)
+    const { status, body } = await ask(`${pathname}${search}`, { [name]: value.replace('$TOKEN', inspector.token) })
+    expect(status).toBe(200)
+    expect(body).toMatch(/"a".*"b"/)
+    expect(body).not.toContain('birch')
+  })
+
   test.each<readonly [title: string, headers: (host: string) => Headers, status: number]>([
     ['with the Host of another site', (host) => ({ host: host.replace('127.0.0.1', 'evil.example') }), 421],
     ['with the Host of another port', () => ({ host: '127.0.0.1:1' }), 421],
