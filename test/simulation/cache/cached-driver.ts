@@ -123,8 +123,7 @@ export class CachedDriver extends InformerDriver implements CacheHost {
     const { unclosed } = this.cache
     const { violate, clock } = this.scenario
     // After a suspension, the grace period of `stop` may end before the cache has closed its pages.
-    if (unclosed > 0 && clock.skipped === this.#skippedBeforeStop)
-      violate('cache', 'the saved content was not closed')
+    if (unclosed > 0 && clock.skipped === this.#skippedBeforeStop) violate('cache', 'the saved content was not closed')
   }
 
   /** Before the source has confirmed it, saved content is visible only if `serveStale` is set, and answers no wait. */
