@@ -1,5 +1,5 @@
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
-import { hasMethods, propertiesOf } from '../../shared/properties.js'
+import type { EtcdClient } from './etcd-client.js'
 import { isCompacted } from './etcd-errors.js'
 import {
   COMPARE_CREATE_REVISION,
@@ -19,19 +19,6 @@ import {
 } from './etcd-messages.js'
 import type { Call, Connection, Transport, WatchListener, WatchStream } from './transport.js'
 
-/** The parts of an `Etcd3` of the package etcd3 1.x that a source uses. Its Watcher is not used. */
-export interface EtcdClient {
-  /** Range reads, and transactions. */
-  readonly kv: {
-    range(request: object, options?: object): Promise<object>
-    txn(request: object, options?: object): Promise<object>
-  }
-  /** Watch streams. */
-  readonly watchClient: { watch(options?: object): Promise<object> }
-  /** The status of a member. */
-  readonly maintenance: { status(options?: object): Promise<object> }
-}
-
 /** The maximum size of a list page, in bytes: half of the client's default limit. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
@@ -45,11 +32,6 @@ export function etcd3Transport(client: EtcdClient, call = 'etcdSource'): Transpo
     hasFragments: true,
     connect: async () => new Etcd3Connection(client, call),
   }
-}
-
-export function isEtcdClient(client: unknown): client is EtcdClient {
-  const { kv, watchClient, maintenance } = propertiesOf(client)
-  return hasMethods(kv, 'range', 'txn') && hasMethods(watchClient, 'watch') && hasMethods(maintenance, 'status')
 }
 
 /** The number of resets of a client's connections; shared by all sources of the client. */

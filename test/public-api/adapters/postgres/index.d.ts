@@ -1,3 +1,8 @@
+/**
+ * A source over a table of Postgres, the change log that it reads, and leases of replicas.
+ *
+ * @module listwatch/postgres
+ */
 export type { LeaseOptions } from '../shared/lease-options.js';
 export { type ChangeLog, type ChangeLogOptions, type ChangeLogStatus, changeLogStatus, installChangeLog, installChangeLogSql, type PgConnected, trimChangeLogs, uninstallChangeLog, uninstallChangeLogSql, } from './change-log-admin.js';
 export { type InstallLeasesOptions, installLeases, installLeasesSql } from './leases/install-leases.js';
