@@ -1,3 +1,9 @@
+/**
+ * Informers and their controllers, the contract of a source, and the parts to compose a mirror of your own.
+ *
+ * @module listwatch
+ */
+
 // For users.
 
 export { TerminalError, terminal } from './contract/errors.js'

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { dirname, join, normalize } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ensureBuilt } from './support/build.js'
+import { sectionsOf } from './support/documents.js'
 import { importsOf, root, textOf } from './support/sources.js'
 
 interface Manifest {
@@ -24,19 +25,12 @@ beforeAll(async () => {
   packed = new Set(report?.files.map(({ path }) => path))
 })
 
-/** The anchors of a document's headings, as GitHub names them: a name that is there already gets a number. */
-function anchorsOf(document: string): string[] {
-  const prose = document.replace(/^```[\s\S]*?^```$/gm, '')
-  const times = new Map<string, number>()
-  return Array.from(prose.matchAll(/^#+ (.*)$/gm), ([, heading = '']) => {
-    const name = heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-')
-    const before = times.get(name) ?? 0
-    times.set(name, before + 1)
-    return before === 0 ? name : `${name}-${before}`
-  })
+const sections = new Map<string, ReadonlyMap<string, string>>()
+
+function hasSection(path: string, anchor: string): boolean {
+  const known = sections.get(path) ?? sectionsOf(textOf(path))
+  sections.set(path, known)
+  return known.has(anchor)
 }
 
 /** Links that point nowhere in the tarball, as `README.md: docs/missing.md`. */
@@ -48,7 +42,7 @@ function brokenLinksOf(path: string): string[] {
       const [file = '', anchor] = link.split('#', 2)
       const target = file === '' ? path : normalize(join(dirname(path), file))
       if (!packed.has(target)) return anchor !== undefined || ![...packed].some((each) => each.startsWith(`${target}/`))
-      return anchor !== undefined && !anchorsOf(textOf(target)).includes(anchor)
+      return anchor !== undefined && !hasSection(target, anchor)
     })
     .map((link) => `${path}: ${link}`)
 }

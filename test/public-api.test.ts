@@ -1,9 +1,11 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
-import { API_FOLDER, apiPages } from './support/api-pages.js'
-import { ensureBuilt } from './support/build.js'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { binary, ensureBuilt } from './support/build.js'
 import { accept, acceptedDeclarations, publicDeclarations } from './support/declarations.js'
+import { sectionsOf } from './support/documents.js'
 import { interfacesWithoutTable, optionTables } from './support/option-tables.js'
 import { root, textOf } from './support/sources.js'
 
@@ -14,15 +16,20 @@ import { root, textOf } from './support/sources.js'
 const isAccepting = process.env['LISTWATCH_ACCEPT_API'] === '1'
 
 const OPTIONS = 'docs/options.md'
+const REFERENCE = 'docs/api'
+
+/** Writes the API reference. TypeDoc fails for a symbol without docstring, or a broken link in one. */
+function writeReference(folder: string): void {
+  const { status, stdout, stderr } = spawnSync(binary('typedoc'), ['--out', folder], { cwd: root, encoding: 'utf8' })
+  expect(status, stdout + stderr).toBe(0)
+}
 
 beforeAll(async () => {
   await ensureBuilt()
   if (!isAccepting) return
   accept()
   writeFileSync(join(root, OPTIONS), optionTables(publicDeclarations()))
-  rmSync(join(root, API_FOLDER), { recursive: true, force: true })
-  mkdirSync(join(root, API_FOLDER))
-  for (const [file, text] of apiPages(publicDeclarations())) writeFileSync(join(root, API_FOLDER, file), text)
+  writeReference(REFERENCE)
 })
 
 test('the entry points declare what was accepted (else: npm run api:accept, and look at the difference)', () => {
@@ -42,23 +49,31 @@ test('docs/options.md has the options that are declared (else: npm run api:accep
 })
 
 test('docs/api describes the current declarations (else: npm run api:accept)', () => {
-  const pages = apiPages(publicDeclarations())
-  expect(readdirSync(join(root, API_FOLDER)).sort()).toEqual([...pages.keys()].sort())
-  for (const [file, text] of pages) expect(textOf(join(API_FOLDER, file)), file).toBe(text)
+  const folder = mkdtempSync(join(tmpdir(), 'listwatch-api-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeReference(folder)
+  expect(readdirSync(join(root, REFERENCE)).sort()).toEqual(readdirSync(folder).sort())
+  for (const file of readdirSync(folder))
+    expect(textOf(join(REFERENCE, file)), file).toBe(readFileSync(join(folder, file), 'utf8'))
 })
 
-test('docs/api has a section for each link', () => {
-  const pages = apiPages(publicDeclarations())
-  const sections = new Set(
-    Array.from(pages, ([file, text]) =>
-      Array.from(text.matchAll(/^## `(\w+)`$/gm), ([, name = '']) => `${file}#${name.toLowerCase()}`),
-    ).flat(),
-  )
+/** A name without the marks of code and of calls: `list` for `list()` and `list?`. */
+function plain(name: string): string {
+  return name.replace(/\W/g, '').toLowerCase()
+}
+
+test('each link of docs/api to a symbol leads to the section with its name', () => {
+  const pages = new Map(readdirSync(join(root, REFERENCE)).map((file) => [file, textOf(join(REFERENCE, file))]))
+  const sections = new Map(Array.from(pages, ([file, text]) => [file, sectionsOf(text)]))
   const links = Array.from(pages, ([file, text]) =>
-    Array.from(text.matchAll(/\]\(([\w.-]*)#(\w+)(-1)?\)/g), ([, page = '', name = '']) => `${page || file}#${name}`),
+    Array.from(text.matchAll(/\[`?(\w+)`?\]\(([\w.-]*)#([\w-]+)\)/g), ([link, name = '', page = '', anchor = '']) => ({
+      link: `${file}: ${link}`,
+      name: plain(name),
+      section: plain(sections.get(page || file)?.get(anchor) ?? 'missing'),
+    })),
   ).flat()
-  expect(links.length).toBeGreaterThan(100)
-  expect(links.filter((link) => !sections.has(link))).toEqual([])
+  expect(links.length).toBeGreaterThan(1_000)
+  expect(links.filter(({ name, section }) => name !== section).map(({ link }) => link)).toEqual([])
 })
 
 test('docs/options.md has every interface of options that a user can pass', () => {

@@ -1,3 +1,9 @@
+/**
+ * Virtual time, a driver for controllers, and conformance tests of sources, leases and relay stores.
+ *
+ * @module listwatch/testing
+ */
+
 export { type MemorySource, type MemorySourceOptions, memorySource } from '../adapters/memory/index.js'
 export { conformanceCases } from './conformance/cases.js'
 export type { ConformanceCase, ConformanceOutcome } from './conformance/conformance-case.js'

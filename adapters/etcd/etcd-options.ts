@@ -13,8 +13,7 @@ import {
 import { type Properties, propertiesOf } from '../shared/properties.js'
 import { isCodec } from '../shared/value-codec.js'
 import type { EtcdCodec, EtcdKeys } from './codec.js'
-import type { EtcdClient } from './transport/etcd-client.js'
-import { isEtcdClient } from './transport/etcd3-transport.js'
+import { type EtcdClient, isEtcdClient } from './transport/etcd-client.js'
 import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js'
 import { isNothing, type KeyBytes, keyRange } from './transport/key-range.js'
 

@@ -22,7 +22,12 @@ export interface NatsMessage {
   /** The payload. */
   readonly data: Uint8Array
   /** The headers, if the message has any. */
-  readonly headers?: { readonly code: number; readonly description: string; get(name: string): string }
+  readonly headers?: {
+    readonly code: number
+    readonly description: string
+    /** Returns the value of a header; empty if the message does not have it. */
+    get(name: string): string
+  }
 }
 
 /**
@@ -48,7 +53,10 @@ export interface NatsClient {
   subscribe(
     subject: string,
     options: { callback: (error: Error | null, message: NatsMessage) => void },
-  ): { unsubscribe(): void }
+  ): {
+    /** Ends the subscription. */
+    unsubscribe(): void
+  }
   /** The events of the connection. */
   status(): AsyncIterable<{ readonly type: string }>
   /** Whether the connection was closed. */

@@ -1,3 +1,9 @@
+/**
+ * A source over a table of Postgres, the change log that it reads, and leases of replicas.
+ *
+ * @module listwatch/postgres
+ */
+
 export type { LeaseOptions } from '../shared/lease-options.js'
 export {
   changeLogStatus,

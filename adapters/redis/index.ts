@@ -1,3 +1,9 @@
+/**
+ * Sources over Redis or Valkey, a writer of collections, leases of replicas, and the store of a relay.
+ *
+ * @module listwatch/redis
+ */
+
 export type { LeaseOptions } from '../shared/lease-options.js'
 export type { RedisCollection } from './collection/collection-source.js'
 export type { ApplyOptions, RedisChange } from './collection/redis-change.js'

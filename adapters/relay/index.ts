@@ -1,3 +1,9 @@
+/**
+ * A relay writes a mirror to an engine with `publish`; other processes follow it with `relaySource`.
+ *
+ * @module listwatch/relay
+ */
+
 export type { UpstreamVersions } from '../shared/upstream-versions.js'
 export { publish } from './publish.js'
 export { relayCache } from './relay-cache.js'

@@ -1,4 +1,9 @@
-/** Collections of TanStack DB over informers. */
+/**
+ * Collections of TanStack DB over informers.
+ *
+ * @module listwatch/tanstack-db
+ */
+
 export type { CollectionSync } from './collection-filling.js'
 export {
   type InformerCollectionConfig,

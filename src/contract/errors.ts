@@ -4,12 +4,10 @@
  * | code | recovery |
  * |---|---|
  * | `VERSION_EXPIRED` | the history after the stored version is gone: one relist |
- * | `EPOCH_CHANGED` | another history of the source: one relist that ignores versions; waits for the old history reject
- * |
+ * | `EPOCH_CHANGED` | another history of the source: one relist that ignores versions; waits for the old one reject |
  * | `STALE_LIST` | a list older than the store: rejected, listed again after a delay |
  * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: resumed from the last version, with backoff |
- * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state becomes `failed`, also for an `OptionError`; retried with
- * growing delays |
+ * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state is `failed`, also for an `OptionError`; retried, more slowly |
  * | `STOPPED`, `HANDLER` | not for sources: the informer was stopped; a handler threw |
  * | `LEASE_LOST` | not for sources: a replica lost its lease, and joins its group again |
  * | `CONFLICT` | not for sources: another relay writes to the store of a relay |

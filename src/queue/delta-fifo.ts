@@ -21,7 +21,12 @@ export interface DeltaFIFOOptions<T> {
    * The objects that the consumer holds, usually an `Indexer`. A key in it that a list does not name is deleted.
    * Default: none, so that only queued keys are compared with a list.
    */
-  readonly knownObjects?: { get(key: string): T | undefined; keys(): Iterable<string> }
+  readonly knownObjects?: {
+    /** Returns the object of a key; undefined if the consumer does not hold it. */
+    get(key: string): T | undefined
+    /** Returns the keys of all objects that the consumer holds. */
+    keys(): Iterable<string>
+  }
   /**
    * `every` (default): each `drain` returns one batch as it came. `latest`: one batch with all changes merged by key.
    */

@@ -1,3 +1,9 @@
+/**
+ * Metrics and traces of informers for OpenTelemetry.
+ *
+ * @module listwatch/opentelemetry
+ */
+
 import { type Meter, type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api'
 import { Batches } from './batches.js'
 import { listen } from './messages.js'

@@ -1,3 +1,9 @@
+/**
+ * Metrics of informers in the text format of Prometheus.
+ *
+ * @module listwatch/prometheus
+ */
+
 import type { Informer } from '../../src/informer/informer-types.js'
 import { type Labels, METRICS, type Metric, measurementsOf } from '../metrics.js'
 

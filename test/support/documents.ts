@@ -40,7 +40,7 @@ export function allDocuments(): string[] {
   ]
 }
 
-/** The documents for users. The pages of docs/api are copies of docstrings, whose examples `exampleBlocks` returns. */
+/** The documents for users. TypeDoc copies the docstrings to docs/api; `exampleBlocks` returns their examples. */
 function userDocuments(): string[] {
   return ['README.md', ...filesUnder(['docs'], '.md').filter((path) => !path.startsWith('docs/api/'))]
 }
@@ -63,4 +63,26 @@ export function blocksIn(document: string, path: string): Block[] {
 /** The text of a document without the blocks that `blocksIn` returns. */
 export function outsideBlocks(document: string): string {
   return document.replace(BLOCK, '')
+}
+
+/**
+ * The sections of a document by their anchors, as GitHub names them: a name that is there already gets a number. An
+ * element `<a id="name">` is an anchor too, of the code after it.
+ */
+export function sectionsOf(document: string): ReadonlyMap<string, string> {
+  const prose = document.replace(/^```[\s\S]*?^```$/gm, '')
+  const times = new Map<string, number>()
+  const headings = Array.from(prose.matchAll(/^#+ (.*)$/gm), ([, heading = '']) => {
+    const name = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-')
+    const before = times.get(name) ?? 0
+    times.set(name, before + 1)
+    return [before === 0 ? name : `${name}-${before}`, heading] as const
+  })
+  const elements = Array.from(prose.matchAll(/<a id="([\w-]+)"><\/a> `([^`]*)`/g), ([, anchor = '', code = '']) => {
+    return [anchor, code] as const
+  })
+  return new Map([...headings, ...elements])
 }

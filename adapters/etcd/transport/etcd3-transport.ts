@@ -1,5 +1,4 @@
 import { messageOf, OptionError } from '../../../src/contract/errors.js'
-import { hasMethods, propertiesOf } from '../../shared/properties.js'
 import type { EtcdClient } from './etcd-client.js'
 import { isCompacted } from './etcd-errors.js'
 import {
@@ -33,11 +32,6 @@ export function etcd3Transport(client: EtcdClient, call = 'etcdSource'): Transpo
     hasFragments: true,
     connect: async () => new Etcd3Connection(client, call),
   }
-}
-
-export function isEtcdClient(client: unknown): client is EtcdClient {
-  const { kv, watchClient, maintenance } = propertiesOf(client)
-  return hasMethods(kv, 'range', 'txn') && hasMethods(watchClient, 'watch') && hasMethods(maintenance, 'status')
 }
 
 /** The number of resets of a client's connections; shared by all sources of the client. */

@@ -34,7 +34,9 @@ export interface ClientNodeInformer<T> {
   on(verb: 'error' | 'connect', callback: (error: never) => void): void
   /** Removes a callback; without effect if it was not added. */
   off(verb: 'add' | 'update' | 'delete' | 'change', callback: (object: T) => void): void
+  /** Removes a callback for errors; without effect if it was not added. */
   off(verb: 'error', callback: (error: Error) => void): void
+  /** Removes a callback for errors, or for the beginning of each connection attempt. */
   off(verb: 'error' | 'connect', callback: (error: never) => void): void
   /**
    * Starts the informer. Resolves when the first list is delivered, or when it failed: the `error` callbacks are then

@@ -1,3 +1,8 @@
+/**
+ * Informers and their controllers, the contract of a source, and the parts to compose a mirror of your own.
+ *
+ * @module listwatch
+ */
 export { TerminalError, terminal } from './contract/errors.js';
 export type { Logger, Proof, State, Status } from './contract/status.js';
 export { createInformer } from './informer/create-informer.js';

@@ -1,6 +1,6 @@
 import { type OptionCheck } from '../../src/util/validate-options.js';
 import type { EtcdCodec, EtcdKeys } from './codec.js';
-import type { EtcdClient } from './transport/etcd-client.js';
+import { type EtcdClient } from './transport/etcd-client.js';
 import type { EtcdAuth, EtcdCredentials } from './transport/grpc-transport.js';
 import { type KeyBytes } from './transport/key-range.js';
 /**

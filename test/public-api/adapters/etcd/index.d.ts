@@ -1,3 +1,8 @@
+/**
+ * A source over the keys of etcd, and leases of replicas in etcd.
+ *
+ * @module listwatch/etcd
+ */
 export type { LeaseOptions } from '../shared/lease-options.js';
 export type { EtcdCodec, EtcdKeys } from './codec.js';
 export type { EtcdRange, EtcdSourceOptions } from './etcd-options.js';

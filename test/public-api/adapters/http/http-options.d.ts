@@ -1,7 +1,17 @@
 import type { ListerWatcher, SourceContext } from '../../src/contract/source.js';
 import type { Version } from '../../src/contract/version.js';
 import type { UpstreamVersions } from '../shared/upstream-versions.js';
-/** The headers of a request, by name. */
+/**
+ * The headers of a request, by name.
+ *
+ * @example
+ * ```ts
+ * import { httpSource, type RequestHeaders } from 'listwatch/http'
+ *
+ * const authorized = (token: string): RequestHeaders => ({ authorization: `Bearer ${token}` })
+ * const source = httpSource<Limit>({ url, headers: () => authorized(sessionToken()) }) // Read for each request.
+ * ```
+ */
 export type RequestHeaders = Headers | Readonly<Record<string, string>>;
 /**
  * The options of `httpSource`.

@@ -1,3 +1,8 @@
+/**
+ * A source over the objects of Kubernetes, a writer of them, and leases of replicas.
+ *
+ * @module listwatch/kubernetes
+ */
 export type { LeaseOptions } from '../shared/lease-options.js';
 export { type ClientNodeInformer, makeInformer } from './client-node/make-informer.js';
 export type { KubeConfigLike, KubeConfigProvider } from './http/credentials.js';

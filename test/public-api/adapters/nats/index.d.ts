@@ -1,3 +1,8 @@
+/**
+ * A source over a key-value bucket of NATS JetStream, leases of replicas, and the store of a relay.
+ *
+ * @module listwatch/nats
+ */
 export { type NatsLeasesOptions, natsLeases } from './leases/nats-leases.js';
 export type { NatsClient, NatsMessage } from './nats-client.js';
 export type { NatsCodec, NatsKvOptions, NatsKvSource } from './nats-options.js';

@@ -23,6 +23,7 @@ export interface NatsMessage {
     readonly headers?: {
         readonly code: number;
         readonly description: string;
+        /** Returns the value of a header; empty if the message does not have it. */
         get(name: string): string;
     };
 }
@@ -52,6 +53,7 @@ export interface NatsClient {
     subscribe(subject: string, options: {
         callback: (error: Error | null, message: NatsMessage) => void;
     }): {
+        /** Ends the subscription. */
         unsubscribe(): void;
     };
     /** The events of the connection. */

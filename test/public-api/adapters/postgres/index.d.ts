@@ -1,3 +1,8 @@
+/**
+ * A source over a table of Postgres, the change log that it reads, and leases of replicas.
+ *
+ * @module listwatch/postgres
+ */
 export type { LeaseOptions } from '../shared/lease-options.js';
 export { changeLogStatus, installChangeLog, installChangeLogSql, trimChangeLogs, uninstallChangeLog, uninstallChangeLogSql, } from './change-log-admin.js';
 export type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js';

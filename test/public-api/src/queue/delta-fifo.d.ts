@@ -18,7 +18,9 @@ export interface DeltaFIFOOptions<T> {
      * Default: none, so that only queued keys are compared with a list.
      */
     readonly knownObjects?: {
+        /** Returns the object of a key; undefined if the consumer does not hold it. */
         get(key: string): T | undefined;
+        /** Returns the keys of all objects that the consumer holds. */
         keys(): Iterable<string>;
     };
     /**

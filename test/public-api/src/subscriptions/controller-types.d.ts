@@ -124,7 +124,9 @@ export interface Syncable {
 export interface Watch<U> {
     /** The other informer. */
     readonly informer: Syncable & {
+        /** Returns all objects with their keys. */
         entries(): Iterable<readonly [string, U]>;
+        /** Registers handlers for the changes. */
         subscribe(handlers: Handlers<U>, options?: {
             readonly name?: string;
         }): Subscription;

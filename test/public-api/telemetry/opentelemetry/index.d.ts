@@ -1,3 +1,8 @@
+/**
+ * Metrics and traces of informers for OpenTelemetry.
+ *
+ * @module listwatch/opentelemetry
+ */
 import { type MeterProvider, type TracerProvider } from '@opentelemetry/api';
 /**
  * The options of `instrumentInformers`.

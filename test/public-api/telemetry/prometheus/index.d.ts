@@ -1,3 +1,8 @@
+/**
+ * Metrics of informers in the text format of Prometheus.
+ *
+ * @module listwatch/prometheus
+ */
 import type { Informer } from '../../src/informer/informer-types.js';
 /**
  * Returns the metrics of informers in the text format 0.0.4 of Prometheus. Its media type is `METRICS_CONTENT_TYPE`.

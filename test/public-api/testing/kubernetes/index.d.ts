@@ -1,3 +1,8 @@
+/**
+ * An API server of Kubernetes in memory, for tests.
+ *
+ * @module listwatch/testing/kubernetes
+ */
 export { fakeKubernetes } from './fake-kubernetes.js';
 export type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js';
 export type { FakeObject, FakeObjectDraft, FakeReference } from './fake-object.js';

@@ -16,15 +16,20 @@
 export interface EtcdClient {
     /** Range reads, and transactions. */
     readonly kv: {
+        /** Reads a range of keys. */
         range(request: object, options?: object): Promise<object>;
+        /** Runs a transaction. */
         txn(request: object, options?: object): Promise<object>;
     };
     /** Watch streams. */
     readonly watchClient: {
+        /** Opens a stream of watches. */
         watch(options?: object): Promise<object>;
     };
     /** The status of a member. */
     readonly maintenance: {
+        /** Returns the status of the member that answers. */
         status(options?: object): Promise<object>;
     };
 }
+export declare function isEtcdClient(client: unknown): client is EtcdClient;
