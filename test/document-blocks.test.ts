@@ -21,8 +21,8 @@ const CHECKS: readonly BlockCheck[] = [
   // Compiled, some of them within an example. Of some guides the programs are also run.
   { language: 'ts', documents: FOR_USERS, by: ['test/documents.test.ts'] },
   { language: 'tsx', documents: FOR_USERS, by: ['test/documents.test.ts'] },
-  // Printed from the declarations, and compared with them.
-  { language: 'typescript', documents: /^docs\/api\//, by: ['test/public-api.test.ts'], named: 'docs/api' },
+  // Copied from the declarations and their examples by TypeDoc, and compared with them.
+  { language: 'ts', documents: /^docs\/api\//, by: ['test/public-api.test.ts'], named: 'docs/api' },
   // Commands of npm are checked below. Commands of listwatch have a command and options that exist.
   { language: 'sh', documents: ALL, by: ['test/document-blocks.test.ts', 'test/cli/documented-commands.test.ts'] },
   // Sent to a Kubernetes API server, which then grants these rights.
