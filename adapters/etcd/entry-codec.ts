@@ -2,6 +2,7 @@ import type { Delete, Invalid, Put } from '../../src/contract/source.js'
 import { type CodecName, type KeyEncoding, ValueCodec } from '../shared/value-codec.js'
 import type { EtcdCodec } from './codec.js'
 import type { KeyValue } from './transport/etcd-messages.js'
+import { ReceivedEntry } from './transport/received-entry.js'
 
 /** Makes events of etcd's entries, for lists and watches. */
 export class EntryCodec<T> {
@@ -11,22 +12,28 @@ export class EntryCodec<T> {
     this.#codec = new ValueCodec(codec, keys)
   }
 
-  put({ key: bytes, value, modRevision }: KeyValue): Put<T> | Invalid {
-    const key = this.#codec.key(bytes)
-    const version = String(modRevision)
+  put(kv: KeyValue): Put<T> | Invalid {
+    const key = this.key(kv)
+    const version = String(kv.modRevision)
     try {
-      return { type: 'put', key, object: this.#codec.decode(value, key), version }
+      return { type: 'put', key, object: this.#object(kv, key), version }
     } catch (error) {
       return { type: 'invalid', key, error, version }
     }
   }
 
-  delete({ key, modRevision }: KeyValue): Delete<T> {
-    return { type: 'delete', key: this.#codec.key(key), version: String(modRevision) }
+  delete(kv: KeyValue): Delete<T> {
+    return { type: 'delete', key: this.key(kv), version: String(kv.modRevision) }
   }
 
   /** The key in the store. */
-  key(bytes: Buffer): string {
-    return this.#codec.key(bytes)
+  key(kv: KeyValue): string {
+    return kv instanceof ReceivedEntry ? this.#codec.key(kv.response, kv.keyAt, kv.keyEnd) : this.#codec.key(kv.key)
+  }
+
+  #object(kv: KeyValue, key: string): T {
+    return kv instanceof ReceivedEntry
+      ? this.#codec.decode(kv.response, key, kv.valueAt, kv.valueEnd)
+      : this.#codec.decode(kv.value, key)
   }
 }

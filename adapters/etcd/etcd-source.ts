@@ -155,7 +155,7 @@ class RangeSource<T> implements EtcdSource<T> {
     const [session, first] = await this.#session(context, (opened, timeoutMs) => firstPage(opened, options, timeoutMs))
     try {
       for await (const { header, kvs, remaining } of rangePages(session, first, options)) {
-        const keys = kvs.map(({ key, modRevision }) => ({ key: this.#codec.key(key), version: String(modRevision) }))
+        const keys = kvs.map((kv) => ({ key: this.#codec.key(kv), version: String(kv.modRevision) }))
         const version = formatHead(header)
         yield remaining === 0 ? { keys, version } : { keys }
       }

@@ -1,4 +1,5 @@
 import type { KeyValue } from './transport/etcd-messages.js'
+import { lengthOf } from './transport/received-entry.js'
 
 /** The largest value if the server has its default limit for requests. */
 const LARGEST_VALUE = 1.5 * 1024 * 1024
@@ -42,7 +43,7 @@ export class PageLimit {
 
   arrived(kvs: readonly KeyValue[], ms: number): void {
     if (kvs.length === 0) return
-    const bytes = kvs.reduce((sum, { key, value }) => sum + key.length + value.length + OVERHEAD, 0)
+    const bytes = kvs.reduce((sum, kv) => sum + lengthOf(kv) + OVERHEAD, 0)
     this.#keys = Math.min(kvs.length * 100, Math.floor((this.#pageBytes * kvs.length) / bytes))
     if (ms > PAGE_MS) this.#learned.timelyKeys = Math.max(1, Math.floor((kvs.length * PAGE_MS) / ms))
     else if (ms < PAGE_MS / 4)

@@ -13,43 +13,49 @@ type Decode<T> = (value: Uint8Array, key: string) => T
 /** A lone surrogate, which UTF-8 cannot encode. It begins the key of an object whose own key is not UTF-8. */
 const NOT_UTF8 = 0xd800
 
+/** Decodes the bytes from `from` to `to`. */
+type DecodePart<T> = (bytes: Buffer, key: string, from: number, to: number) => T
+
 /** The decoder copies bytes, because the received ones are a part of a whole response. */
-const decoders: Readonly<Record<CodecName, (value: Buffer) => unknown>> = {
-  json: (value) => {
-    const text = utf8Text(value, 'the value')
+const decoders: Readonly<Record<CodecName, DecodePart<unknown>>> = {
+  json: (bytes, _key, from, to) => {
+    const text = utf8Text(bytes, from, to)
     assertJsonDepth(text)
     return parseJson(text)
   },
-  string: (value) => utf8Text(value, 'the value'),
-  bytes: (value) => new Uint8Array(value),
+  string: (bytes, _key, from, to) => utf8Text(bytes, from, to),
+  bytes: (bytes, _key, from, to) => new Uint8Array(partOf(bytes, from, to)),
 }
 
 /** Decodes keys and values that are stored as bytes. */
 export class ValueCodec<T> {
-  readonly #decode: (value: Buffer, key: string) => T
+  readonly #decode: DecodePart<T>
   readonly #keys: KeyEncoding
 
   constructor(codec: CodecName | Decode<T>, keys: KeyEncoding) {
     this.#decode =
       typeof codec === 'function'
-        ? (value, key) => notPromised(codec(value, key), 'the codec')
-        : (decoders[codec] as (value: Buffer) => T)
+        ? (bytes, key, from, to) => notPromised(codec(partOf(bytes, from, to), key), 'the codec')
+        : (decoders[codec] as DecodePart<T>)
     this.#keys = keys
   }
 
   /**
-   * The key in the store: the bytes that begin at `from`. If they are not UTF-8, it is a lone surrogate and these bytes
+   * The key in the store: the bytes from `from` to `to`. If they are not UTF-8, it is a lone surrogate and these bytes
    * in hexadecimal.
    */
-  key(bytes: Buffer, from = 0): string {
-    if (this.#keys === 'bytes') return bytes.toString('latin1', from)
-    return utf8In(bytes, from) ?? `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex', from)}`
+  key(bytes: Buffer, from = 0, to: number = bytes.length): string {
+    if (this.#keys === 'bytes') return bytes.toString('latin1', from, to)
+    return utf8In(bytes, from, to) ?? `${String.fromCharCode(NOT_UTF8)}${bytes.toString('hex', from, to)}`
   }
 
-  /** The object of a value. Throws if the value, or the key that `key` returned, cannot be decoded. */
-  decode(value: Buffer, key: string): T {
+  /**
+   * The object of a value: the bytes from `from` to `to`. Throws if the value, or the key that `key` returned, cannot
+   * be decoded.
+   */
+  decode(bytes: Buffer, key: string, from = 0, to: number = bytes.length): T {
     if (key.charCodeAt(0) === NOT_UTF8) throw notUtf8('the key', 'keys')
-    return this.#decode(value, key)
+    return this.#decode(bytes, key, from, to)
   }
 }
 
@@ -64,16 +70,20 @@ export function notPromised<V>(value: V, by: string): V {
   throw new TypeError(`${by} returned a promise: it must return the object itself`)
 }
 
-function utf8Text(bytes: Buffer, what: string): string {
-  const text = utf8In(bytes)
-  if (text === undefined) throw notUtf8(what, 'codec')
+function partOf(bytes: Buffer, from: number, to: number): Buffer {
+  return from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to)
+}
+
+function utf8Text(bytes: Buffer, from: number, to: number): string {
+  const text = utf8In(bytes, from, to)
+  if (text === undefined) throw notUtf8('the value', 'codec')
   return text
 }
 
 /** The text of bytes; undefined if they are not UTF-8. Only a text with a replacement character needs a second look. */
-function utf8In(bytes: Buffer, from = 0): string | undefined {
-  const text = from === 0 ? bytes.toString() : bytes.toString(undefined, from)
-  return text.includes('\ufffd') && !isUtf8(bytes.subarray(from)) ? undefined : text
+function utf8In(bytes: Buffer, from: number, to: number): string | undefined {
+  const text = bytes.toString(undefined, from, to)
+  return text.includes('\ufffd') && !isUtf8(bytes.subarray(from, to)) ? undefined : text
 }
 
 function notUtf8(what: string, option: 'codec' | 'keys'): TypeError {

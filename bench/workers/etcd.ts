@@ -28,7 +28,12 @@ async function list(): Promise<{ size: number; version: string }> {
   return result
 }
 
-/** Pages as large as the source's, decoded and thrown away. */
+/** The decoder makes a Buffer of a key or a value only when that is read. */
+function bytesOf({ key, value }: { readonly key: Buffer; readonly value: Buffer }): readonly Buffer[] {
+  return [key, value]
+}
+
+/** Pages as large as the source's, decoded to the bytes of their keys and values, and thrown away. */
 async function listFloor(): Promise<number> {
   const client = new grpc.Client(endpoint, grpc.credentials.createInsecure(), unlimited)
   const range = (request: Buffer): Promise<ReturnType<typeof decodeRange>> =>
@@ -40,7 +45,7 @@ async function listFloor(): Promise<number> {
   let size = 0
   for (let from = key; ; ) {
     const { kvs, hasMore } = await range(encodeRange({ key: from, end, limit: 10_000 }))
-    size += kvs.length
+    size += kvs.map(bytesOf).length
     const lastKey = kvs.at(-1)?.key
     if (!hasMore || lastKey === undefined) return size
     from = Buffer.concat([lastKey, Buffer.from([0])])
@@ -72,7 +77,7 @@ function watchFloor(): Promise<number> {
   return new Promise((resolve, reject) => {
     stream.on('error', reject)
     stream.on('data', ({ events }: ReturnType<typeof decodeWatch>) => {
-      size += events.length
+      size += events.map(({ kv }) => bytesOf(kv)).length
       if ((events.at(-1)?.kv.modRevision ?? 0) >= Number(last)) resolve(size)
     })
     stream.write(encodeWatch({ key, end, startRevision: 2, hasFragments: false }))

@@ -1,4 +1,5 @@
 import { WireReader, WireWriter } from './protobuf.js'
+import { ReceivedEntry } from './received-entry.js'
 
 /** The header of each response of etcd. */
 export interface Header {
@@ -129,7 +130,7 @@ export function decodeRange(bytes: Buffer): RangeResponse {
   const kvs: KeyValue[] = []
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === 10) header = decodeHeader(reader.message())
-    else if (tag === 18) kvs.push(decodeKeyValue(reader.message()))
+    else if (tag === 18) kvs.push(decodeKeyValue(bytes, reader.message()))
     else if (tag === 24) hasMore = reader.isTrue()
     else if (tag === 32) count = reader.varint()
     else reader.skip(tag)
@@ -209,7 +210,7 @@ export function decodeWatch(bytes: Buffer): WatchResponse {
   let [compactRevision, cancelReason] = [0, '']
   const events: EtcdEvent[] = []
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 90) events.push(decodeEvent(reader.message()))
+    if (tag === 90) events.push(decodeEvent(bytes, reader.message()))
     else if (tag === 10) header = decodeHeader(reader.message())
     else if (tag === 24) isCreated = reader.isTrue()
     else if (tag === 32) isCanceled = reader.isTrue()
@@ -257,25 +258,31 @@ function decodeHeader(reader: WireReader): Header {
   return { clusterId, revision, term }
 }
 
-function decodeEvent(reader: WireReader): EtcdEvent {
+function decodeEvent(bytes: Buffer, reader: WireReader): EtcdEvent {
   let isDelete = false
   let kv: KeyValue = { key: NOTHING, value: NOTHING, createRevision: 0, modRevision: 0 }
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 18) kv = decodeKeyValue(reader.message())
+    if (tag === 18) kv = decodeKeyValue(bytes, reader.message())
     else if (tag === 8) isDelete = reader.isTrue()
     else reader.skip(tag)
   }
   return { isDelete, kv }
 }
 
-function decodeKeyValue(reader: WireReader): KeyValue {
-  let [key, value, createRevision, modRevision] = [NOTHING, NOTHING, 0, 0]
+/** Decodes the entry that `reader` reads, a part of `bytes`. */
+function decodeKeyValue(bytes: Buffer, reader: WireReader): KeyValue {
+  let [keyLength, keyEnd, valueLength, valueEnd, createRevision, modRevision] = [0, 0, 0, 0, 0, 0]
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if (tag === 10) key = reader.bytes()
-    else if (tag === 42) value = reader.bytes()
-    else if (tag === 16) createRevision = reader.varint()
+    if (tag === 10) {
+      keyLength = reader.passBytes()
+      keyEnd = reader.at
+    } else if (tag === 42) {
+      valueLength = reader.passBytes()
+      valueEnd = reader.at
+    } else if (tag === 16) createRevision = reader.varint()
     else if (tag === 24) modRevision = reader.varint()
     else reader.skip(tag)
   }
-  return { key, value, createRevision, modRevision }
+  const [keyAt, valueAt] = [keyEnd - keyLength, valueEnd - valueLength]
+  return new ReceivedEntry(bytes, keyAt, keyEnd, valueAt, valueEnd, createRevision, modRevision)
 }

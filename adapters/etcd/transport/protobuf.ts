@@ -13,6 +13,11 @@ export class WireReader {
     this.#end = end
   }
 
+  /** The place of the next byte. */
+  get at(): number {
+    return this.#at
+  }
+
   /** The field number times 8, plus the wire type; 0 at the end of the message. */
   tag(): number {
     return this.#at < this.#end ? this.varint() : 0
@@ -55,6 +60,14 @@ export class WireReader {
     const bytes = this.#bytes.subarray(this.#at, end)
     this.#at = end
     return bytes
+  }
+
+  /** Passes the bytes that `bytes` would return. Returns how many they are; they end at `at`. */
+  passBytes(): number {
+    const end = this.#endOfNext()
+    const length = end - this.#at
+    this.#at = end
+    return length
   }
 
   text(): string {

@@ -12,7 +12,8 @@ import {
 } from '../history/history-check.js'
 import { etcdError, isCompacted, isTooLarge } from '../transport/etcd-errors.js'
 import type { EtcdEvent, Header, WatchResponse } from '../transport/etcd-messages.js'
-import { isInRange, type KeyRange } from '../transport/key-range.js'
+import type { KeyRange } from '../transport/key-range.js'
+import { isEntryInRange } from '../transport/received-entry.js'
 import { hasReliableProgress } from '../transport/server-version.js'
 import type { Session } from '../transport/session.js'
 import { Fragments, wholeRevisions } from './fragments.js'
@@ -159,7 +160,7 @@ class WatchLoop {
     const { range } = this.#settings
     const { revision } = this.#position
     // Old servers send some events twice. Some sent events outside of the range, which the user may not read.
-    const isNew = ({ kv }: EtcdEvent): boolean => kv.modRevision > revision && isInRange(kv.key, range)
+    const isNew = ({ kv }: EtcdEvent): boolean => kv.modRevision > revision && isEntryInRange(kv, range)
     const events = complete.every(isNew) ? complete : complete.filter(isNew)
     for (const part of wholeRevisions(events)) {
       this.#position.apply(part)

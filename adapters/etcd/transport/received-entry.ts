@@ -1,0 +1,62 @@
+import { isInRange, type KeyRange } from './key-range.js'
+
+/** The bytes of an entry. */
+interface EntryBytes {
+  readonly key: Buffer
+  readonly value: Buffer
+}
+
+/**
+ * An entry inside of a response. It makes a Buffer of its key or its value only when that is read: most keys and values
+ * are decoded to texts, for which their places are enough.
+ */
+export class ReceivedEntry implements EntryBytes {
+  readonly response: Buffer
+  readonly keyAt: number
+  readonly keyEnd: number
+  readonly valueAt: number
+  readonly valueEnd: number
+  readonly createRevision: number
+  readonly modRevision: number
+
+  constructor(
+    response: Buffer,
+    keyAt: number,
+    keyEnd: number,
+    valueAt: number,
+    valueEnd: number,
+    createRevision: number,
+    modRevision: number,
+  ) {
+    this.response = response
+    this.keyAt = keyAt
+    this.keyEnd = keyEnd
+    this.valueAt = valueAt
+    this.valueEnd = valueEnd
+    this.createRevision = createRevision
+    this.modRevision = modRevision
+  }
+
+  get key(): Buffer {
+    return this.response.subarray(this.keyAt, this.keyEnd)
+  }
+
+  get value(): Buffer {
+    return this.response.subarray(this.valueAt, this.valueEnd)
+  }
+}
+
+/** The number of bytes of key and value. */
+export function lengthOf(kv: EntryBytes): number {
+  return kv instanceof ReceivedEntry ? kv.keyEnd - kv.keyAt + kv.valueEnd - kv.valueAt : kv.key.length + kv.value.length
+}
+
+/** Whether the key of an entry is in the range. */
+export function isEntryInRange(kv: EntryBytes, range: KeyRange): boolean {
+  if (!range.isPrefix || !(kv instanceof ReceivedEntry)) return isInRange(kv.key, range)
+  const { response, keyAt } = kv
+  const { start } = range
+  if (kv.keyEnd - keyAt < start.length) return false
+  for (let at = 0; at < start.length; at++) if (response[keyAt + at] !== start[at]) return false
+  return true
+}
