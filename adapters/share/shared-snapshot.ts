@@ -1,11 +1,8 @@
-import { inflateRawSync } from 'node:zlib'
 import type { PackedContent, SavedMirror } from '../../src/contract/mirror-cache.js'
 import { membersOf } from '../../src/util/type-guards.js'
 import { decodeRecord } from '../shared/record-text.js'
+import { freeInflated, inflated } from './block-compression.js'
 import type { SharedBlocks } from './shared-memory.js'
-
-/** Node takes smaller buffers from a pool, and those cannot be freed one by one. */
-const OWN_BYTES = Buffer.poolSize >>> 1
 
 /** The objects of a feed at one version, packed in memory that threads share. */
 export interface SharedSnapshot {
@@ -55,7 +52,7 @@ export function savedMirrorOf({ version, size, savedAt, sections, blocks, until 
   const content: PackedContent = {
     sections: new Map(sections),
     block: (index) => blockOf(blocks, index),
-    release: freeBlock,
+    release: freeInflated,
     decode: decodeRecord,
   }
   return {
@@ -73,20 +70,5 @@ function blockOf({ pieces, places }: SharedBlocks, index: number): Uint8Array {
   const [piece = -1, start, end, length = 0] = places.subarray(index * 4, index * 4 + 4)
   const bytes = pieces[piece]
   if (bytes === undefined) throw new RangeError(`there is no block ${index}`)
-  return inflateRawSync(bytes.subarray(start, end), { chunkSize: chunkBytesOf(length) })
-}
-
-/** With one more byte than the block, zlib needs one buffer, and neither a second one nor a window. */
-function chunkBytesOf(length: number): number {
-  return Math.max(OWN_BYTES, length + 1)
-}
-
-/**
- * Frees the memory of an inflated block. A scan inflates all of them: if they waited for a garbage collection, each
- * thread would keep tens of megabytes of fragmented memory.
- */
-function freeBlock({ buffer, byteOffset, length }: Uint8Array): void {
-  // Otherwise it is memory that other buffers use too.
-  const isOwn = byteOffset === 0 && buffer.byteLength === chunkBytesOf(length)
-  if (isOwn && buffer instanceof ArrayBuffer) buffer.transfer(0)
+  return inflated(bytes.subarray(start, end), length)
 }

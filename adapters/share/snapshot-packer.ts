@@ -1,5 +1,3 @@
-import { promisify } from 'node:util'
-import { deflateRaw, deflateRawSync } from 'node:zlib'
 import type { Clock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import type { PackedSection, SavedRecord } from '../../src/contract/mirror-cache.js'
@@ -7,27 +5,18 @@ import type { PackableMirror, PinnedMirror } from '../../src/informer/packable-m
 import { TimeSlice } from '../../src/util/time-slice.js'
 import type { FeedPosition, MirrorFeed } from '../http/mirror-feed.js'
 import { encodeRecord } from '../shared/record-text.js'
+import { deflated, freeBytes, freeDeflated } from './block-compression.js'
 import { SharedBlockWriter, sharedBytes } from './shared-memory.js'
 import type { OpenedSnapshot, SharedSnapshot } from './shared-snapshot.js'
 
 /** A block is inflated as a whole to read one object: small blocks make that fast, large ones compress better. */
 const BLOCK_BYTES = 16 * 1024
-/** A larger block is compressed in another thread. */
-const LARGE_BLOCK_BYTES = 256 * 1024
-/** The fastest level. Higher ones compress JSON only a little better. */
-const LEVEL = 1
-/**
- * The size of the buffers for compressed bytes. Buffers of the default size are mostly empty, and fragment the memory.
- */
-const CHUNK_BYTES = 4 * 1024
 /** How much of a section is copied at a time. */
 const COPY_BYTES = 1024 * 1024
 /** After a failure, the next attempt begins after this time, in milliseconds. */
 const RETRY_MS = 60_000
 /** How often it is checked whether the snapshot can still be used, in milliseconds. */
 const CHECK_MS = 10_000
-
-const deflateInThread = promisify(deflateRaw)
 
 /** What a packer needs of its share. */
 export interface PackerHost {
@@ -141,7 +130,7 @@ export class SnapshotPacker<T> {
         if (slice.isOverAfterCall()) await slice.turn(signal)
         continue
       }
-      if ('block' in part) blocks.add(await compressed(part.block), part.block.length)
+      if ('block' in part) await addBlock(blocks, part.block)
       else sections.push([part.name, await copied(part, slice, signal)])
       if (slice.isOver) await slice.turn(signal)
     }
@@ -167,10 +156,13 @@ function randomSeed(): number {
   return crypto.getRandomValues(new Int32Array(1))[0] ?? 0
 }
 
-async function compressed(block: Uint8Array): Promise<Uint8Array> {
-  return block.length > LARGE_BLOCK_BYTES
-    ? await deflateInThread(block, { level: LEVEL })
-    : deflateRawSync(block, { level: LEVEL, chunkSize: CHUNK_BYTES })
+/** Adds a block, and frees its memory. */
+async function addBlock(blocks: SharedBlockWriter, block: Uint8Array): Promise<void> {
+  const { length } = block
+  const bytes = await deflated(block)
+  blocks.add(bytes, length)
+  freeDeflated(bytes, length)
+  freeBytes(block)
 }
 
 async function copied({ length, chunks }: PackedSection, slice: TimeSlice, signal: AbortSignal): Promise<Uint8Array> {
