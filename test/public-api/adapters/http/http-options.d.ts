@@ -8,8 +8,8 @@ import type { UpstreamVersions } from '../shared/upstream-versions.js';
  * ```ts
  * import { httpSource, type RequestHeaders } from 'listwatch/http'
  *
- * const authorized = (token: string): RequestHeaders => ({ authorization: `Bearer ${token}` })
- * const source = httpSource<Limit>({ url, headers: () => authorized(sessionToken()) }) // Read for each request.
+ * const headers = (): RequestHeaders => ({ authorization: `Bearer ${process.env['TOKEN']}` }) // Called for each request.
+ * const source = httpSource<Limit>({ url, headers })
  * ```
  */
 export type RequestHeaders = Headers | Readonly<Record<string, string>>;
