@@ -84,7 +84,7 @@ function figures(results: Readonly<Record<string, readonly WarmStart[]>>, fileMb
       name: 'longest block of a warm start',
       value: middle('cache', 'longestMs'),
       unit: 'ms',
-      peers: { 'list from memory ms': middle('list', 'longestMs') },
+      peers: { 'longest GC pause ms': middle('cache', 'pauseMs'), 'list from memory ms': middle('list', 'longestMs') },
     }),
     atMost(READY_MS, {
       name: `warm start of ${POSTGRES_ROWS} rows`,
@@ -96,7 +96,7 @@ function figures(results: Readonly<Record<string, readonly WarmStart[]>>, fileMb
       name: 'longest block of a save',
       value: middle('save', 'saveLongestMs'),
       unit: 'ms',
-      peers: { 'save ms': middle('save', 'saveMs') },
+      peers: { 'longest GC pause ms': middle('save', 'savePauseMs'), 'save ms': middle('save', 'saveMs') },
     }),
     atMost(SAVE_SHARE, {
       name: 'a save each minute',

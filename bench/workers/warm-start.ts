@@ -1,5 +1,6 @@
 // Starts a mirror and reads from it: node warm-start.ts save|cache|list|postgres <rows> <path of the file, or URL>
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer, type ListerWatcher, type MirrorCache, type Put } from 'listwatch'
 import { fileCache } from 'listwatch/file-cache'
 
@@ -19,10 +20,13 @@ export interface WarmStart {
   readonly filledMs: number
   /** The longest block of the event loop until then. */
   readonly longestMs: number
+  /** The longest pause for garbage collection in that time. */
+  readonly pauseMs: number
   /** Of the save, for `save`. */
   readonly saveMs: number
   readonly saveCpuMs: number
   readonly saveLongestMs: number
+  readonly savePauseMs: number
 }
 
 const [contestant = '', count = '', where = ''] = process.argv.slice(2)
@@ -60,7 +64,15 @@ const memory: ListerWatcher<Row> = {
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 delay.enable()
-const save = { ms: 0, cpuMs: 0, longestMs: 0 }
+const save = { begun: 0, ms: 0, cpuMs: 0, longestMs: 0 }
+const pauses: { readonly startTime: number; readonly duration: number }[] = []
+new PerformanceObserver((list) => pauses.push(...list.getEntries())).observe({ entryTypes: ['gc'] })
+
+function longestPause(from: number, to: number): number {
+  const during = pauses.filter(({ startTime }) => startTime >= from && startTime < to)
+  return Math.max(0, ...during.map(({ duration }) => duration))
+}
+
 const saved = Promise.withResolvers<void>()
 
 /** A file that measures its first save. The file is the only work then. */
@@ -72,7 +84,7 @@ function measured(path: string): MirrorCache {
     const [cpu, begun] = [process.cpuUsage(), performance.now()]
     await file.save(mirror, context)
     const { user, system } = process.cpuUsage(cpu)
-    save.ms = performance.now() - begun
+    Object.assign(save, { begun, ms: performance.now() - begun })
     save.cpuMs = (user + system) / 1_000
     save.longestMs = delay.max / 1e6
     saved.resolve()
@@ -117,13 +129,16 @@ if (contestant === 'cache') await informer.addIndex('none', (ix) => ix.equal<str
 const filledMs = performance.now()
 const longestMs = delay.max / 1e6
 if (contestant === 'save') await saved.promise
+await sleep(50) // The last pauses are reported later.
 const result: WarmStart = {
   readyMs,
   filledMs,
   longestMs,
+  pauseMs: longestPause(0, filledMs),
   saveMs: save.ms,
   saveCpuMs: save.cpuMs,
   saveLongestMs: save.longestMs,
+  savePauseMs: longestPause(save.begun, save.begun + save.ms),
 }
 console.log(JSON.stringify(result))
 process.exit()
