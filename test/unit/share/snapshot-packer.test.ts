@@ -1,8 +1,4 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { sharedSource, shareInformer } from '../../../adapters/share/index.js'
-import { createInformer } from '../../../src/index.js'
-import { packableMirrorOf } from '../../../src/informer/packable-mirror.js'
-import { memorySource } from '../../../testing/index.js'
 import { type Account, accounts } from './accounts.js'
 
 /** All results of `deflateRawSync`. */
@@ -19,6 +15,12 @@ vi.mock('node:zlib', async (importOriginal) => {
 })
 
 test('a pack frees each block when it is in shared memory', async () => {
+  // Without isolation, an earlier file has loaded these modules without the mock.
+  vi.resetModules()
+  const { createInformer } = await import('../../../src/index.js')
+  const { packableMirrorOf } = await import('../../../src/informer/packable-mirror.js')
+  const { sharedSource, shareInformer } = await import('../../../adapters/share/index.js')
+  const { memorySource } = await import('../../../testing/index.js')
   const informer = createInformer({ source: memorySource<Account>({ entries: accounts(3_000) }) }).start()
   await informer.synced()
   const mirror = packableMirrorOf(informer)
