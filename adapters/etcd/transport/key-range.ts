@@ -37,12 +37,20 @@ export function keyRange(from: KeyBytes, to: KeyBytes | undefined): KeyRange {
   return { start: start.length === 0 ? NO_END : start, end, isPrefix: false }
 }
 
-export function isInRange(key: Buffer, { start, end, isPrefix }: KeyRange): boolean {
+/** Whether the key that is the bytes from `from` to `to` is in the range. */
+export function isInRange(
+  bytes: Buffer,
+  { start, end, isPrefix }: KeyRange,
+  from = 0,
+  to: number = bytes.length,
+): boolean {
   if (isPrefix) {
-    for (let at = 0; at < start.length; at++) if (key[at] !== start[at]) return false
+    if (to - from < start.length) return false
+    for (let at = 0; at < start.length; at++) if (bytes[from + at] !== start[at]) return false
     return true
   }
-  return key.compare(start) >= 0 && (isEndless(end) || key.compare(end) < 0)
+  const order = (limit: Buffer): number => bytes.compare(limit, 0, limit.length, from, to)
+  return order(start) >= 0 && (isEndless(end) || order(end) < 0)
 }
 
 /** Whether the range cannot contain a key. */

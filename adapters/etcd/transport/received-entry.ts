@@ -53,10 +53,5 @@ export function lengthOf(kv: EntryBytes): number {
 
 /** Whether the key of an entry is in the range. */
 export function isEntryInRange(kv: EntryBytes, range: KeyRange): boolean {
-  if (!range.isPrefix || !(kv instanceof ReceivedEntry)) return isInRange(kv.key, range)
-  const { response, keyAt } = kv
-  const { start } = range
-  if (kv.keyEnd - keyAt < start.length) return false
-  for (let at = 0; at < start.length; at++) if (response[keyAt + at] !== start[at]) return false
-  return true
+  return kv instanceof ReceivedEntry ? isInRange(kv.response, range, kv.keyAt, kv.keyEnd) : isInRange(kv.key, range)
 }

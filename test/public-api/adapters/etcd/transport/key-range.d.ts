@@ -19,7 +19,8 @@ export type KeyBytes = string | Uint8Array;
 export declare function prefixRange(prefix: KeyBytes): KeyRange;
 /** The keys from `from` (inclusive) to `to` (exclusive); without `to`, all keys from `from` on. */
 export declare function keyRange(from: KeyBytes, to: KeyBytes | undefined): KeyRange;
-export declare function isInRange(key: Buffer, { start, end, isPrefix }: KeyRange): boolean;
+/** Whether the key that is the bytes from `from` to `to` is in the range. */
+export declare function isInRange(bytes: Buffer, { start, end, isPrefix }: KeyRange, from?: number, to?: number): boolean;
 /** Whether the range cannot contain a key. */
 export declare function isNothing({ start, end }: KeyRange): boolean;
 /** The smallest key after this one. */
