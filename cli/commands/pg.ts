@@ -25,13 +25,8 @@ const LONG_TRANSACTION_MS = 10 * 60_000
 /** The largest integer of Postgres. */
 const LARGEST_INTEGER = 2_147_483_647
 
-export interface InstallFlags {
-  readonly table: string
-  readonly key?: readonly string[]
-  readonly level?: 'auto' | 'statement' | 'row'
-  readonly wake?: 'auto' | 'bucket' | 'each' | 'none'
+export interface InstallFlags extends Omit<ChangeLogOptions, 'bulk'> {
   readonly bulk?: string
-  readonly grant?: readonly string[]
   readonly print?: boolean
 }
 
