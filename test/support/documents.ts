@@ -70,7 +70,7 @@ export function outsideBlocks(document: string): string {
  * element `<a id="name">` is an anchor too, of the code after it.
  */
 export function sectionsOf(document: string): ReadonlyMap<string, string> {
-  const prose = document.replace(/^```[\s\S]*?^```$/gm, '')
+  const prose = outsideBlocks(document)
   const times = new Map<string, number>()
   const headings = Array.from(prose.matchAll(/^#+ (.*)$/gm), ([, heading = '']) => {
     const name = heading

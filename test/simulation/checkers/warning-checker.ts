@@ -8,7 +8,7 @@ const emitWarning = process.emitWarning.bind(process) as EmitWarning
 const numbered = /^(?<name>.*): simulated warning (?<number>\d+)$/s
 let count = 0
 
-/** What is told of warnings about a cache. */
+/** A cache whose `warned` is called for each warning about it. */
 export interface WarnedCache {
   readonly name: string
   warned(): void
@@ -18,7 +18,7 @@ export interface WarnedCache {
 const caches = new Map<string, WeakRef<WarnedCache>>()
 const aboutCache = /: (?<cache>simulated cache \d+): /
 
-/** Calls `warned` of this cache for each warning about it. */
+/** Registers a cache for its warnings. */
 export function onCacheWarning(cache: WarnedCache): void {
   caches.set(cache.name, new WeakRef(cache))
 }
