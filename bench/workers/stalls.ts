@@ -1,6 +1,7 @@
 // Delays of the event loop with a full store: node stalls.ts <objects>
-import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createInformer, type ListerWatcher, type Subscription, type WatchEvent } from 'listwatch'
+import { longestPause } from './gc-pauses.ts'
 
 interface Pod {
   readonly namespace: string
@@ -21,10 +22,6 @@ export interface Stall {
 
 const objects = Number(process.argv[2])
 const stalls: Stall[] = []
-let pauseMs = 0
-new PerformanceObserver((list) => {
-  for (const { duration } of list.getEntries()) pauseMs = Math.max(pauseMs, duration)
-}).observe({ entryTypes: ['gc'] })
 
 /** The collection of the source: `shift` replaces keys, `generation` changes values. */
 let collection = { shift: 0, share: 0, generation: 0, hasVersions: true }
@@ -85,12 +82,12 @@ async function measure(operation: string, run: () => unknown): Promise<void> {
   delay.enable()
   delay.reset()
   await rest(20) // The first delay after a reset is not recorded.
-  pauseMs = 0
   const since = performance.now()
   await run()
   const seconds = (performance.now() - since) / 1_000
   await rest(20)
   delay.disable()
+  const pauseMs = longestPause(since, performance.now())
   stalls.push({ operation, longestMs: delay.max / 1e6, p999Ms: delay.percentile(99.9) / 1e6, pauseMs, seconds })
 }
 

@@ -1,8 +1,9 @@
 // Starts a mirror and reads from it: node warm-start.ts save|cache|list|postgres <rows> <path of the file, or URL>
-import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer, type ListerWatcher, type MirrorCache, type Put } from 'listwatch'
 import { fileCache } from 'listwatch/file-cache'
+import { longestPause } from './gc-pauses.ts'
 
 interface Row {
   readonly id: string
@@ -65,14 +66,6 @@ const memory: ListerWatcher<Row> = {
 const delay = monitorEventLoopDelay({ resolution: 1 })
 delay.enable()
 const save = { begun: 0, ms: 0, cpuMs: 0, longestMs: 0 }
-const pauses: { readonly startTime: number; readonly duration: number }[] = []
-new PerformanceObserver((list) => pauses.push(...list.getEntries())).observe({ entryTypes: ['gc'] })
-
-function longestPause(from: number, to: number): number {
-  const during = pauses.filter(({ startTime }) => startTime >= from && startTime < to)
-  return Math.max(0, ...during.map(({ duration }) => duration))
-}
-
 const saved = Promise.withResolvers<void>()
 
 /** A file that measures its first save. The file is the only work then. */
