@@ -119,6 +119,28 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
+  test('is in snapshots as it was, if keys were deleted between them', async () => {
+    const { informer, clock, source } = await kept()
+    using first = informer.snapshot()
+    source.delete('k0')
+    await clock.advance(100)
+    using second = informer.snapshot()
+    source.put('k1', { n: 1_001 })
+    await clock.advance(100)
+    using third = informer.snapshot()
+    // The layer of the third snapshot, which is newer than the others, has the ordinal of the deleted key.
+    source.delete('k1')
+    await clock.advance(100)
+    const seen = [first, second, third, informer].map((view) => [view.size, view.get('k0')?.n, view.get('k1')?.n])
+    expect(seen).toEqual([
+      [KEYS, 0, 1],
+      [KEYS - 1, undefined, 1],
+      [KEYS - 1, undefined, 1_001],
+      [KEYS - 2, undefined, undefined],
+    ])
+    await assertCleanStop(informer, clock)
+  })
+
   test('is closed when each of its objects has changed', async () => {
     const { informer, clock, source, cache } = await kept()
     for (const [n, name] of names.entries()) if (n > 0) source.put(name, { n: n + 1_000 })

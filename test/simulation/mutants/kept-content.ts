@@ -32,7 +32,10 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'pins see the objects of packed content that were deleted before',
     breaks: 'a snapshot has its state (H16)',
     file: 'store/pin-layers.ts',
-    onlyBy: { test: 'property/packed-base.property.test.ts', named: 'a store over packed content that is kept' },
+    onlyBy: {
+      test: 'unit/kept-packed-content.test.ts',
+      named: 'is in snapshots as it was, if keys were deleted between them',
+    },
     edits: [['    if (layer !== undefined) layer.isWritten = true\n    return layer', '    return layer']],
   },
   {
@@ -108,7 +111,10 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'a key that was written and deleted is absent in an older pin',
     breaks: 'a snapshot keeps its state (H16)',
     file: 'store/pin.ts',
-    onlyBy: { test: 'property/packed-base.property.test.ts', named: 'a store over packed content that is kept' },
+    onlyBy: {
+      test: 'unit/kept-packed-content.test.ts',
+      named: 'is in snapshots as it was, if keys were deleted between them',
+    },
     edits: [
       [
         '      if (this.entryAt(before)?.key === key) return before\n      break\n',
