@@ -67,7 +67,8 @@ test.each(tested)('the test that kills "$name" exists', ({ test: path, named }) 
 test('every mutant that names a test dies by that test', { timeout: HUNT_TIMEOUT_MS }, async () => {
   const survivors: string[] = []
   const report = ({ mutant: { name, onlyBy }, verdicts: [first] }: Hunted): void => {
-    if (onlyBy === undefined || !first?.by?.includes(onlyBy.named)) survivors.push(`${name}: ${first?.by ?? 'survived'}`)
+    if (onlyBy === undefined || !first?.by?.includes(onlyBy.named))
+      survivors.push(`${name}: ${first?.by ?? 'survived'}`)
   }
   await hunt(1, report, { which: mutants.filter(({ onlyBy }) => onlyBy !== undefined) })
   expect(survivors).toEqual([])
