@@ -61,6 +61,8 @@ class BlockWriter {
   readonly #file: FileHandle
   readonly #prelude
   readonly #cipher: BlockCipher | undefined
+  /** The block that is written. The memory is used again: many new buffers make V8 collect the whole heap. */
+  #memory = Buffer.allocUnsafeSlow(BLOCK_BYTES)
   #index = 0
 
   constructor(file: FileHandle, encryptionKey: Uint8Array | undefined) {
@@ -95,6 +97,11 @@ class BlockWriter {
     const place = { kind, index: this.#index++ }
     const plain = Buffer.from(buffer, byteOffset, byteLength)
     const payload = this.#cipher?.encrypt(place, plain) ?? plain
-    await this.#file.writeFile(Buffer.concat([encodeFrame(this.#prelude, place, payload), payload]))
+    const frame = encodeFrame(this.#prelude, place, payload)
+    const length = frame.length + payload.length
+    if (length > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(length)
+    this.#memory.set(frame)
+    this.#memory.set(payload, frame.length)
+    await this.#file.writeFile(this.#memory.subarray(0, length))
   }
 }
