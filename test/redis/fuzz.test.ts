@@ -22,7 +22,7 @@ describe.concurrent('faults of every kind, and overlapping', () => {
         const { checks, divergences, writes, relists, missing } = await campaign({ server, seed, checks: EACH })
         process.stdout.write(`redis fuzz: ${server.name}, seed ${seed}: ${writes} writes, ${relists} relists\n`)
         expect(divergences, `seed ${seed}`).toEqual([])
-        expect(checks).toBe(EACH)
+        expect(checks).toBeGreaterThanOrEqual(EACH)
         expect(writes).toBeGreaterThan(EACH)
         expect(missing).toEqual([])
       },
