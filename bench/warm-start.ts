@@ -31,11 +31,12 @@ export const warmStart: Benchmark = {
     const folder = mkdtempSync(join(tmpdir(), 'warm-start-'))
     try {
       const path = join(folder, 'bench.cache')
-      const run = (contestant: string, flags: readonly string[] = []) => () =>
+      const runWith = (contestant: string, flags: readonly string[]): Promise<WarmStart> =>
         contest<WarmStart>('warm-start', [contestant, String(ROWS), path], flags)
+      const run = (contestant: string) => () => runWith(contestant, [])
       const saveAnew = (): Promise<WarmStart> => {
         rmSync(path, { force: true }) // A mirror that resumed from it would have nothing to save.
-        return run('save', ['--expose-gc'])()
+        return runWith('save', ['--expose-gc'])
       }
       const save = await inTurn(ROUNDS, { save: saveAnew })
       const starts = await inTurn(ROUNDS, { cache: run('cache'), list: run('list') })
