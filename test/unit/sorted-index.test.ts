@@ -192,6 +192,31 @@ describe('an ordered index', () => {
     expect(values).toEqual(values.toSorted((a, b) => a - b))
     expect(by({ gte: 100, lt: 200 }).length).toBe(values.filter((value) => value >= 100 && value < 200).length)
   })
+
+  /** Values that many searches compare: long common beginnings, characters beyond ASCII, all kinds of scalars. */
+  const mixed = (n: number): Scalar => {
+    const others = [NaN, Infinity, -Infinity, -0, true, 2n ** 53n + BigInt(n % 3), 2 ** 53, new Date(n % 9), 'x', '']
+    const ends = ['', 'a', 'é', 'éa', 'èb', '\u0000', 'pod-12345', 'pod-12345-1', 'pod-12345-2', '\u007f', '\u0080']
+    return n % 5 === 0 ? (others[(n % 7919) % others.length] ?? '') : `node-${ends[n % ends.length]}`
+  }
+
+  test.each<[string, (n: number) => Scalar]>([
+    ['values of all kinds', mixed],
+    ['numbers and bigints', (n) => (n % 2 === 0 ? 2 ** 53 + (n % 7) : 2n ** 53n + BigInt(n % 7))],
+    ['50 numbers', (n) => n % 50],
+    ['long strings', (n) => `deployments/${(n * 7919) % 10}-replicas-${n % 3}`],
+    ['strings beyond ASCII', (n) => `node-${String.fromCharCode(120 + (n % 20))}${(n * 7919) % 7}`],
+  ])('6 000 objects with %s stay in order through 3 000 writes', (_title, valueAt) => {
+    const { by, store, put } = sorted()
+    const nameOf = (n: number): string => `team-${(n * 31) % 17}/${n % 2 === 0 ? 'é' : 'pod-'}${n}`
+    for (let n = 0; n < 6_000; n++) put(nameOf(n), [valueAt(n)])
+    by()
+    for (let n = 0; n < 3_000; n++) put(nameOf(3 * n), [valueAt(n * 7 + 1)])
+    const kept = by()
+    store.clear()
+    for (const item of kept.toReversed()) put(item.name, item.at)
+    expect(names(kept)).toBe(names(by()))
+  })
 })
 
 describe('a compound index', () => {
@@ -217,6 +242,16 @@ describe('a compound index', () => {
     ['fabc', [], { lte: 'acme' }],
   ])('a compound index returns "%s" for the prefix %j and %o', (expected, prefix, range) => {
     expect(names(sorted(orders).compound(prefix, range))).toBe(expected)
+  })
+
+  test('tuples that become longer stay in order in a large index', () => {
+    const { compound, put } = sorted()
+    for (let n = 0; n < 6_000; n++) put(`k${n}`, [n % 3])
+    compound([])
+    for (let n = 0; n < 1_000; n++) put(`k${n}`, [n % 3, 1_000 - n])
+    const places = compound([1]).map(({ at }) => at?.[1] ?? 0)
+    expect(places).toHaveLength(2_000)
+    expect(places).toEqual(places.toSorted((a, b) => Number(a) - Number(b)))
   })
 
   test('entries, count and values return results for whole tuples', () => {

@@ -6,7 +6,7 @@ export type Column = readonly (Scalar | undefined)[]
 /** Ranges up to this length are sorted by insertion. */
 const SHORT = 12
 /** The number of elements that are read or moved in one step. */
-const STEP = 4_096
+export const STEP = 4_096
 /** A rank has 7 ASCII characters, or 3 UTF-16 code units, and ends of strings: all of these fit 53 bits. */
 const ASCII = { width: 7, base: 129 }
 const UTF_16 = { width: 3, base: 65_537 }
@@ -20,7 +20,7 @@ const NAN = 2
 const NUMBER = 3
 const INVALID_DATE = 4
 const DATE = 5
-const STRING = 6
+export const STRING = 6
 
 /** A part of the slots that is equal in all columns before `column`, and in the first `skip` characters there. */
 interface Part {
@@ -28,6 +28,15 @@ interface Part {
   readonly high: number
   readonly column: number
   readonly skip: number
+  /** Whether it was not yet sorted by this column. */
+  readonly isNew: boolean
+}
+
+/** Numbers of the first two columns by slot: a greater number is a greater value. */
+export interface KnownRanks {
+  rankAt(slot: number, column: number): number
+  /** Whether all values of a column with this rank are equal. */
+  isExact(rank: number, column: number): boolean
 }
 
 /**
@@ -38,15 +47,17 @@ interface Part {
 export class SlotSort {
   readonly #slots: Int32Array
   readonly #columns: readonly Column[]
+  readonly #known: KnownRanks | undefined
   readonly #ranks: Float64Array
   readonly #spareSlots: Int32Array
   readonly #spareRanks: Float64Array
   readonly #parts: Part[] = []
   #moved = 0
 
-  constructor(slots: Int32Array, columns: readonly Column[]) {
+  constructor(slots: Int32Array, columns: readonly Column[], known?: KnownRanks) {
     this.#slots = slots
     this.#columns = columns
+    this.#known = known
     this.#ranks = new Float64Array(slots.length)
     this.#spareSlots = new Int32Array(slots.length)
     this.#spareRanks = new Float64Array(slots.length)
@@ -54,7 +65,7 @@ export class SlotSort {
 
   /** Sorts in steps of less than 1 ms. The columns must not change between them. */
   *steps(): Generator<void> {
-    this.#add({ low: 0, high: this.#slots.length, column: 0, skip: 0 })
+    this.#add({ low: 0, high: this.#slots.length, column: 0, skip: 0, isNew: true })
     for (let part = this.#parts.pop(); part !== undefined; part = this.#parts.pop()) yield* this.#sortPart(part)
   }
 
@@ -66,10 +77,32 @@ export class SlotSort {
     }
   }
 
+  /** Sorts a part by the ranks that are known. */
+  *#sortByKnown({ low, high, column }: Part, known: KnownRanks): Generator<void> {
+    for (let at = low; at < high; at++) {
+      this.#ranks[at] = known.rankAt(this.#slots[at] ?? 0, column)
+      if (this.#isStepOver(1)) yield
+    }
+    yield* this.#sortRanks(low, high)
+    for (let first = low; first < high; ) {
+      const rank = this.#ranks[first] ?? 0
+      let end = first + 1
+      while (end < high && this.#ranks[end] === rank) end++
+      const isDone = known.isExact(rank, column)
+      this.#add({ low: first, high: end, column: isDone ? column + 1 : column, skip: 0, isNew: isDone })
+      if (this.#isStepOver(end - first)) yield
+      first = end
+    }
+  }
+
   *#sortPart(part: Part): Generator<void> {
     const { low, high } = part
+    if (this.#known !== undefined && part.isNew && part.column < 2) {
+      yield* this.#sortByKnown(part, this.#known)
+      return
+    }
     const kind = yield* this.#kindOf(part)
-    let next = (_first: number): Omit<Part, 'low' | 'high'> => ({ column: part.column + 1, skip: 0 })
+    let next = (_first: number): Omit<Part, 'low' | 'high'> => ({ column: part.column + 1, skip: 0, isNew: true })
     if (kind === undefined) next = () => part
     else if (kind === STRING) {
       const from = yield* this.#commonLength(part)
@@ -78,7 +111,9 @@ export class SlotSort {
       const end = from + width
       next = (first) => {
         const isWhole = (this.#valueAt(first, part.column) as string).length < end
-        return isWhole ? { column: part.column + 1, skip: 0 } : { column: part.column, skip: end }
+        return isWhole
+          ? { column: part.column + 1, skip: 0, isNew: true }
+          : { column: part.column, skip: end, isNew: false }
       }
     } else if (kind === ENDED || kind === NAN || kind === INVALID_DATE) {
       this.#add({ ...next(low), low, high })
@@ -255,7 +290,7 @@ export class SlotSort {
   }
 }
 
-function kindOf(value: Scalar | undefined): number {
+export function kindOf(value: Scalar | undefined): number {
   switch (typeof value) {
     case 'undefined':
       return ENDED

@@ -2,14 +2,13 @@ import { firstIndex } from '../../util/binary-search.js'
 import { finish, type Steps } from '../../util/steps.js'
 import { grown } from './int32-list.js'
 import type { Scalar } from './scalar.js'
-import { compareComponents, SlotSort } from './slot-sort.js'
+import { SlotRanks } from './slot-ranks.js'
+import { compareComponents, SlotSort, STEP } from './slot-sort.js'
 
 /** A chunk with this many elements is split in two. */
 const CHUNK = 256
 /** The elements of a chunk after a sort, so that writes do not split all chunks at once. */
 const FILLED = 192
-/** The number of slots that `prepare` reads or places at a time. */
-const STEP = 4_096
 
 export type Tuple = readonly Scalar[]
 
@@ -49,6 +48,9 @@ export class SortedTuples {
   /** Whether all tuples are in the order. If not, none is. */
   #isSorted = false
   #writes = 0
+  readonly #ranks = new SlotRanks()
+  /** Whether all slots that are in the order have ranks. */
+  #isRanked = false
   /** The ids of all chunks, in order. */
   readonly #chunks: number[] = []
   /** The first slot of each chunk, in the same order: a search for a chunk would wait for memory at each chunk. */
@@ -109,7 +111,11 @@ export class SortedTuples {
     for (let k = 0; k < width; k++) this.#columnAt(k, slot)[slot] = tuple[k]
     this.#keys[slot] = key
     this.#writes++
-    if (this.#isSorted) this.#insert(slot)
+    if (!this.#isSorted) return
+    if (this.#isRanked) this.#ranks.set(slot, this.#columns, this.#keys)
+    else finish(this.#ranks.setAll(this.#columns, this.#keys))
+    this.#isRanked = true
+    this.#insert(slot)
   }
 
   delete(slot: Slot): void {
@@ -124,6 +130,7 @@ export class SortedTuples {
     this.#keys.length = 0
     this.#columns.length = 0
     this.#clearOrder()
+    this.#ranks.clear()
     this.#writes++
     this.#isSorted = false
   }
@@ -167,8 +174,12 @@ export class SortedTuples {
       if (this.has(slot)) present[count++] = slot
       if (slot % STEP === 0) yield
     }
+    // Few tuples are ranked by the first write, if there is one: records of a pin are only read.
+    if (present.length > STEP) yield* this.#ranks.setAll(this.#columns, this.#keys)
+    this.#isRanked = present.length > STEP
     const slots = present.subarray(0, count)
-    yield* new SlotSort(slots, [...this.#columns, this.#keys]).steps()
+    const known = this.#isRanked && this.#columns.length > 0 ? this.#ranks : undefined
+    yield* new SlotSort(slots, [...this.#columns, this.#keys], known).steps()
     this.#clearOrder()
     this.#slots = new Int32Array(Math.ceil(count / FILLED + 1) * CHUNK)
     this.#chunkOf = new Int32Array(this.#keys.length)
@@ -233,6 +244,8 @@ export class SortedTuples {
     if (column === undefined) {
       column = this.#keys.map((key) => (key === undefined ? 0 : undefined))
       this.#columns[k] = column
+      if (this.#keys.length <= STEP) this.#isRanked = false
+      else if (k === 1) this.#ranks.dropSecond()
     }
     while (column.length < slot) column.push(0)
     return column
@@ -240,18 +253,15 @@ export class SortedTuples {
 
   /** Returns a function that returns whether another slot comes after `slot`. */
   #isAfter(slot: Slot): (each: Slot) => boolean {
+    const compareRanks = this.#ranks.comparer(slot)
+    const columns = this.#columns
+    const from = this.#ranks.isFirstExact(slot) ? 1 : 0
     const key = this.keyAt(slot)
-    const [column = [], ...rest] = this.#columns
-    const value = column[slot]
     return (each) => {
-      const other = column[each]
-      if (other !== value) {
-        if (typeof other === 'string' && typeof value === 'string') return other > value
-        const order = compareComponents(other, value)
-        if (order !== 0) return order > 0
-      }
-      for (const next of rest) {
-        const order = compareComponents(next[each], next[slot])
+      const ranked = compareRanks(each)
+      if (ranked !== 0) return ranked > 0
+      for (let k = from; k < columns.length; k++) {
+        const order = compareComponents(columns[k]?.[each], columns[k]?.[slot])
         if (order !== 0) return order > 0
       }
       return this.keyAt(each) > key
@@ -272,12 +282,8 @@ export class SortedTuples {
     const chunk = after === 0 ? 0 : after - 1
     const length = this.#lengthOf(chunk)
     const at = firstIndex(length, (i) => isAfter(this.#slotAt(chunk, i)))
-    if (length < CHUNK) {
-      this.#place(slot, chunk, at)
-      return
-    }
-    this.#split(chunk)
-    if (at <= CHUNK / 2) this.#place(slot, chunk, at)
+    if (length === CHUNK) this.#split(chunk)
+    if (length < CHUNK || at <= CHUNK / 2) this.#place(slot, chunk, at)
     else this.#place(slot, chunk + 1, at - CHUNK / 2)
   }
 

@@ -155,6 +155,26 @@ export const mutantsOfStore: readonly Mutant[] = [
     },
   },
   {
+    name: 'a sorted index compares the keys of tuples that became longer before their components',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'store/indexes/sorted-tuples.ts',
+    edits: [['else if (k === 1) this.#ranks.dropSecond()', '']],
+    onlyBy: {
+      test: 'unit/sorted-index.test.ts',
+      named: 'tuples that become longer stay in order in a large index',
+    },
+  },
+  {
+    name: 'a sorted index compares strings that are equal at their beginnings as equal',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'store/indexes/slot-ranks.ts',
+    edits: [['(isAscii && text.length <= end ? 0 : 1)', '0']],
+    onlyBy: {
+      test: 'unit/sorted-index.test.ts',
+      named: 'stay in order through 3 000 writes',
+    },
+  },
+  {
     name: 'a sorted index is prepared without what was written between the steps',
     breaks: 'every index equals the recomputed one (I9)',
     file: 'store/indexes/sorted-tuples.ts',
