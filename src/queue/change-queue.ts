@@ -7,7 +7,7 @@ import { KeyOrder } from './key-order.js'
 /** The default capacity: the number of changes that an `every` queue holds before it behaves as `latest`. */
 export const DEFAULT_CAPACITY = 10_000
 
-/** After a batch of more changes, the merged changes are listed in the same steps, so that `take` is fast. */
+/** More merged changes are listed in the steps of a large batch, so that `take` is fast. */
 const PREPARED_FROM = 1_000
 
 /** One batch in the queue. */
@@ -134,7 +134,7 @@ export class ChangeQueue<T> {
     this.push([], version, at, source, history)
     this.#isBusy = true
     yield* this.#mergeInSteps(this.#merged, changes)
-    if (changes.length > PREPARED_FROM) this.#prepared = yield* this.#listed(this.#merged)
+    if (changes.length > PREPARED_FROM) yield* this.#prepare(this.#merged)
     this.#isBusy = false
     return true
   }
@@ -174,6 +174,7 @@ export class ChangeQueue<T> {
     }
     this.#batches = []
     this.#count = 0
+    yield* this.#prepare(this.#merged)
     this.#isBusy = false
   }
 
@@ -260,6 +261,10 @@ export class ChangeQueue<T> {
       merged.delete(change.key)
       this.#onCancelled(change.key)
     }
+  }
+
+  *#prepare(merged: OrderedTable<Pending<T>>): Steps {
+    if (merged.size > PREPARED_FROM) this.#prepared = yield* this.#listed(merged)
   }
 
   /** Returns the merged changes in their order. */
