@@ -45,6 +45,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     expect(output).toMatch(
       /^error triggers: changes are missed: .*; run: listwatch pg install postgres:.* --table orders\n/,
     )
+    expect(output).toMatch(/\n\d+ checks: 1 error, 0 warnings\n$/)
     expect(code).toBe(1)
     const [, command = ''] = /run: listwatch (.*)\n/.exec(output) ?? []
     expect((await resultOf(listwatch(command.split(' ')))).code).toBe(0)
