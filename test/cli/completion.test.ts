@@ -40,6 +40,10 @@ test('the values of an option with choices', async () => {
   expect(await offered('pg', 'install', '--level', 's')).toEqual(['statement'])
 })
 
+test('the values of an argument with choices', async () => {
+  expect(await offered('completion', '')).toEqual(['bash', 'zsh', 'fish', '--help'])
+})
+
 test('an unknown shell is refused', async () => {
   expect(await refusalOf(listwatch(['completion', 'tcsh']))).toContain('Allowed choices are bash, zsh, fish')
 })
@@ -51,6 +55,7 @@ const described: readonly (readonly [words: readonly string[], offered: (separat
   [['watch', 'postgres://h/pg', '--'], (to) => [`--rls${to}Postgres: continue although row security applies`]],
   [['watch', 'etcd://h', '--codec', ''], () => ['json', 'string', 'bytes']],
   [['pg', 'install', '--level', ''], () => ['auto', 'statement', 'row']],
+  [['completion', ''], (to) => [`fish${to}the shell fish`]],
 ]
 
 /** The pattern of a line that starts so. */
