@@ -10,6 +10,9 @@ export const DEFAULT_CAPACITY = 10_000
 /** More merged changes are listed in the steps of a large batch, so that `take` is fast. */
 const PREPARED_FROM = 1_000
 
+/** The batches of all empty queues. Nothing is added to it. */
+const NONE: never[] = []
+
 /** One batch in the queue. */
 export interface QueuedBatch<T> {
   readonly changes: readonly Change<T>[]
@@ -39,7 +42,7 @@ export class ChangeQueue<T> {
   readonly #onCancelled: (key: string) => void
   readonly #changesPerStep: number
   /** `every`: batches in the order in which they came. Invariant: of two neighbours at most one has no changes. */
-  #batches: WaitingBatch<T>[] = []
+  #batches: WaitingBatch<T>[] = NONE
   #count = 0
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
   #merged: OrderedTable<Pending<T>> | undefined
@@ -149,7 +152,10 @@ export class ChangeQueue<T> {
     const last = this.#batches.at(-1)
     const sequence = ++this.#sequence
     if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
-    this.#batches.push({ changes, version, source, history, sequence, at, removed: 0 })
+    const batch = { changes, version, source, history, sequence, at, removed: 0 }
+    // A new array, because an old one is not in the cache of the processor if there are many queues.
+    if (this.#batches.length === 0) this.#batches = [batch]
+    else this.#batches.push(batch)
     if (!isResync(changes)) this.#count += changes.length
     return this.#count <= this.#capacity
   }
@@ -172,7 +178,7 @@ export class ChangeQueue<T> {
       const left = removed === 0 ? changes : changes.filter(isQueued)
       yield* this.#mergeInSteps(this.#merged, left)
     }
-    this.#batches = []
+    this.#batches = NONE
     this.#count = 0
     yield* this.#prepare(this.#merged)
     this.#isBusy = false
@@ -186,6 +192,7 @@ export class ChangeQueue<T> {
     if (this.#merged !== undefined) return this.#takeMerged(this.#merged)
     const batch = this.#batches.shift()
     if (batch === undefined) return undefined
+    if (this.#batches.length === 0) this.#batches = NONE
     if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.removed
     const { changes, version, source, history } = batch
     return { changes, version, source, history }
@@ -196,7 +203,7 @@ export class ChangeQueue<T> {
     this.#hasBoundary = false
     this.#isBusy = false
     this.#prepared = undefined
-    this.#batches = []
+    this.#batches = NONE
     this.#count = 0
     this.#order = undefined
     this.#merged = this.#delivery === 'latest' ? new OrderedTable() : undefined
