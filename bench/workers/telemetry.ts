@@ -1,4 +1,4 @@
-// Updates with and without telemetry, in turns: node telemetry.ts metrics|spans|bare <objects> <rounds>
+// Updates with and without telemetry, in turns: node telemetry.ts metrics|spans|all|bare <objects> <rounds>
 import { channel } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ROOT_CONTEXT } from '@opentelemetry/api'
@@ -26,7 +26,7 @@ class Reader extends MetricReader {
   protected async onShutdown(): Promise<void> {}
 }
 
-const variant = process.argv[2] as 'metrics' | 'spans' | 'bare'
+const variant = process.argv[2] as 'metrics' | 'spans' | 'all' | 'bare'
 const [objects, rounds] = process.argv.slice(3).map(Number) as [number, number]
 const { rows, updates } = makeDataset(objects)
 const event = (line: Buffer) => {
@@ -110,7 +110,8 @@ function started(): (isOn: boolean) => void {
       observe = isOn ? span : none
     }
   }
-  instrumentInformers(variant === 'spans' ? { meterProvider, tracerProvider } : { meterProvider })
+  const options = { spans: { tracerProvider }, all: { tracerProvider, minApplyMs: 0 }, metrics: {} }[variant]
+  instrumentInformers({ meterProvider, ...options })
   // One instrumentation for all measurements, as in a program: a new one each time would be compiled again.
   const switches = ['apply', 'batch', 'status', 'handler'].map((name) => {
     const state = { value: true, writable: true }

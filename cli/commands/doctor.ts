@@ -79,5 +79,10 @@ function summary({ checks, findings }: Diagnosis): string {
   const countOf = (wanted: Result['severity']): number => findings.filter(({ severity }) => severity === wanted).length
   const unknown = countOf('unknown')
   const rest = unknown === 0 ? '' : `, ${unknown} could not be checked`
-  return `${checks} checks: ${countOf('error')} errors, ${countOf('warning')} warnings${rest}`
+  const errors = counted(countOf('error'), 'error')
+  return `${checks} checks: ${errors}, ${counted(countOf('warning'), 'warning')}${rest}`
+}
+
+function counted(count: number, name: string): string {
+  return `${count} ${name}${count === 1 ? '' : 's'}`
 }

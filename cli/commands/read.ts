@@ -37,7 +37,7 @@ export async function query(
   { where, ...flags }: Omit<ReadFlags, 'where'> & { readonly where: readonly Condition[] },
   command: Command,
 ): Promise<void> {
-  const source = { ...flags, index: where.map(({ field }) => field) } // So that columns of Postgres are checked.
+  const source = { ...flags, compared: where.map(({ field }) => field) } // So that columns of Postgres are checked.
   await read(url, source, command, (entries, format) => {
     const matching = entries.filter(([, object]) => where.every((condition) => meets(object, condition)))
     return printObjects(matching.slice(0, flags.limit), format)

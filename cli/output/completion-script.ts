@@ -4,7 +4,7 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const
 
 export type Shell = (typeof SHELLS)[number]
 
-/** A script that completes the commands of a program, their options, and the values of options with choices. */
+/** A script that completes the commands of a program, their options, and the values of options and arguments with choices. */
 export function completionScript(program: Command, shell: Shell): string {
   const nodes = nodesOf(program, '')
   switch (shell) {
@@ -37,6 +37,9 @@ function nodesOf(command: Command, path: string): Node[] {
     below: command.commands.map((each) => `${path} ${each.name()}`),
     words: [
       ...command.commands.map((each): Word => [each.name(), each.description()]),
+      ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+        argChoices.map((value): Word => [value, `${description} ${value}`]),
+      ),
       ...command.options.flatMap(({ long, description }): Word[] => (long === undefined ? [] : [[long, description]])),
       ['--help', 'display help for command'],
     ],

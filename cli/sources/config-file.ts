@@ -28,7 +28,9 @@ const FORM =
 export async function readConfig(given: string | undefined): Promise<readonly NamedSource[]> {
   const path = given ?? NAMES.find((name) => existsSync(name))
   if (path === undefined)
-    throw new CliError(`there is no ${NAMES.join(', ')} in this folder; name a file with --config`)
+    throw new CliError(
+      `no ${NAMES.slice(0, -1).join(', ')} or ${NAMES.at(-1)} is in this folder: pass the URL of a source, or name a file with --config`,
+    )
   if (!existsSync(path)) throw new CliError(`--config: there is no file ${path}`)
   const file = basename(path)
   const sources = fieldOf(await (path.endsWith('.json') ? parsed(path) : imported(path)), 'sources')

@@ -13,6 +13,8 @@ export interface PostgresFlags {
   readonly rls?: 'row-local'
   readonly index?: readonly string[]
   readonly fields?: readonly string[]
+  /** The fields of the conditions of `query`. */
+  readonly compared?: readonly string[]
 }
 
 /** Opens a table of Postgres. */
@@ -20,7 +22,7 @@ export async function openPostgres(url: string, flags: PostgresFlags): Promise<O
   const connectionString = checkPostgresUrl(url)
   const driver = await loadPg()
   const { table, where, rls, columns: wanted } = flags
-  if ((flags.index?.length ?? 0) > 0 || flags.fields !== undefined)
+  if ([flags.index, flags.fields, flags.compared].some((paths = []) => paths.length > 0))
     await withPg({ url, table }, (client) => assertColumns(client, flags))
   const source = postgresSource<Row>({
     client: () => new driver.Client({ connectionString, application_name: 'listwatch' }),
@@ -41,22 +43,24 @@ export async function openPostgres(url: string, flags: PostgresFlags): Promise<O
 }
 
 /**
- * Throws for an index or a field of a column that is not mirrored: it would stay empty without an error. The mirror
- * reports a table that does not exist.
+ * Throws for an index, a field or a condition of a column that is not mirrored: it would stay empty without an error. The
+ * mirror reports a table that does not exist.
  */
 async function assertColumns(
   client: pg.Client,
-  { table, index = [], fields = [], columns }: PostgresFlags,
+  { table, index = [], fields = [], compared = [], columns }: PostgresFlags,
 ): Promise<void> {
   const sql = `SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
   const names = (await client.query<{ name: string }>(sql, [table])).rows.map(({ name }) => name)
   if (names.length === 0) return
-  const assert = (option: string, column: string): void => {
+  const assert = (option: string, path: string): void => {
+    const column = names.includes(path) ? path : (path.split('.')[0] ?? path)
     if (!names.includes(column))
       throw new CliError(`${option}: ${table} has no column "${column}"; it has ${names.join(', ')}`)
     if (columns?.includes(column) === false)
       throw new CliError(`${option}: "${column}" is not mirrored; add it to --columns`)
   }
-  for (const column of index) assert('--index', column)
-  for (const path of fields) assert('--fields', names.includes(path) ? path : (path.split('.')[0] ?? path))
+  for (const path of index) assert('--index', path)
+  for (const path of fields) assert('--fields', path)
+  for (const path of compared) assert('--where', path)
 }

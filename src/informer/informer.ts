@@ -13,6 +13,7 @@ import { BatchIterator } from '../subscriptions/batch-iterator.js'
 import { ChangeRouter } from '../subscriptions/change-router.js'
 import type { Controller, ReconcileContext, ReconcileOptions } from '../subscriptions/controller-types.js'
 import { Feed } from '../subscriptions/feed.js'
+import { type FeedWants, WANTS_ADDS, WANTS_BATCHES, WANTS_CHANGES } from '../subscriptions/feed-wants.js'
 import { HandlerSubscription } from '../subscriptions/handler-subscription.js'
 import { assertHandlers, type Handlers } from '../subscriptions/handler-types.js'
 import { newController } from '../subscriptions/new-controller.js'
@@ -319,12 +320,12 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
 
   subscribe(handlers: Handlers<T>, options: SubscribeOptions<T, I> = {}): Subscription {
     assertHandlers(handlers, 'subscribe')
-    const feed = this.#feed('subscribe', options, { bookmarks: false, initialAdds: handlers.add !== undefined })
+    const feed = this.#feed('subscribe', options, handlers.add === undefined ? WANTS_CHANGES : WANTS_ADDS)
     return this.#own(feed, new HandlerSubscription(feed, handlers, options))
   }
 
   changes(options: SubscribeOptions<T, I> = {}): ChangeStream<T> {
-    const feed = this.#feed('changes', options, { bookmarks: true, initialAdds: true })
+    const feed = this.#feed('changes', options, WANTS_BATCHES)
     return this.#own(feed, new BatchIterator(feed, options.signal))
   }
 
@@ -358,7 +359,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return this.#waits.until(key, condition, wait)
   }
 
-  #feed(call: keyof typeof KINDS, options: FeedOptions<T>, wants?: Feed<T>['wants']): Feed<T> {
+  #feed(call: keyof typeof KINDS, options: FeedOptions<T>, wants?: FeedWants): Feed<T> {
     this.#assertNotStopped(call)
     this.#indexer.writer.assertNotWriting(call)
     // The filter is called for all stored objects now.
@@ -388,9 +389,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   #stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {
     const status = this.#status.current()
     const previous = this.#status.current(runner, before)
-    const { reflector } = runner
     this.#observation.stateChanged(runner, before)
-    if (reflector.state.name === 'failed') this.#synced.rejectAll(thrownFor(reflector.lastError))
+    if (runner.reflector.state.name === 'failed') this.#synced.rejectAll(thrownFor(runner.reflector.lastError))
     this.#events.status(status, previous)
   }
 

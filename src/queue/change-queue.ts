@@ -7,8 +7,11 @@ import { KeyOrder } from './key-order.js'
 /** The default capacity: the number of changes that an `every` queue holds before it behaves as `latest`. */
 export const DEFAULT_CAPACITY = 10_000
 
-/** After a batch of more changes, the merged changes are listed in the same steps, so that `take` is fast. */
+/** More merged changes are listed in the steps of a large batch, so that `take` is fast. */
 const PREPARED_FROM = 1_000
+
+/** The batches of all empty queues. Nothing is added to it. */
+const NONE: never[] = []
 
 /** One batch in the queue. */
 export interface QueuedBatch<T> {
@@ -39,7 +42,7 @@ export class ChangeQueue<T> {
   readonly #onCancelled: (key: string) => void
   readonly #changesPerStep: number
   /** `every`: batches in the order in which they came. Invariant: of two neighbours at most one has no changes. */
-  #batches: WaitingBatch<T>[] = []
+  #batches: WaitingBatch<T>[] = NONE
   #count = 0
   /** `latest`, or `every` until it has caught up after an overflow: the merged changes by key. */
   #merged: OrderedTable<Pending<T>> | undefined
@@ -134,7 +137,7 @@ export class ChangeQueue<T> {
     this.push([], version, at, source, history)
     this.#isBusy = true
     yield* this.#mergeInSteps(this.#merged, changes)
-    if (changes.length > PREPARED_FROM) this.#prepared = yield* this.#listed(this.#merged)
+    if (changes.length > PREPARED_FROM) yield* this.#prepare(this.#merged)
     this.#isBusy = false
     return true
   }
@@ -149,7 +152,10 @@ export class ChangeQueue<T> {
     const last = this.#batches.at(-1)
     const sequence = ++this.#sequence
     if (last !== undefined && last.changes.length === 0 && changes.length === 0) this.#batches.pop()
-    this.#batches.push({ changes, version, source, history, sequence, at, removed: 0 })
+    const batch = { changes, version, source, history, sequence, at, removed: 0 }
+    // A new array, because an old one is not in the cache of the processor if there are many queues.
+    if (this.#batches.length === 0) this.#batches = [batch]
+    else this.#batches.push(batch)
     if (!isResync(changes)) this.#count += changes.length
     return this.#count <= this.#capacity
   }
@@ -172,8 +178,9 @@ export class ChangeQueue<T> {
       const left = removed === 0 ? changes : changes.filter(isQueued)
       yield* this.#mergeInSteps(this.#merged, left)
     }
-    this.#batches = []
+    this.#batches = NONE
     this.#count = 0
+    yield* this.#prepare(this.#merged)
     this.#isBusy = false
   }
 
@@ -185,6 +192,7 @@ export class ChangeQueue<T> {
     if (this.#merged !== undefined) return this.#takeMerged(this.#merged)
     const batch = this.#batches.shift()
     if (batch === undefined) return undefined
+    if (this.#batches.length === 0) this.#batches = NONE
     if (!isResync(batch.changes)) this.#count -= batch.changes.length - batch.removed
     const { changes, version, source, history } = batch
     return { changes, version, source, history }
@@ -195,7 +203,7 @@ export class ChangeQueue<T> {
     this.#hasBoundary = false
     this.#isBusy = false
     this.#prepared = undefined
-    this.#batches = []
+    this.#batches = NONE
     this.#count = 0
     this.#order = undefined
     this.#merged = this.#delivery === 'latest' ? new OrderedTable() : undefined
@@ -260,6 +268,10 @@ export class ChangeQueue<T> {
       merged.delete(change.key)
       this.#onCancelled(change.key)
     }
+  }
+
+  *#prepare(merged: OrderedTable<Pending<T>>): Steps {
+    if (merged.size > PREPARED_FROM) this.#prepared = yield* this.#listed(merged)
   }
 
   /** Returns the merged changes in their order. */

@@ -7,19 +7,14 @@ export interface BatchEnd {
   readonly isSynced: boolean
 }
 
-/** The position of the store after each dequeued batch. With several sources a batch has no version. */
-export class BatchPositions<T> {
-  #positions: WeakMap<ChangeBatch<T>, Version> | undefined
+const positions = new WeakMap<object, Version>()
 
-  set(batch: ChangeBatch<T>, position: Version | undefined): ChangeBatch<T> {
-    if (position !== undefined && batch.version === undefined) {
-      this.#positions ??= new WeakMap()
-      this.#positions.set(batch, position)
-    }
-    return batch
-  }
+/** Remembers the position of the store after a batch that has no version. Returns the batch. */
+export function withPosition<B extends object>(batch: B, position: Version | undefined): B {
+  if (position !== undefined) positions.set(batch, position)
+  return batch
+}
 
-  endOf(batch: ChangeBatch<T>): BatchEnd {
-    return { position: batch.version ?? this.#positions?.get(batch), isSynced: batch.isSynced }
-  }
+export function endOf(batch: ChangeBatch<unknown>): BatchEnd {
+  return { position: batch.version ?? positions.get(batch), isSynced: batch.isSynced }
 }

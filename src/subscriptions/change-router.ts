@@ -1,9 +1,12 @@
 import type { Change } from '../queue/change.js'
 import type { Commit } from '../store/commit.js'
 import type { DeclaredIndex } from '../store/indexes/index-builder.js'
-import { isScalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
+import { isScalar, type Scalar, ScalarMap, sameScalar } from '../store/indexes/scalar.js'
 import { DEFAULT_SLICES, type Steps } from '../util/steps.js'
 import type { Feed } from './feed.js'
+
+/** A feed, or several: most keys and values have one, and a Set for each would be three more objects to load. */
+type Group<T> = Feed<T> | Set<Feed<T>>
 
 /**
  * Routes the changes of a commit to the feeds that they concern. Feeds with a key, or with a value of an index, are
@@ -17,8 +20,8 @@ export class ChangeRouter<T> {
   readonly #filteredFeeds = new Set<Feed<T>>()
   /** Feeds that receive bookmarks. */
   readonly #bookmarkFeeds = new Set<Feed<T>>()
-  readonly #byKey = new Map<string, Set<Feed<T>>>()
-  readonly #byValue = new Map<DeclaredIndex<T>, ScalarMap<Set<Feed<T>>>>()
+  readonly #byKey = new ScalarMap<Group<T>>()
+  readonly #byValue = new Map<DeclaredIndex<T>, ScalarMap<Group<T>>>()
 
   constructor(changesPerStep: number = DEFAULT_SLICES.changesPerStep) {
     this.#changesPerStep = changesPerStep
@@ -31,15 +34,19 @@ export class ChangeRouter<T> {
   add(feed: Feed<T>): void {
     this.#feeds.add(feed)
     if (feed.wants.bookmarks) this.#bookmarkFeeds.add(feed)
-    this.#groupOf(feed, true)?.add(feed)
+    const [groups, value] = this.#placeOf(feed)
+    if (value === undefined) groups.add(feed)
+    else addTo(groups, value, feed)
   }
 
   remove(feed: Feed<T>): void {
     this.#feeds.delete(feed)
     this.#bookmarkFeeds.delete(feed)
-    const group = this.#groupOf(feed, false)
-    group?.delete(feed)
-    if (group?.size === 0) this.#removeGroupOf(feed)
+    const [groups, value] = this.#placeOf(feed)
+    if (value === undefined) groups.delete(feed)
+    else removeFrom(groups, value, feed)
+    const [index] = feed.scope.where[0] ?? []
+    if (index !== undefined && this.#byValue.get(index)?.size === 0) this.#byValue.delete(index)
   }
 
   route(commit: Commit<T>): void {
@@ -114,7 +121,7 @@ export class ChangeRouter<T> {
         const before = memberships[i]?.was[position]
         const now = memberships[i]?.is[position]
         if (typeof now === 'string' && now === before) {
-          pass(commit, i, feeds.get(now), touched)
+          pass(commit, i, feeds.get(now), touched, true)
           continue
         }
         const was = index.scalarsOf(before) ?? []
@@ -126,47 +133,48 @@ export class ChangeRouter<T> {
     }
   }
 
-  /** The set of feeds that are found by the same key or value as `feed`. */
-  #groupOf(feed: Feed<T>, create: boolean): Set<Feed<T>> | undefined {
-    if (!feed.scope.isScoped) return this.#unscoped
-    if (feed.scope.key !== undefined) return entryOf(this.#byKey, feed.scope.key, create)
-    const [index, value] = feed.scope.where[0] ?? []
-    if (index === undefined || index.scalarsOf(undefined) === undefined || !isScalar(value)) return this.#filteredFeeds
-    const values = this.#byValue.get(index) ?? (create ? new ScalarMap<Set<Feed<T>>>() : undefined)
-    if (create && values !== undefined) this.#byValue.set(index, values)
-    return values === undefined ? undefined : entryOf(values, value, create)
-  }
-
-  #removeGroupOf(feed: Feed<T>): void {
-    if (feed.scope.key !== undefined) this.#byKey.delete(feed.scope.key)
-    const [index, value] = feed.scope.where[0] ?? []
-    if (index === undefined || feed.scope.key !== undefined) return
-    const values = this.#byValue.get(index)
-    if (isScalar(value)) values?.delete(value)
-    if (values?.size === 0) this.#byValue.delete(index)
+  /** The feeds among which `feed` is found; if by a key or a value, with that. */
+  #placeOf({ scope }: Feed<T>): readonly [Set<Feed<T>>, undefined] | readonly [ScalarMap<Group<T>>, Scalar] {
+    if (!scope.isScoped) return [this.#unscoped, undefined]
+    if (scope.key !== undefined) return [this.#byKey, scope.key]
+    const [index, value] = scope.where[0] ?? []
+    if (index === undefined || index.scalarsOf(undefined) === undefined || !isScalar(value))
+      return [this.#filteredFeeds, undefined]
+    const values = this.#byValue.get(index) ?? new ScalarMap<Group<T>>()
+    this.#byValue.set(index, values)
+    return [values, value]
   }
 }
 
-function entryOf<K, V>(
-  map: { get(key: K): Set<V> | undefined; set(key: K, value: Set<V>): unknown },
-  key: K,
-  create: boolean,
-): Set<V> | undefined {
-  const found = map.get(key)
-  if (found !== undefined || !create) return found
-  const made = new Set<V>()
-  map.set(key, made)
-  return made
+function addTo<T>(groups: ScalarMap<Group<T>>, id: Scalar, feed: Feed<T>): void {
+  const group = groups.get(id)
+  if (group instanceof Set) group.add(feed)
+  else groups.set(id, group === undefined ? feed : new Set([group, feed]))
 }
 
-/** Passes a change of a commit to feeds. */
+function removeFrom<T>(groups: ScalarMap<Group<T>>, id: Scalar, feed: Feed<T>): void {
+  const group = groups.get(id)
+  if (group instanceof Set) group.delete(feed)
+  if (group === feed || (group instanceof Set && group.size === 0)) groups.delete(id)
+}
+
+/** Passes a change of a commit to feeds. `keepsValue`: the object has the value of these feeds, as before the change. */
 function pass<T>(
-  { changes, memberships, tracked }: Commit<T>,
+  commit: Commit<T>,
   i: number,
-  feeds: ReadonlySet<Feed<T>> | undefined,
+  group: Group<T> | undefined,
   touched: Feed<T>[],
+  keepsValue = false,
 ): void {
-  const change = changes[i]
-  if (feeds === undefined || change === undefined) return
-  for (const feed of feeds) if (feed.match(change, memberships[i], tracked)) touched.push(feed)
+  if (group instanceof Set) for (const feed of group) passTo(feed, commit, i, touched, keepsValue)
+  else if (group !== undefined) passTo(group, commit, i, touched, keepsValue)
+}
+
+function passTo<T>(feed: Feed<T>, commit: Commit<T>, i: number, touched: Feed<T>[], keepsValue: boolean): void {
+  const matched = feed.match(commit, i, keepsValue)
+  if (matched === undefined) return
+  const { changes, position, source } = commit
+  // A commit of one change has nothing to collect.
+  if (changes.length === 1) feed.enqueue(matched === changes[0] ? changes : [matched], position, source)
+  else if (feed.collect(matched)) touched.push(feed)
 }

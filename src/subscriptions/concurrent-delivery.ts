@@ -3,7 +3,7 @@ import { TimeSlice } from '../util/time-slice.js'
 import type { Feed } from './feed.js'
 import type { HandlerCaller } from './handler-caller.js'
 import { type InFlightBatch, InFlightBatches } from './in-flight-batches.js'
-import type { Delivery } from './serial-delivery.js'
+import type { Delivery, DeliveryConsumer } from './serial-delivery.js'
 
 /** A dequeued change for which no handler was called yet. */
 interface Unhandled<T> {
@@ -37,7 +37,7 @@ export class ConcurrentDelivery<T> implements Delivery {
   readonly #feed: Feed<T>
   readonly #caller: HandlerCaller<T>
   readonly #options: ConcurrentDeliveryOptions
-  readonly #onRest: () => void
+  readonly #consumer: DeliveryConsumer
   readonly #inFlight: InFlightBatches<T>
   /** Changes that may be handled now, the next one last. They come before those of the current batch. */
   #ready: Unhandled<T>[] = []
@@ -49,12 +49,11 @@ export class ConcurrentDelivery<T> implements Delivery {
   readonly #slice: TimeSlice
   unhandled = 0
 
-  /** `onRest` is called when there is nothing more to deliver now. */
-  constructor(feed: Feed<T>, caller: HandlerCaller<T>, options: ConcurrentDeliveryOptions, onRest: () => void) {
+  constructor(feed: Feed<T>, caller: HandlerCaller<T>, options: ConcurrentDeliveryOptions, consumer: DeliveryConsumer) {
     this.#feed = feed
     this.#caller = caller
     this.#options = options
-    this.#onRest = onRest
+    this.#consumer = consumer
     this.#inFlight = new InFlightBatches(feed)
     this.#slice = new TimeSlice(feed.host.clock)
   }
@@ -100,7 +99,7 @@ export class ConcurrentDelivery<T> implements Delivery {
       if (this.#slice.isOverAfterCall()) await this.#slice.turn()
     }
     this.#isDelivering = false
-    this.#onRest()
+    this.#consumer.rested()
   }
 
   /** Takes the next change. Dequeues a batch if none is left, and the capacity allows it. */

@@ -12,6 +12,8 @@ export const NO_POSITION: StorePosition = { version: undefined, history: undefin
 export class DeliveryProgress {
   /** The position of the last synced batch that was acknowledged. */
   handled: StorePosition = NO_POSITION
+  /** Whether the first synced batch was acknowledged. */
+  isSynced = false
   #inFlight = 0
   /** The history of the batches that are dequeued now. */
   #history: number | undefined
@@ -36,11 +38,17 @@ export class DeliveryProgress {
 
   /**
    * Acknowledges batches, the last of which ends at `version`. A batch of the replay has no version, unless `isSynced`.
+   * Without `hasMore` no batch is left, so the consumer has handled what the store has, and nothing is remembered.
    */
-  acknowledged(batches: number, version: Version | undefined, isSynced: boolean): void {
+  acknowledged(batches: number, version: Version | undefined, isSynced: boolean, hasMore: boolean): void {
     this.#inFlight -= batches
     this.#untilHistory -= batches
     if (!isSynced) return
+    this.isSynced = true
+    if (this.isIdle && !hasMore) {
+      this.handled = NO_POSITION
+      return
+    }
     const history = this.#untilHistory > 0 ? this.handled.history : this.#history
     this.handled = { version, history }
   }

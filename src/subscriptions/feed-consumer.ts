@@ -14,7 +14,8 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   protected readonly feed: Feed<T>
   readonly kind: SubscriptionKind
   readonly #signal: AbortSignal | undefined
-  #idle: (() => void)[] = []
+  /** Called when nothing waits or is being handled. */
+  #idle: (() => void)[] | undefined
   /** Set by the first call that ends it. Later calls wait for the same end. */
   #closing: Promise<void> | undefined
 
@@ -88,7 +89,7 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   protected ended(): void {}
 
   /** Subclasses call it after each round of work. */
-  protected rested(): void {
+  rested(): void {
     if (this.isBusy) return
     if (this.feed.closed !== undefined) this.release()
     this.#notifyIdle()
@@ -116,13 +117,15 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   }
 
   #untilIdle(): Promise<void> {
-    return new Promise((resolve) => this.#idle.push(resolve))
+    return new Promise((resolve) => {
+      this.#idle ??= []
+      this.#idle.push(resolve)
+    })
   }
 
   #notifyIdle(): void {
-    if (this.#idle.length === 0) return
     const idle = this.#idle
-    this.#idle = []
-    for (const resolve of idle) resolve()
+    this.#idle = undefined
+    for (const resolve of idle ?? []) resolve()
   }
 }

@@ -15,6 +15,8 @@ export interface FeedWaitsHost extends FeedVersions {
 /** A feed, as far as its waits need it. */
 export interface AwaitedFeed {
   readonly closed: SourceError | undefined
+  /** Whether its first synced batch was acknowledged. */
+  readonly isSynced: boolean
   /** The version with which waits are compared; undefined if its history has ended. */
   readonly reached: Version | undefined
   /** Names a part of the feed in errors. */
@@ -32,20 +34,12 @@ export class FeedWaits {
   constructor(feed: AwaitedFeed, host: FeedWaitsHost) {
     this.#feed = feed
     this.#host = host
+    if (feed.isSynced) this.#synced.open()
   }
 
-  /** Whether the first synced batch was acknowledged. */
-  get isSynced(): boolean {
-    return this.#synced.isOpen
-  }
-
-  /** The first synced batch was acknowledged. */
-  markSynced(): void {
-    if (!this.#synced.isOpen) this.#synced.open()
-  }
-
-  /** Resolves the waits for versions that the feed has reached. */
+  /** Resolves the waits that are over: for the first synced batch, and for versions that the feed has reached. */
   check(): void {
+    if (this.#feed.isSynced && !this.#synced.isOpen) this.#synced.open()
     const waiters = this.#versions?.waiters
     if (waiters !== undefined && waiters.size > 0) waiters.check(this.#feed.reached)
   }

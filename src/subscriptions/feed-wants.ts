@@ -5,4 +5,6 @@ export interface FeedWants {
   readonly initialAdds: boolean
 }
 
+export const WANTS_CHANGES: FeedWants = { bookmarks: false, initialAdds: false }
+export const WANTS_BATCHES: FeedWants = { bookmarks: true, initialAdds: true }
 export const WANTS_ADDS: FeedWants = { bookmarks: false, initialAdds: true }

@@ -3,14 +3,13 @@ import { messageOf, SourceError } from '../contract/errors.js'
 import type { Version } from '../contract/version.js'
 import type { Change } from '../queue/change.js'
 import { ChangeQueue, type QueuedBatch } from '../queue/change-queue.js'
-import type { Membership } from '../store/commit.js'
+import type { Commit } from '../store/commit.js'
 import type { Indexer } from '../store/indexer.js'
-import type { DeclaredIndex } from '../store/indexes/index-builder.js'
 import type { Wait } from '../util/deadline.js'
 import type { SerialQueue } from '../util/serial-queue.js'
 import { finish, type Slices, type Steps } from '../util/steps.js'
 import { withHistory } from './batch-history.js'
-import { type BatchEnd, BatchPositions } from './batch-positions.js'
+import { type BatchEnd, endOf, withPosition } from './batch-positions.js'
 import { DeliveryProgress, NO_POSITION, type StorePosition } from './delivery-progress.js'
 import { FeedAcceptance } from './feed-acceptance.js'
 import { type FeedCounts, newCounts } from './feed-counts.js'
@@ -68,17 +67,18 @@ export class Feed<T> implements AwaitedFeed {
   informer = ''
   readonly #queue: ChangeQueue<T>
   readonly #onOverflow: 'coalesce' | 'fail'
-  readonly #waits: FeedWaits
+  /** Created by the first wait: most feeds have none. */
+  #waits: FeedWaits | undefined
   readonly #progress = new DeliveryProgress()
   /** The matched changes of the commit that is being routed. */
   #matched: Change<T>[] | undefined
   #replay: Replay<T> | undefined
   /** The commit whose result the replay shows. Changes of it and of earlier commits are not queued. */
-  #replayedCommit = Infinity
+  #replayedCommit: number | undefined
   #hasFilterFailed = false
   #closed: SourceError | undefined
-  readonly #acceptance = new FeedAcceptance<T>()
-  readonly #positions = new BatchPositions<T>()
+  /** Created when the feed stops accepting changes, and by `resyncMs`: most feeds have none. */
+  #acceptance: FeedAcceptance<T> | undefined
 
   constructor(host: FeedHost<T>, call: string, options: FeedOptions<T>, wants: FeedWants = WANTS_ADDS) {
     checkSubscribeOptions(call, options)
@@ -88,11 +88,11 @@ export class Feed<T> implements AwaitedFeed {
     this.wants = wants
     this.#queue = new ChangeQueue(options, () => {}, host.slices.changesPerStep)
     this.#onOverflow = options.onOverflow ?? 'coalesce'
-    this.#waits = new FeedWaits(this, host)
     host.attach(this)
     if (host.isFilled) this.startReplay()
     if (options.resyncMs === undefined) return
     const deliver = (changes: readonly Change<T>[]): void => this.#enqueue(changes, this.#storePosition.version)
+    this.#acceptance ??= new FeedAcceptance()
     resync(this, options.resyncMs, host.clock, this.#acceptance.signal, deliver).catch(() => {}) // It ends by an abort.
   }
 
@@ -106,9 +106,9 @@ export class Feed<T> implements AwaitedFeed {
   }
 
   get #position(): StorePosition {
-    if (!this.#waits.isSynced) return NO_POSITION
+    if (!this.isSynced) return NO_POSITION
     if (!this.#isIdle || this.#closed !== undefined) return this.#progress.handled
-    return this.#acceptance.hasEnded ? this.#acceptance.position : this.#storePosition
+    return this.#acceptance?.hasEnded === true ? this.#acceptance.position : this.#storePosition
   }
 
   /** The position of the store, as far as its changes were queued here. */
@@ -129,7 +129,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Whether the initial replay was handled. */
   get isSynced(): boolean {
-    return this.#waits.isSynced
+    return this.#progress.isSynced
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -152,9 +152,8 @@ export class Feed<T> implements AwaitedFeed {
   /** Whether a batch is queued, or is being queued in steps. */
   get hasQueued(): boolean {
     if (this.#closed !== undefined) return false
-    return (
-      this.#replay !== undefined || !this.#queue.isEmpty || (this.#acceptance.isLast(this.#commits) && this.isBehind)
-    )
+    const isLast = this.#acceptance?.isLast(this.#commits) === true
+    return this.#replay !== undefined || !this.#queue.isEmpty || (isLast && this.isBehind)
   }
 
   /** The number of the last commit. */
@@ -200,12 +199,19 @@ export class Feed<T> implements AwaitedFeed {
     this.close(error)
   }
 
-  /** Collects a change of a commit, if it concerns this feed. Returns true for the first. `takeMatched` ends it. */
-  match(change: Change<T>, membership: Membership | undefined, tracked: readonly DeclaredIndex<T>[]): boolean {
-    if (this.#closed !== undefined || this.#isReplayed) return false
+  /**
+   * Returns a change of a commit as the subscriber sees it; undefined if it does not concern this feed. `keepsValue`:
+   * the object has the first value of `where`, as before the change.
+   */
+  match({ changes, memberships, tracked }: Commit<T>, i: number, keepsValue: boolean): Change<T> | undefined {
+    const change = changes[i]
+    if (change === undefined || this.#closed !== undefined || this.#isReplayed) return undefined
     this.#replay?.decide(change.key)
-    const matched = this.scope.match(change, membership, tracked)
-    if (matched === undefined) return false
+    return keepsValue && this.scope.isOneValue ? change : this.scope.match(change, memberships[i], tracked)
+  }
+
+  /** Collects a change of a commit. Returns true for the first. `takeMatched` ends it. */
+  collect(matched: Change<T>): boolean {
     this.#matched?.push(matched)
     if (this.#matched !== undefined) return false
     this.#matched = [matched]
@@ -267,15 +273,15 @@ export class Feed<T> implements AwaitedFeed {
    * Whether changes of the current commit are accepted. What the store had while nothing was queued is handled then.
    */
   #accepts(changes: readonly Change<T>[]): boolean {
-    const isAccepted = this.#acceptance.accepts(this.#commits)
+    const isAccepted = this.#acceptance?.accepts(this.#commits) ?? true
     if (isAccepted) this.#progress.handled = this.#position
-    else this.#acceptance.onSkipped?.(changes)
+    else this.#acceptance?.onSkipped?.(changes)
     return isAccepted
   }
 
   /** Whether the replay includes the commit that is being routed. */
   get #isReplayed(): boolean {
-    return this.#commits <= this.#replayedCommit
+    return this.#replayedCommit === undefined || this.#commits <= this.#replayedCommit
   }
 
   /** Takes the next batch, or returns undefined if there is none. The consumer acknowledges batches in this order. */
@@ -302,45 +308,39 @@ export class Feed<T> implements AwaitedFeed {
   #synced({ changes, version, source, history }: QueuedBatch<T>): ChangeBatch<T> {
     this.#progress.nextIsOf(history)
     const batch = this.host.isOfSet
-      ? this.#positions.set({ changes, version: undefined, source, isSynced: true }, version)
+      ? withPosition({ changes, version: undefined, source, isSynced: true }, version)
       : { changes, version, source: undefined, isSynced: true }
     return this.wants.bookmarks ? withHistory(batch, history) : batch
   }
 
   /** Acknowledges a dequeued batch: all its changes were handled. */
   ack(batch: ChangeBatch<T>): void {
-    this.ackThrough(this.endOf(batch), 1)
-  }
-
-  /** The data of a dequeued batch that `ackThrough` needs. It holds no changes. */
-  endOf(batch: ChangeBatch<T>): BatchEnd {
-    return this.#positions.endOf(batch)
+    this.ackThrough(endOf(batch), 1)
   }
 
   /** Acknowledges a number of dequeued batches, the last of which has this end. */
   ackThrough({ position, isSynced }: BatchEnd, batches: number): void {
-    this.#progress.acknowledged(batches, position, isSynced)
-    if (isSynced) this.#waits.markSynced()
-    this.checkWaiters()
+    this.#progress.acknowledged(batches, position, isSynced, this.hasQueued)
+    this.#waits?.check()
   }
 
   /** Called after a large commit was routed. */
   routed(): void {
-    this.checkWaiters()
+    this.#waits?.check()
     this.reader.wake() // A controller, and a consumer that drains, wait for the commit.
   }
 
-  /** Resolves the waits for versions that this feed has reached. */
-  checkWaiters(): void {
-    this.#waits.check()
-  }
-
   synced(call: string, wait: Wait = {}): Promise<void> {
-    return this.#waits.synced(call, wait)
+    return this.#awaited.synced(call, wait)
   }
 
   waitFor(version: Version, wait: VersionWait = {}): Promise<void> {
-    return this.#waits.waitFor(version, wait)
+    return this.#awaited.waitFor(version, wait)
+  }
+
+  get #awaited(): FeedWaits {
+    this.#waits ??= new FeedWaits(this, this.host)
+    return this.#waits
   }
 
   /**
@@ -348,7 +348,8 @@ export class Feed<T> implements AwaitedFeed {
    * skipped changes are passed to it, and the scope still follows the store.
    */
   stopAccepting(onSkipped?: (changes: readonly Change<T>[]) => void): void {
-    if (this.#replayedCommit === Infinity || this.#acceptance.hasEnded) return
+    if (this.#replayedCommit === undefined || this.#closed !== undefined || this.#acceptance?.hasEnded === true) return
+    this.#acceptance ??= new FeedAcceptance()
     // Readers see the commit that is being routed, so its changes are accepted.
     const { isBehind } = this
     this.#progress.handled = this.#position
@@ -356,15 +357,15 @@ export class Feed<T> implements AwaitedFeed {
     this.#acceptance.onSkipped = onSkipped
     this.#acceptance.end(isBehind ? this.#commits : undefined)
     if (onSkipped === undefined && !isBehind) this.host.detach(this)
-    this.checkWaiters() // While a commit is routed, the handled batch of it counts from now on.
+    this.#waits?.check() // While a commit is routed, the handled batch of it counts from now on.
   }
 
   close(reason: SourceError): void {
     if (this.#closed !== undefined) return
     this.#progress.handled = this.#position // Later the store advances without this feed.
     this.#closed = reason
-    this.#waits.rejectAll(reason)
-    this.#acceptance.end()
+    this.#waits?.rejectAll(reason)
+    this.#acceptance?.end()
     this.host.detach(this)
     this.scope.close()
     this.#replay?.close()

@@ -3,7 +3,7 @@ import type { Change } from '../queue/change.js'
 import { isThenable } from '../util/type-guards.js'
 import { callTime, handlerMessage } from './call-messages.js'
 import type { Feed } from './feed.js'
-import type { HandlerContext, Handlers } from './handler-types.js'
+import type { Handlers } from './handler-types.js'
 import { type SlowestCall, SlowHandlerMonitor } from './slow-handler-monitor.js'
 import { TimedRun } from './timed-run.js'
 
@@ -18,7 +18,8 @@ export class HandlerCaller<T> {
   /** Whether the last call returned a promise. If not, the clock is not read before the next call: it costs 50 ns. */
   #returnedPromise = true
   /** Created by the first call of a handler. */
-  #stop: { readonly controller: AbortController; readonly signal: AbortSignal } | undefined
+  #stop: AbortController | undefined
+  #signal: AbortSignal | undefined
 
   /** `waiting` returns the number of keys that wait, for the report of a slow handler. */
   constructor(feed: Feed<T>, handlers: Handlers<T>, timeoutMs: number | undefined, waiting: () => number) {
@@ -43,14 +44,13 @@ export class HandlerCaller<T> {
 
   /** Calls the handler. Returns a promise that never rejects, or undefined if the handler has finished. */
   call(change: Change<T>): Promise<void> | undefined {
-    this.#stop ??= stoppable()
+    this.#stop ??= new AbortController()
+    this.#signal ??= this.#stop.signal // Reading it from the controller costs as much as a call.
     const timed =
-      this.#timeoutMs === undefined
-        ? undefined
-        : new TimedRun(this.#feed.host.clock, this.#timeoutMs, this.#stop.signal)
+      this.#timeoutMs === undefined ? undefined : new TimedRun(this.#feed.host.clock, this.#timeoutMs, this.#signal)
     try {
       const since = this.#returnedPromise ? callTime(this.#feed) : undefined
-      const result: unknown = this.#call(change, timed ?? this.#stop)
+      const result: unknown = this.#call(change, timed?.signal ?? this.#signal)
       if (!isThenable(result)) {
         this.#returnedPromise = false
         timed?.dispose()
@@ -80,7 +80,7 @@ export class HandlerCaller<T> {
 
   /** Aborts the signals of the running handlers. */
   cancel(reason: SourceError): void {
-    this.#stop?.controller.abort(reason)
+    this.#stop?.abort(reason)
   }
 
   /** Stops the timer that reports slow handlers. */
@@ -88,7 +88,7 @@ export class HandlerCaller<T> {
     this.#slow?.stop()
   }
 
-  #call(change: Change<T>, { signal }: HandlerContext): unknown {
+  #call(change: Change<T>, signal: AbortSignal): unknown {
     switch (change.type) {
       case 'add':
         return this.#handlers.add?.(change, { signal })
@@ -117,9 +117,4 @@ export class HandlerCaller<T> {
     const { name, host } = this.#feed
     return name === undefined ? `${what} on ${host.sourceName}` : `${what} of "${name}" on ${host.sourceName}`
   }
-}
-
-function stoppable(): { readonly controller: AbortController; readonly signal: AbortSignal } {
-  const controller = new AbortController()
-  return { controller, signal: controller.signal }
 }

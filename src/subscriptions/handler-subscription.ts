@@ -25,15 +25,14 @@ export class HandlerSubscription<T> extends FeedConsumer<T> {
     super(feed, 'subscription', options.signal)
     const { concurrency = 1, capacity = DEFAULT_CAPACITY, delivery, timeoutMs } = options
     this.#caller = new HandlerCaller(feed, handlers, timeoutMs, () => this.backlog.keys)
-    const rested = (): void => this.rested()
     this.#delivery =
       concurrency === 1
-        ? new SerialDelivery(feed, this.#caller, rested)
+        ? new SerialDelivery(feed, this.#caller, this)
         : new ConcurrentDelivery(
             feed,
             this.#caller,
             { concurrency, capacity, wantsLatest: delivery === 'latest' },
-            rested,
+            this,
           )
     this.connect()
   }

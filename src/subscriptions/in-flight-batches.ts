@@ -1,4 +1,4 @@
-import type { BatchEnd } from './batch-positions.js'
+import { type BatchEnd, endOf } from './batch-positions.js'
 import type { Feed } from './feed.js'
 import type { ChangeBatch } from './subscription-types.js'
 
@@ -37,7 +37,7 @@ export class InFlightBatches<T> {
   /** Adds a batch that was just dequeued, with one pending change. The caller acknowledges that one after `expect`. */
   track(batch: ChangeBatch<T>): InFlightBatch {
     const previous = this.#last
-    const end = this.#feed.endOf(batch)
+    const end = endOf(batch)
     const tracked: InFlightBatch = { pending: 1, end, position: end.position, batches: 1, previous, next: undefined }
     if (previous !== undefined) previous.next = tracked
     this.#last = tracked

@@ -12,6 +12,8 @@ export class ScopeFilter<T> {
   readonly key: string | undefined
   /** The indexes that `where` names, each with the value. */
   readonly where: readonly (readonly [DeclaredIndex<T>, unknown])[]
+  /** Whether every object with one value of an index is in scope, and no other. */
+  readonly isOneValue: boolean
   readonly #indexer: Indexer<T, unknown>
   readonly #filter: ((object: T, key: string) => boolean) | undefined
   readonly #onFilterError: (error: unknown, key: string) => void
@@ -36,6 +38,7 @@ export class ScopeFilter<T> {
     this.#indexer = indexer
     this.#filter = filter
     this.#onFilterError = onFilterError
+    this.isOneValue = key === undefined && this.where.length === 1 && filter === undefined
     const hasScope = key !== undefined || this.where.length > 0 || filter !== undefined
     this.#inScopeKeys = hasScope ? new Set() : undefined
     this.#untrack = this.where.map(([index]) => indexer.writer.track(index))

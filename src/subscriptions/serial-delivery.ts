@@ -19,56 +19,79 @@ export interface Delivery {
   clear(): void
 }
 
+/** What is notified when a delivery has nothing more to deliver now. */
+export interface DeliveryConsumer {
+  rested(): void
+}
+
 const READY = Promise.resolve()
 
 /** Delivers one change after the other. */
 export class SerialDelivery<T> implements Delivery {
   readonly #feed: Feed<T>
   readonly #caller: HandlerCaller<T>
-  readonly #onRest: () => void
-  readonly #slice: TimeSlice
-  readonly batchesInFlight = 0
+  readonly #consumer: DeliveryConsumer
   unhandled = 0
   unhandledSince = 0
   isBusy = false
 
-  /** `onRest` is called when there is nothing more to deliver. */
-  constructor(feed: Feed<T>, caller: HandlerCaller<T>, onRest: () => void) {
+  constructor(feed: Feed<T>, caller: HandlerCaller<T>, consumer: DeliveryConsumer) {
     this.#feed = feed
     this.#caller = caller
-    this.#onRest = onRest
-    this.#slice = new TimeSlice(feed.host.clock)
+    this.#consumer = consumer
+  }
+
+  get batchesInFlight(): number {
+    return 0
   }
 
   wake(): void {
     if (this.isBusy) return
     this.isBusy = true
     // Not inside the commit: handlers read a store that has the whole commit, and may call the informer.
-    void READY.then(this.#start)
+    void READY.then(() => {
+      const slice = new TimeSlice(this.#feed.host.clock, this.#feed.oldestAt)
+      this.#deliver(slice, this.#dequeue(), 0, false)
+    })
   }
 
   clear(): void {
     this.unhandled = 0
   }
 
-  readonly #start = (): void => void this.#deliver()
-
-  async #deliver(): Promise<void> {
-    this.#slice.begin(this.#feed.oldestAt)
-    let isOver = false
-    for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {
-      for (const change of batch.changes) {
-        // Before the call: a batch is acknowledged when its last handler has settled.
-        if (isOver) await this.#slice.turn()
-        if (this.#feed.closed !== undefined) return this.#rest()
-        this.unhandled--
-        const working = this.#caller.call(change)
-        if (working !== undefined) await working
-        isOver = this.#slice.isOverAfterCall()
+  /**
+   * Delivers the changes of a batch from a position on, and then the later batches. It returns when a handler returns a
+   * promise, or when the event loop should turn, and is called again after that. An async function would cost more.
+   */
+  #deliver(slice: TimeSlice, first: ChangeBatch<T> | undefined, from: number, isSliceOver: boolean): void {
+    let batch = first
+    let next = from
+    let isOver = isSliceOver
+    while (batch !== undefined && this.#feed.closed === undefined) {
+      const current = batch
+      const at = next++
+      const change = current.changes[at]
+      if (change === undefined) {
+        this.#feed.ack(current)
+        batch = this.#dequeue()
+        next = 0
+        continue
       }
-      if (this.#feed.closed === undefined) this.#feed.ack(batch)
+      // Before the call: a batch is acknowledged when its last handler has settled.
+      if (isOver) {
+        void slice.turn().then(() => this.#deliver(slice, current, at, false))
+        return
+      }
+      this.unhandled--
+      const working = this.#caller.call(change)
+      if (working !== undefined) {
+        void working.then(() => this.#deliver(slice, current, at + 1, slice.isOverAfterCall()))
+        return
+      }
+      isOver = slice.isOverAfterCall()
     }
-    this.#rest()
+    this.isBusy = false
+    this.#consumer.rested()
   }
 
   #dequeue(): ChangeBatch<T> | undefined {
@@ -77,10 +100,5 @@ export class SerialDelivery<T> implements Delivery {
     const batch = this.#feed.dequeue()
     this.unhandled += batch?.changes.length ?? 0
     return batch
-  }
-
-  #rest(): void {
-    this.isBusy = false
-    this.#onRest()
   }
 }

@@ -65,7 +65,7 @@ export class Batches {
     for (const { since, endedAt, attributes } of commits)
       if (since !== undefined) this.#duration.record((endedAt - since) / 1_000, attributes, ROOT_CONTEXT)
     for (const { commit, since, endedAt } of commits)
-      if (since !== undefined) this.#traces.committed(commit, since, endedAt)
+      if (since !== undefined) this.#traces.committed({ commit, since, endedAt })
   }
 
   end(): void {

@@ -5,6 +5,7 @@
  */
 
 import { type Meter, type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api'
+import { checkOptions, isObject, type OptionCheck } from '../../src/util/validate-options.js'
 import { Batches } from './batches.js'
 import { listen } from './messages.js'
 import { attributesOf, registerMetrics } from './metrics.js'
@@ -28,6 +29,20 @@ export interface InstrumentationOptions {
   readonly meterProvider?: MeterProvider | undefined
   /** Receives the spans. Default: the global tracer provider. */
   readonly tracerProvider?: TracerProvider | undefined
+  /**
+   * A write to the store has a span if it took at least this time, in milliseconds, or if a run of a controller links
+   * to it. 0: each write has one. Default: 1.
+   */
+  readonly minApplyMs?: number | undefined
+}
+
+const isDuration: OptionCheck = (value) =>
+  typeof value === 'number' && value >= 0 ? undefined : 'must be a number of at least 0'
+
+const CHECKS: Readonly<Record<keyof InstrumentationOptions, OptionCheck>> = {
+  meterProvider: isObject,
+  tracerProvider: isObject,
+  minApplyMs: isDuration,
 }
 
 /**
@@ -57,6 +72,8 @@ const SCOPE = 'listwatch'
  * `listwatch.reconcile.duration`. The spans are lists, watches, commits and runs of controllers. The span of a run is
  * active while its function runs.
  *
+ * @throws OptionError for an unknown or a wrong option.
+ *
  * @returns A function that ends the instrumentation.
  *
  * @example
@@ -67,12 +84,15 @@ const SCOPE = 'listwatch'
  * process.once('SIGTERM', () => end())
  * ```
  */
-export function instrumentInformers({
-  meterProvider = metrics.getMeterProvider(),
-  tracerProvider = trace.getTracerProvider(),
-}: InstrumentationOptions = {}): Instrumentation {
+export function instrumentInformers(options: InstrumentationOptions = {}): Instrumentation {
+  checkOptions('instrumentInformers', options, CHECKS)
+  const {
+    meterProvider = metrics.getMeterProvider(),
+    tracerProvider = trace.getTracerProvider(),
+    minApplyMs = 1,
+  } = options
   const meter = meterProvider.getMeter(SCOPE)
-  const traces = new Traces(tracerProvider.getTracer(SCOPE), () => batches.flush())
+  const traces = new Traces(tracerProvider.getTracer(SCOPE), minApplyMs, () => batches.flush())
   const batches = new Batches(meter, traces)
   const ends = [
     registerMetrics(meter, () => batches.flush()),

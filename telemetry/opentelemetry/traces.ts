@@ -13,8 +13,15 @@ import type { State } from '../../src/contract/status.js'
 import type { RunMessage } from '../../src/util/telemetry.js'
 import { listen, type Messages } from './messages.js'
 
-/** The number of commits whose spans are remembered, so that runs can link to them. */
+/** The number of commits that are remembered, so that runs can link to them. */
 const MAX_COMMITS = 1_000
+
+/** A commit that was made by a write to the store. */
+export interface Write {
+  readonly commit: Messages['listwatch:batch']
+  readonly since: number
+  readonly endedAt: number
+}
 
 /** The spans of sources, by the states in which they are open. */
 const SPANS: Partial<Record<State, string>> = {
@@ -24,23 +31,28 @@ const SPANS: Partial<Record<State, string>> = {
   live: 'listwatch watch',
 }
 
-/** Creates spans for lists, watches, commits and runs of controllers. None has a parent. */
+/**
+ * Creates spans for lists, watches, commits and runs of controllers. None has a parent. A commit whose write was short
+ * has one only if a run links to it: a busy source would otherwise have thousands a second.
+ */
 export class Traces {
   readonly #tracer: Tracer
+  readonly #minApplyMs: number
   readonly #flush: () => void
   /** The open span of each source. */
   readonly #ofSources = new Map<string, Span>()
   readonly #ofRuns = new Map<RunMessage, Span>()
-  /** The spans of the last commits, by informer and position. */
-  readonly #commits = new Map<string, SpanContext>()
+  /** The last commits by informer and position: the span, or the write if it has no span. */
+  readonly #commits = new Map<string, SpanContext | Write>()
   /** The ids of the last commits. A later one takes the place of the oldest. */
   readonly #ids: string[] = []
   #remembered = 0
   readonly #removals: readonly (() => void)[]
 
   /** `flush` calls `committed` for the commits that are not recorded yet. */
-  constructor(tracer: Tracer, flush: () => void) {
+  constructor(tracer: Tracer, minApplyMs: number, flush: () => void) {
     this.#tracer = tracer
+    this.#minApplyMs = minApplyMs
     this.#flush = flush
     this.#removals = [
       listen('listwatch:status', (message) => this.#stateChanged(message)),
@@ -49,11 +61,18 @@ export class Traces {
     ]
   }
 
-  /** A commit was made, by a write from `startTime` to `endTime`. */
-  committed(commit: Messages['listwatch:batch'], startTime: number, endTime: number): void {
-    const { informer, source, origin, changes, version, position } = commit
+  committed(write: Write): void {
+    const { informer, origin, changes, position } = write.commit
     // A bookmark writes nothing.
     if (origin === 'watch' && changes === 0) return
+    const isShort = write.endedAt - write.since < this.#minApplyMs
+    const span = isShort ? write : this.#spanOf(write)
+    if (position !== undefined && span !== undefined) this.#remember(commitId(informer, position), span)
+  }
+
+  /** Creates the span of a commit. Returns undefined if it is not recorded. */
+  #spanOf({ commit, since, endedAt }: Write): SpanContext | undefined {
+    const { informer, source, origin, changes, version } = commit
     const attributes: Attributes = {
       'listwatch.informer': informer,
       'listwatch.source': source,
@@ -61,14 +80,13 @@ export class Traces {
       'listwatch.changes': changes,
     }
     if (version !== undefined) attributes['listwatch.version'] = version
-    const span = this.#tracer.startSpan('listwatch apply', { startTime, attributes }, ROOT_CONTEXT)
-    if (position !== undefined && span.isRecording()) {
-      this.#remember(commitId(informer, position), span.spanContext())
-    }
-    span.end(endTime)
+    const span = this.#tracer.startSpan('listwatch apply', { startTime: since, attributes }, ROOT_CONTEXT)
+    const linked = span.isRecording() ? span.spanContext() : undefined
+    span.end(endedAt)
+    return linked
   }
 
-  #remember(id: string, span: SpanContext): void {
+  #remember(id: string, span: SpanContext | Write): void {
     const at = this.#remembered++ % MAX_COMMITS
     const oldest = this.#ids[at]
     if (oldest !== undefined) this.#commits.delete(oldest)
@@ -103,9 +121,8 @@ export class Traces {
 
   #runStarted(message: RunMessage): void {
     const { informer, controller, key, attempt, cause } = message
-    if (cause !== undefined) this.#flush()
-    const commit = cause === undefined ? undefined : this.#commits.get(commitId(informer, cause))
-    const links: Link[] = commit === undefined ? [] : [{ context: commit }]
+    const linked = cause === undefined ? undefined : this.#linked(commitId(informer, cause))
+    const links: Link[] = linked === undefined ? [] : [{ context: linked }]
     const attributes = {
       'listwatch.informer': informer,
       ...(controller !== undefined && { 'listwatch.controller': controller }),
@@ -115,6 +132,17 @@ export class Traces {
     const span = this.#tracer.startSpan('listwatch reconcile', { links, attributes }, ROOT_CONTEXT)
     this.#ofRuns.set(message, span)
     message.around = (run) => context.with(trace.setSpan(context.active(), span), run)
+  }
+
+  /** Returns the span of a commit. */
+  #linked(id: string): SpanContext | undefined {
+    this.#flush()
+    const known = this.#commits.get(id)
+    if (known === undefined || !('commit' in known)) return known
+    const span = this.#spanOf(known)
+    if (span === undefined) this.#commits.delete(id)
+    else this.#commits.set(id, span)
+    return span
   }
 
   #runEnded(message: RunMessage): void {

@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { describeServer } from '../servers/index.js'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describeServer, type FoundServer } from '../servers/index.js'
+import { zshPaths } from '../servers/zsh.js'
 import { ensureBuilt } from '../support/build.js'
-import { listwatch, refusalOf, resultOf, shell } from './support.js'
+import { listwatch, main, node, refusalOf, resultOf, shell } from './support.js'
+import { hasScript, Typing } from './typing.js'
 
 beforeAll(ensureBuilt)
 
@@ -38,6 +40,10 @@ test('the values of an option with choices', async () => {
   expect(await offered('pg', 'install', '--level', 's')).toEqual(['statement'])
 })
 
+test('the values of an argument with choices', async () => {
+  expect(await offered('completion', '')).toEqual(['bash', 'zsh', 'fish', '--help'])
+})
+
 test('an unknown shell is refused', async () => {
   expect(await refusalOf(listwatch(['completion', 'tcsh']))).toContain('Allowed choices are bash, zsh, fish')
 })
@@ -49,27 +55,58 @@ const described: readonly (readonly [words: readonly string[], offered: (separat
   [['watch', 'postgres://h/pg', '--'], (to) => [`--rls${to}Postgres: continue although row security applies`]],
   [['watch', 'etcd://h', '--codec', ''], () => ['json', 'string', 'bytes']],
   [['pg', 'install', '--level', ''], () => ['auto', 'statement', 'row']],
+  [['completion', ''], (to) => [`fish${to}the shell fish`]],
 ]
 
-function expectOffered(output: string, wanted: readonly string[]): void {
-  const lines = output.split('\n')
-  for (const each of wanted) expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${each}`)))
+/** The pattern of a line that starts so. */
+function lineOf(start: string): RegExp {
+  return new RegExp(`^${start}`, 'm')
 }
 
-describeServer('zsh', 'the script for zsh', ({ binDir, env }) => {
-  test.each(described)('completes %j', async (words, offered) => {
-    const list = words.map((word) => `'${word}'`).join(' ')
-    const { output, errors } = await resultOf(
-      shell(
-        `listwatch completion zsh > "$SCRIPT_FOLDER/script" && '${binDir}/zsh' -f -c '
-           compdef() { [[ "$1 $2" = "_listwatch listwatch" ]] || exit 1; }
-           _describe() { print -l -- \${(P)2} }
-           source $SCRIPT_FOLDER/script; words=(listwatch '"$WORDS"'); CURRENT=$#words; _listwatch'`,
-        { ...env, SCRIPT_FOLDER: temporaryFolder(), WORDS: list },
-      ),
-    )
-    expect(errors).toBe('')
-    expectOffered(output.replaceAll('\\:', ':'), offered(':'))
+/** An interactive zsh with its own completion system, in an empty folder. Its configuration is what `--help` says. */
+async function startZsh(server: FoundServer): Promise<Typing> {
+  const folder = temporaryFolder()
+  const configuration = `${zshPaths(server)}
+PS1='ready> '
+listwatch() { '${node}' '${main}' "$@" }
+autoload -Uz compinit && compinit -u
+source <(listwatch completion zsh)`
+  writeFileSync(join(folder, '.zshrc'), configuration)
+  const zsh = new Typing(`stty rows 100 cols 200; exec '${server.binDir}/zsh' -d -i`, {
+    cwd: folder,
+    env: { ...process.env, ...server.env, HOME: folder, ZDOTDIR: folder, TERM: 'dumb', LC_ALL: 'C' },
+  })
+  onTestFinished(() => zsh[Symbol.asyncDispose]())
+  await zsh.until(() => zsh.output.includes('ready> '), 'the prompt')
+  return zsh
+}
+
+/** The words that zsh has listed, each with its description. It lists words without descriptions side by side. */
+function listedIn(zsh: Typing): string {
+  return zsh.output.split(/\r*\n| {2,}(?! *-- )/).join('\n')
+}
+
+describe.skipIf(!hasScript)('on a terminal (needs script, of util-linux)', () => {
+  describeServer('zsh', 'the script for zsh', (server) => {
+    test.each(described)('lists what follows %j', async (words, offered) => {
+      const zsh = await startZsh(server)
+      zsh.type(`listwatch ${words.join(' ')}\t`)
+      const patterns = offered(' +-- ').map(lineOf)
+      await zsh.until(() => patterns.every((each) => each.test(listedIn(zsh))), 'the list')
+    })
+
+    test.each([
+      ['listwatch ver\t', 'listwatch verify '],
+      ['listwatch verify postgres://h/pg --ta\t', 'listwatch verify postgres://h/pg --table '],
+      ['listwatch pg install --level st\t', 'listwatch pg install --level statement '],
+      ['listwatch run .zsh\t', 'listwatch run .zshrc'],
+    ])('completes %j', async (keys, line) => {
+      const zsh = await startZsh(server)
+      // Instead of `listwatch`, zsh prints the words of the line.
+      zsh.type(`listwatch() { print -r -- "<$0 $*>" }\n`)
+      zsh.type(`${keys}\n`)
+      await zsh.until(() => zsh.output.includes(`<${line.trimEnd()}>`), 'the line')
+    })
   })
 })
 
@@ -83,7 +120,7 @@ describeServer('fish', 'the script for fish', ({ binDir, env }) => {
       ),
     )
     expect(errors).toBe('')
-    expectOffered(output, offered('\t'))
+    for (const each of offered('\t')) expect(output).toMatch(lineOf(each))
   })
 })
 

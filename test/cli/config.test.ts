@@ -81,7 +81,9 @@ describe('a mistake in a configuration file is one line that names it', () => {
   test('an unknown name, no file, a file with an error, and an option without a source', async () => {
     const path = join(folderWith('listwatch.config.json', entry({ keys: 'a*' })), 'listwatch.config.json')
     expect(await refusalOf(listwatch(['list', '@b', '--config', path]))).toBe('there is no source "b"; there are a')
-    expect(await refusalOf(listwatch(['serve']))).toContain('there is no listwatch.config.ts, listwatch.config.js,')
+    expect(await refusalOf(listwatch(['serve']))).toBe(
+      'no listwatch.config.ts, listwatch.config.js or listwatch.config.json is in this folder: pass the URL of a source, or name a file with --config',
+    )
     expect(await refusalOf(listwatch(['list', '@a', '--config', 'none.json']))).toContain('there is no file none.json')
     expect(await refusalOf(listwatch(['serve', '--index', 'a', '--config', path]))).toContain('--index needs the URL')
     const broken = join(folderWith('broken.config.js', 'export default nothing'), 'broken.config.js')

@@ -8,7 +8,7 @@ import { startPgbouncer } from '../servers/pgbouncer.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import { findings, namesOf } from './doctor.js'
-import { listwatch, refusalOf, resultOf, urlOf } from './support.js'
+import { listwatch, type Result, refusalOf, resultOf, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -45,6 +45,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     expect(output).toMatch(
       /^error triggers: changes are missed: .*; run: listwatch pg install postgres:.* --table orders\n/,
     )
+    expect(output).toMatch(/\n\d+ checks: 1 error, 0 warnings\n$/)
     expect(code).toBe(1)
     const [, command = ''] = /run: listwatch (.*)\n/.exec(output) ?? []
     expect((await resultOf(listwatch(command.split(' ')))).code).toBe(0)
@@ -166,12 +167,14 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     for (const setting of ['statement_timeout', 'idle_session_timeout', 'transaction_timeout'])
       await db.sql(`ALTER DATABASE ${db.name} SET ${setting} = '300ms'`)
     await db.sql(`ALTER DATABASE ${db.name} SET default_transaction_read_only = on`)
-    await using pooler = await startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction' })
-    for (const url of [urlOf(db), `postgres://postgres@127.0.0.1:${pooler.port}/${db.name}`]) {
-      const { code, errors } = await resultOf(listwatch(['verify', url, ...TABLE, '--for', '2s']))
-      expect({ code, errors }, url).toEqual({ code: 0, errors: '' })
-    }
+    const verified = (url: string): Promise<Result> => resultOf(listwatch(['verify', url, ...TABLE, '--for', '2s']))
+    expect(await verified(urlOf(db))).toMatchObject({ code: 0, errors: '' })
     expect(await namesOf(argsOf(db))).toEqual([])
+    // The idle connections of a pooler belong to no mirror, and Postgres would close one when it is lent.
+    await db.sql(`ALTER DATABASE ${db.name} SET idle_session_timeout = 0`)
+    await using pooler = await startPgbouncer({ targetPort: at.server.port, poolMode: 'transaction' })
+    const pooled = `postgres://postgres@127.0.0.1:${pooler.port}/${db.name}`
+    expect(await verified(pooled)).toMatchObject({ code: 0, errors: '' })
   })
 
   describe('of a server of its own', () => {

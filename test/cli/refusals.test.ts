@@ -183,6 +183,16 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       )
     })
 
+    test('a path into a column of JSON is indexed', async () => {
+      const db = await at.database()
+      await db.sql('CREATE TABLE docs (id int PRIMARY KEY, doc jsonb)')
+      await db.install('docs')
+      expect(await watch(urlOf(db), 'docs', '--index', 'nope.size', '--json')).toBe(
+        '--index: docs has no column "nope"; it has id, doc',
+      )
+      await expectWatched(urlOf(db), 'docs', '--index', 'doc.size')
+    })
+
     test('to index that are not mirrored', async () => {
       const db = await at.database()
       await db.sql(ORDERS)

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -10,15 +10,13 @@ import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
-import { Child } from '../support/child.js'
+import type { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
 import { main, node, resultOf, urlOf } from './support.js'
 import { Terminal } from './terminal.js'
+import { hasScript, Typing } from './typing.js'
 
 beforeAll(ensureBuilt)
-
-/** The command `script` of util-linux runs a program on a new terminal. */
-const hasScript = /util-linux/.test(spawnSync('sh', ['-c', 'script --version'], { encoding: 'utf8' }).stdout ?? '')
 
 /** Wider than every picture. */
 const WIDEST = 500
@@ -43,15 +41,10 @@ function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessE
   const folder = mkdtempSync(join(tmpdir(), 'listwatch-terminal-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const device = join(folder, 'device')
-  const child = new Typing(
-    'sh',
-    ['-c', 'exec script -qec "$0" /dev/null', `tty > '${device}'; stty rows ${rows} cols ${columns}; exec ${words}`],
-    {
-      cwd: root,
-      env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, TERM: 'xterm', CI: undefined, ...env },
-      stdio: ['pipe', 'pipe', 'pipe'],
-    },
-  )
+  const child = new Typing(`tty > '${device}'; stty rows ${rows} cols ${columns}; exec ${words}`, {
+    cwd: root,
+    env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, TERM: 'xterm', CI: undefined, ...env },
+  })
   onTestFinished(() => child[Symbol.asyncDispose]())
   const terminal = (): Terminal => {
     const made = new Terminal(columns)
@@ -67,12 +60,6 @@ function onTerminal(args: readonly string[], columns = 100, env: NodeJS.ProcessE
     execFileSync('stty', ['-F', readFileSync(device, 'utf8').trim(), 'cols', `${to}`])
   }
   return { child, terminal, press: (keys) => child.type(keys), picture, resize }
-}
-
-class Typing extends Child {
-  type(keys: string): void {
-    this.process.stdin?.write(keys)
-  }
 }
 
 /** Nothing is left behind: the cursor is there, and the margins. */

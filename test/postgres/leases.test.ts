@@ -60,6 +60,21 @@ describePostgres('leases in Postgres', (postgres) => {
     })
   })
 
+  test('a renewal that the server refuses leaves no listener on the client of the pool', async () => {
+    const pool = poolOf(await at.database(), { max: 1 })
+    const session = sessionOf(pool)
+    const errorListeners = async (): Promise<number> => {
+      const client = await pool.connect()
+      client.release()
+      return client.listenerCount('error')
+    }
+    const before = await errorListeners()
+    for (let renewal = 0; renewal < 3; renewal++) {
+      expect(await errorOf(renew(session, renewal))).toMatchObject({ code: 'NOT_FOUND' })
+    }
+    expect({ clients: pool.totalCount, listeners: await errorListeners() }).toEqual({ clients: 1, listeners: before })
+  })
+
   test('a role that is read-only, or has another isolation level, by default renews too', async () => {
     const db = await installed()
     const options = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'

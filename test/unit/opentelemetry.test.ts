@@ -11,7 +11,11 @@ import {
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { SourceError } from '../../src/contract/errors.js'
 import { METRICS } from '../../telemetry/metrics.js'
-import { type Instrumentation, instrumentInformers } from '../../telemetry/opentelemetry/index.js'
+import {
+  type Instrumentation,
+  type InstrumentationOptions,
+  instrumentInformers,
+} from '../../telemetry/opentelemetry/index.js'
 import { informerOf, mirrorOf, order } from '../support/informers.js'
 import { put, scripted } from '../support/scripted-source.js'
 
@@ -33,12 +37,13 @@ interface Setup {
   spans(informer: string): readonly ReadableSpan[]
 }
 
-function instrumented(): Setup {
+/** Without options each write has a span. */
+function instrumented(options: Pick<InstrumentationOptions, 'minApplyMs'> = { minApplyMs: 0 }): Setup {
   const reader = new Reader()
   const exporter = new InMemorySpanExporter()
   const meterProvider = new MeterProvider({ readers: [reader] })
   const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
-  const end = instrumentInformers({ meterProvider, tracerProvider })
+  const end = instrumentInformers({ meterProvider, tracerProvider, ...options })
   onTestFinished(end)
   return {
     end,
@@ -287,6 +292,54 @@ describe('instrumentInformers', () => {
       end()
       expect(applied(spans('late'))).toBe(1)
     })
+  })
+
+  describe('creates the span of a write', () => {
+    const write = async (informer: string, nth: number, ms: number): Promise<void> => {
+      const message = { informer, source: 'orders' }
+      diagnostics.channel('listwatch:apply').publish(message)
+      if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+      const position = { version: `${nth}`, position: `${nth}` }
+      diagnostics.channel('listwatch:batch').publish({ ...message, ...position, origin: 'watch', changes: 1 })
+    }
+    const run = (informer: string, cause: string): void => {
+      const message = { informer, controller: 'ledger', key: 'a', attempt: 1, cause }
+      diagnostics.channel('listwatch:reconcile:start').publish(message)
+      diagnostics.channel('listwatch:reconcile:end').publish(message)
+    }
+
+    test('only if it took 1 ms or a run links to it, by default', async () => {
+      const { end, spans } = instrumented({})
+      await write('short', 1, 0)
+      await write('short', 2, 20)
+      await write('short', 3, 0)
+      run('short', '3')
+      run('short', '3')
+      end()
+      const finished = spans('short')
+      const applied = finished.filter(({ name }) => name === 'listwatch apply')
+      expect(applied.map(({ attributes }) => attributes['listwatch.version'])).toEqual(['2', '3'])
+      const ids = finished.flatMap(({ links }) => links.map((link) => link.context.spanId))
+      expect(ids).toEqual([applied[1]?.spanContext().spanId, applied[1]?.spanContext().spanId])
+    })
+
+    test('that took at least minApplyMs', async () => {
+      const { end, spans } = instrumented({ minApplyMs: 60_000 })
+      await write('shorter', 1, 20)
+      end()
+      expect(spans('shorter')).toEqual([])
+    })
+  })
+
+  test.each([
+    { options: { minApplyMs: -1 }, message: 'option "minApplyMs" must be a number of at least 0, got -1' },
+    {
+      options: { tracer: {} },
+      message: 'unknown option "tracer"; allowed are meterProvider, tracerProvider, minApplyMs',
+    },
+  ])('refuses $options', ({ options, message }) => {
+    expect(() => instrumentInformers(options)).toThrow(`instrumentInformers: ${message}`)
+    expect(diagnostics.hasSubscribers('listwatch:batch')).toBe(false)
   })
 
   test('has no effect after its end, and leaves no subscriber', async () => {

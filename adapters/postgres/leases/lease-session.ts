@@ -89,7 +89,10 @@ export class PostgresLeaseSession implements LeaseSession {
       // A client whose response did not arrive is closed: the next borrower would wait behind the lost request.
       const isBroken = !/^[0-9A-Z]{5}$/.test(codeOf(error) ?? '')
       connecting.then(
-        (client) => client.release(isBroken),
+        (client) => {
+          if (!isBroken) client.off('error', ignore)
+          client.release(isBroken)
+        },
         () => {}, // There is no client to give back.
       )
       signal.throwIfAborted()

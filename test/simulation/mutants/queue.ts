@@ -317,6 +317,8 @@ export const mutantsOfQueue: readonly Mutant[] = [
     name: 'a queue takes no bookmarks',
     breaks: 'bookmarks go through the queue like every batch (law 6)',
     file: 'queue/change-queue.ts',
-    edits: [['    this.#batches.push({ changes,', '    if (changes.length > 0) this.#batches.push({ changes,']],
+    edits: [
+      ['    const batch = { changes,', '    if (changes.length === 0) return true\n    const batch = { changes,'],
+    ],
   },
 ]

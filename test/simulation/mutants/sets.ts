@@ -219,18 +219,18 @@ export const mutantsOfSets: readonly Mutant[] = [
     file: 'subscriptions/serial-delivery.ts',
     edits: [
       [
-        '        if (working !== undefined) await working\n',
-        `        if (working !== undefined) {
-          Object(this.#feed.host).isHeldUp = this.#feed.host.isOfSet
-          await working
+        '        void working.then(() => this.#deliver(slice, current, at + 1, slice.isOverAfterCall()))\n',
+        `        Object(this.#feed.host).isHeldUp = this.#feed.host.isOfSet
+        void working.then(() => {
           Object(this.#feed.host).isHeldUp = false
-        }
+          this.#deliver(slice, current, at + 1, slice.isOverAfterCall())
+        })
 `,
       ],
       [
-        '    for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {\n',
-        `    while (Object(this.#feed.host).isHeldUp) await clock.sleep(1)
-    for (let batch = this.#dequeue(); batch !== undefined; batch = this.#dequeue()) {
+        '    void READY.then(() => {\n',
+        `    void READY.then(async () => {
+      while (Object(this.#feed.host).isHeldUp) await this.#feed.host.clock.sleep(1)
 `,
       ],
     ],

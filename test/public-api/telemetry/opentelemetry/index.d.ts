@@ -21,6 +21,11 @@ export interface InstrumentationOptions {
     readonly meterProvider?: MeterProvider | undefined;
     /** Receives the spans. Default: the global tracer provider. */
     readonly tracerProvider?: TracerProvider | undefined;
+    /**
+     * A write to the store has a span if it took at least this time, in milliseconds, or if a run of a controller links
+     * to it. 0: each write has one. Default: 1.
+     */
+    readonly minApplyMs?: number | undefined;
 }
 /**
  * Ends the instrumentation, by a call or by `using`. A second call does nothing.
@@ -45,6 +50,8 @@ export type Instrumentation = (() => void) & Disposable;
  * `listwatch.reconcile.duration`. The spans are lists, watches, commits and runs of controllers. The span of a run is
  * active while its function runs.
  *
+ * @throws OptionError for an unknown or a wrong option.
+ *
  * @returns A function that ends the instrumentation.
  *
  * @example
@@ -55,4 +62,4 @@ export type Instrumentation = (() => void) & Disposable;
  * process.once('SIGTERM', () => end())
  * ```
  */
-export declare function instrumentInformers({ meterProvider, tracerProvider, }?: InstrumentationOptions): Instrumentation;
+export declare function instrumentInformers(options?: InstrumentationOptions): Instrumentation;

@@ -224,7 +224,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     name: 'closing the last follower of one index value cuts off those of other values',
     breaks: 'A subscription receives every change in its scope exactly once.',
     file: 'subscriptions/change-router.ts',
-    edits: [['if (values?.size === 0) this.#byValue.delete(index)', 'this.#byValue.delete(index)']],
+    edits: [['if (index !== undefined && this.#byValue.get(index)?.size === 0)', 'if (index !== undefined)']],
   },
   {
     // A key changes while a run that calls requeueAfter is under way, and the time passes after the next run.

@@ -224,7 +224,12 @@ export const thirdForeignMutants: readonly Mutant[] = [
     name: 'closing a subscription with a key and `where` ends the routing to all that have its index value',
     breaks: 'other subscriptions with the same value in `where` lose all later changes (I2, I5)',
     file: 'subscriptions/change-router.ts',
-    edits: [['if (index === undefined || feed.scope.key !== undefined) return', 'if (index === undefined) return']],
+    edits: [
+      [
+        'if (index !== undefined && this.#byValue.get(index)?.size === 0)',
+        'if (index !== undefined && (feed.scope.key !== undefined || this.#byValue.get(index)?.size === 0))',
+      ],
+    ],
   },
   {
     name: 'changes that waited for a handler of their key become ready in reverse order',
