@@ -48,7 +48,7 @@ export class SlotRanks implements KnownRanks {
   set(slot: number, columns: readonly Column[], keys: Column): void {
     const at = 2 * slot
     if (at + 1 >= this.#ranks.length) {
-      const larger = new Float64Array(Math.max(Math.ceil(at * 1.5), 64))
+      const larger = new Float64Array(Math.max(Math.ceil(at * 1.25), 64))
       larger.set(this.#ranks)
       this.#ranks = larger
     }
