@@ -3,14 +3,21 @@ import type { PgConnection, Submittable } from './client-factory.js'
 const NEWLINE = 0x0a
 
 /**
- * Reads `COPY … TO STDOUT` as pages of lines, on a client of pg. It keeps at most a few pages in memory: further lines
+ * Converts a line without its end, and never throws. If `bytes` is present, each character of the line is the byte of
+ * `bytes` at the same position.
+ */
+export type ReadLine<R> = (line: string, bytes?: Buffer) => R
+
+/**
+ * Reads `COPY … TO STDOUT` as pages of rows, on a client of pg. It keeps at most a few pages in memory: further lines
  * wait in the socket, and then at the server.
  */
-export class CopyOut implements Submittable {
+export class CopyOut<R> implements Submittable {
   readonly #text: string
   readonly #pageSize: number
+  readonly #readLine: ReadLine<R>
   #connection: PgConnection | undefined
-  #lines: string[] = []
+  #rows: R[] = []
   #carry = ''
   #isPaused = false
   #isDone = false
@@ -18,23 +25,24 @@ export class CopyOut implements Submittable {
   #wake: () => void = () => {}
   readonly callback = (): void => {}
 
-  constructor(text: string, pageSize: number) {
+  constructor(text: string, pageSize: number, readLine: ReadLine<R>) {
     this.#text = text
     this.#pageSize = pageSize
+    this.#readLine = readLine
   }
 
-  /** Returns the next lines, at least one; undefined at the end. Rejects with the server's error. */
-  async next(): Promise<readonly string[] | undefined> {
-    while (this.#lines.length < this.#pageSize && !this.#isDone) {
+  /** Returns the next rows, at least one; undefined at the end. Rejects with the server's error. */
+  async next(): Promise<readonly R[] | undefined> {
+    while (this.#rows.length < this.#pageSize && !this.#isDone) {
       this.#setFlowing(true)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
     if (this.#error !== undefined) throw this.#error
-    if (this.#lines.length === 0) return undefined
-    const page = this.#lines.length <= this.#pageSize ? this.#lines : this.#lines.slice(0, this.#pageSize)
-    this.#lines = page === this.#lines ? [] : this.#lines.slice(this.#pageSize)
+    if (this.#rows.length === 0) return undefined
+    const page = this.#rows.length <= this.#pageSize ? this.#rows : this.#rows.slice(0, this.#pageSize)
+    this.#rows = page === this.#rows ? [] : this.#rows.slice(this.#pageSize)
     return page
   }
 
@@ -45,16 +53,18 @@ export class CopyOut implements Submittable {
 
   /** Reads the chunk at once, because it is a view of the driver's buffer. */
   handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
-    if (chunk.at(-1) === NEWLINE && this.#carry === '' && chunk.indexOf(NEWLINE) === chunk.length - 1) {
-      this.#lines.push(chunk.toString('utf8', 0, chunk.length - 1))
+    const length = chunk.length - 1
+    const line = this.#carry === '' && chunk[length] === NEWLINE ? chunk.toString('utf8', 0, length) : undefined
+    if (line !== undefined && !line.includes('\n')) {
+      this.#rows.push(this.#readLine(line, line.length === length ? chunk : undefined))
     } else {
       // The server sends one line in a message, but the protocol does not promise it.
       const lines = (this.#carry + chunk.toString('utf8')).split('\n')
       this.#carry = lines.pop() ?? ''
-      this.#lines.push(...lines)
+      for (const each of lines) this.#rows.push(this.#readLine(each))
     }
-    if (this.#lines.length >= this.#pageSize) this.#wake()
-    if (this.#lines.length >= 4 * this.#pageSize) this.#setFlowing(false)
+    if (this.#rows.length >= this.#pageSize) this.#wake()
+    if (this.#rows.length >= 4 * this.#pageSize) this.#setFlowing(false)
   }
 
   handleError(error: unknown): void {

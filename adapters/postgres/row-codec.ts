@@ -19,37 +19,78 @@ const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802])
 /** Arrays of json and jsonb. */
 const JSON_ARRAY_TYPES: ReadonlySet<number> = new Set([199, 3807])
 
+interface Field {
+  readonly name: string
+  readonly parse: Parse
+  /** The position in the key; -1 if the column is not part of the key. */
+  readonly keyPosition: number
+}
+
 /**
  * Converts rows of texts to objects, with the same parsers for lists and deltas. A row that cannot be parsed is an
  * `invalid` event and has no effect on other rows.
  */
 export class RowCodec<T> {
-  readonly #columns: readonly Column[]
-  readonly #parsers: readonly Parse[]
+  readonly #fields: readonly Field[]
   readonly #keyAt: readonly number[]
   readonly #maxObjectBytes: number
+  /** All objects are copies of this one, so that they have one shape, also if a column is named `__proto__`. */
+  readonly #empty: Readonly<Record<string, unknown>>
 
   constructor(columns: readonly Column[], parserOf: (typeId: number) => Parse, maxObjectBytes: number) {
-    this.#columns = columns
-    this.#parsers = columns.map(({ typeId }) => {
-      const parse = parserOf(typeId)
-      if (JSON_ARRAY_TYPES.has(typeId)) return shallow(parse, unquoted)
-      return JSON_TYPES.has(typeId) ? shallow(parse) : parse
-    })
     this.#keyAt = columns
       .flatMap(({ keyPosition }, at) => (keyPosition === undefined ? [] : [{ keyPosition, at }]))
       .sort((a, b) => a.keyPosition - b.keyPosition)
       .map(({ at }) => at)
+    this.#fields = columns.map(({ name, typeId }, at) => {
+      const parse = parserOf(typeId)
+      const keyPosition = this.#keyAt.indexOf(at)
+      if (JSON_ARRAY_TYPES.has(typeId)) return { name, keyPosition, parse: shallow(parse, unquoted) }
+      return { name, keyPosition, parse: JSON_TYPES.has(typeId) ? shallow(parse) : parse }
+    })
     this.#maxObjectBytes = maxObjectBytes
+    // A parsed object has space for exactly its own properties.
+    this.#empty = JSON.parse(`{${columns.map(({ name }) => `${JSON.stringify(name)}:null`).join()}}`)
   }
 
-  /** Converts a row of `COPY … TO STDOUT` in text format, without its line end. */
-  fromCopyLine(line: string): Put<T> | Invalid {
-    const fields: (string | null)[] = line.split('\t')
-    if (line.includes('\\')) {
-      for (let i = 0; i < fields.length; i++) fields[i] = unescaped(fields[i] ?? '')
+  /**
+   * Converts a row of `COPY … TO STDOUT` in text format, without its line end. If `bytes` is present, each character of
+   * the line is the byte of `bytes` at the same position.
+   */
+  fromCopyLine(line: string, bytes?: Buffer): Put<T> | Invalid {
+    // An escape is longer than the character that it means.
+    if (!this.#isShort(line.length)) return this.fromTexts(fieldsOf(line), detached)
+    try {
+      return this.#fromShortLine(line, bytes)
+    } catch (error) {
+      return { type: 'invalid', key: this.#keyOf(fieldsOf(line), detached), error }
     }
-    return this.fromTexts(fields, detached)
+  }
+
+  /** Finds, parses and keeps one field after the other, without an array of them. */
+  #fromShortLine(line: string, bytes: Buffer | undefined): Put<T> {
+    const object: Record<string, unknown> = { ...this.#empty }
+    const keyTexts: string[] = []
+    let escapeAt = line.indexOf('\\')
+    let start = 0
+    for (const { name, parse, keyPosition } of this.#fields) {
+      const tab = line.indexOf('\t', start)
+      const end = tab < 0 ? line.length : tab
+      let text: string | null = line.slice(start, end)
+      const isEscaped = escapeAt >= 0 && escapeAt < end
+      if (isEscaped) {
+        text = unescaped(text)
+        escapeAt = line.indexOf('\\', end)
+      }
+      const parsed = text === null ? null : parse(text)
+      const isParsed = parsed !== text
+      if ((!isParsed || keyPosition >= 0) && text !== null && text.length >= SHORT)
+        text = isEscaped || bytes === undefined ? detached(text) : bytes.toString('utf8', start, end)
+      object[name] = isParsed ? parsed : text
+      if (keyPosition >= 0) keyTexts[keyPosition] = text ?? ''
+      start = end + 1
+    }
+    return { type: 'put', key: joinKey(keyTexts), object: object as T }
   }
 
   /**
@@ -57,7 +98,7 @@ export class RowCodec<T> {
    * parsed.
    */
   fromTexts(texts: readonly (string | null)[], keep = (text: string): string => text): Put<T> | Invalid {
-    const key = joinKey(this.#keyAt.map((at) => keep(texts[at] ?? '')))
+    const key = this.#keyOf(texts, keep)
     try {
       this.#assertSize(texts)
       return { type: 'put', key, object: this.#object(texts, keep) }
@@ -66,11 +107,20 @@ export class RowCodec<T> {
     }
   }
 
+  #keyOf(texts: readonly (string | null)[], keep: (text: string) => string): string {
+    return joinKey(this.#keyAt.map((at) => keep(texts[at] ?? '')))
+  }
+
+  /** Whether a text of this length cannot exceed the limit. */
+  #isShort(length: number): boolean {
+    // Counting bytes is slower, and a UTF-16 code unit has at most three of them in UTF-8.
+    return length * 3 <= this.#maxObjectBytes
+  }
+
   #assertSize(texts: readonly (string | null)[]): void {
     let length = 0
     for (const text of texts) length += text?.length ?? 0
-    // Counting bytes is slower, and a UTF-16 code unit has at most three of them in UTF-8.
-    if (length * 3 <= this.#maxObjectBytes) return
+    if (this.#isShort(length)) return
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0)
     if (bytes <= this.#maxObjectBytes) return
     const message = `the row has ${bytes} bytes; maxObjectBytes allows ${this.#maxObjectBytes}`
@@ -78,16 +128,11 @@ export class RowCodec<T> {
   }
 
   #object(texts: readonly (string | null)[], keep: (text: string) => string): T {
-    const object: Record<string, unknown> = {}
-    for (let i = 0; i < this.#columns.length; i++) {
-      const text = texts[i]
-      const parsed = text === null || text === undefined ? null : this.#parsers[i]?.(text)
-      const value = parsed === text && typeof text === 'string' ? keep(text) : parsed
-      const name = this.#columns[i]?.name ?? ''
-      // An assignment to this name does not create a property.
-      if (name === '__proto__')
-        Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true })
-      else object[name] = value
+    const object: Record<string, unknown> = { ...this.#empty }
+    for (const [at, { name, parse }] of this.#fields.entries()) {
+      const text = texts[at]
+      const parsed = text === null || text === undefined ? null : parse(text)
+      object[name] = parsed === text && typeof text === 'string' ? keep(text) : parsed
     }
     return object as T
   }
@@ -114,6 +159,11 @@ function shallow(parse: Parse, read: (text: string) => string = (text) => text):
 /** Removes the quotes around the elements of an array. The depth check ignores everything inside of quotes. */
 function unquoted(text: string): string {
   return text.replace(/\\(.)|"/gs, (_whole, char: string | undefined) => char ?? '')
+}
+
+/** Returns the fields of a line of COPY. */
+function fieldsOf(line: string): readonly (string | null)[] {
+  return line.split('\t').map(unescaped)
 }
 
 /** Unescapes a field as PostgreSQL's documentation of COPY's text format describes. `\N` is NULL. */

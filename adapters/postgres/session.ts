@@ -2,7 +2,7 @@ import type { Clock } from '../../src/contract/clock.js'
 import { SourceError } from '../../src/contract/errors.js'
 import { DeadlineScope } from '../shared/deadline-scope.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
-import { CopyOut } from './copy-out-stream.js'
+import type { CopyOut } from './copy-out-stream.js'
 import { postgresError } from './postgres-errors.js'
 
 export interface SessionOptions {
@@ -188,19 +188,16 @@ export class Session {
     return () => timer.abort()
   }
 
-  /**
-   * Yields rows as pages of lines. If the server is silent for long, the list continues only if `isAlive` returns true.
-   */
-  async *copy(text: string, pageSize: number, isAlive: () => Promise<boolean>): AsyncGenerator<readonly string[]> {
-    const copy = new CopyOut(text, pageSize)
+  /** Yields the rows of a COPY in pages. If the server is silent for long, it continues only if `isAlive` returns true. */
+  async *copy<R>(copy: CopyOut<R>, isAlive: () => Promise<boolean>): AsyncGenerator<readonly R[]> {
     this.#client.query(copy)
     let isOver = false
     for (let next = copy.next(); ; ) {
-      const lines = await this.#untilSilent(next, isOver ? 1 : 4)
-      if (lines === undefined) return
-      if (lines !== SILENT) {
+      const rows = await this.#untilSilent(next, isOver ? 1 : 4)
+      if (rows === undefined) return
+      if (rows !== SILENT) {
         isOver = false
-        yield lines
+        yield rows
         next = copy.next()
       } else if (isOver) {
         throw new SourceError('COPY stalled: no rows arrive, and the server does not run it', { code: 'UNAVAILABLE' })

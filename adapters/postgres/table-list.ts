@@ -1,4 +1,5 @@
 import type { ListContext, ListEvent, ListPage } from '../../src/contract/source.js'
+import { CopyOut } from './copy-out-stream.js'
 import { readListVersion } from './head-query.js'
 import { isLockTimeout, isPermissionDenied } from './postgres-errors.js'
 import { assertNotBehind, formatVersion, incarnationChange, parseVersion } from './postgres-version.js'
@@ -40,10 +41,8 @@ async function* copyTable<T>(
   const { where } = access.options
   const condition = where === undefined ? '' : ` WHERE (${where}\n)`
   const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
-  for await (const lines of session.copy(copy, context.pageSize, () => isCopying(access, session, context))) {
-    const events: ListEvent<T>[] = lines.map((line) => codec.fromCopyLine(line))
-    yield { events }
-  }
+  const rows = new CopyOut<ListEvent<T>>(copy, context.pageSize, (line, bytes) => codec.fromCopyLine(line, bytes))
+  for await (const events of session.copy(rows, () => isCopying(access, session, context))) yield { events }
   await session.query('COMMIT')
   await access.clients.assertNewClients()
   yield { events: [], version: formatVersion(version) }
