@@ -189,12 +189,28 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('copy-out-stream'),
     edits: [
       [
-        '    if (this.#error !== undefined) throw this.#error\n    if (this.#lines.length === 0) return undefined\n',
-        '    if (this.#lines.length === 0) return undefined\n    if (this.#error !== undefined) throw this.#error\n',
+        '    if (this.#error !== undefined) throw this.#error\n    if (this.#rows.length === 0) return undefined\n',
+        '    if (this.#rows.length === 0) return undefined\n    if (this.#error !== undefined) throw this.#error\n',
       ],
     ],
     test: 'unit/postgres-copy-out.test.ts',
     named: 'of which none is left, rejects',
+  },
+  {
+    name: 'a row of COPY is read from its bytes although they are not its characters',
+    breaks: 'A listed object equals the row.',
+    file: at('copy-out-stream'),
+    edits: [['line.length === length ? chunk : undefined', 'chunk']],
+    test: 'unit/postgres-copy-out.test.ts',
+    named: 'with their bytes only if each character has one',
+  },
+  {
+    name: 'a long text with an escape is kept as its bytes',
+    breaks: 'A listed object equals the row.',
+    file: at('row-codec'),
+    edits: [['isEscaped || bytes === undefined ? detached(text)', 'bytes === undefined ? detached(text)']],
+    test: 'unit/postgres-row-codec.test.ts',
+    named: 'escapes and nulls of a listed row are read in their fields alone',
   },
   {
     // The primary key names its columns in another order than the table has them, and a row is deleted.
