@@ -320,7 +320,8 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Acknowledges a number of dequeued batches, the last of which has this end. */
   ackThrough({ position, isSynced }: BatchEnd, batches: number): void {
-    this.#progress.acknowledged(batches, position, isSynced, this.hasQueued)
+    // A closed feed remembers what was handled: the store advances without it.
+    this.#progress.acknowledged(batches, position, isSynced, this.#closed !== undefined || this.hasQueued)
     this.#waits?.check()
   }
 

@@ -382,6 +382,20 @@ describe('the version', () => {
     mirror.put('a', 3, '8')
     expect(feed.version).toBe('7')
   })
+
+  test('of a closed feed includes a batch that is acknowledged after the close', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6')
+    const batch = feed.dequeue()
+    feed.close(CLOSED)
+    expect(feed.version).toBe('5')
+    if (batch !== undefined) feed.ack(batch)
+    expect(feed.version).toBe('6')
+    mirror.put('a', 3, '7')
+    expect(feed.version).toBe('6')
+  })
 })
 
 describe('bookmarks', () => {

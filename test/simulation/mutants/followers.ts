@@ -70,6 +70,13 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     onlyBy: { test: 'unit/feed.test.ts', named: 'does not go back if the feed stops accepting changes' },
   },
   {
+    name: 'a subscription has no version after a batch that was handled after the close',
+    breaks: "a subscription's version never goes back (law 6)",
+    file: 'subscriptions/feed.ts',
+    edits: [['isSynced, this.#closed !== undefined || this.hasQueued)', 'isSynced, this.hasQueued)']],
+    onlyBy: { test: 'unit/feed.test.ts', named: 'of a closed feed includes a batch that is acknowledged after the close' },
+  },
+  {
     name: 'a batch is split on its way to a subscription',
     breaks: 'a batch is delivered whole (I8)',
     file: 'subscriptions/feed.ts',
