@@ -125,6 +125,21 @@ test('a closed feed receives nothing, and the others receive everything', () => 
 })
 
 test.each([
+  ['key', { key: 'a' }],
+  ['value', { where: { tenant: 'acme' } }],
+])('the close of a feed that has stopped accepting changes ends no other feed with its %s', (_what, options) => {
+  const mirror = orders()
+  const feed = mirror.feed(options)
+  drain(feed)
+  feed.stopAccepting()
+  const other = mirror.feed(options)
+  drain(other)
+  feed.close(CLOSED)
+  mirror.put('a', order(1), '2')
+  expect(drain(other)).toEqual(['add a, @2'])
+})
+
+test.each([
   ['a key', (i: number) => ({ key: `k${i}` })],
   ['a value of an equal index', (i: number) => ({ where: { tenant: `t${i}` } })],
   ['a value of an ordered index', (i: number) => ({ where: { total: i } })],

@@ -747,6 +747,28 @@ describe('close', () => {
     expect([told, mirror.clock.sleeping]).toEqual([['a'], 0])
   })
 
+  test.each([
+    ['returns nothing', () => {}],
+    ['returns a promise', () => Promise.resolve()],
+  ])('inside a handler that %s ends it before the rest of the batch', async (_what, result) => {
+    const mirror = numbers()
+    const told: string[] = []
+    const subscription = subscribe(mirror, {
+      add: ({ key }) => {
+        told.push(key)
+        void subscription.close()
+        return result()
+      },
+    })
+    await mirror.clock.advance(0)
+    mirror.apply(
+      ['a', 'b', 'c'].map((key) => ({ type: 'put', key, object: 1 }) as const),
+      '6',
+    )
+    await mirror.clock.advance(2_000)
+    expect([told, mirror.clock.sleeping]).toEqual([['a'], 0])
+  })
+
   test('rejects who waits', async () => {
     const mirror = new Mirror<number>()
     const subscription = subscribe(mirror, {})

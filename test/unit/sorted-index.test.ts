@@ -206,6 +206,10 @@ describe('an ordered index', () => {
     ['50 numbers', (n) => n % 50],
     ['long strings', (n) => `deployments/${(n * 7919) % 10}-replicas-${n % 3}`],
     ['strings beyond ASCII', (n) => `node-${String.fromCharCode(120 + (n % 20))}${(n * 7919) % 7}`],
+    [
+      'strings, of which later ones begin differently',
+      (n) => `${n < 6_000 ? 'node' : n % 2 ? 'job' : 'pod'}-${n % 300}`,
+    ],
   ])('6 000 objects with %s stay in order through 3 000 writes', (_title, valueAt) => {
     const { by, store, put } = sorted()
     const nameOf = (n: number): string => `team-${(n * 31) % 17}/${n % 2 === 0 ? 'é' : 'pod-'}${n}`

@@ -74,7 +74,10 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     breaks: "a subscription's version never goes back (law 6)",
     file: 'subscriptions/feed.ts',
     edits: [['isSynced, this.#closed !== undefined || this.hasQueued)', 'isSynced, this.hasQueued)']],
-    onlyBy: { test: 'unit/feed.test.ts', named: 'of a closed feed includes a batch that is acknowledged after the close' },
+    onlyBy: {
+      test: 'unit/feed.test.ts',
+      named: 'of a closed feed includes a batch that is acknowledged after the close',
+    },
   },
   {
     name: 'a batch is split on its way to a subscription',

@@ -12,6 +12,7 @@ import { mutantsOfReflector } from './reflector.js'
 import { mutantsOfRelays } from './relays.js'
 import { mutantsOfReplays } from './replays.js'
 import { mutantsOfReplicas } from './replicas.js'
+import { mutantsOfRouting } from './routing.js'
 import { mutantsOfSets } from './sets.js'
 import { mutantsOfShares } from './shares.js'
 import { mutantsOfStore } from './store.js'
@@ -25,6 +26,7 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfQueue,
   ...mutantsOfFollowers,
   ...mutantsOfControllers,
+  ...mutantsOfRouting,
   ...mutantsOfStuck,
   ...mutantsOfWaits,
   ...mutantsOfAccess,
