@@ -277,10 +277,11 @@ export class ChangeQueue<T> {
   /** Returns the merged changes in their order. */
   *#listed(merged: OrderedTable<Pending<T>>): Generator<void, readonly Change<T>[]> {
     const changes: Change<T>[] = []
+    let keys = 0
     for (const pending of merged.values()) {
       if (isPair(pending)) changes.push(...pending)
       else changes.push(pending)
-      if (changes.length % this.#changesPerStep === 0) yield
+      if (++keys % this.#changesPerStep === 0) yield
     }
     return changes
   }

@@ -58,3 +58,15 @@ test('a batch that is pushed after the changes were listed is taken with them', 
   const batch = queue.take()
   expect([batch?.changes.length, batch?.version, batch?.changes[1]?.object]).toEqual([CHANGES, '2', -1])
 })
+
+test('changes of which most are a delete and an add are listed in steps too', () => {
+  const queue = queueOf('every')
+  const deletes = changes.map(({ key, object }, n): Change<number> => {
+    const common = { key, object, previous: object, version: undefined, origin: 'watch' } as const
+    return n === 0 ? { ...common, type: 'update' } : { ...common, type: 'delete', finalState: 'known' }
+  })
+  queue.push(deletes, '1')
+  queue.push(changes.slice(1), '2')
+  expect(countOf(queue.coalesceInSteps())).toBeGreaterThanOrEqual(3 * STEPS - 1)
+  expect(queue.take()?.changes).toHaveLength(2 * CHANGES - 1)
+})
