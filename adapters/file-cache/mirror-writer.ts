@@ -6,7 +6,16 @@ import type { MirrorToSave, PackedPart, SavedRecord } from '../../src/contract/m
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { encodeRecord } from '../shared/record-text.js'
 import { BlockCipher } from './block-cipher.js'
-import { encodeFrame, encodePrelude, FOOTER, HEADER, OBJECTS, SECTION, SECTION_BYTES } from './block-format.js'
+import {
+  encodeFrame,
+  encodePrelude,
+  FOOTER,
+  FRAME_BYTES,
+  HEADER,
+  OBJECTS,
+  SECTION,
+  SECTION_BYTES,
+} from './block-format.js'
 
 /** A section is written in blocks of at most this number of bytes. */
 const BLOCK_BYTES = 512 * 1024
@@ -62,7 +71,7 @@ class BlockWriter {
   readonly #prelude
   readonly #cipher: BlockCipher | undefined
   /** The block that is written. The memory is used again: many new buffers make V8 collect the whole heap. */
-  #memory = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+  #memory = Buffer.allocUnsafeSlow(FRAME_BYTES + BLOCK_BYTES)
   #index = 0
 
   constructor(file: FileHandle, encryptionKey: Uint8Array | undefined) {
