@@ -49,7 +49,7 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'lost access leaves the objects of packed content',
     breaks: 'lost access deletes the packed entries too (H17)',
     file: 'store/transaction.ts',
-    kind,
+    onlyBy: { test: 'unit/kept-packed-content.test.ts', named: 'is deleted and closed if access is lost' },
     edits: [
       [
         'let ordinal = store.ordinalStart; ordinal < store.ordinalLimit',
