@@ -188,7 +188,10 @@ export class Session {
     return () => timer.abort()
   }
 
-  /** Yields the rows of a COPY in pages. If the server is silent for long, it continues only if `isAlive` returns true. */
+  /**
+   * Yields the rows of a COPY in pages. If the server is silent for long, the list continues only if `isAlive` returns
+   * true.
+   */
   async *copy<R>(copy: CopyOut<R>, isAlive: () => Promise<boolean>): AsyncGenerator<readonly R[]> {
     this.#client.query(copy)
     let isOver = false

@@ -4,7 +4,7 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const
 
 export type Shell = (typeof SHELLS)[number]
 
-/** A script that completes the commands of a program, their options, and the values of options and arguments with choices. */
+/** A script that completes the commands of a program, their options, and the values of those that have choices. */
 export function completionScript(program: Command, shell: Shell): string {
   const nodes = nodesOf(program, '')
   switch (shell) {

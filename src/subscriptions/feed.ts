@@ -320,7 +320,7 @@ export class Feed<T> implements AwaitedFeed {
 
   /** Acknowledges a number of dequeued batches, the last of which has this end. */
   ackThrough({ position, isSynced }: BatchEnd, batches: number): void {
-    // A closed feed remembers what was handled: the store advances without it.
+    // The position of the last handled batch is kept after the close: the store advances without the feed.
     this.#progress.acknowledged(batches, position, isSynced, this.#closed !== undefined || this.hasQueued)
     this.#waits?.check()
   }

@@ -19,8 +19,9 @@ export interface Delivery {
   clear(): void
 }
 
-/** What is notified when a delivery has nothing more to deliver now. */
+/** The subscription of a delivery. */
 export interface DeliveryConsumer {
+  /** Called when the delivery has delivered all changes that are ready now. */
   rested(): void
 }
 

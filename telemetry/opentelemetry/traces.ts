@@ -61,6 +61,7 @@ export class Traces {
     ]
   }
 
+  /** Creates the span of a commit, or remembers the write so that a run can link to it. */
   committed(write: Write): void {
     const { informer, origin, changes, position } = write.commit
     // A bookmark writes nothing.

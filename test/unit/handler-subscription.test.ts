@@ -662,6 +662,19 @@ describe('what waits', () => {
   })
 })
 
+/** Subscribes a handler that closes its subscription. Returns the keys for which it is called. */
+function closingItself(mirror: Mirror<number>, result: () => void | Promise<void> = () => {}): readonly string[] {
+  const told: string[] = []
+  const subscription = subscribe(mirror, {
+    add: ({ key }) => {
+      told.push(key)
+      void subscription.close()
+      return result()
+    },
+  })
+  return told
+}
+
 describe('close', () => {
   test('ends it: queued changes are not delivered', async () => {
     const mirror = numbers()
@@ -735,13 +748,7 @@ describe('close', () => {
 
   test('inside its own handler works', async () => {
     const mirror = numbers()
-    const told: string[] = []
-    const subscription = subscribe(mirror, {
-      add: ({ key }) => {
-        told.push(key)
-        void subscription.close()
-      },
-    })
+    const told = closingItself(mirror)
     mirror.put('a', 1, '6').put('b', 1, '7')
     await mirror.clock.advance(2_000)
     expect([told, mirror.clock.sleeping]).toEqual([['a'], 0])
@@ -752,14 +759,7 @@ describe('close', () => {
     ['returns a promise', () => Promise.resolve()],
   ])('inside a handler that %s ends it before the rest of the batch', async (_what, result) => {
     const mirror = numbers()
-    const told: string[] = []
-    const subscription = subscribe(mirror, {
-      add: ({ key }) => {
-        told.push(key)
-        void subscription.close()
-        return result()
-      },
-    })
+    const told = closingItself(mirror, result)
     await mirror.clock.advance(0)
     mirror.apply(
       ['a', 'b', 'c'].map((key) => ({ type: 'put', key, object: 1 }) as const),

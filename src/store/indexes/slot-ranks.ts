@@ -71,7 +71,7 @@ export class SlotRanks implements KnownRanks {
 
   /** Whether slots that `comparer` cannot tell from `slot` have the same first component. */
   isFirstExact(slot: number): boolean {
-    return this.#first.isExact(this.#ranks[2 * slot] ?? 0)
+    return this.isExact(this.rankAt(slot, 0), 0)
   }
 
   /** Returns a function that compares another slot with `slot`. It returns 0 if the ranks do not decide. */
