@@ -2,6 +2,7 @@ import type { Clock } from '../../src/contract/clock.js'
 import { SourceError, toSourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import type { Informer } from '../../src/informer/informer-types.js'
+import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
 import type { Change } from '../../src/queue/change.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
@@ -201,7 +202,8 @@ export class MirrorFeed<T> {
       await this.#clock.sleep(0)
       if (this.#ended !== undefined) throw this.#ended
       // While a large commit is routed, the store shows it, and no change of it may be queued yet.
-      const isRouted = this.#stream.version === this.#informer.version
+      const isRouting = packableMirrorOf(this.#informer)?.isRouting === true
+      const isRouted = !isRouting && this.#stream.version === this.#informer.version
       if (isRouted && this.#stream.backlog.keys === 0 && !this.#isEncoding && canAct()) return act()
       await this.#clock.sleep(CATCH_UP_MS)
     }

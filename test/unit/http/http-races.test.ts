@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../adapters/http/index.js'
-import { createInformer, sourceSet } from '../../../src/index.js'
+import { createInformer, type ListerWatcher, SourceError, sourceSet } from '../../../src/index.js'
 import { memorySource, VirtualClock } from '../../../testing/index.js'
 import { type Account, fetchFrom, servedAccounts } from './mirror.js'
 
@@ -103,6 +103,24 @@ test.each([
   expect(compare.hasReached(version, mark)).toBe(true)
 })
 
+test('of several sources, requests wait while a large commit is queued, too', async () => {
+  const a = memorySource<Account>({ entries: one, name: 'a' })
+  const b = memorySource<Account>({ name: 'b' })
+  const informer = createInformer({
+    source: sourceSet<Account>({ a, b }),
+    indexes: (ix) => ({ tenant: ix.equal(({ tenant }) => tenant) }),
+  })
+  await informer.start().synced()
+  await using mirror = serveMirror(informer, { scope: () => ({ where: { tenant: 'acme' } }), heartbeatMs: 60_000 })
+  const before = (await jsonOf(mirror(get('/version')))).version
+  a.transaction((tx) => {
+    for (let i = 1; i < 60_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+  })
+  while (!informer.has('59999')) await new Promise((resolve) => setImmediate(resolve))
+  expect((await jsonOf(mirror(get('/version')))).version).not.toBe(before)
+  await informer.stop()
+})
+
 test('followers that list again at once share one list', async () => {
   await using served = servedAccounts(one, { historyBytes: 300 })
   await served.informer.synced()
@@ -147,6 +165,44 @@ test('a scope without requests for 5 minutes ends, also if no other scope is req
   expect(signal?.aborted).toBe(false)
   await clock.advance(20_000)
   expect(signal?.aborted).toBe(true)
+})
+
+test('requests are answered after an epoch that ended during the first list', async () => {
+  const inner = memorySource<Account>({ entries: one })
+  let lists = 0
+  const source: ListerWatcher<Account> = {
+    name: 'accounts',
+    async *list(context) {
+      if (++lists === 1) throw new SourceError('a backup was restored', { code: 'EPOCH_CHANGED' })
+      yield* inner.list(context)
+    },
+    watch: (context) => inner.watch(context),
+  }
+  const informer = createInformer({ source })
+  informer.on('error', () => {})
+  await using mirror = serveMirror(informer)
+  await informer.start().synced()
+  expect((await mirror(get('/list'))).status).toBe(200)
+  await informer.stop()
+})
+
+test('requests are answered after a source whose epoch ended was replaced under its name', async () => {
+  const a = memorySource<Account>({ entries: one, heartbeatMs: 100 })
+  const sources = sourceSet<Account>({ a })
+  const informer = createInformer({ source: sources })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  await using mirror = serveMirror(informer)
+  const ended = new Promise<void>((resolve) => {
+    informer.on('status', ({ lastError }) => lastError?.code === 'EPOCH_CHANGED' && resolve())
+  })
+  a.restore([['9', { tenant: 'acme', balance: 9 }]])
+  await ended
+  sources.remove('a')
+  sources.add('a', memorySource<Account>({ entries: one, heartbeatMs: 100 }))
+  await vi.waitFor(() => expect(informer.status.state).toBe('live'))
+  expect((await mirror(get('/list'))).status).toBe(200)
+  await informer.stop()
 })
 
 test('of several sources, an error of another one does not repeat the end of an epoch', async () => {
