@@ -30,11 +30,16 @@ const CATCH_UP_MS = 2
 
 const encoder = new TextEncoder()
 
+/** How many lists were encoded. */
+let lists = 0
+
 /** The objects that a caller may read: those with these values in these indexes. */
 type Where = Readonly<Record<string, unknown>>
 
 /** An encoded list. With the frames after `after` it is the collection at each later sequence. */
 interface EncodedList {
+  /** Another one for each list. */
+  readonly number: number
   readonly after: number
   readonly size: number
   readonly chunks: readonly Uint8Array[]
@@ -176,17 +181,17 @@ export class MirrorFeed<T> {
     }
     return {
       version: this.version,
-      chunks: list.chunks.map((_chunk, at) => `${this.id}.${list.after}.${at}`),
+      chunks: list.chunks.map((_chunk, at) => `${this.id}.${list.number}.${at}`),
       size: list.size,
       changes: { after: formatVersion({ feed: this.id, sequence: list.after, upstream: '' }), until: this.#last },
     }
   }
 
   /** Returns a chunk of the encoded list; undefined if that list was dropped. */
-  async chunk(after: number, at: number): Promise<Uint8Array | undefined> {
+  async chunk(number: number, at: number): Promise<Uint8Array | undefined> {
     this.#usedAt = this.#clock.now()
     const list = await this.#list
-    return list?.after === after ? list.chunks[at] : undefined
+    return list?.number === number ? list.chunks[at] : undefined
   }
 
   /** Resolves when the frames include every commit that the store shows now. */
@@ -346,7 +351,7 @@ export class MirrorFeed<T> {
     if (texts.length > 0) endChunk()
     // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
     await this.caughtUp()
-    return { after, size, chunks }
+    return { number: ++lists, after, size, chunks }
   }
 
   #upstreamOf({ version = '' }: ChangeBatch<T>): string {

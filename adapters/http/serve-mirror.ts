@@ -331,8 +331,8 @@ class MirrorServer<T> {
   }
 
   async #chunk(feed: MirrorFeed<T>, name: string): Promise<Response> {
-    const [, id, after, at] = /^([\w-]{22})\.(\d{1,15})\.(\d{1,9})$/.exec(name) ?? []
-    const bytes = id === feed.id ? await feed.chunk(Number(after), Number(at)) : undefined
+    const [, id, list, at] = /^([\w-]{22})\.(\d{1,15})\.(\d{1,9})$/.exec(name) ?? []
+    const bytes = id === feed.id ? await feed.chunk(Number(list), Number(at)) : undefined
     if (bytes === undefined)
       return failure(410, 'UNAVAILABLE', 'this part of a list was dropped; request the list again')
     return directResponse(bytes, {

@@ -1,6 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../adapters/http/index.js'
-import { createInformer, type ListerWatcher, SourceError, sourceSet } from '../../../src/index.js'
+import {
+  type Clock,
+  createInformer,
+  type ListerWatcher,
+  SourceError,
+  sourceSet,
+  systemClock,
+} from '../../../src/index.js'
 import { memorySource, VirtualClock } from '../../../testing/index.js'
 import { type Account, fetchFrom, servedAccounts } from './mirror.js'
 
@@ -10,6 +17,7 @@ async function jsonOf(response: Promise<Response>) {
   return (await (await response).json()) as {
     version: string
     size: number
+    chunks: readonly string[]
     changes: { after: string; until: number }
   }
 }
@@ -118,6 +126,38 @@ test('of several sources, requests wait while a large commit is queued, too', as
   })
   while (!informer.has('59999')) await new Promise((resolve) => setImmediate(resolve))
   expect((await jsonOf(mirror(get('/version')))).version).not.toBe(before)
+  await informer.stop()
+})
+
+test('a part of a list that was dropped after lost access is not one of a later list', async () => {
+  const turns: (() => void)[] = []
+  let isHeld = false
+  /** The event loop turns when the test says so. */
+  const clock: Clock = {
+    now: () => systemClock.now(),
+    sleep: (ms, signal) =>
+      isHeld && ms === 0 ? new Promise((resolve) => turns.push(resolve)) : systemClock.sleep(ms, signal),
+  }
+  const entries = Array.from({ length: 1_500 }, (_, i) => [`${i}`, { tenant: 'acme', balance: i }] as const)
+  const source = memorySource<Account>({ entries, heartbeatMs: 60_000 })
+  const informer = createInformer({ source, onAccessLost: 'clear' })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  await using mirror = serveMirror(informer, { clock, heartbeatMs: 60_000 })
+  await vi.waitFor(() => expect(informer.status.state).toBe('live'))
+  const [part] = (await jsonOf(mirror(get('/list')))).chunks
+  isHeld = true
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
+  source.disconnect()
+  await vi.waitFor(() => expect(turns).toHaveLength(1)) // A part of the deletions was sent.
+  await vi.waitFor(() => expect(informer.size).toBe(1_500), { timeout: 3_000 })
+  const later = mirror(get('/list'))
+  await vi.waitFor(() => expect(turns).toHaveLength(2))
+  const response = mirror(get(`/list/${part}`))
+  isHeld = false
+  for (const turn of turns) turn()
+  expect((await later).status).toBe(200)
+  expect((await response).status).toBe(410)
   await informer.stop()
 })
 
