@@ -306,11 +306,14 @@ export class MirrorFeed<T> {
     this.#isDelivering = false
   }
 
-  #eventText({ type, key, object }: Change<T>): string {
+  #eventText({ type, key, object, origin }: Change<T>): string {
     if (type === 'delete') return eventText({ type, key })
     const entry = this.#informer.entry(key)
     // A later commit may have replaced the object already. Its version and uid belong to the later object.
-    return entry?.object === object ? eventText({ type: 'put', ...entry }) : eventText({ type: 'put', key, object })
+    if (entry?.object !== object) return eventText({ type: 'put', key, object })
+    const { version: _, ...rest } = entry
+    // A list may change an object without another version: followers would ignore it with its version.
+    return eventText({ type: 'put', ...(type === 'update' && origin === 'relist' ? rest : entry) })
   }
 
   #encoded(): Promise<EncodedList> {
