@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { Int32List } from '../../src/store/indexes/int32-list.js'
 import { OrdinalTable } from '../../src/store/ordinal-table.js'
 import { KeyTable } from '../../src/util/key-table.js'
 import { OrderedTable } from '../../src/util/ordered-table.js'
@@ -98,6 +99,28 @@ test('a table of ordinals has the same values as a Map, also while it moves its 
         expect(table.size).toBe(model.size)
         for (let i = 0; i <= 40; i++) expect(table.get(`${i}`)).toBe(model.get(`${i}`))
       }
+    }),
+  )
+})
+
+test('a list of integers has the numbers that were set in it, 0 at all other positions', () => {
+  const at = fc.oneof(fc.nat(600), fc.integer({ min: 65_500, max: 65_600 }), fc.nat(300_000))
+  fc.assert(
+    fc.property(fc.array(fc.tuple(at, fc.integer({ min: 1, max: 9 })), { maxLength: 30 }), (steps) => {
+      const list = new Int32List()
+      const model = new Map<number, number>()
+      for (const [position, value] of steps) {
+        list.set(position, value)
+        model.set(position, value)
+      }
+      const copy = list.copy()
+      for (const position of [...steps.map(([position]) => position), 0, 255, 256, 65_535, 65_536, 400_000]) {
+        expect(list.get(position)).toBe(model.get(position) ?? 0)
+        expect(copy[position] ?? 0).toBe(model.get(position) ?? 0)
+      }
+      expect(copy.filter((value) => value !== 0)).toHaveLength(model.size)
+      list.clear()
+      for (const position of model.keys()) expect(list.get(position)).toBe(0)
     }),
   )
 })
