@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Int32List } from '../../src/store/indexes/int32-list.js'
+import { OrdinalLists } from '../../src/store/indexes/ordinal-lists.js'
 import { OrdinalTable } from '../../src/store/ordinal-table.js'
 import { KeyTable } from '../../src/util/key-table.js'
 import { OrderedTable } from '../../src/util/ordered-table.js'
@@ -121,6 +122,47 @@ test('a list of integers has the numbers that were set in it, 0 at all other pos
       expect(copy.filter((value) => value !== 0)).toHaveLength(model.size)
       list.clear()
       for (const position of model.keys()) expect(list.get(position)).toBe(0)
+    }),
+  )
+})
+
+test('lists of ordinals in one array have the same elements as arrays, each at the position that it was given', () => {
+  const list = fc.nat(2)
+  const action = fc.oneof(
+    fc.record({ type: fc.constant('push' as const), list, count: fc.nat(40) }),
+    fc.record({ type: fc.constant('pop' as const), list, count: fc.nat(40) }),
+    fc.record({ type: fc.constant('set' as const), list, count: fc.nat(40) }),
+  )
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 40 }), (actions) => {
+      const lists = new OrdinalLists()
+      const model = Array.from({ length: 3 }, () => ({ list: { last: 0, length: 0 }, ordinals: [0], positions: [0] }))
+      for (const each of model) each.positions[0] = lists.push(each.list, 0)
+      let next = 1
+      for (const { type, list, count } of actions) {
+        const { list: end, ordinals, positions } = model[list] as (typeof model)[number]
+        if (type === 'set' && count < ordinals.length) {
+          lists.set(positions[count] ?? 0, next)
+          ordinals[count] = next++
+        }
+        for (let i = 0; i < count && type === 'push'; i++) {
+          positions.push(lists.push(end, next))
+          ordinals.push(next++)
+        }
+        for (let i = 0; i < count && type === 'pop' && ordinals.length > 0; i++) {
+          lists.pop(end)
+          positions.pop()
+          ordinals.pop()
+        }
+        for (const { list, ordinals, positions } of model) {
+          expect(lists.ordinalsOf(list)).toEqual(ordinals)
+          expect(list).toEqual({ last: positions.at(-1) ?? 0, length: ordinals.length })
+          expect(positions.map((position) => lists.get(position))).toEqual(ordinals)
+          expect(positions.map((position) => lists.countBefore(position))).toEqual(ordinals.map((_, i) => i))
+          for (const ordinal of [ordinals[0], ordinals.at(-1), next])
+            expect(lists.some(list, (each) => each === ordinal)).toBe(ordinals.includes(ordinal ?? -1))
+        }
+      }
     }),
   )
 })

@@ -9,14 +9,15 @@ import type { StoreIndex } from '../store-index.js'
 import type { StoreReads } from '../store-reads.js'
 import type { Equal } from './index-types.js'
 import { Int32List } from './int32-list.js'
-import { type MoveRecords, Moves } from './moves.js'
+import { MovedScalars } from './moved-scalars.js'
+import { Moves } from './moves.js'
+import { type OrdinalList, OrdinalLists } from './ordinal-lists.js'
 import { copyScalar, isScalar, type Scalar, ScalarMap, sameScalar } from './scalar.js'
 
 /** All objects with one index value. */
-export interface Bucket<T> {
+export interface Bucket<T> extends OrdinalList {
   readonly id: number
   readonly value: Scalar
-  readonly ordinals: Ordinal[]
   /** The objects in the same order: created at the first read, and maintained while there are reads. */
   objects: T[] | undefined
   /** The copy of `objects` that readers share, until the next write. */
@@ -38,6 +39,8 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   /** By id. No bucket has id 0. */
   readonly #buckets: (Bucket<T> | undefined)[] = [undefined]
   readonly #freeIds: number[] = []
+  /** The ordinals of each bucket. */
+  readonly #lists = new OrdinalLists()
   readonly #moves = new Moves<Scalar, MovedScalars>(() => new MovedScalars())
   /** The packed entries below those of the store. */
   #base: KeptHash<T> | undefined
@@ -60,6 +63,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     this.#byValue.clear()
     this.#buckets.length = 1
     this.#freeIds.length = 0
+    this.#lists.clear()
   }
 
   setBase(packed?: PackedIndex, base?: KeptBase<T>): void {
@@ -85,7 +89,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
 
   *buckets(): Generator<readonly [value: Scalar, count: number]> {
     if (this.#base === undefined) {
-      for (const { value, ordinals } of this.#byValue.values()) yield [value, ordinals.length]
+      for (const { value, length } of this.#byValue.values()) yield [value, length]
     } else for (const value of this.#currentValues(this.#base)) yield [value, this.#current(value, this.#base).length]
   }
 
@@ -102,7 +106,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     const found = this.#byValue.get(value)
     if (found !== undefined) return found
     const id = this.#freeIds.pop() ?? this.#buckets.length
-    const bucket: Bucket<T> = { id, value, ordinals: [], objects: undefined, shared: undefined, writes: 0 }
+    const bucket = { id, value, last: 0, length: 0, objects: undefined, shared: undefined, writes: 0 }
     this.#byValue.set(value, bucket)
     this.#buckets[id] = bucket
     return bucket
@@ -110,31 +114,29 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
 
   protected add(bucket: Bucket<T>, ordinal: Ordinal, object: T): number {
     objectsToWrite(bucket)?.push(object)
-    return bucket.ordinals.push(ordinal) - 1
+    return this.#lists.push(bucket, ordinal)
   }
 
   protected replace(bucket: Bucket<T>, position: number, object: T): void {
     const objects = objectsToWrite(bucket)
-    if (objects !== undefined) objects[position] = object
+    if (objects !== undefined) objects[this.#lists.countBefore(position)] = object
   }
 
   protected remove(bucket: Bucket<T>, position: number): void {
-    const { ordinals } = bucket
-    const last = ordinals.length - 1
-    const ordinal = ordinals[last]
-    if (ordinal === undefined) return
-    if (last === 0) {
+    const objects = objectsToWrite(bucket)
+    const object = objects?.pop() as T
+    const { last } = bucket
+    const ordinal = this.#lists.get(last)
+    this.#lists.pop(bucket)
+    if (bucket.length === 0) {
       this.#byValue.delete(bucket.value)
       this.#buckets[bucket.id] = undefined
       this.#freeIds.push(bucket.id)
       return
     }
-    const objects = objectsToWrite(bucket)
-    const object = objects?.pop() as T
-    ordinals.pop()
     if (position === last) return
-    ordinals[position] = ordinal
-    if (objects !== undefined) objects[position] = object
+    this.#lists.set(position, ordinal)
+    if (objects !== undefined) objects[this.#lists.countBefore(position)] = object
     this.moved(ordinal, bucket, position)
   }
 
@@ -149,7 +151,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     const count = (value: V): number => {
       if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).count(value)
       if (this.#base !== undefined) return this.#current(value, this.#base).length
-      return this.#visible(value)?.ordinals.length ?? 0
+      return this.#visible(value)?.length ?? 0
     }
     const values = (): Iterable<V> => {
       if (this.store.held !== undefined) return this.accessorAt<V>(this.store.held).values()
@@ -172,8 +174,9 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
       const packed = pin.packedIndex(this)
       if (packed?.kind === 'hash') return Array.from(packed.values(), (value) => value as V)
       const seen = new ScalarMap<V>()
-      for (const { value, ordinals } of this.#byValue.values()) {
-        if (ordinals.some((ordinal) => !this.#moves.isMoved(layer, ordinal))) seen.set(value, copyScalar(value) as V)
+      for (const bucket of this.#byValue.values()) {
+        if (this.#lists.some(bucket, (ordinal) => !this.#moves.isMoved(layer, ordinal)))
+          seen.set(bucket.value, copyScalar(bucket.value) as V)
       }
       for (const records of this.#moves.since(layer)) {
         for (const value of records.values(layer.id)) seen.set(value, copyScalar(value) as V)
@@ -192,14 +195,14 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
     const { layer } = pin
     const packed = pin.packedIndex(this)
     if (packed?.kind === 'hash') return packed.ordinalsWith(value)
-    const ordinals = (this.#byValue.get(value)?.ordinals ?? []).filter((each) => !this.#moves.isMoved(layer, each))
+    const ordinals = this.#ordinalsOf(this.#byValue.get(value)).filter((each) => !this.#moves.isMoved(layer, each))
     for (const records of this.#moves.since(layer)) records.collect(value, layer.id, ordinals)
     return pin.hasBase && this.#base !== undefined ? [...this.#base.ordinalsWith(value, layer), ...ordinals] : ordinals
   }
 
   /** Returns the ordinals that have a value now, those of the base included. */
   #current(value: Scalar, base: KeptHash<T>): Ordinal[] {
-    return [...base.ordinalsWith(value), ...(this.#visible(value)?.ordinals ?? [])]
+    return [...base.ordinalsWith(value), ...this.#ordinalsOf(this.#visible(value))]
   }
 
   #currentValues(base: KeptHash<T>): Iterable<Scalar> {
@@ -231,7 +234,11 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   ordinalsWith(value: Scalar): readonly Ordinal[] {
     if (this.store.held !== undefined) return this.#pinned(this.store.held, value)
     if (this.#base !== undefined) return this.#current(value, this.#base)
-    return this.#visible(value)?.ordinals.slice() ?? []
+    return this.#ordinalsOf(this.#visible(value))
+  }
+
+  #ordinalsOf(bucket: Bucket<T> | undefined): Ordinal[] {
+    return bucket === undefined ? [] : this.#lists.ordinalsOf(bucket)
   }
 
   #visible(value: Scalar): Bucket<T> | undefined {
@@ -245,7 +252,7 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
 
   #objectsOf(bucket: Bucket<T>): readonly T[] {
     bucket.writes = 0
-    bucket.objects ??= bucket.ordinals.map((ordinal) => this.store.entryAt(ordinal)?.object as T)
+    bucket.objects ??= this.#lists.ordinalsOf(bucket).map((ordinal) => this.store.entryAt(ordinal)?.object as T)
     bucket.shared ??= this.store.freezeShared(bucket.objects.slice())
     return bucket.shared
   }
@@ -331,53 +338,6 @@ export class EqualIndex<T> extends HashIndex<T> {
   }
 }
 
-/** The values of ordinals that moved in one layer, by value. */
-class MovedScalars implements MoveRecords<Scalar, MovedScalars> {
-  readonly #byValue = new ScalarMap<{
-    readonly value: Scalar
-    readonly ordinals: Ordinal[]
-    readonly since: number[]
-  }>()
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
-
-  add(value: Scalar, ordinal: Ordinal, since: number): void {
-    let moved = this.#byValue.get(value)
-    if (moved === undefined) {
-      moved = { value, ordinals: [], since: [] }
-      this.#byValue.set(value, moved)
-    }
-    moved.ordinals.push(ordinal)
-    moved.since.push(since)
-    this.#size++
-  }
-
-  addAll(others: MovedScalars, below: number): void {
-    for (const { value, ordinals, since } of others.#byValue.values()) {
-      for (const [at, ordinal] of ordinals.entries()) {
-        const from = since[at] ?? 0
-        if (from < below) this.add(value, ordinal, from)
-      }
-    }
-  }
-
-  /** Adds the ordinals of a value with `since` below an id. */
-  collect(value: Scalar, below: number, into: Ordinal[]): void {
-    const moved = this.#byValue.get(value)
-    moved?.ordinals.forEach((ordinal, at) => {
-      if ((moved.since[at] ?? 0) < below) into.push(ordinal)
-    })
-  }
-
-  /** Returns the values of records with `since` below an id. */
-  *values(below: number): Iterable<Scalar> {
-    for (const { value, since } of this.#byValue.values()) if (since.some((each) => each < below)) yield value
-  }
-}
-
 function entriesAt<T>(ordinals: readonly Ordinal[], objects: StoreReads<T>): readonly Entry<T>[] {
   const entries: Entry<T>[] = []
   for (const ordinal of ordinals) {
@@ -391,6 +351,6 @@ function entriesAt<T>(ordinals: readonly Ordinal[], objects: StoreReads<T>): rea
 function objectsToWrite<T>(bucket: Bucket<T>): T[] | undefined {
   if (bucket.objects === undefined) return undefined
   bucket.shared = undefined
-  if (++bucket.writes > FORGET_AFTER * bucket.ordinals.length) bucket.objects = undefined
+  if (++bucket.writes > FORGET_AFTER * bucket.length) bucket.objects = undefined
   return bucket.objects
 }

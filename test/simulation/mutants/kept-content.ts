@@ -71,8 +71,8 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     kind,
     edits: [
       [
-        'return [...base.ordinalsWith(value), ...(this.#visible(value)?.ordinals ?? [])]',
-        'return [...(this.#visible(value)?.ordinals ?? [])]',
+        'return [...base.ordinalsWith(value), ...this.#ordinalsOf(this.#visible(value))]',
+        'return this.#ordinalsOf(this.#visible(value))',
       ],
     ],
   },
