@@ -66,6 +66,7 @@ export class SetWaiters {
       notifiesSource: 'perhaps',
       limits,
       mayNeverEnd: () => follower.neverSettles,
+      hasConsumerEnded: () => follower.isClosed,
       mayFail,
       ended: () => {
         // At the time of a loss, the follower may have received it after the wait has ended.
