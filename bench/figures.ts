@@ -69,6 +69,10 @@ export function medianRatio(a: readonly number[], b: readonly number[]): number 
   return median(a.map((value, round) => value / (b[round] ?? Number.NaN)))
 }
 
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((x, y) => x - y)
   const middle = sorted.length >> 1

@@ -23,7 +23,10 @@ function fail(error: unknown): void {
   process.exitCode = error instanceof CliError ? error.exitCode : isExpected ? 2 : 1
 }
 
-/** Applies to every command: an option as a value is an error, and errors name the command's help. */
+/**
+ * Applies to every command: an option as a value is an error, an unknown option is reported before a missing one, and
+ * errors name the command's help.
+ */
 function configureErrors(command: Command, path: string): void {
   for (const option of command.options.filter(({ required }) => required)) {
     const { parseArg } = option
@@ -34,6 +37,13 @@ function configureErrors(command: Command, path: string): void {
       return parseArg === undefined ? value : parseArg(value, before)
     })
   }
+  const required = command.options.filter(({ mandatory }) => mandatory)
+  // Commander looks for required options first: a mistyped name would be reported as a missing option.
+  for (const option of required) option.makeOptionMandatory(false)
+  command.hook('preAction', (_, action) => {
+    const missing = required.find((option) => action.getOptionValue(option.attributeName()) === undefined)
+    if (missing !== undefined) action.error(`error: required option '${missing.flags}' not specified`)
+  })
   command.configureOutput({
     outputError: (text, write) => {
       const line = oneLine(text.replace(/^error: /, '')).replace(/\.$/, '')

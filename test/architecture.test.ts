@@ -56,6 +56,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/store/indexes/index-types.ts',
     'src/subscriptions/subscription-types.ts',
     'src/informer/informer-types.ts',
+    'src/informer/packable-mirror.ts',
   ],
   'adapters/share': [
     'adapters/http',

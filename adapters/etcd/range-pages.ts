@@ -50,6 +50,8 @@ export async function* rangePages(
         ? undefined
         : requestPage(session, options, { key: keyAfter(last.key), revision: header.revision, remaining })
     next?.catch(() => {}) // The consumer may have stopped.
+    // gRPC writes the request in the next turn of the event loop, which a busy consumer would delay.
+    if (next !== undefined) await options.clock.sleep(0)
     yield { header, count, kvs: page.kvs, remaining }
     if (next === undefined) {
       options.limit.completed()

@@ -2,6 +2,7 @@ import type { Clock } from '../../src/contract/clock.js'
 import { SourceError, toSourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import type { Informer } from '../../src/informer/informer-types.js'
+import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
 import type { Change } from '../../src/queue/change.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
@@ -29,11 +30,16 @@ const CATCH_UP_MS = 2
 
 const encoder = new TextEncoder()
 
+/** How many lists were encoded. */
+let lists = 0
+
 /** The objects that a caller may read: those with these values in these indexes. */
 type Where = Readonly<Record<string, unknown>>
 
 /** An encoded list. With the frames after `after` it is the collection at each later sequence. */
 interface EncodedList {
+  /** Another one for each list. */
+  readonly number: number
   readonly after: number
   readonly size: number
   readonly chunks: readonly Uint8Array[]
@@ -175,17 +181,17 @@ export class MirrorFeed<T> {
     }
     return {
       version: this.version,
-      chunks: list.chunks.map((_chunk, at) => `${this.id}.${list.after}.${at}`),
+      chunks: list.chunks.map((_chunk, at) => `${this.id}.${list.number}.${at}`),
       size: list.size,
       changes: { after: formatVersion({ feed: this.id, sequence: list.after, upstream: '' }), until: this.#last },
     }
   }
 
   /** Returns a chunk of the encoded list; undefined if that list was dropped. */
-  async chunk(after: number, at: number): Promise<Uint8Array | undefined> {
+  async chunk(number: number, at: number): Promise<Uint8Array | undefined> {
     this.#usedAt = this.#clock.now()
     const list = await this.#list
-    return list?.after === after ? list.chunks[at] : undefined
+    return list?.number === number ? list.chunks[at] : undefined
   }
 
   /** Resolves when the frames include every commit that the store shows now. */
@@ -201,7 +207,8 @@ export class MirrorFeed<T> {
       await this.#clock.sleep(0)
       if (this.#ended !== undefined) throw this.#ended
       // While a large commit is routed, the store shows it, and no change of it may be queued yet.
-      const isRouted = this.#stream.version === this.#informer.version
+      const isRouting = packableMirrorOf(this.#informer)?.isRouting === true
+      const isRouted = !isRouting && this.#stream.version === this.#informer.version
       if (isRouted && this.#stream.backlog.keys === 0 && !this.#isEncoding && canAct()) return act()
       await this.#clock.sleep(CATCH_UP_MS)
     }
@@ -299,11 +306,14 @@ export class MirrorFeed<T> {
     this.#isDelivering = false
   }
 
-  #eventText({ type, key, object }: Change<T>): string {
+  #eventText({ type, key, object, origin }: Change<T>): string {
     if (type === 'delete') return eventText({ type, key })
     const entry = this.#informer.entry(key)
     // A later commit may have replaced the object already. Its version and uid belong to the later object.
-    return entry?.object === object ? eventText({ type: 'put', ...entry }) : eventText({ type: 'put', key, object })
+    if (entry?.object !== object) return eventText({ type: 'put', key, object })
+    const { version: _, ...rest } = entry
+    // A list may change an object without another version: followers would ignore it with its version.
+    return eventText({ type: 'put', ...(type === 'update' && origin === 'relist' ? rest : entry) })
   }
 
   #encoded(): Promise<EncodedList> {
@@ -344,7 +354,7 @@ export class MirrorFeed<T> {
     if (texts.length > 0) endChunk()
     // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
     await this.caughtUp()
-    return { after, size, chunks }
+    return { number: ++lists, after, size, chunks }
   }
 
   #upstreamOf({ version = '' }: ChangeBatch<T>): string {

@@ -172,8 +172,8 @@ class MirrorServer<T> {
   readonly #feeds = new Map<string, MirrorFeed<T>>()
   /** The ids of feeds whose history has ended. */
   readonly #endedFeeds = new Set<string>()
-  /** The sources whose epoch has ended and that have not listed since, with the number of their lists before. */
-  readonly #endedEpochs = new Map<string, number>()
+  /** The sources whose epoch has ended and that have not listed since. */
+  readonly #endedEpochs = new Set<string>()
   /** The ends of epochs that were handled. A status can show one again after the error of another source. */
   readonly #handled = new WeakSet<SourceError>()
   #isClosed = false
@@ -212,12 +212,15 @@ class MirrorServer<T> {
     this.#end(new SourceError('the server is closing', { code: 'UNAVAILABLE' }))
   }
 
-  readonly #onStatus = (status: Status): void => {
+  readonly #onStatus = (status: Status, previous: Status): void => {
     let hasEnded = false
-    for (const [name, { lastError, relists }] of Object.entries(sourcesIn(status))) {
+    const before = sourcesIn(previous)
+    for (const [name, { state, isSynced, lastError }] of Object.entries(sourcesIn(status))) {
+      if (state === 'connecting' && before[name]?.state.endsWith('listing') === true) this.#endedEpochs.delete(name)
       if (lastError?.code !== 'EPOCH_CHANGED' || this.#handled.has(lastError)) continue
       this.#handled.add(lastError)
-      this.#endedEpochs.set(name, relists)
+      if (!isSynced) continue // The store has shown nothing of that epoch.
+      this.#endedEpochs.add(name)
       hasEnded = true
     }
     if (!hasEnded) return
@@ -287,10 +290,10 @@ class MirrorServer<T> {
   #assertListedSinceEpoch(): void {
     if (this.#endedEpochs.size === 0) return
     const sources = sourcesIn(this.#informer.status)
-    for (const [name, before] of this.#endedEpochs) {
-      const source = sources[name]
-      const isListed = source === undefined || (source.relists > before && /^(connecting|live)$/.test(source.state))
-      if (!isListed) throw new SourceError('the mirror lists another history', { code: 'UNAVAILABLE' })
+    for (const name of this.#endedEpochs) {
+      // A source that was removed, or added again and not listed, shows nothing.
+      if (sources[name]?.isSynced === true)
+        throw new SourceError('the mirror lists another history', { code: 'UNAVAILABLE' })
       this.#endedEpochs.delete(name)
     }
   }
@@ -328,8 +331,8 @@ class MirrorServer<T> {
   }
 
   async #chunk(feed: MirrorFeed<T>, name: string): Promise<Response> {
-    const [, id, after, at] = /^([\w-]{22})\.(\d{1,15})\.(\d{1,9})$/.exec(name) ?? []
-    const bytes = id === feed.id ? await feed.chunk(Number(after), Number(at)) : undefined
+    const [, id, list, at] = /^([\w-]{22})\.(\d{1,15})\.(\d{1,9})$/.exec(name) ?? []
+    const bytes = id === feed.id ? await feed.chunk(Number(list), Number(at)) : undefined
     if (bytes === undefined)
       return failure(410, 'UNAVAILABLE', 'this part of a list was dropped; request the list again')
     return directResponse(bytes, {

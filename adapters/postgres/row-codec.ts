@@ -70,7 +70,9 @@ export class RowCodec<T> {
   /** Finds, parses and keeps one field after the other, without an array of them. */
   #fromShortLine(line: string, bytes: Buffer | undefined): Put<T> {
     const object: Record<string, unknown> = { ...this.#empty }
-    const keyTexts: string[] = []
+    // Most keys have one column, and are its text.
+    const keyTexts: string[] | undefined = this.#keyAt.length === 1 ? undefined : []
+    let key = ''
     let escapeAt = line.indexOf('\\')
     let start = 0
     for (const { name, parse, keyPosition } of this.#fields) {
@@ -85,12 +87,15 @@ export class RowCodec<T> {
       const parsed = text === null ? null : parse(text)
       const isParsed = parsed !== text
       if ((!isParsed || keyPosition >= 0) && text !== null && text.length >= SHORT)
-        text = isEscaped || bytes === undefined ? detached(text) : bytes.toString('utf8', start, end)
+        text = isEscaped || bytes === undefined ? detached(text) : bytes.toString('latin1', start, end)
       object[name] = isParsed ? parsed : text
-      if (keyPosition >= 0) keyTexts[keyPosition] = text ?? ''
+      if (keyPosition >= 0) {
+        if (keyTexts === undefined) key = text ?? ''
+        else keyTexts[keyPosition] = text ?? ''
+      }
       start = end + 1
     }
-    return { type: 'put', key: joinKey(keyTexts), object: object as T }
+    return { type: 'put', key: keyTexts === undefined ? key : joinKey(keyTexts), object: object as T }
   }
 
   /**

@@ -13,7 +13,7 @@ import { nsEach } from './busy.ts'
 /** What an adapter makes a batch of when it is busy. */
 const BATCH = 100
 /** The batches of one measurement. */
-const BATCHES = 256
+const BATCHES = 1_024
 /** The measurements before those that count, in which the code is compiled. */
 const WARM_UP = 6
 /** Commits are recorded within this time, in milliseconds. */

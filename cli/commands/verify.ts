@@ -116,7 +116,7 @@ async function readSource(
 }
 
 function print(comparison: Comparison, { kind }: OpenSource, { json }: VerifyFlags): void {
-  const { version, objects, differing, differences, busy } = comparison
+  const { version, otherSource, objects, differing, differences, busy } = comparison
   if (json === true) {
     process.stdout.write(
       `${JSON.stringify({ equal: differing === 0, version, objects, differing, busy, differences })}\n`,
@@ -130,6 +130,7 @@ function print(comparison: Comparison, { kind }: OpenSource, { json }: VerifyFla
   const result = `${thousands(objects)} ${things} compared, ${thousands(differing)} differ`
   const left = busy === 0 ? '' : `, ${thousands(busy)} changed during each comparison`
   process.stdout.write(`${differing === 0 ? colors.green(result) : colors.red(result)}${left}\n`)
+  if (differing > 0 && otherSource !== undefined) process.stdout.write(`${otherSource}\n`)
 }
 
 function lineOf({ key, difference, fields = [] }: Difference): string {

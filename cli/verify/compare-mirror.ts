@@ -13,6 +13,8 @@ const PAUSE_MS = 1_000
 /** The objects of a mirror at one moment. */
 export interface MirrorView extends Disposable {
   readonly version: Version | undefined
+  /** The name of the source that the mirror reads. */
+  readonly sourceName: string | undefined
   has(key: string): boolean
   isInvalid(key: string): boolean
   keys(): Iterable<string>
@@ -45,6 +47,8 @@ export interface Difference {
 export interface Comparison {
   /** The version of the list; undefined if the source has no versions that can be compared. */
   readonly version: Version | undefined
+  /** Says so if the mirror reads a source of another name. */
+  readonly otherSource: string | undefined
   /** The number of objects that the source has. */
   readonly objects: number
   readonly differing: number
@@ -75,6 +79,7 @@ interface Compared {
  */
 export async function compareMirror({ mirror, source, readFresh, limit, signal }: Compared): Promise<Comparison> {
   let last: Comparison | undefined
+  let otherSource: string | undefined
   let suspects: ReadonlyMap<string, Suspect> = new Map()
   for (let round = 1; round <= ROUNDS; round++) {
     if (round > 1) await systemClock.sleep(PAUSE_MS, signal)
@@ -82,6 +87,7 @@ export async function compareMirror({ mirror, source, readFresh, limit, signal }
     const fresh = await readFresh()
     const [version] = fresh.versions.values()
     const at = before.version
+    otherSource = otherSourceOf(before, source)
     const isComparable = source.hasReached !== undefined && version !== undefined
     using after = await (isComparable ? mirror.viewAfter(version) : mirror.view())
     if (after === undefined) continue
@@ -91,6 +97,7 @@ export async function compareMirror({ mirror, source, readFresh, limit, signal }
     const proven = steady.filter(({ key, write }) => suspects.get(key)?.write === write && suspects.has(key))
     last = {
       version: isComparable ? version : undefined,
+      otherSource,
       objects: fresh.size,
       differing: proven.length,
       differences: await Promise.all(proven.slice(0, limit).map((each) => withFields(each, after, fresh))),
@@ -99,8 +106,14 @@ export async function compareMirror({ mirror, source, readFresh, limit, signal }
     if (last.busy === 0) return last
     suspects = new Map(steady.map((each) => [each.key, each]))
   }
-  if (last === undefined) throw new CliError(`none of ${ROUNDS} lists had a version that could be compared`)
-  return last
+  if (last !== undefined) return last
+  const reason = otherSource === undefined ? '' : `: ${otherSource}`
+  throw new CliError(`none of ${ROUNDS} lists had a version that could be compared${reason}`)
+}
+
+function otherSourceOf({ sourceName }: MirrorView, { name }: ListerWatcher<Row>): string | undefined {
+  const isOther = sourceName !== undefined && sourceName !== name
+  return isOther ? `the mirror reads ${sourceName}, and this command ${name}` : undefined
 }
 
 function differences(mirror: MirrorView, fresh: Informer<Row>): Suspect[] {

@@ -69,7 +69,7 @@ export class InspectedMirror implements Mirror {
     const lines = linesOf(response)
     const { value: first } = await lines.next()
     const { informer, versions, isSynced, invalid, showsSecrets } = JSON.parse(first ?? '{}') as MirrorPosition
-    const [version, another] = Object.values(versions)
+    const [[sourceName, version] = [], another] = Object.entries(versions)
     if (!isSynced) throw new CliError(`the mirror ${informer} has not completed its first list`)
     if (another !== undefined)
       throw new CliError(`the mirror ${informer} has several sources, and can be compared with one only`)
@@ -81,6 +81,7 @@ export class InspectedMirror implements Mirror {
     const isInvalid = new Set(invalid)
     return {
       version,
+      sourceName,
       has: (key) => objects.has(key),
       isInvalid: (key) => isInvalid.has(key),
       keys: () => objects.keys(),

@@ -23,9 +23,10 @@ export class LocalMirror implements Mirror {
     const rows = this.#rows
     const snapshot = rows.snapshot()
     const invalid = new Set(rows.invalid.keys())
-    const [version] = rows.versions.values()
+    const [[sourceName, version] = []] = rows.versions
     return {
       version,
+      sourceName,
       has: (key) => snapshot.has(key),
       isInvalid: (key) => invalid.has(key),
       keys: () => snapshot.keys(),

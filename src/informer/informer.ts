@@ -37,7 +37,7 @@ import type { Inspection } from './inspect-types.js'
 import type { GroupMember } from './lifecycle.js'
 import type { Measurements } from './measurements.js'
 import { Observation } from './observation.js'
-import { rememberStore } from './packable-mirror.js'
+import { type LargeWrite, rememberStore } from './packable-mirror.js'
 import { informers } from './registry.js'
 import { rememberMirror } from './relayed-mirror.js'
 import type { RelistLimiter } from './relist-limiter.js'
@@ -377,13 +377,11 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     return subscription
   }
 
-  /**
-   * @internal Whether a large write is in progress, whether changes of a visible commit or objects of a replay are not
-   * queued in a subscription yet, and the names of removed sources whose objects are still in the store.
-   */
-  get largeWrite(): { readonly isWriting: boolean; readonly isRouting: boolean; readonly removing: readonly string[] } {
-    const isRouting = this.#routing.isRouting || this.#feedHost.scans.isBusy
-    return { isWriting: this.#indexer.writer.isBusy, isRouting, removing: this.#sources.removing }
+  /** @internal */
+  get largeWrite(): LargeWrite {
+    const { isRouting } = this.#routing
+    const isScanning = this.#feedHost.scans.isBusy
+    return { isWriting: this.#indexer.writer.isBusy, isRouting, isScanning, removing: this.#sources.removing }
   }
 
   #stateChanged(runner: SourceRunner<S, T>, before: ReflectorState): void {

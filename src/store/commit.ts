@@ -2,11 +2,11 @@ import type { Version } from '../contract/version.js'
 import type { Change, Origin } from '../queue/change.js'
 import type { DeclaredIndex } from './indexes/index-builder.js'
 
-/** The values of one object in the tracked indexes before and after a change, in the order of `Commit.tracked`. */
-export interface Membership {
-  readonly was: readonly unknown[]
-  readonly is: readonly unknown[]
-}
+/**
+ * The values of one object in the tracked indexes, in the order of `Commit.tracked`: all values before a change, then all
+ * values after it. One array, because a busy source has one for each change.
+ */
+export type Membership = readonly unknown[]
 
 /** A resync delivers stored objects again, and writes nothing. */
 export type CommitOrigin = Exclude<Origin, 'resync'>

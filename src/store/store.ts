@@ -1,7 +1,7 @@
 import { SourceError } from '../contract/errors.js'
 import type { Entry } from '../contract/source.js'
-import { KeyTable } from '../util/key-table.js'
 import type { Steps } from '../util/steps.js'
+import { OrdinalTable } from './ordinal-table.js'
 import type { Ordinal } from './ordinals.js'
 import type { KeptBase } from './packed/kept-base.js'
 import type { PackedBase } from './packed/packed-base.js'
@@ -27,7 +27,7 @@ export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: s
  * in any state.
  */
 export class Store<T> implements Undoable {
-  readonly #ordinals = new KeyTable<Ordinal>()
+  readonly #ordinals = new OrdinalTable((ordinal) => this.#entries[ordinal]?.key)
   /** Invariant: `#entries[o]` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
   readonly #entries: (Entry<T> | undefined)[] = []
   readonly #free: Ordinal[] = []
@@ -260,7 +260,7 @@ export class Store<T> implements Undoable {
     if (this.#pins.size > 0) this.#pins.newest?.keepKey(key, ordinal)
     for (const index of this.#indexes.all) index.delete(ordinal)
     this.#entries[ordinal] = undefined
-    this.#ordinals.delete(key)
+    this.#ordinals.delete(key, ordinal)
     this.#free.push(ordinal)
     return entry
   }
@@ -376,7 +376,7 @@ export class Store<T> implements Undoable {
       this.#free.pop()
       this.#ordinals.add(before.key, ordinal)
     } else if (before === undefined && current !== undefined) {
-      this.#ordinals.delete(current.key)
+      this.#ordinals.delete(current.key, ordinal)
       this.#free.push(ordinal)
     }
     this.#entries[ordinal] = before

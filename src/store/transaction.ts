@@ -293,25 +293,27 @@ export class StoreTransaction<T> {
       return
     }
     if (filtered.size > 0) filtered.delete(entry.key)
-    const was = this.#isSilent ? NOTHING : this.#valuesAt(ordinal)
+    const membership = this.#isSilent ? undefined : this.#membershipOf(ordinal)
     const at = store.setAt(ordinal, entry)
     ownership.assign(this.#partition, at)
     if (this.#isSilent) return
-    const is = this.#valuesAt(at)
     const { key, object } = entry
     const version = this.#version
     const origin = this.#origin
     if (current === undefined) {
-      this.#record({ type: 'add', key, object, previous: undefined, version, origin }, was, is)
+      this.#record({ type: 'add', key, object, previous: undefined, version, origin }, membership, at)
       return
     }
     const previous = current.object
     if (!isOther) {
-      this.#record({ type: 'update', key, object, previous, version, origin }, was, is)
+      this.#record({ type: 'update', key, object, previous, version, origin }, membership, at)
       return
     }
-    this.#record({ type: 'delete', key, object: previous, previous, version, origin, finalState: 'unknown' }, was, [])
-    this.#record({ type: 'add', key, object, previous: undefined, version, origin }, [], is)
+    this.#record(
+      { type: 'delete', key, object: previous, previous, version, origin, finalState: 'unknown' },
+      membership,
+    )
+    this.#record({ type: 'add', key, object, previous: undefined, version, origin }, this.#membershipOf(undefined), at)
   }
 
   /**
@@ -321,7 +323,7 @@ export class StoreTransaction<T> {
   remove(key: string, finalState: 'known' | 'unknown' = this.#finalState, last?: T, gone?: Deleted<T>['gone']): void {
     const { store, ownership } = this.#writer
     const ordinal = store.ordinalOf(key)
-    const was = this.#valuesAt(ordinal)
+    const membership = this.#membershipOf(ordinal)
     const entry = store.delete(key)
     this.#writer.written(key)
     if (ordinal !== undefined && ownership.isShared) {
@@ -333,16 +335,28 @@ export class StoreTransaction<T> {
     const object = last === undefined ? previous : last
     const version = this.#version
     const change = { type: 'delete', key, object, previous, version, origin: this.#origin, finalState } as const
-    this.#record(gone === undefined ? change : { ...change, gone }, was, [])
+    this.#record(gone === undefined ? change : { ...change, gone }, membership)
   }
 
-  #record(change: Change<T>, was: readonly unknown[], is: readonly unknown[]): void {
-    this.#changes.push(change)
-    if (this.#tracked.length > 0) this.#memberships.push({ was, is })
+  /** Returns the values of an object before a change, with room for those after it; undefined if none is tracked. */
+  #membershipOf(ordinal: Ordinal | undefined): unknown[] | undefined {
+    const { length } = this.#tracked
+    if (length === 0) return undefined
+    const membership = length === 1 ? [undefined, undefined] : new Array<unknown>(2 * length).fill(undefined)
+    if (ordinal !== undefined) this.#copyValues(ordinal, membership, 0)
+    return membership
   }
 
-  #valuesAt(ordinal: Ordinal | undefined): readonly unknown[] {
+  #copyValues(ordinal: Ordinal, membership: unknown[], from: number): void {
     const tracked = this.#tracked
-    return ordinal === undefined || tracked.length === 0 ? NOTHING : tracked.map(({ index }) => index.valueAt(ordinal))
+    for (let i = 0; i < tracked.length; i++) membership[from + i] = tracked[i]?.index.valueAt(ordinal)
+  }
+
+  /** Collects a change. `ordinal` is that of the object after the change, if it is stored then. */
+  #record(change: Change<T>, membership: unknown[] | undefined, ordinal?: Ordinal): void {
+    this.#changes.push(change)
+    if (membership === undefined) return
+    if (ordinal !== undefined) this.#copyValues(ordinal, membership, this.#tracked.length)
+    this.#memberships.push(membership)
   }
 }

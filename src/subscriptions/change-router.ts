@@ -107,7 +107,7 @@ export class ChangeRouter<T> {
     const { changes, memberships, tracked } = commit
     const end = Math.min(to, changes.length)
     for (let i = from; i < end; i++) {
-      pass(commit, i, this.#filteredFeeds, touched)
+      if (this.#filteredFeeds.size > 0) pass(commit, i, this.#filteredFeeds, touched)
       if (this.#byKey.size > 0) pass(commit, i, this.#byKey.get(changes[i]?.key ?? ''), touched)
     }
     for (const [index, feeds] of this.#byValue) {
@@ -118,8 +118,8 @@ export class ChangeRouter<T> {
           for (const group of feeds.values()) pass(commit, i, group, touched)
           continue
         }
-        const before = memberships[i]?.was[position]
-        const now = memberships[i]?.is[position]
+        const before = memberships[i]?.[position]
+        const now = memberships[i]?.[tracked.length + position]
         if (typeof now === 'string' && now === before) {
           pass(commit, i, feeds.get(now), touched, true)
           continue

@@ -171,7 +171,7 @@ export class ScopeFilter<T> {
     for (const [declared, value] of this.where) {
       const position = tracked.indexOf(declared)
       if (position < 0 && this.#isReplaced(change)) return undefined
-      const valueNow = position < 0 ? this.#valueIn(declared, change) : membership?.is[position]
+      const valueNow = position < 0 ? this.#valueIn(declared, change) : membership?.[tracked.length + position]
       if (!declared.includes(valueNow, value)) return false
     }
     return this.#passes(change.object, change.key)

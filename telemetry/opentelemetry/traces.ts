@@ -121,7 +121,7 @@ export class Traces {
   }
 
   #runStarted(message: RunMessage): void {
-    const { informer, controller, key, attempt, cause } = message
+    const { informer, controller, key, attempt, cause, around } = message
     const linked = cause === undefined ? undefined : this.#linked(commitId(informer, cause))
     const links: Link[] = linked === undefined ? [] : [{ context: linked }]
     const attributes = {
@@ -132,7 +132,8 @@ export class Traces {
     }
     const span = this.#tracer.startSpan('listwatch reconcile', { links, attributes }, ROOT_CONTEXT)
     this.#ofRuns.set(message, span)
-    message.around = (run) => context.with(trace.setSpan(context.active(), span), run)
+    message.around = (run) =>
+      context.with(trace.setSpan(context.active(), span), around === undefined ? run : () => around(run))
   }
 
   /** Returns the span of a commit. */

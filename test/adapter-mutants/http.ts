@@ -27,4 +27,41 @@ export const httpMutants: readonly AdapterMutant[] = [
     test: 'unit/http/serve-mirror.test.ts',
     named: 'whose reader does not read ends with VERSION_EXPIRED',
   },
+  {
+    name: 'a request does not wait while a large commit of several sources is queued',
+    breaks: 'The version for `fresh` includes what the served informer shows.',
+    file: at('mirror-feed'),
+    edits: [['const isRouted = !isRouting && ', 'const isRouted = ']],
+    test: 'unit/http/http-races.test.ts',
+    named: 'of several sources, requests wait while a large commit is queued',
+  },
+  {
+    name: 'a part of a list is named by the position of the list',
+    breaks: 'A follower never receives parts of two lists.',
+    file: at('mirror-feed'),
+    edits: [['number: ++lists', 'number: after']],
+    test: 'unit/http/http-races.test.ts',
+    named: 'a part of a list that was dropped after lost access is not one of a later list',
+  },
+  {
+    name: 'an object that a list has changed arrives with its version',
+    breaks: 'Followers compare the content of an object that changed without another version.',
+    file: at('mirror-feed'),
+    edits: [["type === 'update' && origin === 'relist' ? rest : entry", 'entry']],
+    test: 'unit/http/followers.test.ts',
+    named: 'has an object that a list of the mirror has changed without another version',
+  },
+  {
+    name: 'the list after the end of an epoch does not count',
+    breaks: 'Requests are answered again after the list that follows an `EPOCH_CHANGED`.',
+    file: at('serve-mirror'),
+    edits: [
+      [
+        "      if (state === 'connecting' && before[name]?.state.endsWith('listing') === true) this.#endedEpochs.delete(name)\n",
+        '',
+      ],
+    ],
+    test: 'unit/http/http-races.test.ts',
+    named: 'of several sources, an error of another one does not repeat the end of an epoch',
+  },
 ]

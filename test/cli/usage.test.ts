@@ -22,6 +22,9 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], says:
   ['a misspelt option', [...INSTALL, '--prin'], '(Did you mean --print?); see: listwatch pg install --help'],
   ['an argument too many', ['demo', 'more'], 'too many arguments'],
   ['no table', ['watch', NOWHERE], "option '--table <name>' not specified; see: listwatch watch --help"],
+  ['a misspelt option in the place of a required one', ['pg', 'install', NOWHERE, '--tabel', 'a'], "option '--tabel'"],
+  ['no table for an installation', ['pg', 'install', NOWHERE], "required option '--table <name>' not specified"],
+  ['no engine for a relay', ['relay', NOWHERE, '--too', 'redis://h'], "unknown option '--too'"],
   ['no URL for watch', ['watch', '--table', 'orders'], "missing required argument 'url'; see: listwatch watch --help"],
   ['an option with a slip in it', ['watch', 'postgres://h/d', '--tabel', 'orders'], "unknown option '--tabel'"],
   [

@@ -164,6 +164,15 @@ describeServer('redis 7.0', 'verify --against a running mirror', (server) => {
     expect(JSON.parse(keys.output)).toMatchObject({ equal: false, objects: 3, differing: 2, differences: [{}] })
   })
 
+  test('a mirror of another collection is refused with the names of both', async () => {
+    await using pairs = await orders('pairs')
+    await using triples = await orders('triples')
+    const address = await served(pairs.args, 3)
+    expect(await refusalOf(listwatch(['verify', ...triples.args, '--against', address]))).toBe(
+      'none of 8 lists had a version that could be compared: the mirror reads redis:pairs, and this command redis:triples',
+    )
+  })
+
   test('objects that are written meanwhile do not count as different', async () => {
     await using world = await orders('busy')
     const address = await served(world.args, 3)
@@ -204,5 +213,19 @@ describeServer('etcd 3.6', 'verify etcd://', (server) => {
     await client.put('/jobs/1').value('{"n":1}')
     const args = ['verify', `etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/', '--for', '1s']
     expect(await resultOf(listwatch(args))).toEqual({ code: 0, output: '1 keys compared, 0 differ\n', errors: '' })
+  })
+
+  test('a mirror of another prefix: the output names both prefixes', async () => {
+    const client = own.etcd.client()
+    await client.put('/jobs/1').value('{"n":1}')
+    const argsOf = (prefix: string): string[] => [`etcd://${own.etcd.endpoint}`, '--prefix', prefix]
+    const address = await served(argsOf('/jobs/'), 1)
+    const { code, output } = await resultOf(listwatch(['verify', ...argsOf('/users/'), '--against', address]))
+    expect(output.split('\n').slice(-3)).toEqual([
+      '0 keys compared, 1 differ',
+      'the mirror reads etcd:/jobs/, and this command etcd:/users/',
+      '',
+    ])
+    expect(code).toBe(1)
   })
 })

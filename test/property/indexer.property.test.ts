@@ -495,8 +495,9 @@ describe('Indexer', () => {
         for (const { changes, memberships } of world.commits) {
           expect(memberships.length).toBe(changes.length)
           changes.forEach(({ type, object, previous }, at) => {
-            const was = previous === undefined ? [] : valuesOf(previous)
-            expect(memberships[at]).toEqual({ was, is: type === 'delete' ? [] : valuesOf(object) })
+            const was = previous === undefined ? [undefined, undefined] : valuesOf(previous)
+            const is = type === 'delete' ? [undefined, undefined] : valuesOf(object)
+            expect(memberships[at]).toEqual([...was, ...is])
           })
         }
       }),

@@ -4,15 +4,19 @@ import { firstPage, type PagesOptions, rangePages } from '../../adapters/etcd/ra
 import type { RangeRequest, RangeResponse } from '../../adapters/etcd/transport/etcd-messages.js'
 import { prefixRange } from '../../adapters/etcd/transport/key-range.js'
 import type { Session } from '../../adapters/etcd/transport/session.js'
-import { VirtualClock } from '../../testing/virtual-clock.js'
+import { systemClock } from '../../src/contract/clock.js'
 
 const COUNT = 5
 
-/** A session over five keys, with the requests that it received. From the request `failsAt` on, it fails. */
-function scripted(failsAt = Infinity) {
+/**
+ * A session over five keys, with the requests that it received. `onRequest` is called with each. From the request
+ * `failsAt` on, it fails.
+ */
+function scripted(failsAt = Infinity, onRequest: (request: RangeRequest) => void = () => {}) {
   const requests: RangeRequest[] = []
   const range = async (request: RangeRequest): Promise<RangeResponse> => {
     requests.push(request)
+    onRequest(request)
     if (requests.length > failsAt) throw new Error('the connection was closed')
     const from = request.key.length === 1 ? 0 : Number(request.key.toString('latin1', 1, 2)) + 1
     const last = Math.min(COUNT, from + (request.limit ?? COUNT))
@@ -23,7 +27,7 @@ function scripted(failsAt = Infinity) {
     return { header: { clusterId: '1', revision: 9, term: 1 }, kvs, hasMore: last < COUNT, count: COUNT - from }
   }
   const limit = new PageLimit(2, 1e9, { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity })
-  const options: PagesOptions = { range: prefixRange('k'), isKeysOnly: false, limit, clock: new VirtualClock() }
+  const options: PagesOptions = { range: prefixRange('k'), isKeysOnly: false, limit, clock: systemClock }
   const session = { range, canReconnect: false } as unknown as Session
   return { requests, pages: async () => rangePages(session, await firstPage(session, options), options) }
 }
@@ -42,6 +46,13 @@ test('the next page of a list is requested before the previous one is taken, at 
     [2, 3, 3],
   ])
   expect(requests.map(({ revision }) => revision)).toEqual([0, 9, 9])
+})
+
+test('the next page is requested one turn of the event loop before the previous one is taken', async () => {
+  let written = 0
+  const { requests, pages } = scripted(Infinity, () => setImmediate(() => written++))
+  for await (const _page of await pages()) expect(written).toBe(requests.length)
+  expect(written).toBe(3)
 })
 
 test('if the next page fails, the list delivers the previous one and then the error', async () => {

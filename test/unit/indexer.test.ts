@@ -988,9 +988,9 @@ describe('memberships, beside the changes of a commit', () => {
     apply('2', put('a', blue))
     apply('3', gone('a'))
     expect(commits.map(({ memberships }) => memberships)).toEqual([
-      [{ was: [], is: [[1], ['red']] }],
-      [{ was: [[1], ['red']], is: [[2], ['blue']] }],
-      [{ was: [[2], ['blue']], is: [] }],
+      [[undefined, undefined, [1], ['red']]],
+      [[[1], ['red'], [2], ['blue']]],
+      [[[2], ['blue'], undefined, undefined]],
     ])
   })
 
@@ -1001,8 +1001,8 @@ describe('memberships, beside the changes of a commit', () => {
     apply('1', put('a', red, { uid: 'first' }))
     apply('2', put('a', blue, { uid: 'second' }))
     expect(commits.at(-1)?.memberships).toEqual([
-      { was: ['red'], is: [] },
-      { was: [], is: ['blue'] },
+      ['red', undefined],
+      [undefined, 'blue'],
     ])
   })
 

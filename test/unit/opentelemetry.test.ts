@@ -286,6 +286,19 @@ describe('instrumentInformers', () => {
       expect(reconcile?.links.map(({ context }) => context.spanId)).toEqual([apply?.spanContext().spanId])
     })
 
+    test('a run is called by the function that an earlier subscriber has set, within its span', () => {
+      instrumented()
+      const active: boolean[] = []
+      const around = <R>(run: () => R): R => {
+        active.push(trace.getActiveSpan() !== undefined)
+        return run()
+      }
+      const run = { informer: 'around', controller: 'ledger', key: 'a', attempt: 1, cause: undefined, around }
+      diagnostics.channel('listwatch:reconcile:start').publish(run)
+      expect([run.around(() => 'done'), active]).toEqual(['done', [true]])
+      diagnostics.channel('listwatch:reconcile:end').publish(run)
+    })
+
     test('the end of the instrumentation creates their spans', () => {
       const { end, spans } = instrumented()
       commit('late', 1)

@@ -193,6 +193,20 @@ describe('an ordered index', () => {
     expect(by({ gte: 100, lt: 200 }).length).toBe(values.filter((value) => value >= 100 && value < 200).length)
   })
 
+  test('a large index that is prepared twice at the same time is in order', () => {
+    for (let ahead = 0; ahead < 60; ahead += 5) {
+      const { index, by, put } = sorted()
+      for (let n = 0; n < 10_000; n++) put(`k${n}`, [`node-${(n * 7_919) % 10_007}`])
+      const [one, other] = [index.prepare(), index.prepare()]
+      for (let step = 0; step < ahead; step++) one.next()
+      while (one.next().done !== true) other.next()
+      for (let n = 0; n < 100; n++) put(`k${n}`, [`node-${n}`])
+      const values = by().map(({ at }) => String(at?.[0]))
+      expect(values).toHaveLength(10_000)
+      expect(values).toEqual(values.toSorted())
+    }
+  })
+
   /** Values that many searches compare: long common beginnings, characters beyond ASCII, all kinds of scalars. */
   const mixed = (n: number): Scalar => {
     const others = [NaN, Infinity, -Infinity, -0, true, 2n ** 53n + BigInt(n % 3), 2 ** 53, new Date(n % 9), 'x', '']

@@ -82,9 +82,17 @@ type Grpc = Pick<typeof import('@grpc/grpc-js'), 'Client' | 'Metadata' | 'creden
 /** The maximum size of a list page, in bytes. The events of a watch that is behind may be one message of any size. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
+/**
+ * How many bytes the server sends before it waits for an acknowledgement. With the default of 64 KiB it waits often.
+ * The response to a ping waits behind these bytes: with many more of them, the keepalive would end slow connections.
+ */
+const WINDOW_BYTES = 256 * 1024
+
 /** Each connection has a channel of its own, so that a large list never holds up a watch. */
 const CHANNEL = {
   'grpc.max_receive_message_length': -1,
+  // Versions of grpc-js without this option ignore it.
+  'grpc-node.flow_control_window': WINDOW_BYTES,
   'grpc.use_local_subchannel_pool': 1,
   // Without this, each connection queries the name server for a gRPC service config.
   'grpc.service_config_disable_resolution': 1,

@@ -1,4 +1,5 @@
 import { firstIndex } from '../../util/binary-search.js'
+import { SharedSteps } from '../../util/shared-steps.js'
 import { finish, type Steps } from '../../util/steps.js'
 import { grown } from './int32-list.js'
 import type { Scalar } from './scalar.js'
@@ -41,13 +42,13 @@ interface Position {
 export class SortedTuples {
   /** By slot. A slot without a key has no tuple. */
   readonly #keys: (string | undefined)[] = []
-  /**
-   * Each component of all tuples by slot: an array of numbers only has no pointers. Shorter tuples end with undefined.
-   */
+  /** Each component of all tuples by slot: an array of numbers has no pointers. Shorter tuples end with undefined. */
   readonly #columns: (Scalar | undefined)[][] = []
   /** Whether all tuples are in the order. If not, none is. */
   #isSorted = false
   #writes = 0
+  /** Two saves, for example, may prepare the index at the same time. */
+  readonly #sorting = new SharedSteps(() => this.#sortInSteps())
   readonly #ranks = new SlotRanks()
   /** Whether all slots that are in the order have ranks. */
   #isRanked = false
@@ -155,7 +156,7 @@ export class SortedTuples {
   *prepare(): Steps {
     if (this.isSorted) return
     const writes = this.#writes
-    for (const _ of this.#sortInSteps()) {
+    for (const steps = this.#sorting.at(this.#writes); steps.next().done !== true; ) {
       yield
       if (this.isSorted || this.#writes !== writes) break
     }
@@ -164,7 +165,7 @@ export class SortedTuples {
 
   /** Puts all tuples in order now. */
   sort(): void {
-    if (!this.isSorted) finish(this.#sortInSteps())
+    if (!this.isSorted) finish(this.#sorting.at(this.#writes))
   }
 
   *#sortInSteps(): Steps {

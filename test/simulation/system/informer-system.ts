@@ -143,7 +143,8 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
 
   /** Whether the changes of a large commit, or the objects of a replay, are still being queued in the subscriptions. */
   protected get isRouting(): boolean {
-    return this.#implementation.largeWrite.isRouting
+    const { isRouting, isScanning } = this.#implementation.largeWrite
+    return isRouting || isScanning
   }
 
   /** Whether a large write is in progress. */

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../adapters/http/index.js'
-import { createInformer, SourceError, sourceSet } from '../../../src/index.js'
+import { createInformer, type ListerWatcher, SourceError, sourceSet } from '../../../src/index.js'
 import { memorySource } from '../../../testing/index.js'
 import { type Account, fetchFrom, servedAccounts } from './mirror.js'
 
@@ -8,6 +8,10 @@ const twoTenants = [
   ['1', { tenant: 'acme', balance: 1 }],
   ['2', { tenant: 'birch', balance: 2 }],
 ] as const
+
+function withBalance<E extends { readonly object: Account }>(event: E, balance: number): E {
+  return { ...event, object: { ...event.object, balance } }
+}
 
 describe('a follower', () => {
   test('has the objects of the mirror, and receives its changes', async () => {
@@ -28,6 +32,34 @@ describe('a follower', () => {
     await follower.synced()
     await follower.waitFor(served.source.put('1', { tenant: 'acme', balance: 10 }))
     for (const key of ['1', '2']) expect(follower.entry(key)).toEqual(served.informer.entry(key))
+  })
+
+  test('has an object that a list of the mirror has changed without another version', async () => {
+    const inner = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
+    let balance = 1
+    // After a change of a schema, for example, a server shows an object in another form.
+    const source: ListerWatcher<Account> = {
+      name: 'accounts',
+      async *list(context) {
+        for await (const { events, ...page } of inner.list(context))
+          yield { ...page, events: events.map((each) => (each.type === 'put' ? withBalance(each, balance) : each)) }
+      },
+      watch: (context) => inner.watch(context),
+      hasReached: (at, mark) => inner.hasReached(at, mark),
+      head: () => inner.head(),
+    }
+    const informer = createInformer({ source }).start()
+    await using mirror = serveMirror(informer, { heartbeatMs: 200 })
+    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), heartbeatMs: 200 })
+    const follower = createInformer({ source: from }).start()
+    await follower.synced()
+    balance = 5
+    await informer.relist()
+    expect(informer.get('1')?.balance).toBe(5)
+    await follower.fresh({ timeoutMs: 2_000 })
+    expect(new Map(follower.entries())).toEqual(new Map(informer.entries()))
+    await follower.stop()
+    await informer.stop()
   })
 
   test('that calls fresh has every write to the upstream before the call', async () => {

@@ -1,6 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../adapters/http/index.js'
-import { createInformer, sourceSet } from '../../../src/index.js'
+import {
+  type Clock,
+  createInformer,
+  type ListerWatcher,
+  SourceError,
+  sourceSet,
+  systemClock,
+} from '../../../src/index.js'
 import { memorySource, VirtualClock } from '../../../testing/index.js'
 import { type Account, fetchFrom, servedAccounts } from './mirror.js'
 
@@ -10,6 +17,7 @@ async function jsonOf(response: Promise<Response>) {
   return (await (await response).json()) as {
     version: string
     size: number
+    chunks: readonly string[]
     changes: { after: string; until: number }
   }
 }
@@ -103,6 +111,56 @@ test.each([
   expect(compare.hasReached(version, mark)).toBe(true)
 })
 
+test('of several sources, requests wait while a large commit is queued, too', async () => {
+  const a = memorySource<Account>({ entries: one, name: 'a' })
+  const b = memorySource<Account>({ name: 'b' })
+  const informer = createInformer({
+    source: sourceSet<Account>({ a, b }),
+    indexes: (ix) => ({ tenant: ix.equal(({ tenant }) => tenant) }),
+  })
+  await informer.start().synced()
+  await using mirror = serveMirror(informer, { scope: () => ({ where: { tenant: 'acme' } }), heartbeatMs: 60_000 })
+  const before = (await jsonOf(mirror(get('/version')))).version
+  a.transaction((tx) => {
+    for (let i = 1; i < 20_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+  })
+  while (!informer.has('19999')) await new Promise((resolve) => setImmediate(resolve))
+  expect((await jsonOf(mirror(get('/version')))).version).not.toBe(before)
+  await informer.stop()
+})
+
+test('a part of a list that was dropped after lost access is not one of a later list', async () => {
+  const turns: (() => void)[] = []
+  let isHeld = false
+  /** The event loop turns when the test says so. */
+  const clock: Clock = {
+    now: () => systemClock.now(),
+    sleep: (ms, signal) =>
+      isHeld && ms === 0 ? new Promise((resolve) => turns.push(resolve)) : systemClock.sleep(ms, signal),
+  }
+  const entries = Array.from({ length: 1_500 }, (_, i) => [`${i}`, { tenant: 'acme', balance: i }] as const)
+  const source = memorySource<Account>({ entries, heartbeatMs: 60_000 })
+  const informer = createInformer({ source, onAccessLost: 'clear' })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  await using mirror = serveMirror(informer, { clock, heartbeatMs: 60_000 })
+  await vi.waitFor(() => expect(informer.status.state).toBe('live'))
+  const [part] = (await jsonOf(mirror(get('/list')))).chunks
+  isHeld = true
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
+  source.disconnect()
+  await vi.waitFor(() => expect(turns).toHaveLength(1)) // A part of the deletions was sent.
+  await vi.waitFor(() => expect(informer.size).toBe(1_500), { timeout: 3_000 })
+  const later = mirror(get('/list'))
+  await vi.waitFor(() => expect(turns).toHaveLength(2))
+  const response = mirror(get(`/list/${part}`))
+  isHeld = false
+  for (const turn of turns) turn()
+  expect((await later).status).toBe(200)
+  expect((await response).status).toBe(410)
+  await informer.stop()
+})
+
 test('followers that list again at once share one list', async () => {
   await using served = servedAccounts(one, { historyBytes: 300 })
   await served.informer.synced()
@@ -147,6 +205,44 @@ test('a scope without requests for 5 minutes ends, also if no other scope is req
   expect(signal?.aborted).toBe(false)
   await clock.advance(20_000)
   expect(signal?.aborted).toBe(true)
+})
+
+test('requests are answered after an epoch that ended during the first list', async () => {
+  const inner = memorySource<Account>({ entries: one })
+  let lists = 0
+  const source: ListerWatcher<Account> = {
+    name: 'accounts',
+    async *list(context) {
+      if (++lists === 1) throw new SourceError('a backup was restored', { code: 'EPOCH_CHANGED' })
+      yield* inner.list(context)
+    },
+    watch: (context) => inner.watch(context),
+  }
+  const informer = createInformer({ source })
+  informer.on('error', () => {})
+  await using mirror = serveMirror(informer)
+  await informer.start().synced()
+  expect((await mirror(get('/list'))).status).toBe(200)
+  await informer.stop()
+})
+
+test('requests are answered after a source whose epoch ended was replaced under its name', async () => {
+  const a = memorySource<Account>({ entries: one, heartbeatMs: 100 })
+  const sources = sourceSet<Account>({ a })
+  const informer = createInformer({ source: sources })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  await using mirror = serveMirror(informer)
+  const ended = new Promise<void>((resolve) => {
+    informer.on('status', ({ lastError }) => lastError?.code === 'EPOCH_CHANGED' && resolve())
+  })
+  a.restore([['9', { tenant: 'acme', balance: 9 }]])
+  await ended
+  sources.remove('a')
+  sources.add('a', memorySource<Account>({ entries: one, heartbeatMs: 100 }))
+  await vi.waitFor(() => expect(informer.status.state).toBe('live'))
+  expect((await mirror(get('/list'))).status).toBe(200)
+  await informer.stop()
 })
 
 test('of several sources, an error of another one does not repeat the end of an epoch', async () => {
