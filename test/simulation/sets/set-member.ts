@@ -244,7 +244,7 @@ export class SetMember implements SourceObserver, Member {
   }
 
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void {
-    if (this.#isLeaving) return
+    if (!this.isIn && this.#isLeaving) return
     if (!this.isIn || this.#reflectorChecker === undefined)
       this.#scenario.violate('sets', `a ${what} of ${this.name} is opened, and it may not be read`)
     this.#reflectorChecker?.opened(what, stream)
