@@ -61,7 +61,7 @@ export class Ingest<T> {
     if (object === undefined) return FILTERED
     if (!isOther && this.#equals(current.object, object)) {
       if (current.version === arrived.version && current.uid === arrived.uid) return UNCHANGED
-      return { ...arrived, object: current.object }
+      return { ...arrived, key: current.key, object: current.object }
     }
     try {
       if (this.#interner !== undefined) object = this.#interner.intern(object)
@@ -69,7 +69,8 @@ export class Ingest<T> {
     } catch (error) {
       return this.invalid(arrived.key, error, partition) // A getter of the object, or a proxy, threw.
     }
-    return object === arrived.object ? (arrived as Entry<T>) : { ...arrived, object }
+    if (object === arrived.object) return arrived as Entry<T>
+    return { ...arrived, key: current?.key ?? arrived.key, object }
   }
 
   /** Returns a saved entry as it was before it was saved. */

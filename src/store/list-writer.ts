@@ -143,8 +143,14 @@ export class Relist<T> implements ListWriter<T> {
         : ingest.ingest(event, current, this.#ignoreVersions, partition.name)
     if (result instanceof SourceError || result === FILTERED) this.#versions.set(key, event.version)
     if (result instanceof SourceError) this.#invalid.set(key, result)
-    else if (result !== UNCHANGED) this.#pending.set(key, result)
-    else if (current !== undefined && partition.invalid.has(key)) this.#pending.set(key, current) // It is valid again.
+    else if (result === UNCHANGED) {
+      if (current !== undefined && partition.invalid.has(key)) this.#pending.set(key, current) // It is valid again.
+    } else if (result === FILTERED || current === undefined) this.#pending.set(key, result)
+    else {
+      // A large list keeps no second text of each key: the garbage collector would copy it.
+      const entry = result === event ? { ...result, key: current.key } : result
+      this.#pending.set(current.key, entry)
+    }
   }
 
   *commit(version: Version): Steps {

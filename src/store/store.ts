@@ -27,7 +27,7 @@ export function pairsOf<T>(entries: readonly Entry<T>[]): IteratorObject<[key: s
  * in any state.
  */
 export class Store<T> implements Undoable {
-  readonly #ordinals = new OrdinalTable((ordinal) => this.#entries[ordinal]?.key)
+  readonly #ordinals = new OrdinalTable((ordinal, key) => this.#entries[ordinal]?.key === key)
   /** Invariant: `#entries[o]` is present exactly when some key maps to `o`; otherwise `o` is in `#free`. */
   readonly #entries: (Entry<T> | undefined)[] = []
   readonly #free: Ordinal[] = []

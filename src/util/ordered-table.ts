@@ -1,4 +1,4 @@
-import { KeyTable } from './key-table.js'
+import { HashTable } from './hash-table.js'
 
 /** A Map of this many keys grows no more. A larger one would stop the process for longer than 10 ms when it grows. */
 const SEGMENT_KEYS = 65_536
@@ -47,7 +47,7 @@ export class OrderedTable<V> {
    */
   *entries(): Generator<[key: string, value: V], undefined> {
     yield* this.#first
-    for (const segment of this.#later?.segments ?? []) yield* segment
+    for (const segment of this.#later?.segments.values() ?? []) yield* segment
   }
 
   [Symbol.iterator](): Generator<[key: string, value: V], undefined> {
@@ -65,46 +65,50 @@ export class OrderedTable<V> {
 
 /** Segments without an empty one, in order. A key is added to the last one. */
 class LaterSegments<V> {
-  readonly segments: Set<Map<string, V>> = new Set()
+  /** By number. */
+  readonly segments: Map<number, Map<string, V>> = new Map()
   readonly #segmentKeys: number
-  readonly #segmentOf = new KeyTable<Map<string, V>>()
-  #last: Map<string, V> | undefined
+  /** The number of the segment of each key. */
+  readonly #numbers = new HashTable((number, key) => this.segments.get(number)?.has(key) === true)
+  #last = 0
 
   constructor(segmentKeys: number) {
     this.#segmentKeys = segmentKeys
   }
 
   get size(): number {
-    return this.#segmentOf.size
+    return this.#numbers.size
   }
 
   get(key: string): V | undefined {
-    return this.#segmentOf.get(key)?.get(key)
+    const number = this.#numbers.get(key)
+    return number === undefined ? undefined : this.segments.get(number)?.get(key)
   }
 
   set(key: string, value: V): void {
-    let segment = this.#segmentOf.get(key)
-    if (segment === undefined) {
-      segment = this.#segmentWithSpace()
-      this.#segmentOf.add(key, segment)
+    const number = this.#numbers.get(key)
+    const segment = number === undefined ? undefined : this.segments.get(number)
+    if (segment !== undefined) segment.set(key, value)
+    else {
+      this.#segmentWithSpace().set(key, value)
+      this.#numbers.add(key, this.#last)
     }
-    segment.set(key, value)
   }
 
   delete(key: string): void {
-    const segment = this.#segmentOf.get(key)
-    if (segment === undefined) return
-    this.#segmentOf.delete(key)
-    segment.delete(key)
-    if (segment.size > 0) return
-    this.segments.delete(segment)
-    if (segment === this.#last) this.#last = undefined
+    const number = this.#numbers.get(key)
+    if (number === undefined) return
+    this.#numbers.delete(key, number)
+    const segment = this.segments.get(number)
+    segment?.delete(key)
+    if (segment?.size === 0) this.segments.delete(number)
   }
 
   #segmentWithSpace(): Map<string, V> {
-    if (this.#last !== undefined && this.#last.size < this.#segmentKeys) return this.#last
-    this.#last = new Map()
-    this.segments.add(this.#last)
-    return this.#last
+    const last = this.segments.get(this.#last)
+    if (last !== undefined && last.size < this.#segmentKeys) return last
+    const segment = new Map<string, V>()
+    this.segments.set(++this.#last, segment)
+    return segment
   }
 }

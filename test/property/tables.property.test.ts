@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { Int32List } from '../../src/store/indexes/int32-list.js'
 import { OrdinalLists } from '../../src/store/indexes/ordinal-lists.js'
 import { OrdinalTable } from '../../src/store/ordinal-table.js'
-import { KeyTable } from '../../src/util/key-table.js'
 import { OrderedTable } from '../../src/util/ordered-table.js'
 
 const key = fc.integer({ min: 0, max: 40 }).map(String)
@@ -64,27 +63,11 @@ test('an iteration over an ordered table includes keys that are added meanwhile,
   )
 })
 
-test('a table of keys has the same values as a Map, also while it is divided into parts', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 30 }), fc.array(step, { maxLength: 200 }), (dividedFrom, steps) => {
-      const table = new KeyTable<number>(dividedFrom)
-      const model = new Map<string, number>()
-      for (const each of steps) {
-        if (each.type === 'delete') table.delete(each.key)
-        else if (!model.has(each.key)) table.add(each.key, each.value)
-        if (each.type === 'delete' || !model.has(each.key)) perform(each, model)
-        expect(table.size).toBe(model.size)
-        for (let i = 0; i <= 40; i++) expect(table.get(`${i}`)).toBe(model.get(`${i}`))
-      }
-    }),
-  )
-})
-
 test('a table of ordinals has the same values as a Map, also while it moves its keys into parts', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 30 }), fc.array(step, { maxLength: 200 }), (hashedFrom, steps) => {
       const keys: (string | undefined)[] = []
-      const table = new OrdinalTable((ordinal) => keys[ordinal], hashedFrom)
+      const table = new OrdinalTable((ordinal, key) => keys[ordinal] === key, hashedFrom)
       const model = new Map<string, number>()
       for (const { type, key } of steps) {
         const ordinal = model.get(key)

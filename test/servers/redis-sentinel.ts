@@ -8,6 +8,11 @@ import { waitUntil } from './wait-until.js'
 /** What the sentinel calls the group. */
 export const GROUP = 'mirrored'
 const FAILOVER_TIMEOUT_MS = 40_000
+/**
+ * A sentinel pings a server once a second. With a limit of one second, it may find a new master down before the first
+ * reply, and fail over again.
+ */
+const DOWN_AFTER_MS = 2_000
 
 /** A master, a replica, and a sentinel that makes the replica master when the master is gone. */
 export class RedisSentinel implements AsyncDisposable {
@@ -34,7 +39,7 @@ export class RedisSentinel implements AsyncDisposable {
         `port ${sentinel.port}`,
         'bind 127.0.0.1',
         `sentinel monitor ${GROUP} 127.0.0.1 ${first.port} 1`,
-        `sentinel down-after-milliseconds ${GROUP} 1000`,
+        `sentinel down-after-milliseconds ${GROUP} ${DOWN_AFTER_MS}`,
         `sentinel failover-timeout ${GROUP} 3000`,
       ]
       await writeFile(configuration, `${lines.join('\n')}\n`)
@@ -65,6 +70,12 @@ export class RedisSentinel implements AsyncDisposable {
     const answer: unknown = await this.sentinel.client().call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', GROUP)
     const port = Number(Array.isArray(answer) ? answer[1] : undefined)
     return port === this.first.port ? this.first : this.second
+  }
+
+  /** Returns how many failovers the sentinel has begun up to the last one that succeeded. */
+  async failovers(): Promise<number> {
+    const fields: unknown = await this.sentinel.client().call('SENTINEL', 'MASTER', GROUP)
+    return Array.isArray(fields) ? Number(fields[fields.indexOf('config-epoch') + 1]) : 0
   }
 
   /** Waits until the sentinel has made the replica master. */

@@ -9,7 +9,7 @@ describe('a table of ordinals', () => {
   ]
   test.each(many)('finds each of 4 000 keys with %s, through deletes and additions', (_about, keyAt) => {
     const keys: (string | undefined)[] = []
-    const table = new OrdinalTable((ordinal) => keys[ordinal], 1_000)
+    const table = new OrdinalTable((ordinal, key) => keys[ordinal] === key, 1_000)
     for (let i = 0; i < 4_000; i++) {
       keys[i] = keyAt(i)
       table.add(keyAt(i), i)
@@ -25,7 +25,7 @@ describe('a table of ordinals', () => {
 
   test('compares the keys themselves, not only their hashes', () => {
     const keys = ['a']
-    const table = new OrdinalTable((ordinal) => keys[ordinal], 1)
+    const table = new OrdinalTable((ordinal, key) => keys[ordinal] === key, 1)
     table.add('a', 0)
     expect(table.get('a')).toBe(0)
     keys[0] = 'another key with the same hash'
@@ -33,7 +33,7 @@ describe('a table of ordinals', () => {
   })
 
   test('has no keys after it was cleared', () => {
-    const table = new OrdinalTable((ordinal) => `${ordinal}`, 1_000)
+    const table = new OrdinalTable((ordinal, key) => `${ordinal}` === key, 1_000)
     for (let i = 0; i < 2_000; i++) table.add(`${i}`, i)
     table.clear()
     table.delete('7', 7)

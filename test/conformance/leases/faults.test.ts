@@ -59,8 +59,13 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
       // The old master comes back, and follows the new one.
       await sentinel.first.start()
       await campaign.recovered()
+      const failovers = await sentinel.failovers()
       await campaign.end()
-      expect(campaign.checker.epochs.size).toBe(2)
+      expect(failovers).toBeGreaterThanOrEqual(1)
+      // If the sentinel finds the new master down, too, it fails over again. A master that was started again has
+      // another epoch when its first replica is linked.
+      expect(campaign.checker.epochs.size).toBeGreaterThanOrEqual(2)
+      expect(campaign.checker.epochs.size).toBeLessThanOrEqual(2 * failovers)
     })
   })
 

@@ -49,7 +49,8 @@ export class CachedDriver extends InformerDriver implements CacheHost {
   }
 
   override get hasReplacedContent(): boolean {
-    return this.#hasReplacedContent
+    // In the step of the list other checks may run before the one that notices the list.
+    return this.#hasReplacedContent || (this.#wasStale && this.#pending !== undefined && this.source.lists > 0)
   }
 
   override get stopDelayMs(): number {

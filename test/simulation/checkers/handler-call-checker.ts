@@ -20,6 +20,8 @@ export interface HandlerCallOptions {
   readonly limitMs: number | undefined
   /** Whether its follower has ended, or may have. */
   readonly mayEnd: () => boolean
+  /** Whether its follower was closed by a call or its signal. */
+  readonly isSilenced: () => boolean
 }
 
 /**
@@ -81,7 +83,8 @@ export class HandlerCallChecker {
 
   checkStep(subscription: Subscription | undefined): void {
     const { clock, settings, violate } = this.#scenario
-    const { name, limitMs = Infinity, mayEnd } = this.#options
+    const { name, limitMs = Infinity, mayEnd, isSilenced } = this.#options
+    if (isSilenced()) this.#checkAborted('by its close')
     if (subscription === undefined || mayEnd()) return
     for (const { key, since, signal } of this.#open) {
       if (signal.aborted) violate('I15', `${name} was aborted at ${nameOf(key)} for no reason`)
@@ -97,9 +100,13 @@ export class HandlerCallChecker {
 
   /** After a stop, every open call has an aborted signal. */
   checkStopped(): void {
+    this.#checkAborted('by stop()')
+  }
+
+  #checkAborted(by: string): void {
     for (const { key, signal } of this.#open)
       if (!signal.aborted)
-        this.#scenario.violate('I15', `${this.#options.name} was not aborted at ${nameOf(key)} by stop()`)
+        this.#scenario.violate('I15', `${this.#options.name} was not aborted at ${nameOf(key)} ${by}`)
   }
 }
 

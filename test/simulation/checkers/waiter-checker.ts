@@ -17,6 +17,8 @@ interface Expected<V> {
   ended(value: V): void
   /** Whether its condition is met: then it must end. */
   isDue?(): boolean
+  /** Whether its consumer was closed: then it must have ended. */
+  hasConsumerEnded?(): boolean
   /** Whether it waits for a head of the source that nothing requests. */
   isForgotten?(): boolean
   /** Whether it may never end: it waits for a handler that never settles. */
@@ -106,6 +108,7 @@ export class WaiterChecker {
       if (mustEnd) violate('waits', `the history of ${awaited.mark} is over, and ${id} waits`)
       if (awaited.limits.signal?.aborted) violate('waits', `the caller of ${id} aborted, and it waits`)
       if (awaited.isForgotten?.()) violate('waits', `${id} waits for the head of the source, and nothing requests it`)
+      if (awaited.hasConsumerEnded?.()) violate('waits', `${id} waits for a consumer that was closed`)
       if (awaited.isDue?.()) violate('waits', `${id} has its condition met, and waits`)
       // Callbacks are called in order, however late: a timeout before everything that is due after it.
       const waitedMs = clock.reached - since

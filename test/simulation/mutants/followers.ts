@@ -67,17 +67,12 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     edits: [
       ['    this.#progress.handled = this.#position\n    this.#acceptance.position', '    this.#acceptance.position'],
     ],
-    onlyBy: { test: 'unit/feed.test.ts', named: 'does not go back if the feed stops accepting changes' },
   },
   {
     name: 'a subscription has no version after a batch that was handled after the close',
     breaks: "a subscription's version never goes back (law 6)",
     file: 'subscriptions/feed.ts',
     edits: [['isSynced, this.#closed !== undefined || this.hasQueued)', 'isSynced, this.hasQueued)']],
-    onlyBy: {
-      test: 'unit/feed.test.ts',
-      named: 'of a closed feed includes a batch that is acknowledged after the close',
-    },
   },
   {
     name: 'a batch is split on its way to a subscription',
@@ -162,10 +157,6 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     breaks: 'after stop() no callback begins (I15)',
     file: 'subscriptions/serial-delivery.ts',
     edits: [['while (batch !== undefined && this.#feed.closed === undefined) {', 'while (batch !== undefined) {']],
-    onlyBy: {
-      test: 'unit/informer-lifecycle.test.ts',
-      named: 'stop inside a handler works, and nothing more is delivered',
-    },
   },
   {
     name: 'one key too many at a time',

@@ -1,6 +1,7 @@
 import { mutantsOfAccess } from './access.js'
 import { mutantsOfAudit } from './audit.js'
 import { mutantsOfCaches } from './caches.js'
+import { mutantsOfClosing } from './closing.js'
 import { mutantsOfControllers } from './controllers.js'
 import { mutantsOfFollowers } from './followers.js'
 import { mutantsOfGroups } from './groups.js'
@@ -27,6 +28,7 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfFollowers,
   ...mutantsOfControllers,
   ...mutantsOfRouting,
+  ...mutantsOfClosing,
   ...mutantsOfStuck,
   ...mutantsOfWaits,
   ...mutantsOfAccess,

@@ -56,7 +56,6 @@ export const mutantsOfReplays: readonly Mutant[] = [
     breaks: 'after close() nothing is kept (I12, I15)',
     file: 'subscriptions/replay.ts',
     edits: [['    this.#scan?.close()\n', '']],
-    onlyBy: { test: 'unit/large-replays.test.ts', named: 'ends with its subscription' },
   },
   {
     name: 'a stop does not wait for the search for a replay',

@@ -37,10 +37,6 @@ export const mutantsOfRouting: readonly Mutant[] = [
         'while (batch !== undefined && (next > 0 || this.#feed.closed === undefined)) {',
       ],
     ],
-    onlyBy: {
-      test: 'unit/handler-subscription.test.ts',
-      named: 'ends it before the rest of the batch',
-    },
   },
   {
     name: 'the close of a subscription that was drained ends another one with its value',

@@ -123,15 +123,15 @@ export const mutantsOfStore: readonly Mutant[] = [
   {
     name: 'a deleted key leaves a gap in the table of ordinals, behind which others are not found',
     breaks: 'a stored key is found',
-    file: 'store/ordinal-table.ts',
+    file: 'util/hash-table.ts',
     edits: [['places[next] !== 0; next = ', 'places[next] !== 0 && at < 0; next = ']],
     onlyBy: { test: 'unit/ordinal-table.test.ts', named: 'finds each of 4 000 keys' },
   },
   {
     name: 'two keys with the same hash are one',
     breaks: 'each key has its own object',
-    file: 'store/ordinal-table.ts',
-    edits: [[' && this.#keyAt(ordinal) === key', '']],
+    file: 'util/hash-table.ts',
+    edits: [[' && this.#isAt(number, key)', '']],
     onlyBy: { test: 'unit/ordinal-table.test.ts', named: 'compares the keys themselves' },
   },
   {

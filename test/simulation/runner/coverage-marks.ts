@@ -22,6 +22,8 @@ const marks = [
   'a subscription overflowed and was closed',
   'a subscription began inside a handler',
   'a subscription closed itself inside a handler',
+  'a consumer was closed inside a callback',
+  'a consumer was closed in the middle of a slice',
   'an index was added inside a handler',
   'an informer was stopped inside a handler',
   'an informer was stopped in the middle of a list',

@@ -6,6 +6,7 @@ import type { SourceSet } from '../../../src/informer/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, State } from '../backend/history.js'
+import type { MayBeLost } from '../checkers/error-checker.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { QueueChecker } from '../checkers/queue-checker.js'
 import { SnapshotChecker } from '../checkers/snapshot-checker.js'
@@ -184,6 +185,11 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
 
   checkStep(): void {
     if (this.#isStopped) return
+    this.#check()
+    this.closeInWrite()
+  }
+
+  #check(): void {
     const { overlap } = this.members
     // With shared keys, a source is listed again when another one deletes a key.
     if (overlap) for (const { reflectorChecker } of this.members.current) reflectorChecker?.released()
@@ -282,8 +288,8 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   }
 
   /** An error for a handler to throw; it must be reported once. */
-  planted(follower?: SetFollower): Error {
-    return this.#errors.plant(follower?.isClosed === true)
+  planted(follower?: SetFollower, mayBeLost?: MayBeLost): Error {
+    return this.#errors.plant(follower?.isClosed === true, undefined, mayBeLost)
   }
 
   mustReport(error: SourceError, follower?: SetFollower): void {

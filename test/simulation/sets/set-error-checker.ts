@@ -1,4 +1,5 @@
 import { type SourceError, TerminalError } from '../../../src/contract/errors.js'
+import type { MayBeLost } from '../checkers/error-checker.js'
 import { checkErrorReport } from '../checkers/error-report-checker.js'
 import type { Scenario } from '../system/scenario.js'
 import type { SetFollower } from './set-follower.js'
@@ -9,6 +10,7 @@ interface Reporter {
   readonly scenario: Scenario
   readonly members: SetMembers
   readonly followers: readonly SetFollower[]
+  readonly reconcilers: readonly { readonly isClosed: boolean }[]
   readonly isStopping: boolean
   stateOf(name: string): string | undefined
 }
@@ -20,15 +22,15 @@ interface Reporter {
 export class SetErrorChecker {
   readonly #host: Reporter
   /** Thrown by handlers, and not reported yet. */
-  readonly #planted = new Set<unknown>()
+  readonly #planted = new Map<unknown, MayBeLost>()
 
   constructor(host: Reporter) {
     this.#host = host
   }
 
   /** An error for a handler to throw. It need not be reported if its follower has left. */
-  plant(hasLeft: boolean, error = new Error('thrown by a handler')): Error {
-    if (!hasLeft && !this.#host.isStopping) this.#planted.add(error)
+  plant(hasLeft: boolean, error = new Error('thrown by a handler'), mayBeLost: MayBeLost = () => false): Error {
+    if (!hasLeft && !this.#host.isStopping) this.#planted.set(error, mayBeLost)
     return error
   }
 
@@ -53,7 +55,8 @@ export class SetErrorChecker {
 
   check(): void {
     const { violate } = this.#host.scenario
-    if (this.#planted.size > 0) violate('I14', `${this.#planted.size} errors of handlers were never reported`)
+    const planted = [...this.#planted.values()].filter((mayBeLost) => !mayBeLost()).length
+    if (planted > 0) violate('I14', `${planted} errors of handlers were never reported`)
   }
 
   /** One of the set, or all of them. */
@@ -76,14 +79,16 @@ export class SetErrorChecker {
   }
 
   #ofHandler({ message, cause }: SourceError): void {
-    const { scenario, isStopping, followers } = this.#host
+    const { scenario, isStopping, followers, reconcilers } = this.#host
     if (message.includes('fell behind')) {
       const follower = followers.find(({ name }) => message.includes(`"${name}"`))
       follower?.queue?.overflowed()
-      if (follower?.mayOverflow === true) follower.isClosed = true
-      else scenario.violate('I12', `closed by an overflow that it was to merge: ${message}`)
+      if (follower?.mayOverflow === true) {
+        follower.hasOverflowed ||= !follower.isClosed
+        follower.isClosed = true
+      } else scenario.violate('I12', `closed by an overflow that it was to merge: ${message}`)
     } else if (cause !== undefined && !this.#planted.delete(cause instanceof TerminalError ? cause.cause : cause)) {
-      const mayBeForgotten = isStopping || followers.some((follower) => follower.isClosed)
+      const mayBeForgotten = isStopping || [...followers, ...reconcilers].some(({ isClosed }) => isClosed)
       if (!mayBeForgotten) scenario.violate('I14', `an error of a handler was reported twice: ${message}`)
     }
   }

@@ -36,6 +36,7 @@ export class SetFollower implements HandlerFollower {
   /** It may not receive any more changes. */
   isSilenced = false
   isClosed = false
+  hasOverflowed = false
   /** Whether it is closed if it falls behind by more than its capacity. */
   mayOverflow = false
   queue: QueueChecker | undefined
@@ -65,7 +66,7 @@ export class SetFollower implements HandlerFollower {
     const { type, key, object, previous } = change
     const { note, violate } = this.#scenario
     note(this.name, type, nameOf(key), object.n, change.origin)
-    if (this.isSilenced) violate('I15', `${this.name} received "${type}" after stop() had settled`)
+    if (this.isSilenced) violate('I15', `${this.name} received "${type}" of ${nameOf(key)} after its end`)
     const last = this.known.get(key)
     const isKnown = this.known.has(key)
     const what = `${this.name} received "${type}" of ${nameOf(key)}`

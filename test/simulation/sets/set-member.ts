@@ -54,6 +54,8 @@ export class SetMember implements SourceObserver, Member {
   /** The source that is in the set, or was in it last. */
   source: SimulatedSource
   isIn = true
+  /** A removal inside a callback takes effect after the step of the store that called it. */
+  #isLeaving = false
   /** The number of earlier sources with this name. */
   removals = 0
   readonly #spans: History[]
@@ -114,6 +116,10 @@ export class SetMember implements SourceObserver, Member {
 
   removed(): void {
     this.isIn = false
+    this.#isLeaving = true
+    queueMicrotask(() => {
+      this.#isLeaving = false
+    })
     this.removals++
     this.#reflectorChecker?.stopped()
     this.#reflectorChecker = undefined
@@ -238,6 +244,7 @@ export class SetMember implements SourceObserver, Member {
   }
 
   opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void {
+    if (!this.isIn && this.#isLeaving) return
     if (!this.isIn || this.#reflectorChecker === undefined)
       this.#scenario.violate('sets', `a ${what} of ${this.name} is opened, and it may not be read`)
     this.#reflectorChecker?.opened(what, stream)

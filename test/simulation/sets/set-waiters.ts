@@ -51,8 +51,8 @@ export class SetWaiters {
         what: `waitFor ${source}`,
         notifiesSource: 'perhaps',
         limits,
-        // A wait for a removed source ends.
-        isDue: () => !isStill(start) || this.#isReached(start),
+        // A wait for a removed source ends. While objects are being deleted because access was lost, readers see them.
+        isDue: () => !isStill(start) || (member.access?.isCleared !== true && this.#isReached(start)),
         mayFail,
         ended: () => {
           if (isStill(start) && !this.#includes(start))
@@ -66,6 +66,7 @@ export class SetWaiters {
       notifiesSource: 'perhaps',
       limits,
       mayNeverEnd: () => follower.neverSettles,
+      hasConsumerEnded: () => follower.isClosed,
       mayFail,
       ended: () => {
         // At the time of a loss, the follower may have received it after the wait has ended.

@@ -10,7 +10,8 @@ import { AccessLostChecker, type Mirrored } from '../checkers/access-lost-checke
 import { AuditResultChecker } from '../checkers/audit-result-checker.js'
 import { checkBatch } from '../checkers/batch-checker.js'
 import { EntryChecker } from '../checkers/entry-checker.js'
-import { ErrorChecker } from '../checkers/error-checker.js'
+import { ErrorChecker, type MayBeLost } from '../checkers/error-checker.js'
+import { HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import { commitsOf } from '../checkers/handler-commits.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { QueryModel } from '../checkers/query-model.js'
@@ -215,6 +216,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     if (this.#isStopped) return
     this.#check()
     this.#interrupt()
+    this.closeInWrite()
   }
 
   #check(): void {
@@ -236,6 +238,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.checkDrains()
     if (this.scenario.settings.isBreach) return
     for (const follower of this.followers) follower.checkStep()
+    for (const reconciler of this.reconcilers) reconciler.checkVersion()
   }
 
   /** Users call the informer in the middle of a large write or replay, too: actions at random times rarely meet one. */
@@ -398,8 +401,8 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   }
 
   /** An error for a handler to throw; it must be reported once. */
-  planted(follower?: Follower): Error {
-    return this.#errors.plant(follower?.isClosed === true)
+  planted(follower?: Follower, mayBeLost?: MayBeLost): Error {
+    return this.#errors.plant(follower?.isClosed === true, undefined, mayBeLost)
   }
 
   mustReport(error: SourceError, follower?: Follower): void {
@@ -408,6 +411,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
 
   protected waitForSync(): void {
     this.waiters.synced()
+  }
+
+  versionCheckerOf(name: string): HandledVersionChecker {
+    return new HandledVersionChecker(this.scenario, name)
   }
 
   protected newFollower(name: string, isIn: IsIn): Follower {

@@ -6,6 +6,7 @@ import type { Informer, InformerOptions } from '../../../src/informer/informer-t
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'
 import { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
+import type { MayBeLost } from '../checkers/error-checker.js'
 import { drawLimit } from '../checkers/handler-call-checker.js'
 import { HealthChecker } from '../checkers/health-checker.js'
 import { drawResync, ResyncChecker } from '../checkers/resync-checker.js'
@@ -26,6 +27,9 @@ import type { SleepCounter } from './sim-clock.js'
 /** More followers do not make a schedule more interesting. */
 const MAX_FOLLOWERS = 6
 
+/** `closeAny` closes this many consumers at most: others should be left to receive the rest. */
+const MAX_CLOSED = 3
+
 /** A receiver of changes. */
 export interface InformerFollower extends HandlerFollower {
   readonly known: ReadonlyMap<string, Item>
@@ -36,6 +40,8 @@ export interface InformerFollower extends HandlerFollower {
   /** It may not receive any more changes. */
   isSilenced: boolean
   isClosed: boolean
+  /** It was closed because it fell behind. */
+  hasOverflowed: boolean
   /** Whether it is closed if it falls behind by more than its capacity. */
   mayOverflow: boolean
   /** It has taken a batch and is still handling it. */
@@ -70,6 +76,8 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
   /** The scopes of all followers so far. */
   readonly #scopes: Wanted[] = []
   #indexes = 0
+  /** The number of consumers that `closeAny` has closed. */
+  #closed = 0
   /** Whether writes are cut into slices. */
   #isSliced = false
   #health: HealthChecker | undefined
@@ -89,7 +97,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
   abstract stop(): void
   abstract relist(): void
   /** An error for a handler to throw; it must be reported once. */
-  abstract planted(follower?: F): Error
+  abstract planted(follower?: F, mayBeLost?: MayBeLost): Error
   /** A library error that must be reported once. */
   abstract mustReport(error: SourceError, follower?: F): void
   /** Waits for the first list, before it is complete. */
@@ -213,12 +221,28 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     this.followers.push(follower)
     if (concurrency === undefined) {
       const isScoped = Object.keys(scope).length > 0
-      follow(this, follower, options, (batch) => this.checkBatch(follower, batch, isScoped))
+      follow(this, follower, this.#watched(follower, options), (batch) => this.checkBatch(follower, batch, isScoped))
     } else {
-      const handled = { ...options, concurrency }
+      const handled = { ...this.#watched(follower, options), concurrency }
       new HandlerScript<F>(this, follower, handled).subscribe(handled)
     }
     spoil()
+  }
+
+  /** The options, with a filter that may not be called after the end of the follower. */
+  #watched(follower: F, options: SubscribeOptions<Item, IndexesOf>): SubscribeOptions<Item, IndexesOf> {
+    const { filter } = options
+    if (filter === undefined) return options
+    const { violate } = this.scenario
+    return {
+      ...options,
+      filter: (item, key) => {
+        // A subscription whose signal has aborted already is closed at the end of its constructor.
+        if (follower.isSilenced && follower.subscription !== undefined)
+          violate('I15', `the filter of ${follower.name} was called after its end`)
+        return filter(item, key)
+      },
+    }
   }
 
   /** Called before a follower subscribes; without a concurrency, as a reader. */
@@ -230,11 +254,37 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     follower.draining?.interrupted()
     follower.isClosed = true
     follower.subscription?.close().then(
-      () => {
-        follower.isSilenced = true
-      },
+      () => this.#checkClosed(follower),
       (error: unknown) => this.scenario.violate('crash', `close() failed: ${error}`),
     )
+    follower.isSilenced = true
+  }
+
+  /** Closes any consumer, by a call or by its signal: inside a callback, or between two slices of a large write. */
+  closeAny(): void {
+    if (this.isStopping) return
+    const { decisions } = this.scenario
+    const consumers = [...this.followers, ...this.reconcilers].filter(({ isClosed }) => !isClosed)
+    const consumer = decisions.pick('closes any', consumers)
+    if (consumer === undefined || ++this.#closed > MAX_CLOSED) return
+    const isAborted = decisions.chance('aborts any', 0.5) && this.callers.abort(consumer.name)
+    if (isAborted) return
+    if (consumer instanceof Reconciler) consumer.close()
+    else this.close(consumer)
+  }
+
+  /** Users close consumers in the middle of a large write or replay, too. */
+  protected closeInWrite(): void {
+    const { mark, settings } = this.scenario
+    if (!(this.isWriting || this.isRouting) || this.isStopping || !settings.mix.strikes('write-closes-any')) return
+    mark('a consumer was closed in the middle of a slice')
+    this.closeAny()
+  }
+
+  #checkClosed({ name, subscription }: F): void {
+    const { clock, violate } = this.scenario
+    const waits = clock.still(() => subscription?.backlog.keys ?? 0)
+    if (waits > 0) violate('backlog', `${name} was closed, and ${waits} changes wait`)
   }
 
   /** Drains it while the source continues. Something else may close it before the drain ends. */

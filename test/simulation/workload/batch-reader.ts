@@ -12,18 +12,23 @@ export function follow<F extends InformerFollower>(
   options: SubscribeOptions<Item, IndexesOf>,
   check: (batch: ChangeBatch<Item>) => void,
 ): void {
-  const { clock, decisions, settings, violate } = driver.scenario
+  const { clock, decisions, mark, settings, violate } = driver.scenario
   const stream = driver.informer.changes(options)
   follower.subscription = stream
   const paceMs = decisions.pick('reader pace', [0, 0, 300, 3_000])
   const go = async (): Promise<void> => {
+    // Whether it was closed before the batch was requested.
+    let isOver = follower.isSilenced
     for await (const batch of stream) {
-      if (options.signal?.aborted) violate('I15', `${follower.name} aborted, and received more`)
+      // A batch that was taken before the close is still passed on.
+      if (isOver) violate('I15', `${follower.name} was closed, and its reader received another batch`)
       follower.isHolding = true
       follower.queue?.took(batch)
       follower.queue?.begins()
       if (paceMs > 0 && !decisions.isQuiet) await clock.sleep(decisions.below('pace', paceMs))
-      if (follower.isClosed || (driver.isStopping && !driver.isDraining) || follower.isSilenced) return
+      if ((driver.isStopping && !driver.isDraining) || follower.isSilenced) return
+      // The batch was taken before the overflow. When the next one is read, it counts as handled.
+      if (follower.isClosed && !(follower.hasOverflowed && settings.mix.strikes('reads-after-overflow'))) return
       for (const change of batch.changes) follower.receive(change)
       check(batch)
       if (settings.mix.strikes('handler-stuck')) await driver.untilHealed(300 + decisions.below('stuck', 30_000))
@@ -31,8 +36,14 @@ export function follow<F extends InformerFollower>(
         follower.isClosed = true
         return
       }
+      if (settings.mix.strikes('handler-closes-any')) {
+        mark('a consumer was closed inside a callback')
+        driver.closeAny()
+      }
       follower.queue?.done()
       follower.isHolding = false
+      for (const { key } of batch.changes) follower.settled?.(key)
+      isOver = follower.isSilenced
     }
     follower.hasEnded = options.signal?.aborted !== true
   }

@@ -37,7 +37,7 @@ export class Callers {
     const abort = new AbortController()
     const issued = { what, abort, at: doesGiveUp ? clock.elapsed + afterMs : Infinity, beforeAbort }
     this.#signals.push(issued)
-    // A signal may be aborted before the call. Other signals are aborted between two steps.
+    // A signal may be aborted before the call. Those of waits are otherwise aborted between two steps.
     if (doesGiveUp && afterMs === 0) this.#abort(issued)
     return { ...options, signal: abort.signal }
   }
@@ -48,6 +48,13 @@ export class Callers {
     if (decisions.isQuiet) return
     for (const issued of this.#signals)
       if (!issued.abort.signal.aborted && issued.at <= clock.elapsed) this.#abort(issued)
+  }
+
+  /** Aborts the signal that this caller passed. Returns false if there is none, or if it has aborted already. */
+  abort(what: string): boolean {
+    const issued = this.#signals.find((each) => each.what === what && !each.abort.signal.aborted)
+    if (issued !== undefined) this.#abort(issued)
+    return issued !== undefined
   }
 
   checkStopped(): void {

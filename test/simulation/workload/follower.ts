@@ -3,25 +3,27 @@ import type { Change } from '../../../src/queue/change.js'
 import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, Stored } from '../backend/history.js'
 import type { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
+import { type Handled, HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import type { HandlerCallChecker } from '../checkers/handler-call-checker.js'
 import type { QueueChecker } from '../checkers/queue-checker.js'
 import type { ResyncChecker } from '../checkers/resync-checker.js'
-import { VersionOrderChecker } from '../checkers/version-order-checker.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
 
 /** The objects that a follower receives. */
 export type IsIn = (item: Item, key: string) => boolean
 
 /**
- * A receiver of changes. Checks what it receives (I3, I4), that its version is never ahead of it (I7), and its objects
- * in the end (I5).
+ * A receiver of changes. Checks what it receives (I3, I4), that its version is never ahead of what it has handled (I7),
+ * and its objects in the end (I5).
  */
-export class Follower {
+export class Follower implements Handled {
   readonly name: string
   readonly known = new Map<string, Item>()
   readonly #scenario: SourceScenario
   readonly #isIn: IsIn
-  readonly #progress: VersionOrderChecker
+  readonly #version: HandledVersionChecker
+  /** The content of each key that it has handled. */
+  readonly #handled = new Map<string, number>()
   /** The newest received content of each key, and its epoch. */
   readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
   subscription: Subscription | undefined
@@ -32,6 +34,7 @@ export class Follower {
   /** It may not receive any more changes. */
   isSilenced = false
   isClosed = false
+  hasOverflowed = false
   /** Whether it is closed if it falls behind by more than its capacity. */
   mayOverflow = false
   queue: QueueChecker | undefined
@@ -43,25 +46,20 @@ export class Follower {
   neverSettles = false
   isStuck = false
   isHolding = false
-  received = 0
-  /** The index of its version when it received the loss of access; undefined since its next version. */
-  #lostAt: number | undefined
-  #settledAt: Version | undefined
-  #settledReceived = -1
+  handledCount = 0
 
   constructor(scenario: SourceScenario, name: string, isIn: IsIn) {
     this.#scenario = scenario
     this.name = name
     this.#isIn = isIn
-    this.#progress = new VersionOrderChecker(scenario, `the version of ${name}`)
+    this.#version = new HandledVersionChecker(scenario, name)
   }
 
   receive(change: Change<Item>): void {
     const { type, key, object, previous, version } = change
     const { note, violate, settings, history } = this.#scenario
     note(this.name, type, nameOf(key), object.n, change.origin)
-    this.received++
-    if (this.isSilenced) violate('I15', `${this.name} received "${type}" after stop() had settled`)
+    if (this.isSilenced) violate('I15', `${this.name} received "${type}" of ${nameOf(key)} after its end`)
     const last = this.known.get(key)
     const isKnown = this.known.has(key)
     if (isKnown !== (type !== 'add'))
@@ -79,7 +77,7 @@ export class Follower {
       if (this.resyncs === undefined) violate('I4', `${this.name} received a resync of ${nameOf(key)} without resyncMs`)
       this.resyncs?.receive(change)
     }
-    if (change.origin === 'access-lost') this.#lostAt = history.indexOf(history.head.version)
+    if (change.origin === 'access-lost') this.#version.accessLost()
     if (type === 'delete') this.known.delete(key)
     else {
       if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version, type === 'update')
@@ -106,32 +104,21 @@ export class Follower {
     return subscription.version === history.head.version && subscription.backlog.keys === 0
   }
 
-  /** Its version is never ahead of the received changes. */
+  /** It has handled the last received change of a key. */
+  settled(key: string): void {
+    const n = this.known.get(key)?.n
+    this.handledCount++
+    if (n === undefined) this.#handled.delete(key)
+    else this.#handled.set(key, n)
+  }
+
+  handledOf(key: string): number | undefined {
+    return this.#handled.get(key)
+  }
+
+  /** Its version is never ahead of the handled changes, also after it was closed. */
   checkStep(): void {
-    const version = this.subscription?.version
-    if (version === undefined || this.isClosed) return
-    this.#progress.at(version)
-    // The objects of versions before the loss are deleted, one by one, while slow handlers of these versions end.
-    if (this.#lostAt !== undefined && this.#scenario.history.indexOf(version) <= this.#lostAt) return
-    this.#lostAt = undefined
-    if (version === this.#settledAt && this.received === this.#settledReceived) return
-    this.#settledAt = version
-    this.#settledReceived = this.received
-    const { history, settings, violate } = this.#scenario
-    for (const key of settings.keys) {
-      const n = this.known.get(key)?.n
-      const uid = settings.hasUids && n === undefined ? history.at(version).state.get(key)?.uid : undefined
-      // Another identity is delivered as a delete, then an add: in between the key is absent.
-      const isSo = (stored: Stored | undefined): boolean =>
-        stored?.isInvalid === true ||
-        (this.wants(stored) ? stored?.item.n === n : n === undefined) ||
-        (uid !== undefined && stored?.uid !== uid)
-      if (history.isAtOrAfter(key, isSo, version)) continue
-      violate(
-        'I7',
-        `${this.name} says ${version}, and received ${n === undefined ? 'nothing' : `n${n}`} of ${nameOf(key)}`,
-      )
-    }
+    if (this.subscription !== undefined) this.#version.checkStep(this.subscription.version, this)
   }
 
   /** After a drain it has the objects of the store. */

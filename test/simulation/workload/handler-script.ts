@@ -28,10 +28,14 @@ export interface HandlerFollower {
   /** Its handlers that have not settled; undefined if it has no handlers. */
   runs: HandlerCallChecker | undefined
   readonly isClosed: boolean
+  /** It may not receive any more changes. */
+  readonly isSilenced: boolean
   readonly mayOverflow: boolean
   isStuck: boolean
   neverSettles: boolean
   receive(change: Change<Item>): void
+  /** It has handled the last received change of a key. */
+  settled?(key: string): void
 }
 
 /** The informer that calls the handlers, and what they may call back. */
@@ -51,6 +55,7 @@ export interface HandlerHost<F extends HandlerFollower> {
   stuckAt(key: string): void
   follow(): void
   close(follower: F | undefined): void
+  closeAny(): void
   addIndex(): void
   relist(): void
   stop(): void
@@ -78,6 +83,7 @@ export class HandlerScript<F extends HandlerFollower> {
       name: follower.name,
       limitMs: options.timeoutMs,
       mayEnd: () => follower.isClosed || follower.mayOverflow || driver.isStopping,
+      isSilenced: () => follower.isSilenced,
     })
     follower.runs = this.#runs
   }
@@ -110,11 +116,16 @@ export class HandlerScript<F extends HandlerFollower> {
     )
     const strikes = (kind: FaultKind): boolean => this.#scenario.settings.mix.strikes(kind, occasion)
     this.#callBack(strikes)
-    if (strikes('handler-throws')) throw this.#driver.planted(follower)
+    if (strikes('handler-throws')) {
+      follower.settled?.(change.key)
+      throw this.#driver.planted(follower)
+    }
     const work = this.#work(strikes)
     if (this.#follower.isStuck) this.#driver.stuckAt(change.key)
-    if (work === undefined)
+    if (work === undefined) {
+      follower.settled?.(change.key)
       return strikes('handler-rejects') ? Promise.reject(this.#driver.planted(follower)) : undefined
+    }
     this.#busy.add(change.key)
     follower.queue?.begins(change.key)
     follower.running?.set(change.key, this.#scenario.clock.elapsed)
@@ -138,6 +149,7 @@ export class HandlerScript<F extends HandlerFollower> {
     this.#busy.delete(key)
     follower.queue?.done(key)
     follower.running?.delete(key)
+    follower.settled?.(key)
   }
 
   /** The duration of the call; undefined if it returns at once. */
@@ -171,6 +183,10 @@ export class HandlerScript<F extends HandlerFollower> {
       driver.close(this.#follower)
     }
     if (strikes('handler-closes-another')) driver.close(decisions.pick('another', driver.followers))
+    if (strikes('handler-closes-any')) {
+      mark('a consumer was closed inside a callback')
+      driver.closeAny()
+    }
     if (strikes('handler-adds-an-index')) {
       mark('an index was added inside a handler')
       driver.addIndex()

@@ -2,8 +2,10 @@ import { type SourceError, terminal } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller-types.js'
-import type { Item, State } from '../backend/history.js'
+import type { Item, State, Stored } from '../backend/history.js'
 import { ControllerDrainChecker, type Left } from '../checkers/controller-drain-checker.js'
+import type { MayBeLost } from '../checkers/error-checker.js'
+import type { Handled, HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import { drawLimit, HandlerCallChecker } from '../checkers/handler-call-checker.js'
 import { type Knowing, LastStateChecker } from '../checkers/last-state-checker.js'
 import { ReasonChecker } from '../checkers/reason-checker.js'
@@ -32,9 +34,14 @@ export interface ReconcilerHost {
   stuckAt(key: string): void
   /** A run for a deleted key takes long: writers may add the key and delete it again meanwhile. */
   goneAt(key: string): void
-  planted(): Error
+  /** An error for a run to throw; it must be reported once. */
+  planted(follower?: undefined, mayBeLost?: MayBeLost): Error
   /** A library error that must be reported once. */
   mustReport(error: SourceError): void
+  /** Closes any consumer of the informer. */
+  closeAny(): void
+  /** Checks the version of a controller; undefined over several sources: then it has no version. */
+  versionCheckerOf?(name: string): HandledVersionChecker
 }
 
 /** Delays of `requeueAfter`, in milliseconds. */
@@ -50,11 +57,15 @@ const PAUSE_MS = [20, 500, 5_000] as const
 const MEANWHILE_MS = [0, 20, 400, 2_000] as const
 
 /** A controller that copies the objects, fails sometimes, and ends with the objects of the source. */
-export class Reconciler {
+export class Reconciler implements Handled {
   readonly name: string
   readonly #scenario: Scenario
   readonly #driver: ReconcilerHost
   readonly #done = new Map<string, number | undefined>()
+  /** The content of each key in its last run that succeeded, or that was the last attempt. */
+  readonly #handledAt = new Map<string, number | undefined>()
+  readonly #version: HandledVersionChecker | undefined
+  handledCount = 0
   readonly #running = new Set<string>()
   readonly #failed = new Set<string>()
   /** The keys whose last run failed and is not retried, each with the content that it had. */
@@ -85,6 +96,8 @@ export class Reconciler {
   isSilenced = false
   /** Whether no key is run any more. */
   isClosed = false
+  /** The time at which something closed it. */
+  #closedAt: number | undefined
 
   constructor(driver: ReconcilerHost, name: string) {
     const { scenario } = driver
@@ -106,7 +119,13 @@ export class Reconciler {
       scenario.decisions.chance('asks in runs', 0.3) && scenario.decisions.take(`asks in runs#${driver.life}.${name}`)
     this.#pauses = scenario.decisions.chance('pauses', 0.3) && scenario.decisions.take(`pauses#${driver.life}.${name}`)
     const limitMs = drawLimit(scenario, `${driver.life}.${name}`)
-    this.runs = new HandlerCallChecker(scenario, { name, limitMs, mayEnd: () => this.isClosed || driver.isStopping })
+    this.#version = driver.versionCheckerOf?.(name)
+    this.runs = new HandlerCallChecker(scenario, {
+      name,
+      limitMs,
+      mayEnd: () => this.isClosed || driver.isStopping,
+      isSilenced: () => this.isSilenced,
+    })
     this.controller = driver.informer.reconcile(
       (key, context) => {
         if (this.runs.limitMs === undefined) this.#signals.add(context.signal)
@@ -167,8 +186,30 @@ export class Reconciler {
     this.enqueueIn(key, 0)
   }
 
+  /** Closes it at once. */
+  close(): void {
+    if (this.isClosed) return
+    this.#scenario.note('closes', this.name)
+    this.#closes()
+    this.#call({ drain: false })
+  }
+
   checkStep(): void {
     this.#draining?.checkStep(this.#running.size)
+  }
+
+  /** Its version is never ahead of the keys that it has handled, also after it was closed. */
+  checkVersion(): void {
+    // It may run no key for the loss of access.
+    if (!this.#scenario.settings.clears) this.#version?.checkStep(this.controller.version, this)
+  }
+
+  handledOf(key: string): number | undefined {
+    return this.#handledAt.get(key)
+  }
+
+  wants(stored: Stored | undefined): boolean {
+    return stored !== undefined && stored.item.tenant !== this.#scenario.settings.omits
   }
 
   check(): void {
@@ -293,6 +334,7 @@ export class Reconciler {
   /** Something closes it at once: no key is run any more. */
   #closes(): void {
     this.#draining?.interrupted(this.#running.size > 0)
+    this.#closedAt ??= this.#scenario.clock.reached
     this.isClosed = true
     this.isSilenced = true
   }
@@ -328,6 +370,10 @@ export class Reconciler {
       this.#hasFailed(key)
       this.#over(key, againMs)
     })
+    if (mix.strikes('run-closes-any')) {
+      mark('a consumer was closed inside a callback')
+      this.#driver.closeAny()
+    }
     try {
       if (this.#drainsInRunOf === key && !decisions.isQuiet) await this.#drainInRun(key)
       if (mix.strikes('handler-slow')) await clock.sleep(decisions.below('slow', 400))
@@ -341,7 +387,8 @@ export class Reconciler {
         if (this.#enqueuesInRuns && decisions.chance('ask before it fails', 0.5)) this.enqueueIn(key, 0)
         this.#hasFailed(key)
         if (this.isClosed) throw new Error('the result of this run is ignored')
-        throw this.#givesUp(key, object) ? terminal(this.#driver.planted()) : this.#driver.planted()
+        const error = this.#planted()
+        throw this.#givesUp(key, object) ? terminal(error) : error
       }
       // It timed out: it has failed, whatever its result is.
       if (run.isOver) return
@@ -349,6 +396,7 @@ export class Reconciler {
       if (this.#resyncMs !== undefined && object !== undefined && this.#done.get(key) === object.n)
         mark('a controller ran a reconciled key again for a resync')
       this.#done.set(key, object?.n)
+      this.#handles(key, object)
       this.#retries.succeeded(key)
       this.#lastStates.succeeded(key, deleted)
     } finally {
@@ -357,6 +405,17 @@ export class Reconciler {
         this.#over(key, againMs)
       }
     }
+  }
+
+  /** The error of a run that fails. It is not reported if the controller is closed before the library receives it. */
+  #planted(): Error {
+    const { reached } = this.#scenario.clock
+    return this.#driver.planted(undefined, () => this.#closedAt === reached)
+  }
+
+  #handles(key: string, object: Item | undefined): void {
+    this.handledCount++
+    this.#handledAt.set(key, object?.n)
   }
 
   #hasFailed(key: string): void {
@@ -411,6 +470,7 @@ export class Reconciler {
     if (decisions.isQuiet || !decisions.chance('gives up', 0.3)) return false
     mark('a controller gave up a key')
     this.#givenUp.set(key, object?.n)
+    this.#handles(key, object)
     this.#retries.succeeded(key)
     return true
   }

@@ -102,6 +102,7 @@ export class Waiters {
       notifiesSource: 'perhaps',
       limits,
       mayNeverEnd: () => follower.neverSettles === true,
+      hasConsumerEnded: () => follower.isClosed,
       isDue: () => subscription.version !== undefined,
       mayFail: (code) => this.#isStopped(code, follower),
       ended: () => {
@@ -122,6 +123,7 @@ export class Waiters {
       mark,
       limits,
       mayNeverEnd: () => follower.neverSettles === true,
+      hasConsumerEnded: () => follower.isClosed,
       // A version from before access was lost, or of content that a list replaced, counts for nothing.
       isDue: () =>
         this.#driver.access.times === 0 &&
