@@ -137,7 +137,7 @@ class FileCache implements MirrorCache {
     const savedAt = clock.wallNow?.() ?? clock.now()
     const identity = { fingerprint, cacheVersion: this.#cacheVersion, savedAt }
     const writer = { path: this.#path, clock, signal, encryptionKey: this.#encryptionKey }
-    await replaceFile(this.#path, this.#files, (file) => writeMirror(file, mirror, identity, writer))
+    await replaceFile(this.#path, this.#files, signal, (file) => writeMirror(file, mirror, identity, writer))
   }
 
   async discard(): Promise<void> {

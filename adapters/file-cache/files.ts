@@ -32,11 +32,12 @@ export async function openForReading(path: string, files: Files): Promise<FileHa
  * Replaces a file atomically: writes a temporary file beside it, and renames it. After a crash at any moment, the path
  * has the old content or the new one.
  *
- * @throws SourceError UNAVAILABLE if the file cannot be written. Then the old content is kept.
+ * @throws SourceError UNAVAILABLE if the file cannot be written. Then the old content is kept, as after an abort.
  */
 export async function replaceFile(
   path: string,
   files: Files,
+  signal: AbortSignal,
   write: (file: FileHandle) => Promise<void>,
 ): Promise<void> {
   try {
@@ -48,6 +49,8 @@ export async function replaceFile(
       await write(file)
       await file.sync()
       await file.close()
+      // The disk may have been slow, and another save may have been made meanwhile.
+      signal.throwIfAborted()
       await files.rename(temporary, path)
     } catch (error) {
       await file.close().catch(() => {})

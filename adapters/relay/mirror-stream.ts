@@ -26,7 +26,7 @@ export interface MirrorBatch extends MirrorPosition {
 
 /** The changes of a mirror as texts, after the content that it had when the stream was opened. */
 export class MirrorStream<T> {
-  /** Whether the store may have the content with which it begins, because no comparison has begun. */
+  /** Whether it begins with the content that the mirror restores, if it restores any. */
   readonly isFirst: boolean
   readonly #informer: Informer<T>
   readonly #stream: ChangeStream<T>
@@ -38,8 +38,12 @@ export class MirrorStream<T> {
   #start: MirrorPosition | undefined
 
   /** `hasSnapshot`: keeps the content of now, for `expected`, until `release`. */
-  constructor(informer: Informer<T>, name: string, hasSnapshot: boolean) {
-    this.isFirst = !hasSnapshot
+  constructor(
+    informer: Informer<T>,
+    name: string,
+    { hasSnapshot, isFirst }: { readonly hasSnapshot: boolean; readonly isFirst: boolean },
+  ) {
+    this.isFirst = isFirst
     this.#informer = informer
     this.#invalid = reasonsIn(informer)
     // Both are of one moment, because there is no await between them.

@@ -14,7 +14,7 @@ import { checkOptions, isPositive } from '../../src/util/validate-options.js'
 import { changesTo, difference, type Expected, NOTHING } from './difference.js'
 import { conflictMessage, Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
-import { discarding, forgetDiscard } from './relay-cache.js'
+import { discarding, forgetDiscard, isContentOf } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
 import { RetryDelay } from './retry-delay.js'
@@ -68,7 +68,8 @@ export class Publisher<T> implements Relay {
     this.#store = store
     this.#host = host
     // First, because it throws if the informer was stopped.
-    this.#stream = new MirrorStream(informer, `relay to ${store.name}`, false)
+    const isFirst = mirror.restored === undefined
+    this.#stream = new MirrorStream(informer, `relay to ${store.name}`, { hasSnapshot: false, isFirst })
     this.#events = new InformerEvents(clock, logger, () => `the relay to ${store.name}`)
     this.#writer = new StoreWriter(store, random)
     this.#leadership = new Leadership(replicas, { clock, random, report: (error) => this.#events.report(error) })
@@ -255,15 +256,8 @@ export class Publisher<T> implements Relay {
   async #isRestored(header: RelayHeader | undefined, signal: AbortSignal): Promise<boolean> {
     const start = await this.#stream.start(signal)
     this.#history = start?.history
-    return (
-      this.#mirror.isRestored &&
-      this.#stream.isFirst && // After a comparison has failed, the content may differ at the same version.
-      header?.isWhole === true &&
-      header.fingerprint === this.#mirror.fingerprint &&
-      header.hasFiltered !== true &&
-      header.version !== undefined &&
-      header.version === start?.version
-    )
+    // Equal versions do not prove equal content: a repair changes objects without another version.
+    return this.#stream.isFirst && isContentOf(this.#mirror.restored, this.#store, header)
   }
 
   /** Writes what differs between the store and the mirror. */
@@ -303,7 +297,8 @@ export class Publisher<T> implements Relay {
     const { source } = this.#mirror
     for (let isChecked = source.head === undefined || source.hasReached === undefined; ; ) {
       await this.#stream.close()
-      this.#stream = new MirrorStream(this.#informer, `relay to ${this.#store.name}`, true)
+      const kind = { hasSnapshot: true, isFirst: false }
+      this.#stream = new MirrorStream(this.#informer, `relay to ${this.#store.name}`, kind)
       const start = await this.#stream.start(signal)
       if (start === undefined) throw stoppedError()
       const [at, mark] = [start.version, header?.version]

@@ -56,11 +56,29 @@ export function forgetDiscard(store: RelayStore): void {
   discards.delete(store)
 }
 
+/** The store whose content was restored, and its header. */
+interface Restored {
+  readonly store: RelayStore
+  readonly header: RelayHeader
+}
+
+const restored = new WeakMap<SavedMirror, Restored>()
+
+/** Whether this content was that of the store, which was not written since. `now`: the last write of the store. */
+export function isContentOf(
+  saved: SavedMirror | undefined,
+  store: RelayStore,
+  now: { readonly writer: string; readonly write: number } | undefined,
+): boolean {
+  const from = saved && restored.get(saved)
+  return from?.store === store && from.header.writer === now?.writer && from.header.write === now.write
+}
+
 async function open(
   store: RelayStore,
-  { signal, clock, fingerprint, warn }: MirrorCacheContext,
+  { signal, clock, fingerprint, warn, alive = () => {} }: MirrorCacheContext,
 ): Promise<SavedMirror | undefined> {
-  const context = { signal, clock, random: systemRandom, warn, pageSize: PAGE_SIZE }
+  const context = { signal, clock, random: systemRandom, warn, pageSize: PAGE_SIZE, alive }
   const before = parseHeader((await store.read(HEADER_KEY, context)).text)
   if (before?.fingerprint === undefined || before.hasFiltered === true) return undefined
   if (before.fingerprint !== fingerprint) {
@@ -71,6 +89,7 @@ async function open(
   let header: RelayHeader | undefined
   const stored = new Map<string, readonly SavedRecord[]>()
   for await (const { events } of store.collection.list(context)) {
+    alive() // A large store takes longer than the 30 s within which `open` must report progress.
     for (const event of events) {
       if (event.key === HEADER_KEY) header = event.type === 'put' ? parseHeader(event.object) : undefined
       else if (event.key !== undefined) stored.set(event.key, recordsOf(event))
@@ -90,7 +109,10 @@ async function open(
   async function* pages(): AsyncGenerator<readonly SavedRecord[]> {
     for (let at = 0; at < records.length; at += PAGE_SIZE) yield records.slice(at, at + PAGE_SIZE)
   }
-  return { version, resumeState, size: records.length, savedAt: clock.now(), pages, close: async () => {} }
+  const { length: size } = records
+  const saved: SavedMirror = { version, resumeState, size, savedAt: clock.now(), pages, close: async () => {} }
+  restored.set(saved, { store, header })
+  return saved
 }
 
 function recordsOf(event: ListEvent<string>): readonly SavedRecord[] {

@@ -1,3 +1,4 @@
+import type { SavedMirror } from '../contract/mirror-cache.js'
 import type { ListerWatcher } from '../contract/source.js'
 
 const mirrors = new WeakMap<object, RelayedMirror | 'several'>()
@@ -19,8 +20,8 @@ export interface RelayedMirror {
   readonly fingerprint: string
   /** What a later process needs to resume the watch. */
   readonly resumeState: string | undefined
-  /** Whether the first content was that of the cache. */
-  readonly isRestored: boolean
+  /** The saved content with which it began; undefined if it began with a list. */
+  readonly restored: SavedMirror | undefined
   /** Whether the store lacks keys that `transform` has filtered out. */
   readonly hasFiltered: boolean
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../contract/clock.js'
 import { ABORTED, type SourceError, toSourceError } from '../contract/errors.js'
+import type { SavedMirror } from '../contract/mirror-cache.js'
 import type { Random } from '../contract/random.js'
 import type { ListerWatcher } from '../contract/source.js'
 import type { Proof, Status } from '../contract/status.js'
@@ -147,7 +148,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
 
   /** Whether readers see saved content that the source has not confirmed. */
   get isStale(): boolean {
-    return !this.isListed && this.warmStart?.restored !== undefined
+    return !this.isListed && this.restored !== undefined
   }
 
   get isLive(): boolean {
@@ -162,8 +163,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     return this.#host.fingerprint
   }
 
-  get isRestored(): boolean {
-    return this.warmStart?.restored !== undefined
+  get restored(): SavedMirror | undefined {
+    return this.warmStart?.restored
   }
 
   /** Whether content that is saved now lacks keys that `transform` has filtered out. */

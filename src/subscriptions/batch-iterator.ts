@@ -67,7 +67,7 @@ export class BatchIterator<T>
     return this.feed.hasQueued || this.#current !== undefined
   }
 
-  protected cancel(): void {
+  protected override cancel(): void {
     this.#current = undefined
     this.wake()
   }

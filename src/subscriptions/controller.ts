@@ -187,9 +187,9 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   /** It runs no key any more, so another replica may run its keys. */
-  override closed(): void {
+  override closed(reason: SourceError): void {
     this.#leave()
-    super.closed()
+    super.closed(reason)
   }
 
   #leave(): void {
@@ -197,7 +197,7 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
     if (this.feed.closed !== undefined) this.#replicas?.leave(this.feed.closed)
   }
 
-  protected cancel(reason: SourceError): void {
+  protected override abort(reason: SourceError): void {
     this.#leave()
     this.#queue.close()
     this.#stop.abort(reason)

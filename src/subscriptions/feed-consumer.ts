@@ -34,15 +34,22 @@ export abstract class FeedConsumer<T> implements Subscription, FeedReader {
   abstract wake(): void
 
   /** A drain does not wait any longer for what runs. */
-  closed(): void {
+  closed(reason: SourceError): void {
     this.#notifyIdle()
+    // The feed may have failed inside a commit, and listeners of the signals must not run there.
+    void Promise.resolve().then(() => this.abort(reason))
   }
 
   /** Whether batches wait or are being handled. */
   protected abstract get isBusy(): boolean
 
   /** Aborts the running handlers, and drops the pending changes. The feed is closed already. */
-  protected abstract cancel(reason: SourceError): void
+  protected cancel(reason: SourceError): void {
+    this.abort(reason)
+  }
+
+  /** Aborts the signals of the running handlers. */
+  protected abort(_reason: SourceError): void {}
 
   /** Starts to consume the feed. Constructors of subclasses call it last. */
   protected connect(): void {

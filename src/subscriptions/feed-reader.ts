@@ -1,3 +1,4 @@
+import type { SourceError } from '../contract/errors.js'
 import type { FailingKey } from './controller-types.js'
 import type { SubscriptionKind } from './feed-counts.js'
 import type { SlowestCall } from './slow-handler-monitor.js'
@@ -14,7 +15,7 @@ export interface FeedReader {
   /** Called when a batch can be dequeued, and when the feed was closed. */
   wake(): void
   /** Called when the feed was closed. */
-  closed?(): void
+  closed?(reason: SourceError): void
 }
 
 /** The consumer of a feed whose consumer is not constructed yet. */

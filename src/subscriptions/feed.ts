@@ -373,7 +373,7 @@ export class Feed<T> implements AwaitedFeed {
     this.#replay = undefined
     this.#queue.clear()
     this.reader.wake()
-    this.reader.closed?.()
+    this.reader.closed?.(reason)
   }
 
   /** Reports the first error of the filter. */

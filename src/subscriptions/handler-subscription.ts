@@ -67,7 +67,7 @@ export class HandlerSubscription<T> extends FeedConsumer<T> {
     return this.feed.hasQueued || this.#delivery.isBusy || this.#caller.running > 0
   }
 
-  protected cancel(reason: SourceError): void {
+  protected override abort(reason: SourceError): void {
     this.#caller.cancel(reason)
   }
 

@@ -5,6 +5,7 @@ import { mutated } from '../simulation/mutants/mutate.js'
 import { type Report, runTests } from '../simulation/mutants/tests.js'
 import type { AdapterMutant } from './adapter-mutant.js'
 import { etcdMutants } from './etcd.js'
+import { fileCacheMutants } from './file-cache.js'
 import { httpMutants } from './http.js'
 import { kubernetesMutants } from './kubernetes.js'
 import { natsMutants } from './nats.js'
@@ -17,6 +18,7 @@ const WANTED = process.env['LISTWATCH_ADAPTER_MUTANTS'] ?? ''
 
 const byAdapter = {
   etcd: etcdMutants,
+  'file-cache': fileCacheMutants,
   http: httpMutants,
   kubernetes: kubernetesMutants,
   nats: natsMutants,

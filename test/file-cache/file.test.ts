@@ -101,6 +101,31 @@ describe('a saved mirror', () => {
     expect((await load(cache))?.records).toEqual(entries(3))
     expect(temporaries(path)).toEqual([])
   })
+
+  test('does not replace the file if the signal aborts while the disk stores it', async () => {
+    const path = folder()
+    const file = join(path, 'a.cache')
+    const controller = new AbortController()
+    const files: Files = {
+      rename,
+      open: async (opened, flags, mode) => {
+        const handle = await open(opened, flags, mode)
+        const sync = handle.sync.bind(handle)
+        handle.sync = async () => {
+          await sync()
+          // Another process has begun with this file meanwhile.
+          await fileCache({ path: file }).save(mirrorOf(entries(3)), contextOf())
+          controller.abort(new Error('stopped'))
+        }
+        return handle
+      },
+    }
+    const { signal } = controller
+    const late = fileCacheOn(files, { path: file }).save(mirrorOf(entries(5)), contextOf({ signal }))
+    await expect(late).rejects.toThrow('stopped')
+    expect((await load(fileCache({ path: file })))?.records).toEqual(entries(3))
+    expect(temporaries(path)).toEqual([])
+  })
 })
 
 describe('a file is not used, with one warning,', () => {

@@ -28,6 +28,31 @@ describe('a handler or run that hangs', () => {
     expect(informer.health({ stuckAfterMs: 90_000 }).isReady).toBe(true)
   })
 
+  test.each([1, 2])(
+    'has a signal that aborts when the subscription ends by an overflow: concurrency %i',
+    async (concurrency) => {
+      const { clock, informer, source } = mirrorOf(ENTRIES)
+      const signals: AbortSignal[] = []
+      const waiting: number[] = []
+      const add = (_change: unknown, { signal }: { readonly signal: AbortSignal }): Promise<void> => {
+        signals.push(signal)
+        signal.addEventListener('abort', () => waiting.push(other.backlog.keys))
+        return hangs()
+      }
+      informer.subscribe({ add }, { concurrency, capacity: 1, onOverflow: 'fail' })
+      const other = informer.subscribe({ add: hangs })
+      await informer.start().synced()
+      source.put('c', 1)
+      await clock.advance(10)
+      expect(signals.map(({ aborted }) => aborted)).toEqual(Array(concurrency).fill(false))
+      source.put('d', 2)
+      await clock.advance(10)
+      expect(signals.map(({ reason }) => reason.code)).toEqual(Array(concurrency).fill('HANDLER'))
+      // Listeners run after the commit, whose change every subscription has then.
+      expect(waiting).toEqual(Array(concurrency).fill(3))
+    },
+  )
+
   test('is named by health, though an earlier subscription has nothing to do', async () => {
     const { clock, informer } = mirrorOf(ENTRIES)
     informer.subscribe({}, { name: 'idle' })

@@ -72,11 +72,12 @@ export const mutantsOfRelays: readonly Mutant[] = [
     edits: [["return header.write === this.#confirmed ? 'missing' : 'other'", "return 'missing'"]],
   },
   {
-    name: 'a mirror is restored from another version than that of the store',
+    name: 'a relay that begins later continues from the restored content',
     breaks: 'a relay continues from the content that it has restored (true state)',
     kind,
     file: `${folder}/publisher.ts`,
-    edits: [['header.version === start?.version', 'start !== undefined']],
+    edits: [['this.#stream.isFirst && isContentOf', 'isContentOf']],
+    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'after its mirror has restored the store' },
   },
   {
     name: 'an incomplete store is restored',
@@ -96,16 +97,6 @@ export const mutantsOfRelays: readonly Mutant[] = [
     onlyBy: {
       test: 'unit/relay/meeting-operations.test.ts',
       named: 'does not restore the content of a store that is flushed between two reads',
-    },
-  },
-  {
-    name: 'a comparison that failed counts as one that was completed',
-    breaks: 'a relay continues from the content that it has restored (true state)',
-    file: `${folder}/publisher.ts`,
-    edits: [['this.#stream.isFirst && ', '']],
-    onlyBy: {
-      test: 'unit/relay/meeting-operations.test.ts',
-      named: 'repeats a comparison that failed, although the store has the version of the mirror',
     },
   },
   {
@@ -162,5 +153,33 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/relay-source.ts`,
     edits: [['const REST_MS = 20_000', 'const REST_MS = 0']],
     onlyBy: { test: 'unit/relay/relay.test.ts', named: 'while a large batch is only partly written' },
+  },
+  {
+    name: 'a relay continues from the content of any cache',
+    breaks: 'a relay whose mirror another cache has restored compares the store (Y4a)',
+    kind,
+    file: `${folder}/relay-cache.ts`,
+    edits: [
+      [
+        'return from?.store === store && from.header.writer === now?.writer && from.header.write === now.write',
+        'return saved !== undefined && from?.store !== undefined === (from?.store === store)',
+      ],
+    ],
+    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'over a mirror that another cache has restored' },
+  },
+  {
+    name: 'a relay continues from content that its store had before',
+    breaks: 'a relay compares a store that was written since its mirror was restored (Y4a)',
+    kind,
+    file: `${folder}/relay-cache.ts`,
+    edits: [[' && from.header.writer === now?.writer && from.header.write === now.write', ' && now !== undefined']],
+  },
+  {
+    name: 'a store that takes long to read is not restored',
+    breaks: 'a relay that starts again continues from what the engine has (Y4)',
+    kind,
+    file: `${folder}/relay-cache.ts`,
+    edits: [['    alive() // A large', '    // A large']],
+    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'restores a store that takes minutes to read' },
   },
 ]

@@ -1,16 +1,23 @@
-import { afterEach, describe, expect, test } from 'vitest'
-import {
-  type MemoryRelayStore,
-  type MemorySource,
-  memoryLeases,
-  memoryRelayStore,
-  memorySource,
-} from '../../../adapters/memory/index.js'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type MemoryRelayStore, memoryLeases, memoryRelayStore, memorySource } from '../../../adapters/memory/index.js'
 import { type PublishOptions, publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
+import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
-import { createInformer, type Informer, type Leases, SourceError } from '../../../src/index.js'
+import {
+  createInformer,
+  type Informer,
+  type Leases,
+  type ListContext,
+  type ListerWatcher,
+  type ListPage,
+  SourceError,
+  type Version,
+  type WatchBatch,
+  type WatchContext,
+} from '../../../src/index.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { MemoryCache } from '../../support/memory-cache.js'
 
 interface Item {
   readonly n: unknown
@@ -35,11 +42,15 @@ interface RelayProcess {
 
 /** A relay with a mirror of its own. */
 function relayOf(
-  source: MemorySource<Item>,
+  source: ListerWatcher<Item>,
   store: RelayStore,
-  { onAccessLost = 'keep', ...options }: PublishOptions & { onAccessLost?: 'keep' | 'clear' } = {},
+  {
+    onAccessLost = 'keep',
+    cache = relayCache(store),
+    ...options
+  }: PublishOptions & { onAccessLost?: 'keep' | 'clear'; cache?: MirrorCache } = {},
 ): RelayProcess {
-  const informer = createInformer({ source, clock, random, onAccessLost, logger: quiet, cache: relayCache(store) })
+  const informer = createInformer({ source, clock, random, onAccessLost, logger: quiet, cache })
   const relay = publish(informer, store, { clock, random, ...options })
   const errors: SourceError[] = []
   relay.on('error', (error) => errors.push(error))
@@ -74,6 +85,40 @@ function followerOf(store: MemoryRelayStore): () => Record<string, unknown> {
   return () => Object.fromEntries(Array.from(informer.entries(), ([key, { n }]) => [key, n]))
 }
 
+/** A source whose watch can lose the events of a batch. */
+class LossySource implements ListerWatcher<Item> {
+  readonly memory = memorySource<Item>({ entries: items('a', 'b') })
+  readonly name = this.memory.name
+  losesEvents = false
+
+  list(context: ListContext): AsyncIterable<ListPage<Item>> {
+    return this.memory.list(context)
+  }
+
+  async *watch(context: WatchContext): AsyncIterable<WatchBatch<Item>> {
+    for await (const batch of this.memory.watch(context)) yield this.losesEvents ? { ...batch, events: [] } : batch
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return this.memory.hasReached(at, mark)
+  }
+
+  resumeState(mirror: object): string | undefined {
+    return this.memory.resumeState?.(mirror)
+  }
+}
+
+/** Loses a change of `a`, whose version reaches the store, and stops the relay. Then a list repairs the mirror. */
+async function loseAndRepair(source: LossySource, { informer, relay }: RelayProcess): Promise<void> {
+  source.losesEvents = true
+  source.memory.put('a', { n: 1 })
+  await clock.advance(6_000)
+  await Promise.all([relay.stop(), clock.advance(2_000)])
+  void informer.relist()
+  await clock.advance(10_000)
+  expect(informer.get('a')).toEqual({ n: 1 })
+}
+
 function items(...keys: string[]): [string, Item][] {
   return keys.map((key) => [key, { n: 0 }])
 }
@@ -101,6 +146,78 @@ describe('a relay that starts', () => {
     const follower = followerOf(store)
     await clock.advance(5_000)
     expect(follower()).toEqual({ a: 0, b: 0 })
+  })
+
+  test('restores a store that takes minutes to read, as long as pages arrive', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b', 'c') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    const list = store.collection.list.bind(store.collection)
+    vi.spyOn(store.collection, 'list').mockImplementation(async function* (context) {
+      for await (const page of list({ ...context, pageSize: 1 })) {
+        await clock.sleep(20_000, context.signal)
+        yield page
+      }
+    })
+    const second = relayOf(source, storeOf(store))
+    const listed = vi.spyOn(source, 'list')
+    await clock.advance(120_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'b', 'c'])
+    expect(listed).not.toHaveBeenCalled()
+  })
+
+  test('over a mirror that another cache has restored compares the store, which may differ at that version', async () => {
+    const source = new LossySource()
+    const store = memoryRelayStore()
+    const cache = new MemoryCache()
+    const first = relayOf(source, storeOf(store), { cache })
+    await clock.advance(2_000)
+    await loseAndRepair(source, first)
+    await Promise.all([first.informer.stop(), clock.advance(2_000)])
+    relayOf(source, storeOf(store), { cache })
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+  })
+
+  test('again over the mirror of an earlier relay compares the store, which may differ at that version', async () => {
+    const source = new LossySource()
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    const own = storeOf(store)
+    const second = relayOf(source, own)
+    await clock.advance(2_000)
+    await loseAndRepair(source, second)
+    const third = publish(second.informer, own, { clock, random })
+    stops.push(() => third.stop())
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+  })
+
+  test('after its mirror has restored the store and has changed since compares the store', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    const own = storeOf(store)
+    const informer = createInformer({ source, clock, random, logger: quiet, cache: relayCache(own) }).start()
+    await clock.advance(2_000)
+    source.put('a', { n: 1 })
+    await clock.advance(2_000)
+    const late = publish(informer, own, { clock, random })
+    stops.push(
+      () => late.stop(),
+      () => informer.stop(),
+    )
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
   })
 
   test('with a store whose content was cleared by an earlier relay does not clear it again', async () => {
@@ -297,7 +414,7 @@ test('a source that reports its version and cannot compare versions is published
   const { name, list, watch, head } = source
   const plain = { name, list: list.bind(source), watch: watch.bind(source), head: head?.bind(source) }
   const store = memoryRelayStore()
-  const first = relayOf(plain as MemorySource<Item>, storeOf(store))
+  const first = relayOf(plain, storeOf(store))
   await clock.advance(2_000)
   const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
   await clock.advance(2_000)

@@ -1,4 +1,4 @@
-import type { MirrorCache } from '../../src/contract/mirror-cache.js';
+import type { MirrorCache, SavedMirror } from '../../src/contract/mirror-cache.js';
 import type { RelayStore } from '../../src/contract/relay-store.js';
 /**
  * Returns a cache that restores a mirror from the store of its relay: the relay resumes the watch of the upstream at
@@ -25,3 +25,8 @@ export declare function relayCache(store: RelayStore): MirrorCache;
 export declare function discarding(store: RelayStore): AbortController;
 /** The next relay of this store has a mirror of its own. */
 export declare function forgetDiscard(store: RelayStore): void;
+/** Whether this content was that of the store, which was not written since. `now`: the last write of the store. */
+export declare function isContentOf(saved: SavedMirror | undefined, store: RelayStore, now: {
+    readonly writer: string;
+    readonly write: number;
+} | undefined): boolean;
