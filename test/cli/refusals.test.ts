@@ -104,7 +104,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     test('without triggers: the command in the line fixes it', async () => {
       const db = await at.database()
       await db.sql(ORDERS)
-      const line = await watch(urlOf(db), 'orders')
+      const line = await watch(urlOf(db, 'postgres', SECRET), 'orders')
       expect(line).toBe(
         `the triggers of listwatch are not installed on "public"."orders"; run: listwatch pg install ${urlOf(db)} --table 'public.orders'`,
       )
