@@ -2,6 +2,7 @@ import { serveInspector } from '../../inspector/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
+import { fieldOf } from '../args/fields.js'
 import type { Command } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
@@ -37,7 +38,9 @@ export async function serve(url: string | undefined, flags: ServeFlags & SourceF
     const { port, showSecrets } = flags
     const informers = mirrors.map(({ rows }) => rows)
     await using inspector = await serveInspector(informers, { port, showSecrets }).catch((error: unknown) => {
-      throw new CliError(`cannot serve the page: ${messageOf(error)}`)
+      const isInUse = fieldOf(error, 'code') === 'EADDRINUSE'
+      const reason = isInUse ? `the port ${port} is in use; use another --port, or 0 for a free one` : messageOf(error)
+      throw new CliError(`cannot serve the page: ${reason}`)
     })
     process.stdout.write(`${inspector.url}\n`)
     await Promise.all(
