@@ -44,9 +44,9 @@ export async function serve(url: string | undefined, flags: ServeFlags & SourceF
     })
     process.stdout.write(`${inspector.url}\n`)
     await Promise.all(
-      mirrors.map(({ rows, open }) => {
+      mirrors.map(({ name, rows, open }) => {
         reportErrors(rows, open, false)
-        return awaitFirstList(rows, open, shutdown.signal)
+        return named(name, awaitFirstList(rows, open, shutdown.signal))
       }),
     )
     shutDownAfter(forMs, shutdown)
@@ -64,10 +64,21 @@ async function mirrorOf(
   { name, url, flags }: Pick<NamedSource, 'url' | 'flags'> & { readonly name: string | undefined },
   command: Command,
 ) {
-  const open: OpenSource = await openSource(url, flags, command)
+  const open: OpenSource = await named(name, openSource(url, flags, command))
   return {
+    name,
     open,
     rows: createInformer({ name: name ?? open.source.name, source: open.source, indexes: indexesOf(flags.index) }),
+  }
+}
+
+/** Adds the name in the configuration file to an error of this source. */
+async function named<V>(name: string | undefined, work: Promise<V>): Promise<V> {
+  try {
+    return await work
+  } catch (error) {
+    if (name === undefined || !(error instanceof CliError)) throw error
+    throw new CliError(`source "${name}": ${error.message}`, error.exitCode)
   }
 }
 
