@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { SourceError } from '../src/contract/errors.js'
 import { fieldOf } from './args/fields.js'
+import { withPlainScheme } from './args/server-url.js'
+import { sourceKindOf } from './args/source-kinds.js'
 import { Command, CommanderError } from './bundled.js'
 import { defineCompletion } from './commands/define-completion.js'
 import { defineDemo } from './commands/define-demo.js'
@@ -53,6 +55,13 @@ function configureErrors(command: Command, path: string): void {
   for (const each of command.commands) configureErrors(each, `${path} ${each.name()}`)
 }
 
+/** Throws for a URL that names no kind of source, before a missing option is reported. */
+function checkSourceUrl(command: Command): void {
+  const [url] = command.processedArgs
+  const hasSource = command.options.some(({ long }) => long === '--config')
+  if (hasSource && typeof url === 'string') sourceKindOf(withPlainScheme(url), {})
+}
+
 async function main(): Promise<void> {
   // The reader of the output has closed it. The running command then ends by itself: see shutdown-signal.ts.
   process.stdout.on('error', (error: { readonly code?: string }) => {
@@ -73,7 +82,10 @@ async function main(): Promise<void> {
   defineDemo(program)
   defineCompletion(program)
   configureErrors(program, '')
-  program.hook('preAction', (_, command) => useNamedSource(command))
+  program.hook('preAction', async (_, command) => {
+    await useNamedSource(command)
+    checkSourceUrl(command)
+  })
   try {
     await program.parseAsync()
   } catch (error) {

@@ -105,12 +105,19 @@ export async function checkWhere(session: Session, { relid, name, keyColumns }: 
     const { code, message } = postgresError(error)
     // The condition causes these: wrong syntax, unknown names, invalid values, expressions that an index cannot have.
     if (/^(42|22|0A)/.test(codeOf(Object(error).cause) ?? '')) {
-      const flaw = `where: "${where}" must depend on nothing but the row: ${message}`
+      const sqlState = codeOf(Object(error).cause) ?? ''
+      const reason = DEPENDS_ON_MORE.has(sqlState) ? 'must depend on nothing but the row' : 'is refused by the server'
+      const hint = sqlState === UNDEFINED_COLUMN ? `; a text needs quotes: status = 'new'` : ''
+      const flaw = `where: "${where}" ${reason}: ${message}${hint}`
       throw new SourceError(flaw, { code: 'PROTOCOL', cause: error })
     }
     throw new SourceError(`the condition could not be checked: ${message}`, { code, cause: error })
   }
 }
+
+/** Not immutable, a subquery, an aggregate, a window function: what a condition of an index cannot have. */
+const DEPENDS_ON_MORE: ReadonlySet<string> = new Set(['42P17', '0A000', '42803', '42P20'])
+const UNDEFINED_COLUMN = '42703'
 
 const READABLE_SQL = `SELECT a.attname AS name FROM pg_catalog.pg_attribute a
    WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')`

@@ -3,6 +3,7 @@ import { fieldOf, textOf } from '../args/fields.js'
 import type { Condition } from '../args/parsers.js'
 import type { Command } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
+import { oneLine } from '../output/error-hints.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
 import { ListProgress } from '../output/list-progress.js'
 import { type ObjectFormat, printObject, printObjects } from '../output/object-printer.js'
@@ -14,6 +15,9 @@ export interface ReadFlags extends SourceFlags {
   readonly json?: boolean
   readonly limit?: number
 }
+
+/** A hint names at most this many fields. */
+const SHOWN_FIELDS = 12
 
 type Entry = readonly [key: string, object: Row]
 
@@ -66,6 +70,9 @@ async function read(
     const isTable = process.stdout.isTTY && flags.json !== true
     const format = { isTable, fields: flags.fields, kind: open.kind, signal: shutdown.signal }
     await print(entries, format, open.of)
+    // The columns of Postgres are checked already, and a path into JSON is often optional.
+    if (!shutdown.signal.aborted && open.kind !== 'postgres')
+      warnOfMissingFields(entries, [...(flags.fields ?? []), ...(flags.compared ?? [])])
     // Without one of the objects the output would look complete.
     if (rows.invalid.size > 0) process.exitCode = 1
   } finally {
@@ -74,6 +81,23 @@ async function read(
     forceExit(shutdown)
     exitInterrupted(shutdown)
   }
+}
+
+/** Prints a hint for each field that no object has: most likely its name is misspelt. */
+function warnOfMissingFields(entries: readonly Entry[], paths: readonly string[]): void {
+  const [first] = entries
+  if (first === undefined) return
+  const names = hasFields(first[1]) ? Object.keys(first[1]).slice(0, SHOWN_FIELDS) : []
+  const known = names.length === 0 ? '' : `; the first one has ${names.join(', ')}`
+  for (const path of new Set(paths)) {
+    const isMissing = entries.every(([, object]) => fieldOf(object, path) === undefined)
+    if (isMissing) process.stderr.write(`listwatch: ${oneLine(`no object has the field "${path}"${known}`)}\n`)
+  }
+}
+
+/** A value of a key may be anything that its codec decodes. */
+function hasFields(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
 }
 
 function meets(object: Row, { field, isNegated, value }: Condition): boolean {

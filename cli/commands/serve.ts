@@ -2,6 +2,7 @@ import { serveInspector } from '../../inspector/index.js'
 import { systemClock } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
+import { fieldOf } from '../args/fields.js'
 import type { Command } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
 import { awaitFirstList, reportErrors } from '../output/first-list.js'
@@ -37,13 +38,15 @@ export async function serve(url: string | undefined, flags: ServeFlags & SourceF
     const { port, showSecrets } = flags
     const informers = mirrors.map(({ rows }) => rows)
     await using inspector = await serveInspector(informers, { port, showSecrets }).catch((error: unknown) => {
-      throw new CliError(`cannot serve the page: ${messageOf(error)}`)
+      const isInUse = fieldOf(error, 'code') === 'EADDRINUSE'
+      const reason = isInUse ? `the port ${port} is in use; use another --port, or 0 for a free one` : messageOf(error)
+      throw new CliError(`cannot serve the page: ${reason}`)
     })
     process.stdout.write(`${inspector.url}\n`)
     await Promise.all(
-      mirrors.map(({ rows, open }) => {
+      mirrors.map(({ name, rows, open }) => {
         reportErrors(rows, open, false)
-        return awaitFirstList(rows, open, shutdown.signal)
+        return named(name, awaitFirstList(rows, open, shutdown.signal))
       }),
     )
     shutDownAfter(forMs, shutdown)
@@ -61,10 +64,21 @@ async function mirrorOf(
   { name, url, flags }: Pick<NamedSource, 'url' | 'flags'> & { readonly name: string | undefined },
   command: Command,
 ) {
-  const open: OpenSource = await openSource(url, flags, command)
+  const open: OpenSource = await named(name, openSource(url, flags, command))
   return {
+    name,
     open,
     rows: createInformer({ name: name ?? open.source.name, source: open.source, indexes: indexesOf(flags.index) }),
+  }
+}
+
+/** Adds the name in the configuration file to an error of this source. */
+async function named<V>(name: string | undefined, work: Promise<V>): Promise<V> {
+  try {
+    return await work
+  } catch (error) {
+    if (name === undefined || !(error instanceof CliError)) throw error
+    throw new CliError(`source "${name}": ${error.message}`, error.exitCode)
   }
 }
 

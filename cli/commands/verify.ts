@@ -76,6 +76,7 @@ async function run(url: string, flags: VerifyFlags, command: Command, verificati
     const comparison = await compareMirror({ mirror, source: open.source, readFresh, limit, signal })
     progress[Symbol.dispose]()
     print(comparison, open, flags)
+    if (comparison.isEmpty && open.ifEmpty !== undefined) process.stderr.write(`listwatch: ${open.ifEmpty}\n`)
     if (comparison.differing > 0) process.exitCode = 1
   }
   try {

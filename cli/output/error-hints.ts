@@ -46,13 +46,13 @@ function hintFor(code: string | undefined, message: string): string {
   }
 }
 
-/** Fills the known values into the commands that a message names, but never a password. */
+/** Fills the known values into the commands that a message names, without passwords: a command must run as it stands. */
 export function withCommands(message: string, { url, table }: CommandTarget): string {
   const isForOwner = message.includes('as the owner')
   const role = URL.canParse(url) ? decodeURIComponent(new URL(url).username) : ''
   return message
     .replaceAll('listwatch pg ', `${PROGRAM} pg `)
-    .replaceAll('<url>', quoted(isForOwner ? ownersUrl(url) : redact(new URL(url).href)))
+    .replaceAll('<url>', quoted(isForOwner ? ownersUrl(url) : urlWithoutSecrets(url)))
     .replaceAll('<table>', table === undefined ? '<table>' : quoted(table))
     .replaceAll('<role>', role === '' ? '<role>' : quoted(role))
 }
@@ -67,6 +67,17 @@ function serverOf(url: string): string {
 function ownersUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url)
   return `${protocol}//owner@${host}${pathname}`
+}
+
+/** The URL without its password, and without the parameters that `redact` would change. */
+function urlWithoutSecrets(given: string): string {
+  const url = new URL(given)
+  url.password = ''
+  for (const [name, value] of [...url.searchParams]) {
+    const parameter = `${name}=${value}`
+    if (redact(parameter) !== parameter) url.searchParams.delete(name)
+  }
+  return redact(url.href)
 }
 
 /** Quotes one word for a shell. */

@@ -4,6 +4,7 @@ import { relaySource } from '../../adapters/relay/index.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
+import { isReachedStore, withRelayRemedy } from './relay-errors.js'
 import type { OpenSource, Row } from './source-types.js'
 
 /** The options of NATS. */
@@ -26,8 +27,10 @@ export async function openNats(url: string, { relay }: NatsFlags): Promise<OpenS
     kind: 'nats',
     of: relay,
     toCliError: ({ code, message }) =>
-      new CliError(`${code === 'UNAVAILABLE' ? `cannot read from ${shown}: ` : ''}${message}`),
-    message: (text) => text,
+      new CliError(
+        `${code === 'UNAVAILABLE' && !isReachedStore(message) ? `cannot read from ${shown}: ` : ''}${withRelayRemedy(message)}`,
+      ),
+    message: withRelayRemedy,
     ifEmpty: `the source of the relay "${relay}" is empty`,
     close: () => closeNats(connection),
   }

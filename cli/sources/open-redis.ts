@@ -7,6 +7,7 @@ import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.j
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { assertClusterNode } from './assert-cluster-node.js'
 import { redisAclHint } from './redis-acl-hint.js'
+import { isReachedStore, withRelayRemedy } from './relay-errors.js'
 import type { OpenSource, Row } from './source-types.js'
 
 /** The options of Redis. */
@@ -28,12 +29,14 @@ export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSou
   const { Redis, Cluster } = await loadPackage('ioredis', () => import('ioredis'), 'npm i ioredis')
   const { host, port, ...redisOptions } = address
   const advice = (message: string): string =>
-    adviceOf(message).replace(
+    withRelayRemedy(adviceOf(message)).replace(
       /see the guide for the ACL[^)]*/,
       redisAclHint(flags, address.username ?? 'default', address.db),
     )
   const failure = ({ code, message }: SourceError): CliError =>
-    new CliError(`${code === 'UNAVAILABLE' ? `cannot connect to ${shown}: ` : ''}${advice(message)}`)
+    new CliError(
+      `${code === 'UNAVAILABLE' && !isReachedStore(message) ? `cannot connect to ${shown}: ` : ''}${advice(message)}`,
+    )
   const single = new Redis({ ...address, lazyConnect: true })
   if (flags.cluster === true) {
     await assertClusterNode(single).catch((error: unknown) => {

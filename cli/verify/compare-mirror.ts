@@ -51,6 +51,8 @@ export interface Comparison {
   readonly otherSource: string | undefined
   /** The number of objects that the source has. */
   readonly objects: number
+  /** Whether the source has no objects, also none that cannot be decoded. */
+  readonly isEmpty: boolean
   readonly differing: number
   /** The first differences, at most `limit`. */
   readonly differences: readonly Difference[]
@@ -99,6 +101,7 @@ export async function compareMirror({ mirror, source, readFresh, limit, signal }
       version: isComparable ? version : undefined,
       otherSource,
       objects: fresh.size,
+      isEmpty: fresh.size + fresh.invalid.size === 0,
       differing: proven.length,
       differences: await Promise.all(proven.slice(0, limit).map((each) => withFields(each, after, fresh))),
       busy: found.length - proven.length,

@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
-import { listwatch, refusalOf, resultOf, SECRET, shell } from './support.js'
+import type { Child } from '../support/child.js'
+import { listwatch, refusalOf, resultOf, SECRET, shell, urlOf } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -56,6 +58,28 @@ describeServer('redis 7.0', 'a configuration file', (server) => {
     const folder = folderWith('listwatch.config.ts', text)
     const child = shell(`cd '${folder}' && listwatch list @typed`, { TEST_URL: own.redis.url })
     expect(await resultOf(child)).toMatchObject({ code: 0, output: '{"key":"typed:1","object":{"n":1}}\n' })
+  })
+})
+
+describeServer('postgres 18', 'serve with a configuration file', (postgres) => {
+  const at = useServer(postgres)
+
+  test('names the source that has an unknown index, or that cannot be read', async () => {
+    const db = await at.database()
+    await db.sql('CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE bare (id int PRIMARY KEY)')
+    await db.install('orders')
+    const url = urlOf(db)
+    const serve = (sources: object): Child => {
+      const folder = folderWith('listwatch.config.json', JSON.stringify({ sources }))
+      return listwatch(['serve', '--config', join(folder, 'listwatch.config.json')])
+    }
+    const good = { url, table: 'orders' }
+    expect(await refusalOf(serve({ good, odd: { url, table: 'orders', index: ['nope'] } }))).toBe(
+      'source "odd": --index: orders has no column "nope"; it has id',
+    )
+    const { code, errors } = await resultOf(serve({ good, second: { url, table: 'bare' } }))
+    expect(errors).toContain('listwatch: source "second": the triggers of listwatch are not installed on')
+    expect(code).toBe(2)
   })
 })
 

@@ -149,6 +149,22 @@ describeServer('etcd 3.6', 'reading etcd', (server) => {
     expect(parsed(text.output)).toEqual([{ key: '/odd/2', object: 'notjson' }])
   })
 
+  test('a field that no object has: a hint names those that there are, and the exit code is 0', async () => {
+    await own.etcd.client().put('/jobs/1').value('{"state":"new","n":1}')
+    await own.etcd.client().put('/jobs/2').value('7')
+    const args = [`etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/']
+    const misspelt = 'listwatch: no object has the field "stat"; the first one has state, n\n'
+    expect(await resultOf(listwatch(['query', ...args, '--where', 'stat=new']))).toEqual({
+      code: 0,
+      output: '',
+      errors: misspelt,
+    })
+    const listed = await resultOf(listwatch(['list', ...args, '--fields', 'stat,n', '--limit', '1']))
+    expect(listed).toEqual({ code: 0, output: '{"key":"/jobs/1","object":{"n":1}}\n', errors: misspelt })
+    // Other objects have it.
+    expect((await resultOf(listwatch(['query', ...args, '--where', 'state=old', '--fields', 'n']))).errors).toBe('')
+  })
+
   test('of a misspelt prefix nothing is printed, and the hint names what to check', async () => {
     const { code, output, errors } = await resultOf(
       listwatch(['list', `etcd://${own.etcd.endpoint}`, '--prefix', '/jbos/']),

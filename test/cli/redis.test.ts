@@ -273,6 +273,12 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     expect(await refusalOf(listwatch(['watch', ...args]))).toContain(says)
   })
 
+  test('a relay that has not written: one line that names the remedy, and says nothing of the connection', async () => {
+    const says = await refusalOf(listwatch(['list', own.redis.url, '--relay', 'none']))
+    expect(says).toMatch(/no relay has written to \S+ yet: start listwatch relay, or check the name/)
+    expect(says).not.toContain('cannot connect')
+  })
+
   test('a key of another type: one line that says so', async () => {
     await own.redis.client().set('plain', '1')
     const says = await refusalOf(listwatch(['watch', own.redis.url, '--stream', 'plain', '--key', 'id']))

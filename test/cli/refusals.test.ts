@@ -104,7 +104,7 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
     test('without triggers: the command in the line fixes it', async () => {
       const db = await at.database()
       await db.sql(ORDERS)
-      const line = await watch(urlOf(db), 'orders')
+      const line = await watch(urlOf(db, 'postgres', SECRET), 'orders')
       expect(line).toBe(
         `the triggers of listwatch are not installed on "public"."orders"; run: listwatch pg install ${urlOf(db)} --table 'public.orders'`,
       )
@@ -212,7 +212,9 @@ describeServer('postgres 18', 'the command line reports errors of Postgres in on
       const db = await at.database()
       await db.sql(ORDERS)
       await db.install('orders')
-      expect(await watch(urlOf(db), 'orders', '--where', 'nope = 1')).toMatch(/^where: "nope = 1" .*"nope" does not/)
+      expect(await watch(urlOf(db), 'orders', '--where', 'tenant=acme')).toMatch(
+        /^where: "tenant=acme" is refused by the server: column "acme" does not exist; a text needs quotes: status = 'new'/,
+      )
     })
   })
 

@@ -142,6 +142,11 @@ describe('a mistake prints one line with the fix, and sets exit code 2', () => {
     expect(await refusalOf(listwatch(args))).toContain(says)
   })
 
+  test('a URL without a scheme is reported before a missing option', async () => {
+    const child = listwatch(['query', '127.0.0.1:45432/shop'])
+    expect(await refusalOf(child)).toContain('the URL has no scheme; use postgres://')
+  })
+
   test('if no server listens, no password is printed', async () => {
     const url = `postgres://user:${SECRET}@127.0.0.1:1/db?password=${SECRET}`
     const line = await refusalOf(listwatch(['watch', url, '--table', 'orders', '--index', 'id']))

@@ -106,6 +106,15 @@ describeServer('redis 7.0', 'verify redis://', (server) => {
     expect(code).toBe(1)
   })
 
+  test.each([
+    ['--collection', 'ordres', 'nothing is in the collection "ordres" yet: check its name'],
+    ['--keys', 'ordres:*', 'no string has a key like "ordres:*" yet: check the prefix'],
+  ])('a misspelt %s: the hint names what to check, and the exit code is 0', async (option, name, hint) => {
+    const { code, output, errors } = await resultOf(listwatch(['verify', own.redis.url, option, name, '--for', '1ms']))
+    expect({ code, output }).toEqual({ code: 0, output: '0 keys compared, 0 differ\n' })
+    expect(errors).toContain(`listwatch: ${hint}`)
+  })
+
   test('plain keys without versions are compared too', async () => {
     const client = own.redis.client()
     await client.mset({ 'user:1': '{"n":1}', 'user:2': '{"n":2}' })
@@ -213,6 +222,15 @@ describeServer('etcd 3.6', 'verify etcd://', (server) => {
     await client.put('/jobs/1').value('{"n":1}')
     const args = ['verify', `etcd://${own.etcd.endpoint}`, '--prefix', '/jobs/', '--for', '1s']
     expect(await resultOf(listwatch(args))).toEqual({ code: 0, output: '1 keys compared, 0 differ\n', errors: '' })
+  })
+
+  test('a misspelt prefix: the hint names what to check; no hint if a key has an invalid value', async () => {
+    const verify = ['verify', `etcd://${own.etcd.endpoint}`, '--for', '1ms', '--prefix']
+    const { code, output, errors } = await resultOf(listwatch([...verify, '/jbos/']))
+    expect({ code, output }).toEqual({ code: 0, output: '0 keys compared, 0 differ\n' })
+    expect(errors).toContain('listwatch: no key begins with "/jbos/" yet: check --prefix')
+    await own.etcd.client().put('/odd/1').value('notjson')
+    expect((await resultOf(listwatch([...verify, '/odd/']))).errors).not.toContain('yet: check')
   })
 
   test('a mirror of another prefix: the output names both prefixes', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { oneLine } from '../../cli/output/error-hints.js'
+import { oneLine, withCommands } from '../../cli/output/error-hints.js'
 
 test('what a server says is one line on the terminal, and commands nothing there', () => {
   const said = 'no\n\u001b[2J\u001b[31mred\u0007\r\tpostgres://me:secret@host/db '
@@ -10,4 +10,12 @@ test('what is endless is cut', () => {
   const line = oneLine(new Error(`${'y'.repeat(50_000)}\n`))
   expect(line).toMatch(/^y{2000}…$/)
   expect(oneLine(new Error('y'.repeat(2_000)))).toBe('y'.repeat(2_000))
+})
+
+test('a suggested command has the URL without its password and without parameters that are secrets', () => {
+  const url = 'postgres://reader:hunter2@host/db?sslmode=require&password=hunter2'
+  const message = 'run: listwatch pg install <url> --table <table>'
+  expect(withCommands(message, { url, table: 'orders' })).toMatch(
+    /pg install '?postgres:\/\/reader@host\/db\?sslmode=require'? --table orders$/,
+  )
 })
