@@ -248,7 +248,7 @@ export class Session {
   #withDeadline<V>(work: Promise<V>): Promise<V> {
     const { timeoutMs } = this.#options
     return this.#race(work, timeoutMs / 4, 4, () => {
-      const error = new SourceError(`no answer for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+      const error = new SourceError(`no answer for ${Math.round(timeoutMs)} ms`, { code: 'UNAVAILABLE' })
       this.destroy(error)
       throw error
     })

@@ -142,7 +142,7 @@ export class Session {
         extendMs: () => (hasArrived() ? timeoutMs : undefined),
         late: () => {
           isLate = true
-          throw unavailable(`no response from ${this.endpoint} for ${timeoutMs} ms`)
+          throw unavailable(`no response from ${this.endpoint} for ${Math.round(timeoutMs)} ms`)
         },
       })
     } catch (error) {
