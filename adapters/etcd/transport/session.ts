@@ -132,7 +132,7 @@ export class Session {
     this.#options.signal.throwIfAborted()
     const call = begin()
     const response = call.response.catch((error: unknown) => {
-      throw etcdError(error)
+      throw etcdError(error, this.endpoint)
     })
     const hasArrived = this.progressMeter()
     let isLate = false
