@@ -117,7 +117,7 @@ const isEndpoint = (value: unknown): boolean => {
 /** The endpoint as a message shows it. All before an `@` may be a password. */
 function shownEndpoint(value: unknown): string {
   if (typeof value !== 'string') return `a value of type ${typeof value}`
-  const safe = redact(value.replace(/^(\w+:\/\/)?[^]*@/, '$1***@'))
+  const safe = redact(value.replace(/^(\w+:\/\/)?.*@/s, '$1***@'))
   return `"${safe.length > MAX_SHOWN ? `${safe.slice(0, MAX_SHOWN)}…` : safe}"`
 }
 

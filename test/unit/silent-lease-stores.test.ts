@@ -23,10 +23,7 @@ const settings = { group: 'orders', leaseMs: 500 } as const
 
 test.each<readonly [string, (port: number) => Leases]>([
   ['etcd', (port) => etcdLeases({ ...settings, endpoints: `127.0.0.1:${port}` })],
-  [
-    'Redis',
-    (port) => redisLeases({ ...settings, client: new Redis({ host: '127.0.0.1', port, lazyConnect: true }) }),
-  ],
+  ['Redis', (port) => redisLeases({ ...settings, client: new Redis({ host: '127.0.0.1', port, lazyConnect: true }) })],
 ])('the error of a lease store in %s that does not respond has whole milliseconds', async (_name, leasesAt) => {
   const port = await silentPort()
   const session = leasesAt(port).open()

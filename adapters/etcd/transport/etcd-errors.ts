@@ -77,8 +77,7 @@ function hintFor(status: number | undefined, message: string, endpoint = 'the se
   // A server that does not speak TLS may reset the connection like this.
   if (/No connection established.*ECONNRESET/.test(message))
     return ` (${endpoint} reset the connection: check host and port; ${CHECK_SCHEME})`
-  if (/Protocol error|Connection closed before/.test(message))
-    return ` (${endpoint} is not etcd: check host and port)`
+  if (/Protocol error|Connection closed before/.test(message)) return ` (${endpoint} is not etcd: check host and port)`
   // A server with another protocol may end the connection like this.
   if (/No connection established.*Failed to connect/.test(message))
     return ` (${endpoint} ended the connection: is this an etcd server? check host and port; ${CHECK_SCHEME})`
