@@ -125,7 +125,7 @@ const isEndpoints: OptionCheck = (value) => {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
   const wrong = all.findIndex((each) => !isEndpoint(each))
   if (all.length === 0 || wrong !== -1) {
-    const which = wrong === -1 ? '' : `, and ${shownEndpoint(all[wrong])} is none`
+    const which = wrong === -1 ? '' : `, but ${shownEndpoint(all[wrong])} is not one`
     return `must be host:port, http://host:port or https://host:port, or an array of these${which}`
   }
   const secure = all.filter((each) => String(each).startsWith('https:')).length

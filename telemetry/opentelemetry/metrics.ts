@@ -54,7 +54,7 @@ export function registerMetrics(meter: Meter, flush: () => void): () => void {
     const observeLast = (result: BatchObservableResult): void => {
       record(result, last)
       // Later, because the SDK calls its callbacks in a loop over them.
-      queueMicrotask(() => meter.removeBatchObservableCallback(observeLast, observables))
+      void Promise.resolve().then(() => meter.removeBatchObservableCallback(observeLast, observables))
     }
     meter.addBatchObservableCallback(observeLast, observables)
   }

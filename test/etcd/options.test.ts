@@ -48,18 +48,18 @@ describe('invalid options are rejected at the call, with the allowed values', ()
     [
       'one of several endpoints',
       { ...good, endpoints: ['a:1', 'etcd://x', 'b:1'] },
-      'or an array of these, and "etcd://x" is none, got an array',
+      'or an array of these, but "etcd://x" is not one, got an array',
     ],
     ['no endpoints', { ...good, endpoints: [] }, 'or an array of these, got an array'],
     [
       'an endpoint with a password',
       { ...good, endpoints: 'me:secret@host:2379' },
-      'or an array of these, and "***@host:2379" is none, got a string',
+      'or an array of these, but "***@host:2379" is not one, got a string',
     ],
     [
       'a URL with a password',
       { ...good, endpoints: ['http://me:se/c@ret@host:2379'] },
-      'and "http://***@host:2379" is none',
+      'but "http://***@host:2379" is not one',
     ],
     ['an invalid port', { ...good, endpoints: 'host:99999' }, 'must be host:port'],
     [
