@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { OptionError } from '../../src/contract/errors.js'
+import { redact } from '../../src/util/redact.js'
 import {
   checkOptions,
   isBoolean,
@@ -91,6 +92,8 @@ export interface EtcdSourceOptions<T> {
 
 export const PROGRESS_MS = 5_000
 export const STALL_MS = 15_000
+/** The number of characters of an endpoint that a message shows. */
+const MAX_SHOWN = 60
 
 const isBytes = (value: unknown): boolean => value instanceof Uint8Array
 const isPem: OptionCheck = (value) => (isBytes(value) ? undefined : 'must be PEM in a Buffer')
@@ -111,10 +114,20 @@ const isEndpoint = (value: unknown): boolean => {
   return URL.canParse(/^https?:/.test(value) ? value : `http://${value}`)
 }
 
+/** The endpoint as a message shows it. All before an `@` may be a password. */
+function shownEndpoint(value: unknown): string {
+  if (typeof value !== 'string') return `a value of type ${typeof value}`
+  const safe = redact(value.replace(/^(\w+:\/\/)?.*@/s, '$1***@'))
+  return `"${safe.length > MAX_SHOWN ? `${safe.slice(0, MAX_SHOWN)}…` : safe}"`
+}
+
 const isEndpoints: OptionCheck = (value) => {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
-  if (all.length === 0 || !all.every(isEndpoint))
-    return 'must be host:port, http://host:port or https://host:port, or an array of these'
+  const wrong = all.findIndex((each) => !isEndpoint(each))
+  if (all.length === 0 || wrong !== -1) {
+    const which = wrong === -1 ? '' : `, but ${shownEndpoint(all[wrong])} is not one`
+    return `must be host:port, http://host:port or https://host:port, or an array of these${which}`
+  }
   const secure = all.filter((each) => String(each).startsWith('https:')).length
   return secure === 0 || secure === all.length ? undefined : 'must not mix https with others'
 }

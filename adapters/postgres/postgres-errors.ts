@@ -25,13 +25,13 @@ export function codeOf(thrown: unknown): string | undefined {
 
 /**
  * Converts an error of the driver, the network or the server. Codes that are not listed here are transient, because
- * most errors of Postgres do not say that a retry is useless.
+ * most errors of Postgres do not say that a retry is useless. `client`: the client of pg that failed, if it is known.
  */
-export function postgresError(thrown: unknown): SourceError {
+export function postgresError(thrown: unknown, client?: unknown): SourceError {
   if (thrown instanceof SourceError) return thrown
   const code = codeOf(thrown)
   const message = redact(messageOf(thrown))
-  return new SourceError(message + hintFor(code, message), {
+  return new SourceError(message + hintFor(code, message, client), {
     code: sourceErrorCodeOf(code, message),
     cause: redactError(thrown),
   })
@@ -58,7 +58,7 @@ function sourceErrorCodeOf(code: string | undefined, message: string): SourceErr
   }
 }
 
-function hintFor(code: string | undefined, message: string): string {
+function hintFor(code: string | undefined, message: string, client: unknown): string {
   switch (code) {
     case 'ECONNREFUSED':
       return ' (no server listens there: check host and port)'
@@ -71,10 +71,18 @@ function hintFor(code: string | undefined, message: string): string {
     case '25006': // LISTEN
       return /recovery/.test(message) ? ' (the server is a standby; mirrors need the primary)' : ''
     default:
+      if (/does not support SSL/.test(message))
+        return ` (${addressOf(client)} has no TLS: check host and port, or connect without TLS: sslmode=disable)`
       return /SASL|client password must be a string/.test(message)
         ? ' (the server requires a password, and the client has none)'
         : ''
   }
+}
+
+/** The host and the port of a client of pg. */
+function addressOf(client: unknown): string {
+  const { host, port } = propertiesOf(client)
+  return typeof host === 'string' && typeof port === 'number' ? `${host}:${port}` : 'the server'
 }
 
 export function isPermissionDenied(error: unknown): boolean {

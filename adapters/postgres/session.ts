@@ -75,7 +75,7 @@ export class Session {
     this.#scope.onEnd(() => {
       if (!this.#isClosed) client.connection.stream.destroy()
     })
-    client.on('error', (error) => this.destroy(postgresError(error)))
+    client.on('error', (error) => this.destroy(postgresError(error, client)))
     client.on('end', () => this.destroy(new SourceError('the connection was closed', { code: 'UNAVAILABLE' })))
   }
 
@@ -248,7 +248,7 @@ export class Session {
   #withDeadline<V>(work: Promise<V>): Promise<V> {
     const { timeoutMs } = this.#options
     return this.#race(work, timeoutMs / 4, 4, () => {
-      const error = new SourceError(`no answer for ${timeoutMs} ms`, { code: 'UNAVAILABLE' })
+      const error = new SourceError(`no answer for ${Math.round(timeoutMs)} ms`, { code: 'UNAVAILABLE' })
       this.destroy(error)
       throw error
     })
@@ -273,7 +273,7 @@ export class Session {
       return periods < most ? periodMs : undefined
     }
     const result = work.catch((error: unknown) => {
-      throw this.#scope.ending ?? postgresError(error)
+      throw this.#scope.ending ?? postgresError(error, this.#client)
     })
     return this.#scope.race(result, { ms: periodMs, extendMs, late })
   }

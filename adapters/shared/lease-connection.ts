@@ -32,7 +32,10 @@ export class LeaseConnection<S extends Closable> {
     this.#opening ??= this.#open(this.#closed.signal)
     const opening = this.#opening
     const { promise: aborted, reject } = Promise.withResolvers<never>()
-    const unlink = onAbort(signal, () => reject(signal.reason))
+    const unlink = onAbort(signal, () => {
+      this.#drop(opening) // At once: a request that follows in the same turn would end with this connection.
+      reject(signal.reason)
+    })
     try {
       const worked = opening.then((connection) => {
         signal.throwIfAborted() // While the connection was opened.
@@ -53,7 +56,8 @@ export class LeaseConnection<S extends Closable> {
   }
 
   #drop(opening: Promise<S>): void {
-    if (this.#opening === opening) this.#opening = undefined
+    if (this.#opening !== opening) return // It was dropped before.
+    this.#opening = undefined
     opening.then(
       (connection) => connection.close(),
       () => {}, // It never opened.

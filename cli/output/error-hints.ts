@@ -18,7 +18,8 @@ export function cliErrorOf(thrown: unknown, target: CommandTarget): CliError {
   const error = postgresError(thrown)
   const code = codeOf(error.cause)
   const message = error.message.replace("set rls: 'row-local'", 'add --rls row-local')
-  const isUnreached = code === undefined ? /SASL|client password/.test(message) : /^(E[A-Z]+|28...|3D000)$/.test(code)
+  const isUnreached =
+    code === undefined ? /SASL|client password|SSL connections/.test(message) : /^(E[A-Z]+|28...|3D000)$/.test(code)
   const lead = isUnreached ? `cannot connect to ${serverOf(target.url)}: ` : ''
   return new CliError(lead + withCommands(message + hintFor(code, message), target))
 }

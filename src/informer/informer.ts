@@ -289,6 +289,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
     await this.#sources.saved()
     // A source that did not end in time may still fail or warn.
     this.#events.close()
+    informers.ended(this)
   }
 
   /** Waits until the subscriptions have handled their pending changes. */

@@ -19,6 +19,7 @@ export class InformerRegistry {
   readonly #collected = new FinalizationRegistry<string>((name) => {
     if (this.#members.get(name)?.deref() === undefined) this.#members.delete(name)
   })
+  readonly #endListeners = new Set<(informer: Observable) => void>()
   #isListening = false
 
   /** Returns `name`; if another informer has it, `name#2` and so on. */
@@ -40,6 +41,17 @@ export class InformerRegistry {
   remove(informer: Observable): void {
     if (this.#members.get(informer.name)?.deref() === informer) this.#members.delete(informer.name)
     this.#collected.unregister(informer)
+  }
+
+  /** Its `stop` is complete: its numbers do not change any more. */
+  ended(informer: Observable): void {
+    for (const listener of this.#endListeners) listener(informer)
+  }
+
+  /** Calls `listener` with each informer whose `stop` is complete. Returns a function that removes it. */
+  onEnd(listener: (informer: Observable) => void): () => void {
+    this.#endListeners.add(listener)
+    return () => this.#endListeners.delete(listener)
   }
 
   /** In the order of their creation. */

@@ -38,6 +38,7 @@ const holdsSecrets: ReadonlySet<string> = new Set([
   'client',
   'credentials',
   'encryptionKey',
+  'endpoints',
   'kubeConfig',
   'password',
   'privateKey',

@@ -122,7 +122,23 @@ describeEtcd('an address of another server', (server) => {
       const { port } = Object(other.address()) as { readonly port: number }
       await expect(listed(etcdSource({ endpoints: `127.0.0.1:${port}`, prefix: 'a' }))).rejects.toMatchObject({
         code: 'UNAVAILABLE',
-        message: expect.stringMatching(/the server is not etcd: check host and port/),
+        message: expect.stringContaining(`(127.0.0.1:${port} is not etcd: check host and port)`),
+      })
+    } finally {
+      other.close()
+    }
+  })
+
+  test('a server that ends each connection fails with a message that names the endpoint', async () => {
+    const other = createTcpServer((socket) => {
+      socket.on('error', () => {}).once('data', () => socket.end())
+    }).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    try {
+      const { port } = Object(other.address()) as { readonly port: number }
+      await expect(listed(etcdSource({ endpoints: `127.0.0.1:${port}`, prefix: 'a' }))).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringContaining(`(127.0.0.1:${port} ended the connection: is this an etcd server? check`),
       })
     } finally {
       other.close()

@@ -45,7 +45,22 @@ describe('invalid options are rejected at the call, with the allowed values', ()
       { ...good, auth: { username: '', password: '' } },
       'auth: option "username" must be a string that is not',
     ],
-    ['an endpoint with a password', { ...good, endpoints: 'me:secret@host:2379' }, 'must be host:port'],
+    [
+      'one of several endpoints',
+      { ...good, endpoints: ['a:1', 'etcd://x', 'b:1'] },
+      'or an array of these, but "etcd://x" is not one, got an array',
+    ],
+    ['no endpoints', { ...good, endpoints: [] }, 'or an array of these, got an array'],
+    [
+      'an endpoint with a password',
+      { ...good, endpoints: 'me:secret@host:2379' },
+      'or an array of these, but "***@host:2379" is not one, got a string',
+    ],
+    [
+      'a URL with a password',
+      { ...good, endpoints: ['http://me:se/c@ret@host:2379'] },
+      'but "http://***@host:2379" is not one',
+    ],
     ['an invalid port', { ...good, endpoints: 'host:99999' }, 'must be host:port'],
     [
       'a range that is misspelt',

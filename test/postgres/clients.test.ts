@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { PostgresSourceOptions } from '../../adapters/postgres/index.js'
 import { OptionError } from '../../src/index.js'
 import { describePostgres } from '../servers/index.js'
+import { waitUntil } from '../servers/wait-until.js'
 import { type Database, errorOf, mirrorOf, useServer } from './support.js'
 
 describePostgres('the option client', (postgres) => {
@@ -62,6 +63,15 @@ describePostgres('the option client', (postgres) => {
     expect(error).toBeInstanceOf(OptionError)
     expect(error).toMatchObject({ option: 'client', message: expect.stringMatching(message) })
     expect(informer.status.state).toBe('failed')
+  })
+
+  test('that requires TLS of a server without TLS is reported with host and port', async () => {
+    const db = await installed()
+    const config = { ...db.config(), ssl: true }
+    const { informer, errors } = mirrorOf(db, { table: 't', client: () => new Client(config) })
+    informer.start()
+    await waitUntil('the error', () => errors.length > 0)
+    expect(errors[0]?.message).toContain(`(${config.host}:${config.port} has no TLS: check host and port`)
   })
 })
 

@@ -88,6 +88,40 @@ describe('instrumentInformers', () => {
     expect([await state(), await state()]).toEqual(['stopped', 'stopped'])
   })
 
+  test('exports an informer that has stopped before its first export', async () => {
+    const { points } = instrumented()
+    const { informer } = mirrorOf(orders, { name: 'short-lived' })
+    await informer.start().synced()
+    await informer.stop()
+    expect((await points('listwatch.objects', informer.name)).map(({ value }) => value)).toEqual([2])
+    const states = await points('listwatch.state', informer.name)
+    expect(states.find(({ value }) => value === 1)?.attributes['listwatch.state']).toBe('stopped')
+  })
+
+  test('keeps the numbers of at most 100 informers that have stopped', async () => {
+    const { points } = instrumented()
+    for (let nth = 1; nth <= 101; nth++) await mirrorOf(orders, { name: `short-${nth}` }).informer.stop()
+    const counts = [1, 2, 101].map(async (nth) => (await points('listwatch.objects', `short-${nth}`)).length)
+    expect(await Promise.all(counts)).toEqual([0, 1, 1])
+  })
+
+  test('a reading after its end exports the numbers at the end', async () => {
+    const { end, points } = instrumented()
+    const { clock, source, informer } = mirrorOf(orders, { name: 'last reading' })
+    await informer.start().synced()
+    await clock.advance(0)
+    const values = async (name: string): Promise<readonly number[]> =>
+      (await points(name, informer.name)).map(({ value }) => value)
+    expect(await values('listwatch.changes')).toEqual([0])
+    source.put('c', order(3))
+    await clock.advance(0)
+    await informer.stop()
+    end()
+    expect([await values('listwatch.objects'), await values('listwatch.changes')]).toEqual([[3], [1]])
+    const states = await points('listwatch.state', informer.name)
+    expect(states.find(({ value }) => value === 1)?.attributes['listwatch.state']).toBe('stopped')
+  })
+
   test('exports the same metrics as metricsText, in seconds, with names as attributes', async () => {
     const { points } = instrumented()
     const { clock, informer } = mirrorOf(orders, {
@@ -367,7 +401,7 @@ describe('instrumentInformers', () => {
     source.put('a', order(9))
     await clock.advance(0)
     expect(spans(informer.name).filter(({ name }) => name !== 'listwatch watch')).toHaveLength(count - 1)
-    expect(await points('listwatch.objects', informer.name)).toEqual([])
+    expect((await points('listwatch.objects', informer.name)).map(({ value }) => value)).toEqual([2])
     const channels = ['status', 'apply', 'batch', 'handler', 'reconcile:start', 'reconcile:end']
     expect(channels.filter((name) => diagnostics.hasSubscribers(`listwatch:${name}`))).toEqual([])
   })

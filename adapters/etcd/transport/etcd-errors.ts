@@ -22,13 +22,15 @@ export function statusOf(thrown: unknown): number | undefined {
   return lead === null ? undefined : Number(lead[1])
 }
 
-/** The SourceError for an error of gRPC or etcd. An unknown error is transient. */
-export function etcdError(thrown: unknown): SourceError | OptionError {
+/**
+ * The SourceError for an error of gRPC or etcd. An unknown error is transient. `endpoint`: the server of the request.
+ */
+export function etcdError(thrown: unknown, endpoint?: string): SourceError | OptionError {
   if (thrown instanceof SourceError || thrown instanceof OptionError) return thrown
   // gRPC appends this note even if it is empty.
   const message = redact(messageOf(thrown)).replace(/\.? Resolution note: $/, '')
   const status = statusOf(thrown)
-  return new SourceError(message + hintFor(status, message), {
+  return new SourceError(message + hintFor(status, message, endpoint), {
     code: meaningOf(status, message),
     cause: redactError(thrown),
   })
@@ -69,13 +71,16 @@ function meaningOf(status: number | undefined, message: string): SourceErrorCode
   }
 }
 
-function hintFor(status: number | undefined, message: string): string {
+function hintFor(status: number | undefined, message: string, endpoint = 'the server'): string {
   const hint = status === PERMISSION_DENIED ? undefined : networkHint(message, CHECK_SCHEME)
   if (hint !== undefined) return ` (${hint})`
   // A server that does not speak TLS may reset the connection like this.
   if (/No connection established.*ECONNRESET/.test(message))
-    return ` (the server reset the connection: check host and port; ${CHECK_SCHEME})`
-  if (/Protocol error|Connection closed before/.test(message)) return ' (the server is not etcd: check host and port)'
+    return ` (${endpoint} reset the connection: check host and port; ${CHECK_SCHEME})`
+  if (/Protocol error|Connection closed before/.test(message)) return ` (${endpoint} is not etcd: check host and port)`
+  // A server with another protocol may end the connection like this.
+  if (/No connection established.*Failed to connect/.test(message))
+    return ` (${endpoint} ended the connection: is this an etcd server? check host and port; ${CHECK_SCHEME})`
   if (/authentication failed|user name is empty/.test(message)) return ' (check auth: username, password)'
   if (/permission denied/.test(message))
     return ' (grant the role: etcdctl role grant-permission <role> read --prefix=true <prefix>)'

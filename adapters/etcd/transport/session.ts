@@ -132,7 +132,7 @@ export class Session {
     this.#options.signal.throwIfAborted()
     const call = begin()
     const response = call.response.catch((error: unknown) => {
-      throw etcdError(error)
+      throw etcdError(error, this.endpoint)
     })
     const hasArrived = this.progressMeter()
     let isLate = false
@@ -142,7 +142,7 @@ export class Session {
         extendMs: () => (hasArrived() ? timeoutMs : undefined),
         late: () => {
           isLate = true
-          throw unavailable(`no response from ${this.endpoint} for ${timeoutMs} ms`)
+          throw unavailable(`no response from ${this.endpoint} for ${Math.round(timeoutMs)} ms`)
         },
       })
     } catch (error) {

@@ -93,7 +93,7 @@ export async function* watchRange(
 async function created(inbox: WatchInbox, timeoutMs: number): Promise<void> {
   const event = await inbox.next(timeoutMs)
   if (event === 'silence' || event === 'progress-request') {
-    throw unavailable(`no watch was opened within ${timeoutMs} ms`)
+    throw unavailable(`no watch was opened within ${Math.round(timeoutMs)} ms`)
   }
   if (event.isCanceled) throw canceled(event)
 }

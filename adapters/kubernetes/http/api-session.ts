@@ -151,7 +151,7 @@ export class ApiSession {
   }
 
   #stallError(): SourceError {
-    return new SourceError(`no answer for ${this.#options.stallMs} ms`, { code: 'UNAVAILABLE' })
+    return new SourceError(`no answer for ${Math.round(this.#options.stallMs)} ms`, { code: 'UNAVAILABLE' })
   }
 
   close(): void {

@@ -208,7 +208,7 @@ export class Session {
         return since + timeoutMs - clock.now()
       },
       late: () => {
-        const error = unavailable(`no response from ${this.address} for ${timeoutMs} ms${this.#hint}`)
+        const error = unavailable(`no response from ${this.address} for ${Math.round(timeoutMs)} ms${this.#hint}`)
         this.destroy(error)
         throw error
       },

@@ -35,7 +35,7 @@ export interface MembershipOptions {
 export interface Step {
   /** The lease ended: all runs have to stop. */
   readonly isLost: boolean
-  /** The pending request is given up. */
+  /** The pending request is given up, because its response is late. */
   readonly isAbandoned: boolean
   /** The request to send. */
   readonly send: LeaseRequest | undefined
@@ -235,7 +235,7 @@ export class Membership {
       this.#phase = 'left'
       // A record that was never sent does not exist.
       const leave = this.#published === undefined ? undefined : this.#member
-      return { ...none, isAbandoned: this.#pending !== undefined, leave, wakeAt: Infinity }
+      return { ...none, leave, wakeAt: Infinity }
     }
     const isDue = this.#pending === undefined && at.now >= this.#dueAt(at.now)
     const send = isDue ? this.#request(at) : undefined

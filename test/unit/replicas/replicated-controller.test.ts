@@ -219,6 +219,18 @@ describe('a controller on several replicas', () => {
     },
   )
 
+  test('a replica that stops during a renewal reports no error', async () => {
+    group = new Group()
+    group.add()
+    await group.clock.advance(15_000)
+    group.leases.disturb('late reply')
+    await group.clock.advance(2_500) // The renewal has no reply yet.
+    const stopped = group.informers[0]?.stop()
+    await group.clock.advance(1_000)
+    await stopped
+    expect([group.errors, group.leases.records]).toEqual([[], []])
+  })
+
   test('a replica that drains runs what it owns, and then leaves', async () => {
     group = new Group()
     group.add()
