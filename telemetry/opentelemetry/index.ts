@@ -81,7 +81,7 @@ const SCOPE = 'listwatch'
  * import { instrumentInformers } from 'listwatch/opentelemetry'
  *
  * const end = instrumentInformers() // With the global providers.
- * process.once('SIGTERM', () => end())
+ * process.once('SIGTERM', () => end()) // After the informers have stopped. Shut down the providers last.
  * ```
  */
 export function instrumentInformers(options: InstrumentationOptions = {}): Instrumentation {

@@ -59,7 +59,7 @@ export type Instrumentation = (() => void) & Disposable;
  * import { instrumentInformers } from 'listwatch/opentelemetry'
  *
  * const end = instrumentInformers() // With the global providers.
- * process.once('SIGTERM', () => end())
+ * process.once('SIGTERM', () => end()) // After the informers have stopped. Shut down the providers last.
  * ```
  */
 export declare function instrumentInformers(options?: InstrumentationOptions): Instrumentation;
