@@ -187,11 +187,6 @@ export class FeedController<T> extends FeedConsumer<T> implements Controller {
   }
 
   /** It runs no key any more, so another replica may run its keys. */
-  override closed(reason: SourceError): void {
-    this.#leave()
-    super.closed(reason)
-  }
-
   #leave(): void {
     for (const watch of this.#watches.splice(0)) watch.close()
     if (this.feed.closed !== undefined) this.#replicas?.leave(this.feed.closed)

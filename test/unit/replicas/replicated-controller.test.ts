@@ -386,6 +386,28 @@ describe('a controller on several replicas', () => {
     expect(new Set(group.keysOf(0))).toEqual(new Set(KEYS))
   })
 
+  test('a controller that is closed by an error aborts its runs after the commit', async () => {
+    group = new Group()
+    group.add()
+    await group.clock.advance(15_000)
+    group.work = async ({ context }) => {
+      context.signal.addEventListener('abort', () => waiting.push(other?.backlog.keys))
+      await group.clock.sleep(1_000)
+    }
+    const waiting: (number | undefined)[] = []
+    group.source.put('key-1', 2)
+    await group.clock.advance(0)
+    const other = group.informers[0]?.subscribe({ update: async () => await group.clock.sleep(1_000) })
+    await group.clock.advance(0)
+    const enqueue = vi.spyOn(Feed.prototype, 'enqueue').mockImplementationOnce(function (this: Feed<unknown>) {
+      this.fail(new Error('a defect'))
+    })
+    group.source.put('key-2', 2)
+    await group.clock.advance(0)
+    enqueue.mockRestore()
+    expect(waiting).toEqual([1])
+  })
+
   test('failing has only keys that this replica may run', async () => {
     group = new Group()
     group.add({ retry: { maxAttempts: 1 } })
