@@ -51,11 +51,12 @@ function hintFor(code: string | undefined, message: string): string {
 export function withCommands(message: string, { url, table }: CommandTarget): string {
   const isForOwner = message.includes('as the owner')
   const role = URL.canParse(url) ? decodeURIComponent(new URL(url).username) : ''
+  // Functions, because a `$` in a replacement has a meaning.
   return message
     .replaceAll('listwatch pg ', `${PROGRAM} pg `)
-    .replaceAll('<url>', quoted(isForOwner ? ownersUrl(url) : urlWithoutSecrets(url)))
-    .replaceAll('<table>', table === undefined ? '<table>' : quoted(table))
-    .replaceAll('<role>', role === '' ? '<role>' : quoted(role))
+    .replaceAll('<url>', () => quoted(isForOwner ? ownersUrl(url) : urlWithoutSecrets(url)))
+    .replaceAll('<table>', () => (table === undefined ? '<table>' : quoted(table)))
+    .replaceAll('<role>', () => (role === '' ? '<role>' : quoted(role)))
 }
 
 /** The server and the database, without parameters: any of them may be a secret. */

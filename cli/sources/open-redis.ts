@@ -31,7 +31,7 @@ export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSou
   const advice = (message: string): string =>
     withRelayRemedy(adviceOf(message)).replace(
       /see the guide for the ACL[^)]*/,
-      redisAclHint(flags, address.username ?? 'default', address.db),
+      () => redisAclHint(flags, address.username ?? 'default', address.db), // It may have a `$`.
     )
   const failure = ({ code, message }: SourceError): CliError =>
     new CliError(

@@ -19,3 +19,10 @@ test('a suggested command has the URL without its password and without parameter
     /pg install '?postgres:\/\/reader@host\/db\?sslmode=require'? --table orders$/,
   )
 })
+
+test('a suggested command has names with dollar signs as they are', () => {
+  const message = 'run: pg install <url> --table <table>, as <role>, and again'
+  expect(withCommands(message, { url: 'postgres://the$$role@host/db$', table: 'price$' })).toBe(
+    "run: pg install 'postgres://the$$role@host/db$' --table 'price$', as 'the$$role', and again",
+  )
+})
