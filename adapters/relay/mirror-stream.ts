@@ -26,8 +26,7 @@ export interface MirrorBatch extends MirrorPosition {
 
 /** The changes of a mirror as texts, after the content that it had when the stream was opened. */
 export class MirrorStream<T> {
-  /** Whether it begins with the content that the mirror restores, if it restores any. */
-  readonly isFirst: boolean
+  #isFirst: boolean
   readonly #informer: Informer<T>
   readonly #stream: ChangeStream<T>
   readonly #batches: AsyncIterator<ChangeBatch<T>, unknown>
@@ -43,13 +42,18 @@ export class MirrorStream<T> {
     name: string,
     { hasSnapshot, isFirst }: { readonly hasSnapshot: boolean; readonly isFirst: boolean },
   ) {
-    this.isFirst = isFirst
+    this.#isFirst = isFirst
     this.#informer = informer
     this.#invalid = reasonsIn(informer)
     // Both are of one moment, because there is no await between them.
     if (hasSnapshot) this.#snapshot = informer.snapshot()
     this.#stream = informer.changes({ name, delivery: 'latest' })
     this.#batches = this.#stream[Symbol.asyncIterator]()
+  }
+
+  /** Whether no batch was taken since the content that the mirror restores, if it restores any. */
+  get isFirst(): boolean {
+    return this.#isFirst
   }
 
   get backlog(): { readonly keys: number; readonly oldestMs: number } {
@@ -104,6 +108,7 @@ export class MirrorStream<T> {
     )
     try {
       const batch = await this.#read(limit)
+      this.#isFirst = false
       return batch === undefined ? 'ended' : { ...positionOf(batch), ...this.#changesIn(batch) }
     } catch (error) {
       if (signal.aborted || !timer.signal.aborted) throw error

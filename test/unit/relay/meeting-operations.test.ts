@@ -284,6 +284,31 @@ describe('a relay that restored its mirror from the store', () => {
     await clock.advance(60_000)
     expect(follower()).toEqual({ a: 0 })
   })
+
+  test('compares the store after a failover to the restored content, because its mirror has changed since', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    let isDamaged = false
+    const read: RelayStore['read'] = async (...args) => {
+      if (isDamaged) throw new SourceError('the header is not valid', { code: 'PROTOCOL' })
+      return await store.read(...args)
+    }
+    relayOf(source, storeOf(store, { read }))
+    await clock.advance(2_000)
+    const follower = followerOf(store)
+    source.put('a', { n: 1 })
+    await clock.advance(2_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+    isDamaged = true
+    await clock.advance(6_000)
+    store.fork(2) // The relay took over, and wrote the change.
+    isDamaged = false
+    await clock.advance(60_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+  })
 })
 
 test('relays with leases of different groups report CONFLICT, and the error names the group', async () => {
