@@ -73,6 +73,11 @@ export class MirrorStream<T> {
     return this.#start
   }
 
+  /** The stream begins with the content of a store, which has these invalid objects. */
+  beginsWith(invalid: ReadonlyMap<string, string>): void {
+    this.#invalid = invalid
+  }
+
   /** The texts of the content with which the stream begins. */
   get expected(): Expected {
     const snapshot = this.#snapshot

@@ -14,7 +14,7 @@ import { checkOptions, isPositive } from '../../src/util/validate-options.js'
 import { changesTo, difference, type Expected, NOTHING } from './difference.js'
 import { conflictMessage, Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
-import { discarding, forgetDiscard, isContentOf } from './relay-cache.js'
+import { discarding, forgetDiscard, invalidIn, isContentOf } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
 import { RetryDelay } from './retry-delay.js'
@@ -237,6 +237,7 @@ export class Publisher<T> implements Relay {
     } else if (this.#unwritten === undefined && (await this.#isRestored(header, context.signal))) {
       await this.#writer.claim(context)
       this.#stream.release()
+      this.#stream.beginsWith(invalidIn(this.#mirror.restored))
       this.#isAligned = true
       return
     }

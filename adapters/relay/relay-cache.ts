@@ -56,10 +56,11 @@ export function forgetDiscard(store: RelayStore): void {
   discards.delete(store)
 }
 
-/** The store whose content was restored, and its header. */
+/** The store whose content was restored, its header, and its invalid objects with the reasons. */
 interface Restored {
   readonly store: RelayStore
   readonly header: RelayHeader
+  readonly invalid: ReadonlyMap<string, string>
 }
 
 const restored = new WeakMap<SavedMirror, Restored>()
@@ -72,6 +73,11 @@ export function isContentOf(
 ): boolean {
   const from = saved && restored.get(saved)
   return from?.store === store && from.header.writer === now?.writer && from.header.write === now.write
+}
+
+/** The invalid objects of content that was that of a store, with the reasons. */
+export function invalidIn(saved: SavedMirror | undefined): ReadonlyMap<string, string> {
+  return (saved && restored.get(saved)?.invalid) ?? new Map()
 }
 
 async function open(
@@ -111,7 +117,8 @@ async function open(
   }
   const { length: size } = records
   const saved: SavedMirror = { version, resumeState, size, savedAt: clock.now(), pages, close: async () => {} }
-  restored.set(saved, { store, header })
+  const reasons = records.flatMap((each) => (each.type === 'invalid' ? [[each.key, each.reason] as const] : []))
+  restored.set(saved, { store, header, invalid: new Map(reasons) })
   return saved
 }
 

@@ -309,6 +309,25 @@ describe('a relay that restored its mirror from the store', () => {
     await clock.advance(60_000)
     expect(follower()).toEqual({ a: 1, b: 0 })
   })
+
+  test('writes that an invalid object has its last state again, although it was so when the relay started', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    source.corrupt('a', new Error('not a number'))
+    await clock.advance(2_000)
+    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    const follower = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet }).start()
+    stops.push(() => follower.stop())
+    await clock.advance(2_000)
+    expect([...follower.invalid.keys()]).toEqual(['a'])
+    source.put('a', { n: 0 })
+    const second = relayOf(source, storeOf(store))
+    await clock.advance(60_000)
+    expect([...second.informer.invalid.keys()]).toEqual([])
+    expect([...follower.invalid.keys()]).toEqual([])
+  })
 })
 
 test('relays with leases of different groups report CONFLICT, and the error names the group', async () => {

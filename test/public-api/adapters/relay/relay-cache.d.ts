@@ -30,3 +30,5 @@ export declare function isContentOf(saved: SavedMirror | undefined, store: Relay
     readonly writer: string;
     readonly write: number;
 } | undefined): boolean;
+/** The invalid objects of content that was that of a store, with the reasons. */
+export declare function invalidIn(saved: SavedMirror | undefined): ReadonlyMap<string, string>;
