@@ -111,12 +111,14 @@ async function open(
   }
   const { version, resumeState } = header
   if (version === undefined) return undefined // Access to the source was lost: there is no content.
-  const records = [...stored.values()].flat()
+  let records = [...stored.values()].flat()
   async function* pages(): AsyncGenerator<readonly SavedRecord[]> {
     for (let at = 0; at < records.length; at += PAGE_SIZE) yield records.slice(at, at + PAGE_SIZE)
   }
-  const { length: size } = records
-  const saved: SavedMirror = { version, resumeState, size, savedAt: clock.now(), pages, close: async () => {} }
+  const close = async (): Promise<void> => {
+    records = [] // What is restored is remembered for as long as its mirror.
+  }
+  const saved: SavedMirror = { version, resumeState, size: records.length, savedAt: clock.now(), pages, close }
   const reasons = records.flatMap((each) => (each.type === 'invalid' ? [[each.key, each.reason] as const] : []))
   restored.set(saved, { store, header, invalid: new Map(reasons) })
   return saved

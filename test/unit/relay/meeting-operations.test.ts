@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type MemoryRelayStore, memoryLeases, memoryRelayStore, memorySource } from '../../../adapters/memory/index.js'
 import { type PublishOptions, publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
-import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
+import type { MirrorCache, SavedMirror } from '../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
 import {
   createInformer,
@@ -166,6 +166,24 @@ describe('a relay that starts', () => {
     await clock.advance(120_000)
     expect([...second.informer.keys()]).toEqual(['a', 'b', 'c'])
     expect(listed).not.toHaveBeenCalled()
+  })
+
+  test('does not keep the content that it has restored, besides its mirror', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    const own = storeOf(store)
+    const cache = relayCache(own)
+    let saved: SavedMirror | undefined
+    const open: MirrorCache['open'] = async (context) => (saved = await cache.open(context))
+    relayOf(source, own, { cache: { ...cache, open } })
+    await clock.advance(2_000)
+    expect(saved?.size).toBe(2)
+    const kept: unknown[] = []
+    for await (const page of saved?.pages?.() ?? []) kept.push(...page)
+    expect(kept).toEqual([])
   })
 
   test('over a mirror that another cache has restored compares the store, which may differ at that version', async () => {
