@@ -3,7 +3,7 @@ import type { MirrorCache, MirrorCacheContext, SavedMirror, SavedRecord } from '
 import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import { type ListEvent, PAGE_SIZE } from '../../src/contract/source.js'
-import { eventsOf, HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
+import { eventsOf, HEADER_KEY, isUnrelayed, parseHeader, type RelayHeader } from './relay-texts.js'
 import { isStore } from './store-check.js'
 
 /**
@@ -112,6 +112,11 @@ async function open(
   const { version, resumeState } = header
   if (version === undefined) return undefined // Access to the source was lost: there is no content.
   let records = [...stored.values()].flat()
+  const unrelayed = records.filter((each) => each.type === 'invalid' && isUnrelayed(each.reason)).length
+  if (unrelayed > 0) {
+    warn(`it lacks objects that it could not take (${unrelayed}): it is not used`)
+    return undefined
+  }
   async function* pages(): AsyncGenerator<readonly SavedRecord[]> {
     for (let at = 0; at < records.length; at += PAGE_SIZE) yield records.slice(at, at + PAGE_SIZE)
   }

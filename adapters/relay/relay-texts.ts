@@ -29,6 +29,19 @@ export interface RelayHeader {
   readonly resumeState?: string | undefined
 }
 
+/** The reason of an object whose text the store could not take begins with this. */
+const UNRELAYED = 'it cannot be relayed: '
+
+/** The text for an object whose text the store cannot take. */
+export function unrelayedText(why: string, version?: Version): string {
+  return JSON.stringify({ invalid: UNRELAYED + why, version })
+}
+
+/** Whether the store lacks an object with this reason, although the source may have it. */
+export function isUnrelayed(reason: string): boolean {
+  return reason.startsWith(UNRELAYED)
+}
+
 export function headerText(header: RelayHeader): string {
   return JSON.stringify({ format: 1, ...header })
 }
@@ -71,7 +84,7 @@ export function objectText(entry: Entry<unknown> | undefined, invalid: string | 
       ? JSON.stringify({ object, version, uid, invalid })
       : JSON.stringify({ encoded: encodeValue(object), version, uid, invalid })
   } catch (error) {
-    return JSON.stringify({ invalid: invalid ?? `it cannot be relayed: ${messageOf(error)}`, version })
+    return unrelayedText(messageOf(error), version)
   }
 }
 

@@ -2,7 +2,7 @@ import type { Random } from '../../src/contract/random.js'
 import type { RelayStore, StoredText, TextChange } from '../../src/contract/relay-store.js'
 import type { SourceContext } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { HEADER_KEY, headerText, type RelayHeader } from './relay-texts.js'
+import { HEADER_KEY, headerText, type RelayHeader, unrelayedText } from './relay-texts.js'
 
 /** The state of the mirror that a batch leads to. */
 export type Reached = Pick<RelayHeader, 'epoch' | 'version' | 'fingerprint' | 'hasFiltered' | 'resumeState'>
@@ -162,8 +162,7 @@ export class StoreWriter {
   #fitting(change: TextChange, maxBytes: number): TextChange {
     const size = sizeOf(change)
     if (size <= maxBytes) return change
-    const invalid = `it cannot be relayed: it has ${size} bytes, and ${this.#store.name} takes ${maxBytes}`
-    return { key: change.key, text: JSON.stringify({ invalid }) }
+    return { key: change.key, text: unrelayedText(`it has ${size} bytes, and ${this.#store.name} takes ${maxBytes}`) }
   }
 }
 

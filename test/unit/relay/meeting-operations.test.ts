@@ -168,6 +168,20 @@ describe('a relay that starts', () => {
     expect(listed).not.toHaveBeenCalled()
   })
 
+  test('does not restore a store that lacks objects, which it could not take', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    source.put('long', { n: 'x'.repeat(5_000) })
+    const store = memoryRelayStore({ maxBytes: 4_000 })
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    const second = relayOf(source, storeOf(store, { maxBytes: 10_000 }))
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'long'])
+    expect(Object.keys(follower())).toEqual(['a', 'long'])
+  })
+
   test('does not keep the content that it has restored, besides its mirror', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
