@@ -80,6 +80,36 @@ export const mutantsOfRelays: readonly Mutant[] = [
     onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'after its mirror has restored the store' },
   },
   {
+    name: 'a relay that has written counts as at the restored content',
+    breaks: 'after a batch, equal headers do not prove equal content (true state)',
+    file: `${folder}/mirror-stream.ts`,
+    edits: [['      this.#isFirst = false\n', '']],
+    onlyBy: {
+      test: 'unit/relay/meeting-operations.test.ts',
+      named: 'compares the store after a failover to the restored content',
+    },
+  },
+  {
+    name: 'a relay that restored its mirror forgets which objects are invalid in the store',
+    breaks: 'invalid objects are passed on, and valid ones too (Y10)',
+    file: `${folder}/publisher.ts`,
+    edits: [['      this.#stream.beginsWith(invalidIn(this.#mirror.restored))\n', '']],
+    onlyBy: {
+      test: 'unit/relay/meeting-operations.test.ts',
+      named: 'writes that an invalid object has its last state again',
+    },
+  },
+  {
+    name: 'a store that lacks objects is restored',
+    breaks: 'a relay that starts again has all objects of the source (Y4)',
+    file: `${folder}/relay-cache.ts`,
+    edits: [['if (unrelayed > 0) {', 'if (unrelayed < 0) {']],
+    onlyBy: {
+      test: 'unit/relay/meeting-operations.test.ts',
+      named: 'does not restore a store that lacks objects',
+    },
+  },
+  {
     name: 'an incomplete store is restored',
     breaks: 'only a whole store is restored (true state)',
     file: `${folder}/relay-cache.ts`,
