@@ -7,6 +7,8 @@ import { waitUntil } from './wait-until.js'
 
 /** How long elections and the first start may take on a busy machine. */
 const ELECTION_MS = 60_000
+/** A stream that exists only while a cluster starts. */
+const PROBE = 'probe'
 
 /** Three servers with replicated JetStream, any of which can be cut off from the other two. */
 export class NatsCluster implements AsyncDisposable {
@@ -57,6 +59,19 @@ export class NatsCluster implements AsyncDisposable {
     for (const gate of this.#gates) await gate.listen()
     for (const member of this.members) await member.launch()
     await this.ready()
+    await this.#hasPeers()
+  }
+
+  /** Waits until a stream can have three replicas. The leader may know fewer members at first, and refuses it then. */
+  async #hasPeers(): Promise<void> {
+    const [first] = this.members
+    const config = { name: PROBE, subjects: [PROBE], num_replicas: 3, storage: 'memory' }
+    const isCreated = async (): Promise<boolean> => {
+      const reply = await first?.ask<{ error?: object }>(`STREAM.CREATE.${PROBE}`, config).catch(() => undefined)
+      return reply !== undefined && reply.error === undefined
+    }
+    await waitUntil('three members that can have replicas', isCreated, ELECTION_MS)
+    await first?.ask(`STREAM.DELETE.${PROBE}`)
   }
 
   /** Waits until every member responds, and reaches a leader of the cluster. */
@@ -91,7 +106,8 @@ export class NatsCluster implements AsyncDisposable {
           ({ active, offline }) => offline !== true && active > 0 && active < 2e9,
         )
         if (name !== undefined && isFollowed === true) leader = this.members.findIndex((_, each) => `m${each}` === name)
-        if (leader >= 0) return true
+        // A reply of the old leader may arrive right after it was cut off.
+        if (leader >= 0 && leader !== this.#cut) return true
       }
       return false
     }
