@@ -103,9 +103,9 @@ export async function checkWhere(session: Session, { relid, name, keyColumns }: 
   } catch (error) {
     await session.query('ROLLBACK').catch(() => {}) // The first error says more.
     const { code, message } = postgresError(error)
+    const sqlState = codeOf(Object(error).cause) ?? ''
     // The condition causes these: wrong syntax, unknown names, invalid values, expressions that an index cannot have.
-    if (/^(42|22|0A)/.test(codeOf(Object(error).cause) ?? '')) {
-      const sqlState = codeOf(Object(error).cause) ?? ''
+    if (/^(42|22|0A)/.test(sqlState)) {
       const reason = DEPENDS_ON_MORE.has(sqlState) ? 'must depend on nothing but the row' : 'is refused by the server'
       const hint = sqlState === UNDEFINED_COLUMN ? `; a text needs quotes: status = 'new'` : ''
       const flaw = `where: "${where}" ${reason}: ${message}${hint}`

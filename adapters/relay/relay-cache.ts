@@ -121,7 +121,7 @@ async function open(
     for (let at = 0; at < records.length; at += PAGE_SIZE) yield records.slice(at, at + PAGE_SIZE)
   }
   const close = async (): Promise<void> => {
-    records = [] // What is restored is remembered for as long as its mirror.
+    records = [] // The mirror keeps this object, and reads its pages only once.
   }
   const saved: SavedMirror = { version, resumeState, size: records.length, savedAt: clock.now(), pages, close }
   const reasons = records.flatMap((each) => (each.type === 'invalid' ? [[each.key, each.reason] as const] : []))
