@@ -108,6 +108,18 @@ class LossySource implements ListerWatcher<Item> {
   }
 }
 
+/** Stops a relay and its mirror. */
+async function stopped({ informer, relay }: RelayProcess): Promise<void> {
+  await Promise.all([relay.stop(), informer.stop(), clock.advance(2_000)])
+}
+
+/** An earlier process: it relays the source to the store, and ends. */
+async function relayAndStop(source: ListerWatcher<Item>, store: MemoryRelayStore): Promise<void> {
+  const first = relayOf(source, storeOf(store))
+  await clock.advance(2_000)
+  await stopped(first)
+}
+
 /** Loses a change of `a`, whose version reaches the store, and stops the relay. Then a list repairs the mirror. */
 async function loseAndRepair(source: LossySource, { informer, relay }: RelayProcess): Promise<void> {
   source.losesEvents = true
@@ -151,9 +163,7 @@ describe('a relay that starts', () => {
   test('restores a store that takes minutes to read, as long as pages arrive', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b', 'c') })
     const store = memoryRelayStore()
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
-    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    await relayAndStop(source, store)
     const list = store.collection.list.bind(store.collection)
     vi.spyOn(store.collection, 'list').mockImplementation(async function* (context) {
       for await (const page of list({ ...context, pageSize: 1 })) {
@@ -172,9 +182,7 @@ describe('a relay that starts', () => {
     const source = memorySource<Item>({ entries: items('a') })
     source.put('long', { n: 'x'.repeat(5_000) })
     const store = memoryRelayStore({ maxBytes: 4_000 })
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
-    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    await relayAndStop(source, store)
     const second = relayOf(source, storeOf(store, { maxBytes: 10_000 }))
     const follower = followerOf(store)
     await clock.advance(10_000)
@@ -185,9 +193,7 @@ describe('a relay that starts', () => {
   test('does not keep the content that it has restored, besides its mirror', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
-    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    await relayAndStop(source, store)
     const own = storeOf(store)
     const cache = relayCache(own)
     let saved: SavedMirror | undefined
@@ -217,9 +223,7 @@ describe('a relay that starts', () => {
   test('again over the mirror of an earlier relay compares the store, which may differ at that version', async () => {
     const source = new LossySource()
     const store = memoryRelayStore()
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
-    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    await relayAndStop(source, store)
     const own = storeOf(store)
     const second = relayOf(source, own)
     await clock.advance(2_000)
@@ -234,9 +238,7 @@ describe('a relay that starts', () => {
   test('after its mirror has restored the store and has changed since compares the store', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
-    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    await relayAndStop(source, store)
     const own = storeOf(store)
     const informer = createInformer({ source, clock, random, logger: quiet, cache: relayCache(own) }).start()
     await clock.advance(2_000)
@@ -320,9 +322,7 @@ describe('a relay that restored its mirror from the store', () => {
   test('compares the store after a failover to the restored content, because its mirror has changed since', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
-    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    await relayAndStop(source, store)
     let isDamaged = false
     const read: RelayStore['read'] = async (...args) => {
       if (isDamaged) throw new SourceError('the header is not valid', { code: 'PROTOCOL' })
@@ -349,7 +349,7 @@ describe('a relay that restored its mirror from the store', () => {
     await clock.advance(2_000)
     source.corrupt('a', new Error('not a number'))
     await clock.advance(2_000)
-    await Promise.all([first.relay.stop(), first.informer.stop(), clock.advance(2_000)])
+    await stopped(first)
     const follower = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet }).start()
     stops.push(() => follower.stop())
     await clock.advance(2_000)
