@@ -1,72 +1,94 @@
 import { firstIndex } from '../util/binary-search.js'
-import { KeyOrder } from './key-order.js'
+
+/** A key that can wait to be processed. Its owner keeps it for as long as it waits. */
+export interface ReadyKey {
+  readonly key: string
+  /** The list in which it waits. */
+  list: ReadyList | undefined
+  previous: ReadyKey | undefined
+  next: ReadyKey | undefined
+}
 
 /** The keys that wait to be processed, each once. */
 export interface ReadyKeys {
   readonly size: number
-  /** Adds a key. Returns false if it is there already; then only its place may change. */
-  add(key: string, isLast: boolean): boolean
-  has(key: string): boolean
+  /** Adds a key. Returns false if it waits already; then only its place may change. */
+  add(item: ReadyKey, isLast: boolean): boolean
   /** Removes and returns the next key. */
   take(): string | undefined
+  /** Removes all keys. None of them can be added again. */
   clear(): void
 }
 
-/** Keys in the order in which they were added. */
-class Fifo {
-  readonly #keys = new Set<string>()
-  readonly #order = new KeyOrder(this.#keys)
+/**
+ * Keys in the order in which they were added: a linked list. A set of keys would stop the process when it grows: the
+ * growth of a set of 262 144 keys takes up to 30 ms.
+ */
+class ReadyList {
+  readonly priority: number
+  size = 0
+  #first: ReadyKey | undefined
+  #last: ReadyKey | undefined
 
-  get size(): number {
-    return this.#keys.size
+  constructor(priority = 0) {
+    this.priority = priority
   }
 
-  has(key: string): boolean {
-    return this.#keys.has(key)
+  add(item: ReadyKey): void {
+    item.list = this
+    item.previous = this.#last
+    if (this.#last === undefined) this.#first = item
+    else this.#last.next = item
+    this.#last = item
+    this.size++
   }
 
-  add(key: string): void {
-    this.#keys.add(key)
-  }
-
-  delete(key: string): boolean {
-    return this.#keys.delete(key)
+  delete(item: ReadyKey): void {
+    const { previous, next } = item
+    if (previous === undefined) this.#first = next
+    else previous.next = next
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
+    item.list = undefined
+    item.previous = undefined
+    item.next = undefined
+    this.size--
   }
 
   take(): string | undefined {
-    const key = this.#order.next()
-    if (key !== undefined) this.#keys.delete(key)
-    return key
+    const item = this.#first
+    if (item !== undefined) this.delete(item)
+    return item?.key
   }
 
   clear(): void {
-    this.#keys.clear()
+    this.#first = undefined
+    this.#last = undefined
+    this.size = 0
   }
 }
 
 /** Keys in the order in which they were added, those with `isLast` after all others. */
 export class OrderedKeys implements ReadyKeys {
-  readonly #first = new Fifo()
-  readonly #last = new Fifo()
+  readonly #first = new ReadyList()
+  readonly #last = new ReadyList()
 
   get size(): number {
     return this.#first.size + this.#last.size
   }
 
-  has(key: string): boolean {
-    return this.#first.has(key) || this.#last.has(key)
-  }
-
-  add(key: string, isLast: boolean): boolean {
-    if (this.#first.has(key)) return false
-    if (isLast) {
-      if (this.#last.has(key)) return false
-      this.#last.add(key)
+  add(item: ReadyKey, isLast: boolean): boolean {
+    const { list } = item
+    if (list === undefined) {
+      const target = isLast ? this.#last : this.#first
+      target.add(item)
       return true
     }
-    const isNew = this.#last.size === 0 || !this.#last.delete(key)
-    this.#first.add(key)
-    return isNew
+    if (!isLast && list === this.#last) {
+      list.delete(item)
+      this.#first.add(item)
+    }
+    return false
   }
 
   take(): string | undefined {
@@ -82,10 +104,9 @@ export class OrderedKeys implements ReadyKeys {
 /** Keys by priority, the highest first. Keys of equal priority are in the order in which they were added. */
 export class PrioritizedKeys implements ReadyKeys {
   readonly #priorityOf: (key: string) => number
-  readonly #levels = new Map<number, Fifo>()
-  /** The priorities of the levels, the highest last. Invariant: no level is empty. */
-  readonly #order: number[] = []
-  readonly #known = new Map<string, number>()
+  /** By priority, the highest last. Invariant: no list is empty. */
+  readonly #lists: ReadyList[] = []
+  #size = 0
 
   /** `priorityOf` is called when a key is added, also if it is there already. */
   constructor(priorityOf: (key: string) => number) {
@@ -93,59 +114,51 @@ export class PrioritizedKeys implements ReadyKeys {
   }
 
   get size(): number {
-    return this.#known.size
+    return this.#size
   }
 
-  has(key: string): boolean {
-    return this.#known.has(key)
-  }
-
-  add(key: string): boolean {
-    const priority = this.#priorityOf(key)
-    const known = this.#known.get(key)
-    if (known === priority) return false
-    if (known !== undefined) this.#leave(known, (level) => level.delete(key))
-    this.#known.set(key, priority)
-    this.#level(priority).add(key)
-    return known === undefined
+  add(item: ReadyKey): boolean {
+    const priority = this.#priorityOf(item.key)
+    const { list } = item
+    if (list?.priority === priority) return false
+    if (list === undefined) this.#size++
+    else {
+      list.delete(item)
+      this.#dropIfEmpty(list)
+    }
+    this.#listOf(priority).add(item)
+    return list === undefined
   }
 
   take(): string | undefined {
-    const highest = this.#order.at(-1)
-    const key = highest === undefined ? undefined : this.#leave(highest, (level) => level.take())
-    if (key !== undefined) this.#known.delete(key)
+    const highest = this.#lists.at(-1)
+    const key = highest?.take()
+    if (highest === undefined || key === undefined) return undefined
+    this.#size--
+    this.#dropIfEmpty(highest)
     return key
   }
 
   clear(): void {
-    this.#levels.clear()
-    this.#order.length = 0
-    this.#known.clear()
+    this.#lists.length = 0
+    this.#size = 0
   }
 
-  #level(priority: number): Fifo {
-    let level = this.#levels.get(priority)
-    if (level === undefined) {
-      level = new Fifo()
-      this.#levels.set(priority, level)
-      this.#order.splice(this.#indexOf(priority), 0, priority)
-    }
-    return level
+  #listOf(priority: number): ReadyList {
+    const at = this.#indexOf(priority)
+    const known = this.#lists[at]
+    if (known?.priority === priority) return known
+    const list = new ReadyList(priority)
+    this.#lists.splice(at, 0, list)
+    return list
   }
 
-  #leave<R>(priority: number, remove: (level: Fifo) => R): R | undefined {
-    const level = this.#levels.get(priority)
-    if (level === undefined) return undefined
-    const removed = remove(level)
-    if (level.size === 0) {
-      this.#levels.delete(priority)
-      this.#order.splice(this.#indexOf(priority), 1)
-    }
-    return removed
+  #dropIfEmpty(list: ReadyList): void {
+    if (list.size === 0) this.#lists.splice(this.#indexOf(list.priority), 1)
   }
 
-  /** The index of a priority in the order, or that at which it belongs. */
+  /** The index of a priority, or that at which it belongs. */
   #indexOf(priority: number): number {
-    return firstIndex(this.#order.length, (at) => (this.#order[at] ?? 0) >= priority)
+    return firstIndex(this.#lists.length, (at) => (this.#lists[at]?.priority ?? 0) >= priority)
   }
 }

@@ -1,6 +1,13 @@
 import type { Clock } from '../contract/clock.js'
 import { DelayQueue } from './delay-queue.js'
-import { OrderedKeys, PrioritizedKeys, type ReadyKeys } from './ready-keys.js'
+import { OrderedKeys, PrioritizedKeys, type ReadyKey, type ReadyKeys } from './ready-keys.js'
+
+/** The records of keys. A record is kept at least while its key is ready. */
+export interface KeyRecords {
+  get(key: string): ReadyKey | undefined
+  /** Returns the record of a key. It is created if there is none. */
+  of(key: string): ReadyKey
+}
 
 /**
  * A queue of keys to process. A key is in it at most once, and never while it is being processed. A key that is added
@@ -8,7 +15,8 @@ import { OrderedKeys, PrioritizedKeys, type ReadyKeys } from './ready-keys.js'
  */
 export class WorkQueue {
   readonly #clock: Clock
-  readonly #wake: (key: string) => void
+  readonly #records: KeyRecords
+  readonly #wake: () => void
   readonly #elapsed: (key: string) => void
   readonly #ready: ReadyKeys
   /** The keys that are being processed, and whether each was added again meanwhile. */
@@ -21,17 +29,19 @@ export class WorkQueue {
   #isClosed = false
 
   /**
-   * `wake` is called when a key becomes ready. `elapsed` is called when a time of `addAt` has come, before the key is
+   * `wake` is called when a key has become ready. `elapsed` is called when a time of `addAt` has come, before the key is
    * added. With `priorityOf` the ready key with the highest number is dequeued first.
    */
   constructor(
     clock: Clock,
-    wake: (key: string) => void,
+    records: KeyRecords,
+    wake: () => void,
     elapsed: (key: string) => void = () => {},
     priorityOf?: (key: string) => number,
   ) {
     this.#ready = priorityOf === undefined ? new OrderedKeys() : new PrioritizedKeys(priorityOf)
     this.#clock = clock
+    this.#records = records
     this.#wake = wake
     this.#elapsed = elapsed
     this.#unconditional = new DelayQueue(clock, (key) => this.#add(key))
@@ -83,7 +93,7 @@ export class WorkQueue {
       this.#running.set(key, true)
       return
     }
-    if (this.#ready.add(key, isLast)) this.#wake(key)
+    if (this.#ready.add(this.#records.of(key), isLast)) this.#wake()
   }
 
   /** Adds the key at `due`, even if it is added before. Of several such times the earliest counts. */
@@ -100,7 +110,11 @@ export class WorkQueue {
   /** Adds the key at `due`, unless it is added before. Of several such times the earliest counts. */
   addBy(key: string, due: number): void {
     if (due <= this.#clock.now()) this.add(key)
-    else if (!this.#isDraining && !this.#ready.has(key)) this.#cancellable.schedule(key, due)
+    else if (!this.#isDraining && !this.#isReady(key)) this.#cancellable.schedule(key, due)
+  }
+
+  #isReady(key: string): boolean {
+    return this.#records.get(key)?.list !== undefined
   }
 
   /** Returns the next ready key. It counts as being processed until `done`. */

@@ -1,11 +1,13 @@
 import type { Clock } from '../contract/clock.js'
+import type { ReadyKey } from '../queue/ready-keys.js'
+import type { KeyRecords } from '../queue/work-queue.js'
 import { type Backoff, backoff, grown } from '../reflector/backoff.js'
 import type { RetryOptions, RunReason } from './controller-types.js'
 import type { FailingKeys } from './failing-keys.js'
 import type { InFlightBatch, InFlightBatches } from './in-flight-batches.js'
 
 /** A key that is not reconciled: it is ready, running, or waits for a retry. */
-export interface PendingKey {
+export interface PendingKey extends ReadyKey {
   retry: Backoff
   attempt: number
   failedAt: number
@@ -36,7 +38,7 @@ export function addReason(item: PendingKey, reason: RunReason): void {
 }
 
 /** The pending keys of a controller. */
-export class PendingKeys<T> {
+export class PendingKeys<T> implements KeyRecords {
   readonly #keys = new Map<string, PendingKey>()
   readonly #retry: Required<RetryOptions>
   readonly #clock: Clock
@@ -75,6 +77,10 @@ export class PendingKeys<T> {
     const known = this.#keys.get(key)
     if (known !== undefined) return known
     const item: PendingKey = {
+      key,
+      list: undefined,
+      previous: undefined,
+      next: undefined,
       retry: backoff(this.#retry.minMs, this.#retry.maxMs),
       attempt: 1,
       failedAt: this.#failing.get(key)?.failedAt ?? -Infinity,

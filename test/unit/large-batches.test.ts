@@ -5,6 +5,7 @@ import { HandlerSubscription } from '../../src/subscriptions/handler-subscriptio
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Mirror } from '../support/feeds.js'
+import { AllKeyRecords } from '../support/key-records.js'
 
 const KEYS = Array.from({ length: 640 }, (_, i) => `k${i}`)
 
@@ -100,7 +101,7 @@ describe('a large batch', () => {
 })
 
 test('the time to take a key from a queue does not grow with their number', () => {
-  const queue = new WorkQueue(new VirtualClock(), () => {})
+  const queue = new WorkQueue(new VirtualClock(), new AllKeyRecords(), () => {})
   const count = 300_000
   const since = performance.now()
   for (let i = 0; i < count; i++) queue.add(`${i}`)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { OrderedKeys, PrioritizedKeys, type ReadyKeys } from '../../src/queue/ready-keys.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
+import { AllKeyRecords } from '../support/key-records.js'
 
 function takeAll(keys: ReadyKeys): string[] {
   const taken: string[] = []
@@ -11,29 +12,43 @@ function takeAll(keys: ReadyKeys): string[] {
 describe('ordered keys', () => {
   test('are those that are last after all others', () => {
     const keys = new OrderedKeys()
-    expect([keys.add('a', true), keys.add('b', false), keys.add('c', true), keys.add('d', false)]).toEqual([
-      true,
-      true,
-      true,
-      true,
-    ])
-    expect([keys.size, keys.has('a'), keys.has('x')]).toEqual([4, true, false])
+    const records = new AllKeyRecords()
+    const add = (key: string, isLast: boolean): boolean => keys.add(records.of(key), isLast)
+    expect([add('a', true), add('b', false), add('c', true), add('d', false)]).toEqual([true, true, true, true])
+    expect(keys.size).toBe(4)
     expect(takeAll(keys)).toEqual(['b', 'd', 'a', 'c'])
     expect(keys.size).toBe(0)
   })
 
   test('a key moves forward, and not back', () => {
     const keys = new OrderedKeys()
-    for (const key of ['a', 'b']) keys.add(key, true)
-    keys.add('c', false)
-    expect([keys.add('b', false), keys.add('c', true), keys.add('a', true), keys.size]).toEqual([
-      false,
-      false,
-      false,
-      3,
-    ])
+    const records = new AllKeyRecords()
+    const add = (key: string, isLast: boolean): boolean => keys.add(records.of(key), isLast)
+    for (const key of ['a', 'b']) add(key, true)
+    add('c', false)
+    expect([add('b', false), add('c', true), add('a', true), keys.size]).toEqual([false, false, false, 3])
     expect(takeAll(keys)).toEqual(['c', 'b', 'a'])
   })
+})
+
+test('ordered keys equal two arrays, whatever is added and taken', () => {
+  const random = new SeededRandom(5)
+  const keys = new OrderedKeys()
+  const records = new AllKeyRecords()
+  let [first, last]: [string[], string[]] = [[], []]
+  for (let step = 0; step < 5_000; step++) {
+    const key = `${random.below(40)}`
+    if (random.next() < 0.6) {
+      const isLast = random.next() < 0.5
+      expect(keys.add(records.of(key), isLast)).toBe(![...first, ...last].includes(key))
+      if (isLast) last = [...last, ...([...first, ...last].includes(key) ? [] : [key])]
+      else {
+        last = last.filter((each) => each !== key)
+        first = [...first, ...(first.includes(key) ? [] : [key])]
+      }
+    } else expect(keys.take()).toBe(first.shift() ?? last.shift())
+    expect(keys.size).toBe(first.length + last.length)
+  }
 })
 
 test('prioritized keys equal a sorted list, whatever happens to their priorities', () => {
@@ -41,6 +56,7 @@ test('prioritized keys equal a sorted list, whatever happens to their priorities
   const below = (n: number): number => Math.floor(random.next() * n)
   const priorities = new Map<string, number>()
   const keys = new PrioritizedKeys((key) => priorities.get(key) ?? 0)
+  const records = new AllKeyRecords()
   let model: { key: string; priority: number }[] = []
   for (let step = 0; step < 5_000; step++) {
     if (random.next() < 0.6) {
@@ -48,7 +64,7 @@ test('prioritized keys equal a sorted list, whatever happens to their priorities
       const priority = below(5) - 2
       priorities.set(key, priority)
       const known = model.find((each) => each.key === key)
-      expect(keys.add(key)).toBe(known === undefined)
+      expect(keys.add(records.of(key))).toBe(known === undefined)
       if (known?.priority !== priority) {
         model = model.filter((each) => each.key !== key)
         model.push({ key, priority })

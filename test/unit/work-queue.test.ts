@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { WorkQueue } from '../../src/queue/work-queue.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
+import { AllKeyRecords } from '../support/key-records.js'
 
 function setUp(): { clock: VirtualClock; queue: WorkQueue; wakes: () => number } {
   const clock = new VirtualClock(0)
   let wakes = 0
-  const queue = new WorkQueue(clock, () => {
+  const queue = new WorkQueue(clock, new AllKeyRecords(), () => {
     wakes++
   })
   return { clock, queue, wakes: () => wakes }

@@ -9,6 +9,19 @@ export const mutantsOfControllers: readonly Mutant[] = [
     edits: [['    if (this.#running.has(key)) {\n      this.#running.set(key, true)\n      return\n    }\n', '']],
   },
   {
+    name: 'the last ready key stays the last of its list after it left',
+    breaks: 'a key that is added after it is never run',
+    file: 'queue/ready-keys.ts',
+    edits: [['    if (next === undefined) this.#last = previous\n    else next', '    if (next !== undefined) next']],
+  },
+  {
+    name: 'a ready key that leaves the middle of its list stays in it',
+    breaks: 'a key that a change moves before the resynced keys takes those after it along',
+    file: 'queue/ready-keys.ts',
+    edits: [['    else previous.next = next\n', '']],
+    onlyBy: { test: 'unit/ready-keys.test.ts', named: 'ordered keys equal two arrays' },
+  },
+  {
     name: 'a reconcile that fails is not tried again',
     breaks: 'retried with backoff until it succeeds (I5)',
     file: 'subscriptions/controller.ts',

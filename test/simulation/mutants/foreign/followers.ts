@@ -102,7 +102,7 @@ export const foreignMutantsOfFollowers: readonly Mutant[] = [
     file: 'queue/work-queue.ts',
     edits: [
       [
-        'else if (!this.#isDraining && !this.#ready.has(key)) this.#cancellable.schedule(key, due)',
+        'else if (!this.#isDraining && !this.#isReady(key)) this.#cancellable.schedule(key, due)',
         'else if (!this.#isDraining) this.#cancellable.schedule(key, due)',
       ],
     ],

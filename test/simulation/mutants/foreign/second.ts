@@ -233,7 +233,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     file: 'queue/work-queue.ts',
     edits: [
       [
-        'else if (!this.#isDraining && !this.#ready.has(key)) this.#cancellable.schedule(key, due)',
+        'else if (!this.#isDraining && !this.#isReady(key)) this.#cancellable.schedule(key, due)',
         'else if (!this.#isDraining) this.#cancellable.schedule(key, due)',
       ],
     ],

@@ -64,7 +64,7 @@ export const thirdForeignMutants: readonly Mutant[] = [
     file: 'queue/work-queue.ts',
     edits: [
       [
-        'else if (!this.#isDraining && !this.#ready.has(key)) this.#cancellable',
+        'else if (!this.#isDraining && !this.#isReady(key)) this.#cancellable',
         'else if (!this.#isDraining) this.#cancellable',
       ],
     ],
