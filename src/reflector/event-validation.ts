@@ -1,9 +1,14 @@
 import type { Clock } from '../contract/clock.js'
 import { SourceError } from '../contract/errors.js'
 import type { Invalid, WatchEvent } from '../contract/source.js'
+import { SLICE_MS } from '../util/time-slice.js'
+import type { Attempt } from './attempt.js'
+import { SLICE_EVENTS } from './sink-calls.js'
 
 /** Reports of unknown events are at least this far apart, in milliseconds. */
 const REPORT_MS = 60_000
+
+type Valid<E> = readonly (E | Invalid)[]
 
 interface ValidatorHooks {
   /** Reports an event of an unknown type. */
@@ -25,9 +30,28 @@ export class EventValidator {
     this.#hooks = hooks
   }
 
-  /** Returns the events, with `invalid` for each event without a key, and without events of an unknown type. */
-  valid<E extends WatchEvent<unknown>>(events: readonly E[]): readonly (E | Invalid)[] {
+  /**
+   * Returns the events, with `invalid` for each event without a key, and without events of an unknown type. Many events
+   * are validated in slices: then it returns a promise.
+   */
+  valid<E extends WatchEvent<unknown>>(events: readonly E[], attempt: Attempt): Valid<E> | Promise<Valid<E>> {
     if (!Array.isArray(events)) throw new SourceError('the events are not an array', { code: 'PROTOCOL' })
+    return events.length > SLICE_EVENTS ? this.#validInSlices(events, attempt) : this.#valid(events)
+  }
+
+  async #validInSlices<E extends WatchEvent<unknown>>(events: readonly E[], attempt: Attempt): Promise<Valid<E>> {
+    let good: (E | Invalid)[] | undefined
+    for (let at = 0; at < events.length; at += SLICE_EVENTS) {
+      const slice = events.slice(at, at + SLICE_EVENTS)
+      const valid = this.#valid(slice)
+      if (valid !== slice) good ??= events.slice(0, at)
+      good?.push(...valid)
+      await attempt.yieldIfDue(SLICE_MS)
+    }
+    return good ?? events
+  }
+
+  #valid<E extends WatchEvent<unknown>>(events: readonly E[]): Valid<E> {
     if (events.every(isUnderstood)) return events
     const good: (E | Invalid)[] = []
     for (const event of events) {

@@ -265,12 +265,12 @@ export class Reflector<T> {
     try {
       const floor = ignoreVersions ? undefined : this.#version
       const contact = (): void => this.#contact(attempt)
+      const page: typeof replacement.page = (slice) => replacement.page(slice)
       const version = await readPages(attempt, {
         call: 'list',
         open: () => this.#source.list({ ...this.#context(attempt), pageSize: PAGE_SIZE, floor, alive: contact }),
         contact,
-        take: ({ events }) =>
-          this.#sink.inSlices(attempt, this.#validator.valid(events), (slice) => replacement.page(slice)),
+        take: async ({ events }) => this.#sink.inSlices(attempt, await this.#validator.valid(events, attempt), page),
         ended: (closing) => {
           this.#closing = closing
         },
@@ -354,7 +354,8 @@ export class Reflector<T> {
       this.#hooks.onDuplicate?.(batch.version)
       return undefined
     }
-    const valid = this.#validator.valid(batch.events)
+    const validated = this.#validator.valid(batch.events, attempt)
+    const valid = validated instanceof Promise ? await validated : validated
     // An equal version: the batch was repeated, or the source does not count single changes. Only final events matter.
     const events = batch.version === this.#version ? outcomeOf(valid) : valid
     if (events.length > SLICE_EVENTS) await attempt.yieldIfDue(SLICE_MS)

@@ -213,6 +213,69 @@ describe('an object without a key', () => {
   )
 })
 
+describe('a batch of many events', () => {
+  test('is validated in slices, with turns of the event loop in between', async () => {
+    const source = healthy()
+    const { sink, objects } = store<number>()
+    const { clock } = await reflect(source, sink)
+    let reads = 0
+    const events = Array.from({ length: 1_000 }, (_, nth) => ({
+      get type(): 'put' {
+        reads++
+        return 'put'
+      },
+      key: `k${nth}`,
+      object: nth,
+    }))
+    const readsBetweenTurns: number[] = []
+    const [now, sleep] = [clock.now.bind(clock), clock.sleep.bind(clock)]
+    Object.assign(clock, {
+      now: () => now() + 10 * reads, // Each event takes 10 ms.
+      sleep: (ms: number, signal?: AbortSignal) => {
+        if (ms === 0) readsBetweenTurns.push(reads)
+        return sleep(ms, signal)
+      },
+    })
+    source.watches[0]?.batch(events, '6')
+    await clock.advance(0)
+    expect(readsBetweenTurns.slice(0, 3)).toEqual([256, 512, 768])
+    expect(Object.keys(objects())).toHaveLength(1_000)
+  })
+
+  test.each([
+    ['first', 0, 1],
+    ['at the end of a slice', 255, 511],
+    ['at the beginning of a slice', 256, 512],
+    ['in the middle of a slice', 600, 700],
+    ['last', 999, 998],
+  ])('keeps all valid events in order, with invalid events among them: %s', async (_place, keyless, unknown) => {
+    const source = healthy()
+    const { sink, objects } = store<number>()
+    const { clock, errors } = await reflect(source, sink)
+    const events: WatchEvent<number>[] = Array.from({ length: 1_000 }, (_, nth) => put(`k${nth % 900}`, nth))
+    events[keyless] = odd({ type: 'put', object: 7 })
+    events[unknown] = odd({ type: 'patch' })
+    const expected: Record<string, number> = {}
+    for (const event of events) if (event.type === 'put' && event.key) expected[event.key] = event.object
+    source.watches[0]?.batch(events, '6')
+    await clock.advance(0)
+    expect(objects()).toEqual(expected)
+    expect(errors).toMatchObject([{ code: 'DECODE' }])
+    await clock.advance(FIVE_MINUTES + 1_000)
+    expect(source.lists).toHaveLength(2)
+  })
+
+  test('is not applied at all if a late event is malformed', async () => {
+    const source = healthy([put('a', 1)])
+    const { sink, objects } = store<number>()
+    const { clock, errors } = await reflect(source, sink)
+    const events = [...Array.from({ length: 700 }, (_, nth) => put(`k${nth}`, nth)), odd({ type: 'replace' })]
+    source.watches[0]?.batch(events as WatchEvent<number>[], '60')
+    await clock.advance(0)
+    expect([errors.map(({ code }) => code), objects()]).toEqual([['PROTOCOL'], { a: 1 }])
+  })
+})
+
 test('a scheduled relist leaves no timer after the reflector has ended', async () => {
   const source = healthy()
   const { clock, stop } = await reflect(source, store<number>().sink)

@@ -225,6 +225,13 @@ export const mutantsOfReflector: readonly Mutant[] = [
     ],
   },
   {
+    name: 'the events before the first invalid event of a large batch are lost',
+    breaks: 'the valid events of a batch are applied',
+    file: 'reflector/event-validation.ts',
+    edits: [['good ??= events.slice(0, at)', 'good ??= []']],
+    onlyBy: { test: 'unit/reflector-protocol.test.ts', named: 'in the middle of a slice' },
+  },
+  {
     name: 'an event that is not understood ends the stream',
     breaks: 'an event that is not understood is left out',
     file: 'reflector/event-validation.ts',
