@@ -1,7 +1,7 @@
 import type { ReadyKey } from '../../src/queue/ready-keys.js'
 import type { KeyRecords } from '../../src/queue/work-queue.js'
 
-/** Keeps the record of each key for ever. */
+/** Keeps the records of all keys. */
 export class AllKeyRecords implements KeyRecords {
   readonly #records = new Map<string, ReadyKey>()
 
