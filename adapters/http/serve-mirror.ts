@@ -5,7 +5,14 @@ import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { IndexValue } from '../../src/store/indexes/index-types.js'
-import { checkOptions, isCount, isFunction, isObject, isPositive } from '../../src/util/validate-options.js'
+import {
+  checkOptions,
+  isCount,
+  isFunction,
+  isObject,
+  isPlainObject,
+  isPositive,
+} from '../../src/util/validate-options.js'
 import { directResponse } from './direct-body.js'
 import { parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
@@ -247,7 +254,7 @@ class MirrorServer<T> {
     this.#assertOpen()
     const scope = await this.#scopeOf(request)
     if (scope instanceof Response) return scope
-    if (isObject(scope) !== undefined) throw new TypeError('"scope" must return an object or a Response')
+    assertScope(scope)
     const feed = await this.feedOf(scope, request.signal)
     if (path === 'watch') return this.#watch(feed, url, request)
     if (path === 'version') return this.#version(feed, url, request.signal)
@@ -340,6 +347,13 @@ class MirrorServer<T> {
       'cache-control': 'private, max-age=31536000, immutable',
     })
   }
+}
+
+/** Without this, a caller whose scope is misspelt, or a Response of another library, would read all objects. */
+function assertScope(scope: unknown): void {
+  if (isPlainObject(scope) !== undefined)
+    throw new TypeError('serveMirror: "scope" must return a plain object or a Response of this runtime')
+  checkOptions('serveMirror: the result of "scope"', scope, { where: isPlainObject })
 }
 
 /** The status of each source. A single source has no name. */

@@ -10,6 +10,12 @@ export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? u
 export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'must be a string')
 export const isObject: OptionCheck = (value) =>
   typeof value === 'object' && value !== null ? undefined : 'must be an object'
+/** An object whose properties are data: no Map, array or instance of a class. It may be of another realm. */
+export const isPlainObject: OptionCheck = (value) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a plain object'
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null ? undefined : 'must be a plain object'
+}
 export const isName: OptionCheck = (value) =>
   typeof value === 'string' && value !== '' ? undefined : 'must be a string that is not empty'
 

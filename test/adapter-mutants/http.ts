@@ -20,6 +20,14 @@ export const httpMutants: readonly AdapterMutant[] = [
     named: 'frames that arrive while earlier ones are sent in slices reach every follower',
   },
   {
+    name: 'a scope that has no `where` by mistake selects all objects',
+    breaks: 'A scope that is not one serves no objects.',
+    file: at('serve-mirror'),
+    edits: [['    assertScope(scope)\n', '']],
+    test: 'unit/http/wrong-scopes.test.ts',
+    named: 'a scope that is',
+  },
+  {
     name: 'a watch is never dropped, however far its reader is behind',
     breaks: 'A follower whose next frame was removed lists again.',
     file: at('follower'),

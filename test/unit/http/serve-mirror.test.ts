@@ -133,7 +133,7 @@ describe('the scope of a request', () => {
     }
     expect(warned.mock.calls.map(([message]) => message)).toEqual([
       expect.stringContaining('there is no index "nothing"'),
-      expect.stringContaining('"scope" must return an object or a Response'),
+      expect.stringContaining('"scope" must return a plain object or a Response'),
     ])
     warned.mockRestore()
   })

@@ -307,6 +307,9 @@ describe('a mistake in the program', () => {
       'where: share.port: the informer has no index "color"',
     )
     expect(optionOf(() => share.port({ where: { tenant: undefined as never } }))).toMatch(/^where: .*no value/)
+    expect(optionOf(() => share.port({ where: new Map([['tenant', 'acme']]) as never }))).toMatch(
+      /^where: .*plain object/,
+    )
     for (const path of ['', `/tmp/${'x'.repeat(100)}`])
       await expect(share.listen(path)).rejects.toMatchObject({ option: 'path' })
     await share.close()

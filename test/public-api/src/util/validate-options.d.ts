@@ -5,6 +5,8 @@ export declare const isFunction: OptionCheck;
 export declare const isBoolean: OptionCheck;
 export declare const isString: OptionCheck;
 export declare const isObject: OptionCheck;
+/** An object whose properties are data: no Map, array or instance of a class. It may be of another realm. */
+export declare const isPlainObject: OptionCheck;
 export declare const isName: OptionCheck;
 /** A duration or a size: a number above 0. */
 export declare const isNames: OptionCheck;
