@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { Pool } from 'pg'
+import { Client, Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { etcdLeases } from '../../adapters/etcd/index.js'
 import { kubernetesLeases } from '../../adapters/kubernetes/index.js'
@@ -60,6 +60,7 @@ describe.each(stores)('%s', (call, make) => {
 test.each<[string, () => unknown, string]>([
   ['pool', () => postgresLeases({ group: 'g' } as never), 'option "pool" is missing; for example new pg.Pool(…)'],
   ['pool', () => postgresLeases({ group: 'g', pool: {} as never }), 'must be a Pool of pg 8'],
+  ['pool', () => postgresLeases({ group: 'g', pool: new Client() as never }), 'must be a Pool of pg 8'],
   ['listen', () => postgresLeases({ group: 'g', pool: new Pool(), listen: {} as never }), 'must be a function'],
   ['client', () => redisLeases({ group: 'g' } as never), 'option "client" is missing'],
   ['client', () => redisLeases({ group: 'g', client: {} as never }), 'must be a Redis or Cluster of ioredis'],
@@ -81,6 +82,18 @@ test.each<[string, () => unknown, string]>([
   const error = errorOf(make)
   expect(error).toMatchObject({ option })
   expect(String(error)).toContain(says)
+})
+
+test('a pool whose connect() returns no client that can be given back is a mistake, and no unhandled rejection', async () => {
+  const pool = { connect: async () => ({ on: () => {}, off: () => {}, query: async () => [] }), query: async () => [] }
+  const session = postgresLeases({ pool: pool as never, group: 'g' }).open()
+  const record = { member: 'a', renewal: 0, members: [], holds: [] }
+  const renewal = session.renew(record, [], new AbortController().signal)
+  await expect(renewal).rejects.toThrow(
+    'postgresLeases: option "pool" must be a Pool of pg 8: its connect() returned no client with release()',
+  )
+  await expect(renewal).rejects.toMatchObject({ option: 'pool' })
+  await session.close()
 })
 
 function errorOf(work: () => unknown): unknown {

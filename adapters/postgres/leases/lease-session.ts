@@ -5,7 +5,7 @@ import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { keepListening } from '../../shared/lease-hints.js'
 import type { LeaseSettings } from '../../shared/lease-options.js'
 import { LeaseViews, leaseLost, type StoredRecord } from '../../shared/lease-records.js'
-import { elementsOf, propertiesOf } from '../../shared/properties.js'
+import { elementsOf, hasMethods, propertiesOf } from '../../shared/properties.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { ClientFactory } from '../client-factory.js'
 import type { PgClient } from '../pg-client.js'
@@ -13,7 +13,7 @@ import { codeOf, postgresError } from '../postgres-errors.js'
 import { Session } from '../session.js'
 import { listenForWakeUps } from '../wake-up-listener.js'
 import { LEASES_CHANNEL, leaveSql, renewSql } from './leases-sql.js'
-import type { PgPool } from './pg-pool.js'
+import type { PgPool, PgPoolClient } from './pg-pool.js'
 
 interface SessionOptions extends LeaseSettings {
   readonly pool: PgPool
@@ -75,7 +75,7 @@ export class PostgresLeaseSession implements LeaseSession {
         throw unavailable(`no response for ${Math.round(requestMs)} ms`)
       },
     }
-    const connecting = pool.connect()
+    const connecting = borrowFrom(pool)
     try {
       const client = await scope.race(connecting, deadline)
       client.on('error', ignore) // It also rejects the query. Without a listener it would end the process.
@@ -139,6 +139,14 @@ export class PostgresLeaseSession implements LeaseSession {
 }
 
 function ignore(): void {}
+
+async function borrowFrom(pool: PgPool): Promise<PgPoolClient> {
+  const client = await pool.connect()
+  if (hasMethods(client, 'query', 'on', 'off', 'release')) return client
+  const message =
+    'postgresLeases: option "pool" must be a Pool of pg 8: its connect() returned no client with release()'
+  throw new OptionError(message, { option: 'pool' })
+}
 
 function parsed(view: unknown): unknown {
   if (typeof view === 'string') return JSON.parse(view)

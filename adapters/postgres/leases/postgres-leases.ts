@@ -51,8 +51,11 @@ export function postgresLeases(options: PostgresLeasesOptions): Leases {
     call: 'postgresLeases',
     store: 'postgres',
     checks: {
+      // A Client has `connect` and `query` too, but cannot be borrowed.
       pool: (value) =>
-        hasMethods(value, 'connect', 'query') ? undefined : 'must be a Pool of pg 8, such as new pg.Pool(…)',
+        hasMethods(value, 'connect', 'query') && !hasMethods(value, 'escapeLiteral')
+          ? undefined
+          : 'must be a Pool of pg 8, such as new pg.Pool(…)',
       listen: clientFlaw,
     },
     required: [['pool', 'new pg.Pool(…)']],
