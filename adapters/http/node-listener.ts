@@ -1,4 +1,4 @@
-import { messageOf } from '../../src/contract/errors.js'
+import { messageOf, OptionError } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { type DirectBody, directBodyOf } from './direct-body.js'
 
@@ -63,6 +63,7 @@ export interface NodeResponse {
  * `Response`.
  *
  * @returns The listener. It answers each request with the response of the handler.
+ * @throws OptionError if the handler is not a function.
  *
  * @example
  * ```ts
@@ -75,6 +76,10 @@ export interface NodeResponse {
 export function nodeListener(
   handler: (request: Request) => Promise<Response>,
 ): (request: NodeRequest, response: NodeResponse) => void {
+  if (typeof handler !== 'function')
+    throw new OptionError('nodeListener: the first argument must be a handler, such as serveMirror(informer)', {
+      option: 'handler',
+    })
   return (request, response) => {
     answer(handler, request, response).catch((error: unknown) => {
       if (response.destroyed) return

@@ -5,6 +5,7 @@ import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { IndexValue } from '../../src/store/indexes/index-types.js'
+import { membersOf } from '../../src/util/type-guards.js'
 import {
   checkOptions,
   isCount,
@@ -89,7 +90,7 @@ export interface ServeMirrorOptions<I = {}> {
 export interface MirrorHandler extends AsyncDisposable {
   /**
    * Answers `GET …/list`, `GET …/list/<chunk>`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It
-   * does not reject.
+   * rejects only for a value that is not a Request, such as a request of node:http: see `nodeListener`.
    */
   (request: Request): Promise<Response>
   /** Ends all watches. Later requests are answered with 503. The informer continues. */
@@ -203,6 +204,7 @@ class MirrorServer<T> {
   }
 
   async answer(request: Request): Promise<Response> {
+    assertRequest(request)
     try {
       return await this.#answer(request)
     } catch (thrown) {
@@ -347,6 +349,12 @@ class MirrorServer<T> {
       'cache-control': 'private, max-age=31536000, immutable',
     })
   }
+}
+
+/** The request of node:http or Express has a path instead of a URL, and its response waits for this program. */
+function assertRequest(request: Request): void {
+  if (typeof membersOf(membersOf(request)['headers'])['get'] !== 'function')
+    throw new TypeError('serveMirror: the handler takes a Request; for node:http and Express use nodeListener(mirror)')
 }
 
 /** Without this, a caller whose scope is misspelt, or a Response of another library, would read all objects. */

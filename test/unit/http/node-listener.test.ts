@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
-import { nodeListener } from '../../../adapters/http/index.js'
+import { nodeListener, serveMirror } from '../../../adapters/http/index.js'
+import { createInformer } from '../../../src/index.js'
+import { memorySource } from '../../../testing/index.js'
 import { listening } from '../../support/listening.js'
 
 async function answered(handler: (request: Request) => Promise<Response>, lines: readonly string[]): Promise<string> {
@@ -41,4 +43,24 @@ test('a handler that rejects is a warning, and the status 500', async () => {
   expect(text).toMatch(/^HTTP\/1.1 500 /)
   expect(warned).toHaveBeenCalledWith('nodeListener: a request failed: broken', expect.anything())
   warned.mockRestore()
+})
+
+test('a listener without a handler is a mistake at the call', () => {
+  const informer = createInformer({ source: memorySource() })
+  expect(() => nodeListener(informer as never)).toThrow(
+    'nodeListener: the first argument must be a handler, such as serveMirror(informer)',
+  )
+})
+
+test('a mirror that receives a request of node:http rejects, and names nodeListener', async () => {
+  await using mirror = serveMirror(createInformer({ source: memorySource() }))
+  const outcome = Promise.withResolvers<unknown>()
+  const server = createServer((incoming, response) => {
+    mirror(incoming as never).then(outcome.resolve, outcome.reject)
+    response.end()
+  })
+  const rejected = expect(outcome.promise).rejects.toThrow('for node:http and Express use nodeListener(mirror)')
+  await fetch(`${await listening(server)}/list`)
+  await rejected
+  await new Promise((resolve) => server.close(resolve))
 })

@@ -57,6 +57,7 @@ export interface NodeResponse {
  * `Response`.
  *
  * @returns The listener. It answers each request with the response of the handler.
+ * @throws OptionError if the handler is not a function.
  *
  * @example
  * ```ts

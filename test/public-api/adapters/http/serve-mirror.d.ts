@@ -73,7 +73,7 @@ export interface ServeMirrorOptions<I = {}> {
 export interface MirrorHandler extends AsyncDisposable {
     /**
      * Answers `GET …/list`, `GET …/list/<chunk>`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It
-     * does not reject.
+     * rejects only for a value that is not a Request, such as a request of node:http: see `nodeListener`.
      */
     (request: Request): Promise<Response>;
     /** Ends all watches. Later requests are answered with 503. The informer continues. */
