@@ -27,6 +27,8 @@ import type { ReceivedResponse, SendRequest } from './received-response.js'
 
 /** How many chunks of a list are requested at a time. */
 const CHUNK_REQUESTS = 4
+/** The most characters of a text that refuses a request in an error. */
+const MAX_REASON_LENGTH = 200
 
 /**
  * Returns a source that follows an informer of another process, which `serveMirror` serves. It runs in Node and in
@@ -260,14 +262,20 @@ class Http<T> implements HttpSource<T> {
 
   /** Returns the error of a response with an error status. */
   async #refusal(response: ReceivedResponse, address: string): Promise<SourceError> {
-    const { error, code }: Readonly<Record<string, unknown>> = Object(await response.json().catch(() => undefined))
+    const { error, code } = await refusalIn(response)
     const { status } = response
-    const text = typeof error === 'string' ? `: ${error}` : ''
+    const text = typeof error === 'string' && error !== '' ? `: ${error}` : ''
     const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1_000
-    return new SourceError(`GET ${address.replace(/\?.*/, '')} was answered with status ${status}${text}`, {
+    const hint = this.#hintFor(status)
+    return new SourceError(`GET ${address.replace(/\?.*/, '')} was answered with status ${status}${text}${hint}`, {
       code: this.#codeOf(status, code),
       retryAfterMs,
     })
+  }
+
+  #hintFor(status: number): string {
+    if (status === 401 || status === 403) return ' (check the option headers, and "scope" of the server)'
+    return status === 404 ? `; is serveMirror at ${this.#base}?` : ''
   }
 
   #codeOf(status: number, code: unknown): SourceErrorCode {
@@ -356,5 +364,16 @@ async function* withOwnSignal<V>(
     yield* of(own)
   } finally {
     own.end()
+  }
+}
+
+/** Returns the reason of a refusal: that of `serveMirror` is JSON, one of a gateway or of `scope` may be plain text. */
+async function refusalIn(response: ReceivedResponse): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    if (response.text === undefined || response.headers.get('content-type')?.startsWith('text/plain') !== true)
+      return Object(await response.json())
+    return { error: (await response.text()).trim().slice(0, MAX_REASON_LENGTH) }
+  } catch {
+    return {} // Its body is something else, or has broken off.
   }
 }

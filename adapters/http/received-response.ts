@@ -8,6 +8,8 @@ export interface ReceivedResponse {
   readonly headers: { get(name: string): string | null }
   readonly body: ReceivedBody | null
   json(): Promise<unknown>
+  /** Only a response of `fetch` has it. */
+  text?(): Promise<string>
 }
 
 /** The parts of a `ReadableStream` that a source reads. */
