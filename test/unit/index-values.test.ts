@@ -34,6 +34,18 @@ function keysWith({ indexer }: ReturnType<typeof mirror>, name: Name, value: Sca
 
 const asked = (name: Name, value: Scalar): object => ({ where: { [name]: name === 'compound' ? [value] : value } })
 
+test.each<[string, unknown, string]>([
+  ['an array', ['a'], 'got an array'],
+  ['an object', { at: 'a' }, 'got an object'],
+])('a lookup with %s, which no index can have, is a TypeError that says so', (_what, value, got) => {
+  const { by } = mirror([['1', item('a')]]).indexer
+  const message = `an index: the value must be a string, number, bigint, boolean or Date, ${got}`
+  for (const index of [by.equal, by.multi]) {
+    expect(() => index(value as never)).toThrow(new TypeError(message))
+    expect(() => index.count(value as never)).toThrow(new TypeError(message))
+  }
+})
+
 describe.each(names)('an %s index of Dates', (name) => {
   test('an index keeps its own copy of a Date, which a handler cannot change', () => {
     const objects = [item(day(1)), item(day(2)), item(day(3))]

@@ -80,6 +80,13 @@ function rankOf(value: Scalar): number {
   }
 }
 
+/** A lookup without types may have an array, as compound indexes take, or an object, as `where` does. */
+function timeOf(key: Date): number {
+  if (typeof key.getTime === 'function') return key.getTime()
+  const type = Array.isArray(key) ? 'an array' : 'an object'
+  throw new TypeError(`an index: the value must be a string, number, bigint, boolean or Date, got ${type}`)
+}
+
 /** A Map keyed by scalars, in which equal scalars are one key. */
 export class ScalarMap<V> {
   readonly #plain = new Map<unknown, V>()
@@ -87,7 +94,7 @@ export class ScalarMap<V> {
 
   /** Returns undefined also for null and undefined, which callers without types may pass. */
   get(key: Scalar): V | undefined {
-    if (typeof key === 'object' && key !== null) return this.#dates.get(key.getTime())
+    if (typeof key === 'object' && key !== null) return this.#dates.get(timeOf(key))
     return this.#plain.get(plainKey(key))
   }
 
