@@ -30,8 +30,11 @@ export function groupInformers(
   options: { readonly maxRelists?: number | undefined } = {},
 ): Lifecycle {
   checkOptions('groupInformers', options, { maxRelists: isCount })
-  if (!Array.isArray(informers) || !informers.every(isLifecycle))
-    throw new TypeError('groupInformers: the first argument must be an array of informers or groups')
+  const wrong = Array.isArray(informers) ? informers.findIndex((each) => !isLifecycle(each)) : undefined
+  if (wrong !== -1) {
+    const which = wrong === undefined ? '' : ` (wrong: element ${wrong})`
+    throw new TypeError(`groupInformers: the first argument must be an array of informers or groups${which}`)
+  }
   return new InformerGroup(informers, options.maxRelists)
 }
 

@@ -31,7 +31,11 @@ export function checkReconcileOptions<T, I, W extends readonly unknown[]>(option
 }
 
 function isListOf(what: string, isOne: (value: unknown) => boolean): OptionCheck {
-  return (value) => (Array.isArray(value) && value.every(isOne) ? undefined : `must be an array of ${what}`)
+  return (value) => {
+    if (!Array.isArray(value)) return `must be an array of ${what}`
+    const wrong = value.findIndex((each) => !isOne(each))
+    return wrong === -1 ? undefined : `must be an array of ${what} (wrong: element ${wrong})`
+  }
 }
 
 function isAwaited(value: unknown): boolean {

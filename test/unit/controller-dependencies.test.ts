@@ -258,8 +258,12 @@ describe('a group', () => {
 })
 
 test.each<[string, object, string]>([
-  ['after', { after: [{}] }, 'reconcile: option "after" must be an array of informers or groups, got an array'],
-  ['watches', { watches: [{ informer: {}, keys: () => [] }] }, 'must be an array of { informer, keys }, got an array'],
+  ['after', { after: [{}] }, '"after" must be an array of informers or groups (wrong: element 0), got an array'],
+  [
+    'watches',
+    { watches: [{ informer: {}, keys: () => [] }] },
+    'array of { informer, keys } (wrong: element 0), got an array',
+  ],
   ['watches', { watches: {} }, 'must be an array of { informer, keys }, got an object'],
 ])('a wrong %s is an OptionError', (option, options, message) => {
   const { sites, fn } = new World()

@@ -210,7 +210,7 @@ describe('a group', () => {
 
   test.each<[string, () => Lifecycle, string]>([
     ['a value that is not an array', () => groupInformers({} as never), 'must be an array of informers or groups'],
-    ['a value that is not an informer', () => groupInformers([{} as never]), 'must be an array of informers or groups'],
+    ['a value that is not an informer', () => groupInformers([{} as never]), 'informers or groups (wrong: element 0)'],
     [
       'maxRelists: 0',
       () => groupInformers([], { maxRelists: 0 }),
