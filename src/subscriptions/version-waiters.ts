@@ -1,6 +1,7 @@
 import { isEpochChange } from '../contract/errors.js'
 import { assertMark, type Version } from '../contract/version.js'
 import { type Settle, type Wait, waitChecks } from '../util/deadline.js'
+import { isThenable } from '../util/type-guards.js'
 import { checkOptions, isString } from '../util/validate-options.js'
 
 /**
@@ -18,7 +19,10 @@ export interface VersionWait extends Wait {
 }
 
 export function checkVersionWait(version: unknown, wait: unknown): void {
-  if (typeof version !== 'string') throw new TypeError(`waitFor: the version must be a string, got ${typeof version}`)
+  if (typeof version !== 'string') {
+    const got = isThenable(version) ? 'a promise: await it first' : typeof version
+    throw new TypeError(`waitFor: the version must be a string, got ${got}`)
+  }
   checkOptions('waitFor', wait, { ...waitChecks, source: isString })
 }
 

@@ -431,6 +431,7 @@ describe('waitFor', () => {
 
   test.each<[unknown[], string]>([
     [[5], 'waitFor: the version must be a string, got number'],
+    [[Promise.resolve('1.1.1')], 'waitFor: the version must be a string, got a promise: await it first'],
     [['1.1.1', { timeoutMs: Number.NaN }], 'waitFor: option "timeoutMs" must be a finite number above 0, got NaN'],
     [['1.1.1', { source: 5 }], 'waitFor: option "source" must be a string, got 5'],
   ])('waitFor with %j is a TypeError with the reason', async (args, message) => {
