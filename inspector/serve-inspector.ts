@@ -74,6 +74,8 @@ export async function serveInspector(
   informers: Iterable<Informer<unknown, object>>,
   options: InspectorOptions = {},
 ): Promise<Inspector> {
+  if (typeof informers?.[Symbol.iterator] !== 'function')
+    throw new TypeError('serveInspector: the first argument must be an array of informers')
   checkOptions('serveInspector', options, {
     port: isPort,
     host: isName,

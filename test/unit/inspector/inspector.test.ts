@@ -513,6 +513,13 @@ describe('the inspector', () => {
     response.destroy()
   })
 
+  test('with an informer instead of an array is a TypeError that says so', async () => {
+    const informer = createInformer({ source: memorySource<Order>() })
+    await expect(serveInspector(informer as never)).rejects.toThrow(
+      new TypeError('serveInspector: the first argument must be an array of informers'),
+    )
+  })
+
   test('leaves nothing behind if a member is not an informer that can be shown', async () => {
     const { orders, inspector } = await world()
     const stopped = createInformer({ source: memorySource<Order>(), name: 'stopped' })
