@@ -1,6 +1,7 @@
 import type { State } from '../src/contract/status.js'
 import { SourceInformer } from '../src/informer/informer.js'
 import type { Measurements, SourceMeasurements, SubscriptionMeasurements } from '../src/informer/measurements.js'
+import { membersOf } from '../src/util/type-guards.js'
 
 /** The labels of a value: names only, never keys. */
 export type Labels = Readonly<Record<string, string>>
@@ -249,5 +250,7 @@ export const METRICS: readonly Metric[] = [
 /** @throws TypeError if it is not an informer that `createInformer` returned. */
 export function measurementsOf(call: string, informer: unknown): Measurements {
   if (informer instanceof SourceInformer) return informer.measure()
-  throw new TypeError(`${call}: an informer that createInformer returned is needed`)
+  const isOther = typeof membersOf(informer)['subscribe'] === 'function'
+  const hint = isOther ? '; this one may be of another copy of the package: npm ls listwatch' : ''
+  throw new TypeError(`${call}: an informer that createInformer returned is needed${hint}`)
 }

@@ -330,4 +330,9 @@ describe('metricsText', () => {
   test.each([[[{ name: 'x', inspect: () => {} }]], [undefined], [5]])('rejects %j with a TypeError', (informers) => {
     expect(() => metricsText(informers as never)).toThrow(/^metricsText: /)
   })
+
+  test('an informer of another copy of the package is refused with the command that finds the copies', () => {
+    const other = { name: 'orders', subscribe: () => {}, inspect: () => {} }
+    expect(() => metricsText([other] as never)).toThrow('may be of another copy of the package: npm ls listwatch')
+  })
 })
