@@ -54,7 +54,8 @@ export function createInformer<S, I extends object, P = S, T = P>(
     schema: flawInSchema,
     transform: isFunction,
     equals: isFunction,
-    indexes: isFunction,
+    indexes: (value) =>
+      isFunction(value) && 'must be a function, such as (ix) => ({ tenant: ix.equal((order) => order.tenant) })',
     onInvalid: isOneOf('omit', 'keep-previous'),
     onAccessLost: isOneOf('keep', 'clear'),
     freeze: isBoolean,

@@ -667,7 +667,10 @@ describe('createInformer rejects invalid options at the call', () => {
     [{ source: { name: 'x' } }, 'createInformer: the source "x" must have list and watch'],
     [{ source, transform: 5 }, 'createInformer: option "transform" must be a function, got 5'],
     [{ source, equals: true }, 'createInformer: option "equals" must be a function, got true'],
-    [{ source, indexes: {} }, 'createInformer: option "indexes" must be a function, got an object'],
+    [
+      { source, indexes: {} },
+      'createInformer: option "indexes" must be a function, such as (ix) => ({ tenant: ix.equal((order) => order.tenant) }), got an object',
+    ],
     [
       { source, onInvalid: 'ignore' },
       'createInformer: option "onInvalid" must be one of "omit", "keep-previous", got "ignore"',
