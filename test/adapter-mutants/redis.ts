@@ -239,6 +239,26 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
+    // A server becomes a replica under a watch, while writes never pause.
+    name: 'a watch of keys checks the server only in silence',
+    breaks: 'A replica, which may be behind, is left also if writes never pause.',
+    file: at('keys/keys-source'),
+    edits: [['if (changes.size === 0 || clock.now() >= checkAt) {', 'if (changes.size === 0) {']],
+    test: 'redis/keys.test.ts',
+    named: 'though writes never pause',
+    server: 'redis 7.0',
+  },
+  {
+    // Two databases are swapped under a watch: the server sends no invalidation.
+    name: 'a watch of keys does not notice SWAPDB',
+    breaks: 'A live mirror of keys equals the database, whichever command replaced its keys.',
+    file: at('keys/keys-source'),
+    edits: [['          if (await keys.hasSwapped()) break\n', '']],
+    test: 'redis/keys.test.ts',
+    named: 'are read again after SWAPDB',
+    server: 'redis 7.0',
+  },
+  {
     // The caller fills the same array again before the writer has connected and sent the first call.
     name: 'a writer does not copy the bytes that it was given',
     breaks: 'Bytes that a codec or caller passes to apply are copied at the call: changing them later changes nothing.',

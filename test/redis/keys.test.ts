@@ -116,6 +116,58 @@ describeRedis('plain keys', (server) => {
     await expect(batches).rejects.toThrow('is a replica')
   })
 
+  test.concurrent('are left when their server becomes a replica, though writes never pause', async () => {
+    await using redis = await RedisServer.start({ server })
+    await using master = await RedisServer.start({ server })
+    const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
+    const { version } = await listed(source)
+    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
+    await watch.next()
+    await redis.follow(master)
+    const client = master.client()
+    const batches = (async () => {
+      for (let n = 0; n < 500; n++) {
+        await client.set('a', String(n))
+        await watch.next()
+      }
+    })()
+    await expect(batches).rejects.toThrow('is a replica')
+  })
+
+  test.concurrent('are read again after SWAPDB, which names no key', async () => {
+    await using redis = await RedisServer.start({ server })
+    const { prefix, mirror, shows } = await keysOf(redis)
+    await using _ = mirror
+    const [client, other] = [redis.client(), redis.client({ db: 1 })]
+    await client.mset(`${prefix}a`, item(1), `${prefix}b`, item(1))
+    await other.mset(`${prefix}a`, item(2), `${prefix}c`, item(2))
+    await mirror.live()
+    await client.swapdb(0, 1)
+    await shows({ a: 2, c: 2 })
+    await client.set(`${prefix}a`, item(3))
+    await shows({ a: 3, c: 2 })
+    expect([mirror.errors, mirror.informer.status.relists]).toEqual([[], 0])
+  })
+
+  test.concurrent('are read again after SWAPDB, though writes never pause', async () => {
+    await using redis = await RedisServer.start({ server })
+    const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
+    const client = redis.client()
+    await client.set('a gone', '1')
+    const { version } = await listed(source)
+    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
+    await watch.next()
+    await client.swapdb(0, 1)
+    const types: (string | undefined)[] = []
+    while (!types.includes('replace') && types.length < 500) {
+      await client.set('a', String(types.length))
+      const { value } = await watch.next()
+      types.push(value?.events[0]?.type)
+    }
+    await watch.return?.()
+    expect(types.at(-1)).toBe('replace')
+  })
+
   test.concurrent('are not read again if another client publishes on the invalidation channel', async () => {
     await using redis = await RedisServer.start({ server })
     const { prefix, mirror, shows } = await keysOf(redis)

@@ -56,7 +56,10 @@ export interface RedisKeysOptions<T> {
   readonly keys?: RedisKeys
   /** The maximum number of keys. With more keys the source fails with `PROTOCOL`. Default 100 000. */
   readonly maxKeys?: number
-  /** After this many milliseconds of silence, the source checks that the server is alive. Default 2 000. */
+  /**
+   * After this many milliseconds, with or without messages, the source checks that the server is a master and that no
+   * databases were swapped. Default 2 000.
+   */
   readonly blockMs?: number
   /**
    * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
@@ -169,7 +172,7 @@ class KeysSource<T> implements RedisKeysSource<T> {
     yield { events: events.slice(events.length - rest), version: versionOf(values) }
   }
 
-  async *#watch(keys: TrackedKeys, { after, random, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
+  async *#watch(keys: TrackedKeys, { after, clock, random, warn }: WatchContext): AsyncGenerator<WatchBatch<T>> {
     // Versions after a change differ from the versions of all other watches: no watch can be resumed from them.
     const nonce = Math.floor(random.next() * 2 ** 48).toString(36)
     let version = after
@@ -178,11 +181,15 @@ class KeysSource<T> implements RedisKeysSource<T> {
       const found = versionOf(all)
       yield found === version ? { events: [], version } : this.#replacement(all, found)
       version = found
-      for (;;) {
+      for (let checkAt = clock.now() + this.#blockMs; ; ) {
         const changes = await keys.changes(this.#blockMs)
         if (changes === undefined) break
-        if (changes.size === 0) await checkRole(keys.session, this.#warnings.through(warn))
-        else version = `redisk1.${nonce}.${++this.#batches}`
+        if (changes.size === 0 || clock.now() >= checkAt) {
+          await checkRole(keys.session, this.#warnings.through(warn))
+          if (await keys.hasSwapped()) break
+          checkAt = clock.now() + this.#blockMs
+        }
+        if (changes.size > 0) version = `redisk1.${nonce}.${++this.#batches}`
         yield { events: this.#events(changes, true), version }
       }
     }

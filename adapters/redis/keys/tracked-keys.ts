@@ -38,6 +38,8 @@ export class TrackedKeys {
   #invalidated = new Set<string>()
   /** Whether all keys may have changed. */
   #isFlushed = false
+  /** The number of swaps of databases when they were last counted. */
+  #swaps: string | undefined
   readonly #timer: WakeableTimer
 
   private constructor(values: Session, invalidations: Session, options: TrackedKeysOptions) {
@@ -76,15 +78,18 @@ export class TrackedKeys {
   async all(): Promise<Values> {
     for (let tries = 0; tries < MAX_ROUNDS; tries++) {
       this.#isFlushed = false
+      await this.hasSwapped()
       this.#drainInvalidated()
       await this.#reader.read([]) // Verifies that this server has the whole slot: SCAN does not.
       const values = new Map<string, Buffer | undefined>()
       await this.#readStable(await this.#scan(), values)
-      if (this.#isFlushed) continue
+      if (this.#isFlushed || (await this.hasSwapped())) continue
       this.#present.clear()
       return this.#recordPresence(values)
     }
-    throw unavailable(`no consistent snapshot after ${MAX_ROUNDS} attempts: all keys were flushed during each of them`)
+    throw unavailable(
+      `no consistent snapshot after ${MAX_ROUNDS} attempts: all keys were flushed or swapped during each of them`,
+    )
   }
 
   /**
@@ -97,6 +102,18 @@ export class TrackedKeys {
     // Also without invalidated keys: the reply to the PING proves that no message is pending.
     if (!this.#isFlushed) await this.#readStable(this.#drainInvalidated(), values)
     return this.#isFlushed ? undefined : this.#recordPresence(values)
+  }
+
+  /**
+   * Whether databases were swapped since the last call. The server sends no invalidation of the keys that SWAPDB
+   * replaces.
+   */
+  async hasSwapped(): Promise<boolean> {
+    const statistics = await this.session.command(['INFO', 'commandstats'])
+    const swaps = /^cmdstat_swapdb:calls=(\d+)/m.exec(textOf(statistics))?.[1]
+    const isOther = swaps !== this.#swaps
+    this.#swaps = swaps
+    return isOther
   }
 
   close(): void {

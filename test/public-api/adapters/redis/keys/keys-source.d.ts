@@ -27,7 +27,10 @@ export interface RedisKeysOptions<T> {
     readonly keys?: RedisKeys;
     /** The maximum number of keys. With more keys the source fails with `PROTOCOL`. Default 100 000. */
     readonly maxKeys?: number;
-    /** After this many milliseconds of silence, the source checks that the server is alive. Default 2 000. */
+    /**
+     * After this many milliseconds, with or without messages, the source checks that the server is a master and that no
+     * databases were swapped. Default 2 000.
+     */
     readonly blockMs?: number;
     /**
      * A connection counts as lost if a response is pending and nothing arrives for this many milliseconds. Default 5 000.
