@@ -61,7 +61,7 @@ BEGIN
     SELECT part.oid FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid CROSS JOIN LATERAL (
       SELECT t.typelem UNION ALL SELECT t.typbasetype
       UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0
-      UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE r.rngtypid = t.oid
+      UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
     ) part(oid) WHERE part.oid >= 16384
   ), leaf(oid) AS (
     SELECT rel UNION ALL
@@ -153,7 +153,7 @@ BEGIN
       SELECT part.oid FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid CROSS JOIN LATERAL (
         SELECT t.typelem UNION ALL SELECT t.typbasetype
         UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0
-        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE r.rngtypid = t.oid
+        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
       ) part(oid) WHERE part.oid >= 16384
     )
     SELECT pg_catalog.bit_xor(x) FROM (
@@ -164,7 +164,7 @@ BEGIN
       SELECT pg_catalog.hash_record_extended(ROW(a.xmin, a.ctid), 15) FROM own_type JOIN pg_catalog.pg_type t ON t.oid = own_type.oid
         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid AND a.attnum > 0
       UNION ALL
-      SELECT pg_catalog.hash_record_extended(ROW(r.xmin, r.ctid), 16) FROM own_type JOIN pg_catalog.pg_range r ON r.rngtypid = own_type.oid
+      SELECT pg_catalog.hash_record_extended(ROW(r.xmin, r.ctid), 16) FROM own_type JOIN pg_catalog.pg_range r ON own_type.oid IN (r.rngtypid, r.rngmultitypid)
     ) versions);
   END IF;
   RETURN hash;

@@ -42,6 +42,12 @@ export const changes: readonly Change[] = [
     ddl: `ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`,
   },
   {
+    name: 'the same inside a multirange',
+    setup: `CREATE TYPE mood AS ENUM ('sad', 'fine'); CREATE TYPE moods AS RANGE (subtype = mood, multirange_type_name = manymoods);
+      CREATE TABLE t (id int PRIMARY KEY, m manymoods); INSERT INTO t VALUES (1, '{[sad,fine]}')`,
+    ddl: `ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'`,
+  },
+  {
     name: 'an attribute that a composite type gets',
     setup: `CREATE TYPE point2 AS (x int, y int); CREATE TABLE t (id int PRIMARY KEY, p point2); INSERT INTO t VALUES (1, '(1,2)')`,
     ddl: 'ALTER TYPE point2 ADD ATTRIBUTE z int CASCADE',
