@@ -66,6 +66,7 @@ function hintFor(code: string | undefined, message: string, client: unknown): st
     case 'EAI_AGAIN':
       return ' (no such host: check its name)'
     case '42501':
+      if (/row-level security/.test(message)) return ''
       return ' (a role that was granted columns keeps these alone); as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>'
     case '0A000': // unlogged tables
     case '25006': // LISTEN

@@ -38,7 +38,10 @@ async function* copyTable<T>(
     const before = parseVersion(context.floor)
     if (incarnationChange(version, before) === undefined) assertNotBehind(version.snapshot, before)
   }
-  const { where } = access.options
+  const { where, rls } = access.options
+  // Row security may begin to apply after the version was read, by a change of roles, which takes no lock on the table.
+  // The server then refuses the COPY, instead of leaving hidden rows out.
+  if (rls === undefined) await session.query('SET LOCAL row_security = off')
   const condition = where === undefined ? '' : ` WHERE (${where}\n)`
   const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
   const rows = new CopyOut<ListEvent<T>>(copy, context.pageSize, (line, bytes) => codec.fromCopyLine(line, bytes))

@@ -100,6 +100,16 @@ export const postgresMutants: readonly AdapterMutant[] = [
     named: 'those of a mirror reach no other session',
   },
   {
+    // A role loses BYPASSRLS after a list has read its version.
+    name: 'a list leaves out the rows that row security hides from it',
+    breaks: 'If row security begins to apply, the mirror fails with UNAUTHORIZED, and its rows stay.',
+    file: at('table-list'),
+    edits: [["  if (rls === undefined) await session.query('SET LOCAL row_security = off')\n", '']],
+    test: 'postgres/row-security.test.ts',
+    named: 'between the version of a list and its rows, hides no row',
+    server: 'postgres 18',
+  },
+  {
     // More keys than maxDeltaRows change between two looks.
     name: 'the changed keys are cut off at maxDeltaRows, without one more that shows it',
     breaks: 'More than maxDeltaRows changed keys are VERSION_EXPIRED, and no change is lost.',

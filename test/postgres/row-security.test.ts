@@ -1,4 +1,6 @@
+import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { CopyOut } from '../../adapters/postgres/copy-out-stream.js'
 import { createInformer } from '../../src/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -180,6 +182,35 @@ describePostgres('row security', (postgres) => {
       expect([informer.size, informer.status.relists]).toEqual([11, 2])
     })
   })
+
+  const unlocked = revocations.filter(({ name }) => /role/i.test(name))
+  test.each(unlocked)(
+    'that begins to apply through $name, between the version of a list and its rows, hides no row',
+    async ({ setup, revoke }) => {
+      const db = await at.database()
+      const reader = `${db.name}_reader`
+      await db.sql(`${ROWS}; CREATE ROLE ${reader} LOGIN; ${setup(reader)}`)
+      await db.install('t', { grant: [reader] })
+      let isRevoking = false
+      const client = (): Client => {
+        const made = new Client(db.config({ user: reader }))
+        const query = made.query.bind(made) as (...args: readonly unknown[]) => unknown
+        made.query = ((...args: readonly unknown[]) => {
+          const isCopy = args[0] instanceof CopyOut
+          if (!isCopy || !isRevoking) return query(...args)
+          return db.sql(revoke(reader)).then(() => query(...args))
+        }) as typeof made.query
+        return made
+      }
+      const { informer, fold } = await mirror(db, { table: 't', client })
+      isRevoking = true
+      const relist = informer.relist({ timeoutMs: 60_000 })
+      relist.catch(() => {}) // The test ends before the right is back.
+      await waitUntil('the failure', () => informer.status.state === 'failed')
+      expect([informer.status.lastError?.code, informer.size, fold.objects.size]).toEqual(['UNAUTHORIZED', 2, 2])
+      expect(informer.status.lastError?.message).not.toContain('granted columns')
+    },
+  )
 
   test('of another policy, after the reader became a member of the role that the policy is for, leads to one relist', async () => {
     const db = await at.database()
