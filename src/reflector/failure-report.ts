@@ -3,7 +3,8 @@ import type { ReflectorState } from './reflector-state-types.js'
 
 /** Returns the error to report. Its message says what failed, of which source, and what happens next. */
 export function failureReport(error: SourceError, state: ReflectorState, now: number): SourceError {
-  const inSeconds = ('retryAt' in state ? (state.retryAt - now) / 1_000 : 0).toFixed(1)
+  // The retry may be due already.
+  const inSeconds = ('retryAt' in state ? Math.max(0, state.retryAt - now) / 1_000 : 0).toFixed(1)
   const isWatchNext = 'next' in state && state.next.type === 'watch'
   const mistake = error.cause instanceof OptionError ? 'a mistake in the program; ' : ''
   const then = `${mistake}${isWatchNext ? 'reconnecting' : 'listing again'}`

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { messageOf, OptionError, SourceError, toSourceError } from '../../src/contract/errors.js'
+import { failureReport } from '../../src/reflector/failure-report.js'
+import { initialState, step } from '../../src/reflector/reflector-state.js'
 
 describe('SourceError', () => {
   test('it has the message, code and details that were passed', () => {
@@ -157,5 +159,21 @@ describe('toSourceError', () => {
   test('a SourceError that has only a phase keeps it', () => {
     const error = new SourceError('gone', { code: 'DECODE', phase: 'decode' })
     expect(toSourceError(error, { phase: 'watch', source: 's' })).toMatchObject({ phase: 'decode', source: 's' })
+  })
+})
+
+describe('the report of a failure', () => {
+  test('says 0.0 s, not -0.0 s, if the retry is due already', () => {
+    const started = step(initialState, { type: 'start', at: 0, chance: [0, 0] })
+    const { state } = step(started.state, {
+      type: 'failed',
+      error: new SourceError('broken', { code: 'UNAVAILABLE' }),
+      contactAt: undefined,
+      at: 0,
+      chance: [0, 0],
+    })
+    const error = new SourceError('broken', { code: 'UNAVAILABLE', phase: 'watch', source: 'memory' })
+    const retryAt = 'retryAt' in state ? state.retryAt : Number.NaN
+    expect(failureReport(error, state, retryAt + 1).message).toContain('again in 0.0 s')
   })
 })
