@@ -96,23 +96,44 @@ export function accessSql(relid: string): string {
 export async function checkWhere(session: Session, { relid, name, keyColumns }: Table, where: string): Promise<void> {
   const columns = await session.query(READABLE_SQL, [relid])
   const readable = columns.map((row) => quoteIdentifier(String(row['name']))).join(', ')
+  let predicate: string
   try {
     await session.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true); ROLLBACK`,
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
     )
+    const [index] = await session.query(PREDICATE_SQL)
+    predicate = String(index?.['predicate'])
+    await session.query('ROLLBACK')
   } catch (error) {
     await session.query('ROLLBACK').catch(() => {}) // The first error says more.
     const { code, message } = postgresError(error)
     const sqlState = codeOf(Object(error).cause) ?? ''
     // The condition causes these: wrong syntax, unknown names, invalid values, expressions that an index cannot have.
     if (/^(42|22|0A)/.test(sqlState)) {
-      const reason = DEPENDS_ON_MORE.has(sqlState) ? 'must depend on nothing but the row' : 'is refused by the server'
+      const reason = DEPENDS_ON_MORE.has(sqlState) ? MORE_THAN_ROW : 'is refused by the server'
       const hint = sqlState === UNDEFINED_COLUMN ? `; a text needs quotes: status = 'new'` : ''
       const flaw = `where: "${where}" ${reason}: ${message}${hint}`
       throw new SourceError(flaw, { code: 'PROTOCOL', cause: error })
     }
     throw new SourceError(`the condition could not be checked: ${message}`, { code, cause: error })
   }
+  // The server replaces such a literal of a date or a time by the time at which it reads the condition.
+  if (timeWordsIn(predicate) < 2 * timeWordsIn(where)) {
+    const flaw = `where: "${where}" ${MORE_THAN_ROW}: 'now', 'today', 'tomorrow' and 'yesterday' depend on the clock`
+    throw new SourceError(flaw, { code: 'PROTOCOL' })
+  }
+}
+
+const MORE_THAN_ROW = 'must depend on nothing but the row'
+
+/** The condition as the server has stored it. It contains the condition twice. */
+const PREDICATE_SQL = `SELECT pg_catalog.pg_get_expr(i.indpred, i.indrelid) AS predicate FROM pg_catalog.pg_index i
+   WHERE i.indrelid = 'pg_temp.listwatch_where'::regclass`
+
+/** The number of words in the literals of a condition that mean a time, if the literal is a date or a time. */
+function timeWordsIn(condition: string): number {
+  const literals = condition.match(/'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$/gs) ?? []
+  return literals.flatMap((literal) => literal.match(/\b(?:now|today|tomorrow|yesterday)\b/gi) ?? []).length
 }
 
 /** Not immutable, a subquery, an aggregate, a window function: what a condition of an index cannot have. */

@@ -110,6 +110,16 @@ export const postgresMutants: readonly AdapterMutant[] = [
     server: 'postgres 18',
   },
   {
+    // A condition has 'today', and the next day comes.
+    name: 'a condition may contain literals that the server replaces by the time',
+    breaks: 'A condition depends only on the row: no row leaves it without a write.',
+    file: at('table-catalog'),
+    edits: [['if (timeWordsIn(predicate) < 2 * timeWordsIn(where)) {', 'if (predicate === where) {']],
+    test: 'postgres/rows.test.ts',
+    named: 'a literal that the server replaces by the time is refused',
+    server: 'postgres 18',
+  },
+  {
     // More keys than maxDeltaRows change between two looks.
     name: 'the changed keys are cut off at maxDeltaRows, without one more that shows it',
     breaks: 'More than maxDeltaRows changed keys are VERSION_EXPIRED, and no change is lost.',

@@ -307,6 +307,36 @@ describePostgres('rows', (postgres) => {
       })
     })
 
+    const dues = `CREATE TABLE t (id int PRIMARY KEY, due timestamptz, note text); INSERT INTO t VALUES (1, 'infinity', 'now or later')`
+
+    test.each([
+      `due > 'now'`,
+      `due >= 'Today'`,
+      `due < timestamptz 'tomorrow 12:00' OR note = 'now'`,
+      `due <> ALL ('{yesterday,infinity}')`,
+      'due > $$now$$',
+    ])('a literal that the server replaces by the time is refused: %s', async (where) => {
+      const db = await at.database()
+      await db.sql(dues)
+      await db.install('t')
+      expect(await errorOf(mirror(db, { table: 't', where }))).toMatchObject({
+        code: 'PROTOCOL',
+        message: expect.stringContaining(`where: "${where}" must depend on nothing but the row: `),
+      })
+    })
+
+    test.each([
+      `note = 'now or later'`,
+      `note LIKE '%later' AND note <> 'it''s now'`,
+      `due > 'epoch'`,
+      `note > $$now$$`,
+    ])('a literal that the server keeps is allowed: %s', async (where) => {
+      const db = await at.database()
+      await db.sql(dues)
+      await db.install('t')
+      await expectMirrorEqualsTable(await mirror(db, { table: 't', where }))
+    })
+
     const more = 'must depend on nothing but the row'
     const refused = 'is refused by the server'
     test.each([
