@@ -61,8 +61,8 @@ export class SourceCache<T> implements WarmStart {
   /** The content that is being written to the store. */
   #restoring: SavedMirror | undefined
   #restored: SavedMirror | undefined
-  /** The version and the time of the last save. */
-  #saved: { readonly version: Version; readonly at: number } | undefined
+  /** The version and the time of the last save; no version if none has begun. */
+  #saved: { readonly version: Version | undefined; readonly at: number } | undefined
   #changes = 0
   /** Whether the content may differ from that of the last save, although its version is the same. */
   #hasChanged = false
@@ -258,36 +258,43 @@ export class SourceCache<T> implements WarmStart {
     const { part } = this.#mirror
     const cache = this.#savedTo
     if (cache === undefined || !this.#hasMoved) return
-    await part.prepareIndexes()
-    // A write may begin before `idle` has resolved.
-    while (part.isBusy) await part.idle()
-    const { reached: version, proof } = this.#mirror
-    // A write that was ended by `stop` has left keys that are filtered out in the middle of it.
-    if (version === undefined || !this.#hasMoved || part.isAbandoned) return
-    const pinned = part.pin()
-    const { signal } = this.#saves
-    this.#changes = 0
-    this.#hasChanged = false
-    this.#saved = { version, at: this.#clock.now() }
+    const last = this.#saved
+    const began = this.#clock.now()
+    let { signal } = this.#saves
     try {
-      const { size } = pinned
-      const { resumeState } = this.#mirror
-      const mirror = {
-        version,
-        proof,
-        resumeState,
-        size,
-        records: () => pinned.records(),
-        pack: pinned.pack.bind(pinned),
+      await part.prepareIndexes()
+      // A write may begin before `idle` has resolved.
+      while (part.isBusy) await part.idle()
+      const { reached: version, proof } = this.#mirror
+      // A write that was ended by `stop` has left keys that are filtered out in the middle of it.
+      if (version === undefined || !this.#hasMoved || part.isAbandoned) return
+      signal = this.#saves.signal
+      const pinned = part.pin()
+      this.#changes = 0
+      this.#hasChanged = false
+      this.#saved = { version, at: this.#clock.now() }
+      try {
+        const { size } = pinned
+        const { resumeState } = this.#mirror
+        const mirror = {
+          version,
+          proof,
+          resumeState,
+          size,
+          records: () => pinned.records(),
+          pack: pinned.pack.bind(pinned),
+        }
+        await cache.save(mirror, this.#context(signal))
+        this.#failure = undefined
+      } finally {
+        pinned.close()
       }
-      await cache.save(mirror, this.#context(signal))
-      this.#failure = undefined
     } catch (thrown) {
+      // If no save has begun, the next attempt must not follow at once.
+      if (this.#saved === last) this.#saved = { version: last?.version, at: began }
       this.#changes = Infinity
       this.#hasChanged = true
       this.#report(thrown, signal)
-    } finally {
-      pinned.close()
     }
   }
 

@@ -72,10 +72,10 @@ export const mutantsOfCaches: readonly Mutant[] = [
     kind,
     edits: [
       [
-        '    // A write may begin before `idle` has resolved.\n',
-        '    const { reached: version, proof } = this.#mirror\n',
+        '      // A write may begin before `idle` has resolved.\n',
+        '      const { reached: version, proof } = this.#mirror\n',
       ],
-      ['    const { reached: version, proof } = this.#mirror\n    // A write', '    // A write'],
+      ['      const { reached: version, proof } = this.#mirror\n      // A write', '      // A write'],
     ],
   },
   {
@@ -135,6 +135,13 @@ export const mutantsOfCaches: readonly Mutant[] = [
       test: 'unit/warm-start-caches.test.ts',
       named: 'access loss ends a save that hangs, and removes the saved content',
     },
+  },
+  {
+    name: 'a save whose index cannot be prepared is tried again at once',
+    breaks: 'a failed save is tried again later (H7)',
+    file: sourceCache,
+    edits: [['      if (this.#saved === last) this.#saved = { version: last?.version, at: began }\n', '']],
+    onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'is reported once, and the save is tried again later' },
   },
   {
     name: 'saved content is closed while objects are read from it',
