@@ -299,9 +299,14 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
     return this.#writer.isAbandoned
   }
 
-  /** Returns the content now. It does not change while it is read. No write may be in progress. */
+  /**
+   * Returns the content now. It does not change while it is read. No write may be in progress.
+   *
+   * @throws SourceError UNAVAILABLE when the indexes are damaged.
+   */
   pin(): PinnedPartition<T> {
-    return new PinnedPartition(this.#writer.store.pin(), this.#capturedIndexes(), {
+    const indexes = this.#capturedIndexes()
+    return new PinnedPartition(this.#writer.store.pin(), indexes, {
       filtered: this.filtered.pin(),
       invalid: this.#invalidRecords(),
     })
@@ -309,10 +314,12 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
 
   /** As `pin`, without the keys that are filtered out or invalid; of all sources. */
   pinObjects(): PinnedPartition<T> {
-    return new PinnedPartition(this.#writer.store.pin(), this.#capturedIndexes())
+    const indexes = this.#capturedIndexes()
+    return new PinnedPartition(this.#writer.store.pin(), indexes)
   }
 
   #capturedIndexes(): readonly NamedIndex[] {
+    this.#writer.store.assertIndexed()
     const indexes: NamedIndex[] = []
     for (const { name, signature, index } of this.#writer.indexes.byName.values()) {
       const captured = index.capture?.()

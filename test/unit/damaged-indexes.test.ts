@@ -1,6 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { createInformer } from '../../src/informer/create-informer.js'
+import { Indexer } from '../../src/store/indexer.js'
+import { EqualIndex } from '../../src/store/indexes/hash-index.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
@@ -15,6 +17,20 @@ const outOfMemory = new RangeError('Array buffer allocation failed')
 afterEach(() => {
   vi.restoreAllMocks()
 })
+
+/** From now on an index throws at every object after the first two. Returns a function that ends this. */
+function damage(): () => void {
+  const { set } = EqualIndex.prototype
+  const spy = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(function (
+    this: EqualIndex<unknown>,
+    ordinal,
+    entry,
+  ) {
+    if (ordinal >= 2) throw outOfMemory
+    set.call(this, ordinal, entry)
+  })
+  return () => spy.mockRestore()
+}
 
 const FOUR = ['a', 'b', 'c', 'd'].map((key, n) => [key, n] as const)
 
@@ -32,6 +48,36 @@ async function live() {
   return { source, cache, clock, errors, informer }
 }
 
+test('a mirror whose indexes are damaged is not saved, and is saved after they were rebuilt', async () => {
+  const { source, cache, clock, errors, informer } = await live()
+  source.put('a', 10)
+  await clock.advance(10)
+  const before = informer.version
+  const repair = damage()
+  source.put('d', 13)
+  await clock.advance(60_000)
+  expect(() => informer.by.half(1)).toThrow('the indexes were damaged')
+  expect(cache.saves).not.toContain(before)
+  expect(errors).toContainEqual(expect.stringContaining('could not be saved to memory:cache: the indexes were damaged'))
+  repair()
+  await clock.advance(120_000)
+  expect([informer.by.half.count(1), cache.saves.length, cache.saves.at(-1)]).toEqual([2, 2, informer.version])
+  await assertCleanStop(informer, clock)
+})
+
+test('the last save of a mirror whose indexes are damaged keeps the content before it', async () => {
+  const { source, cache, clock, errors, informer } = await live()
+  const { content } = cache
+  source.put('a', 10)
+  await clock.advance(10)
+  damage()
+  source.put('d', 13)
+  await clock.advance(10)
+  await assertCleanStop(informer, clock)
+  expect(cache.content).toBe(content)
+  expect(errors.at(-1)).toContain('the next start uses the content before it')
+})
+
 test('an index that throws while a save prepares it is reported once, and the save is tried again later', async () => {
   const { source, cache, clock, errors, informer } = await live()
   const prepare = vi.spyOn(SortedIndex.prototype, 'prepare').mockImplementation(() => {
@@ -47,4 +93,16 @@ test('an index that throws while a save prepares it is reported once, and the sa
   await clock.advance(60_000)
   expect(cache.saves.at(-1)).toBe(informer.version)
   await assertCleanStop(informer, clock)
+})
+
+test('damaged indexes are not packed, and leave no pin', () => {
+  const indexer = new Indexer<number, ReturnType<typeof indexes>>({ indexes }, { report: () => {} })
+  const list = indexer.replace()
+  void list.page(FOUR.map(([key, object]) => ({ type: 'put', key, object })))
+  void list.commit('1')
+  damage()
+  expect(() => indexer.apply({ events: [{ type: 'put', key: 'd', object: 4 }], version: '2' })).toThrow(outOfMemory)
+  expect(() => indexer.whole.pinObjects()).toThrow('the indexes were damaged')
+  expect(() => indexer.whole.pin()).toThrow('the indexes were damaged')
+  expect(indexer.store.pinCount).toBe(0)
 })

@@ -144,6 +144,13 @@ export const mutantsOfCaches: readonly Mutant[] = [
     onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'is reported once, and the save is tried again later' },
   },
   {
+    name: 'damaged indexes are saved',
+    breaks: 'a mirror is not saved until its indexes were rebuilt (S9)',
+    file: 'store/partition.ts',
+    edits: [['    this.#writer.store.assertIndexed()\n', '']],
+    onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'is not saved, and is saved after they were rebuilt' },
+  },
+  {
     name: 'saved content is closed while objects are read from it',
     breaks: 'the content is closed when all objects are decoded (H13)',
     file: restoration,
