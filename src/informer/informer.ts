@@ -72,7 +72,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
   #limiter: RelistLimiter | undefined
-  readonly #dependencies = new Set<object>()
+  /** The informers that each controller waits for. */
+  readonly #dependencies = new WeakMap<Feed<T>, readonly object[]>()
 
   /** `source` is that of the options, validated by createInformer. */
   constructor(options: InformerOptions<S, I, P, T>, source: DynamicSourceSet<S> | ListerWatcher<S>) {
@@ -171,8 +172,8 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   }
 
   /** @internal */
-  get dependencies(): Iterable<object> {
-    return this.#dependencies
+  get dependencies(): readonly object[] {
+    return [...this.#subscriptions.keys()].flatMap((feed) => this.#dependencies.get(feed) ?? [])
   }
 
   /** @internal */
@@ -336,7 +337,7 @@ export class SourceInformer<S, I extends object, P, T> implements Informer<T, I>
   ): Controller {
     const feedOf = (scope: FeedOptions<T>): Feed<T> => this.#feed('reconcile', scope)
     const { feed, controller, others } = newController(feedOf, fn, options, this.#random)
-    for (const other of others) this.#dependencies.add(other)
+    this.#dependencies.set(feed, others)
     return this.#own(feed, controller)
   }
 

@@ -245,6 +245,26 @@ describe('a group', () => {
     expect(await outcomeOf(stopped, world.clock)).toBe('resolved')
   })
 
+  test('does not count what a closed controller waited for', async () => {
+    const { clock, sites, pods, fn } = new World()
+    const group = groupInformers([sites, pods])
+    const closed = sites.reconcile(fn, { after: [pods] })
+    group.start()
+    await clock.advance(10)
+    await closed.close()
+    const states: string[] = []
+    const run = async (): Promise<void> => {
+      await clock.sleep(100)
+      states.push(sites.status.state)
+    }
+    pods.reconcile(run, { after: [sites] })
+    await clock.advance(10)
+    const stopped = group.stop({ drainMs: 1_000 })
+    await clock.advance(1_000)
+    await stopped
+    expect(states).toEqual(['live'])
+  })
+
   test('without drainMs stops all at once, and a cycle is allowed', async () => {
     const { clock, sites, pods, fn } = new World()
     sites.reconcile(fn, { after: [pods] })
