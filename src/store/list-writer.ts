@@ -103,9 +103,7 @@ export class Relist<T> implements ListWriter<T> {
   get size(): number {
     let size = this.#pending.size + this.#invalid.size
     if (!this.#isComplete) return size
-    for (let at = 0; at < this.#listed.length; at++) {
-      if (this.#listed[at] !== 1 && this.#writer.store.entryAt(at + this.#start) !== undefined) size++
-    }
+    for (const _key of this.#unlisted()) size++
     return size
   }
 

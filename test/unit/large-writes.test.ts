@@ -634,6 +634,22 @@ describe('the store of a large write', () => {
     expect(indexer.version).toBe('2')
   })
 
+  test('lists a source of a set at once if it has few changes, however many objects the others have', () => {
+    const { indexer } = store({ largeWrite: 3 })
+    const [a, b] = [indexer.partition('a'), indexer.partition('b')]
+    for (const each of FIRST) void a.apply({ events: [each], version: '1' })
+    const listed = (...events: ListEvent<Item>[]): void | Promise<void> => {
+      const list = b.replace()
+      void list.page(events)
+      return list.commit('1')
+    }
+    expect(listed(put('x', item(5)), put('y', item(6)))).toBeUndefined()
+    expect(listed(put('x', item(7)))).toBeUndefined()
+    expect([...indexer.keys()].sort()).toEqual(['a', 'b', 'c', 'd', 'x'])
+    const large = ['u', 'v', 'w', 'y'].map((key, n) => put(key, item(n)))
+    expect(listed(...large)).toBeInstanceOf(Promise)
+  })
+
   test('has the second of two writes after the first, though it is small', async () => {
     const { clock, indexer } = store({ largeWrite: 2 })
     const told: (string | undefined)[] = []
