@@ -16,10 +16,34 @@ export function socketFetch(socketPath: string): (url: string, init: RequestInit
         ...(signal && { signal }),
       })
       sent.on('error', (error) => reject(signal?.aborted === true ? error : refused(socketPath, error)))
-      sent.on('response', (incoming) => resolve(responseOf(incoming, socketPath)))
+      const other = (incoming: IncomingMessage): void => {
+        incoming.destroy()
+        reject(otherProgram(socketPath, incoming))
+      }
+      sent.on('response', (incoming) => {
+        if (isOfMirror(incoming)) resolve(responseOf(incoming, socketPath))
+        else other(incoming)
+      })
+      sent.on('upgrade', (incoming, socket) => {
+        socket.destroy()
+        other(incoming)
+      })
       sent.end()
     })
   }
+}
+
+/** The statuses of responses without a body. A `Response` with a body refuses them. */
+const BODILESS: readonly number[] = [204, 205, 304]
+
+/** Whether a mirror may have sent it. `Response` throws for other statuses: within an event, that ends the process. */
+function isOfMirror({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode <= 599 && !BODILESS.includes(statusCode)
+}
+
+function otherProgram(socketPath: string, { statusCode }: IncomingMessage): SourceError {
+  const message = `${socketPath}: it answered with status ${statusCode}: another program listens there`
+  return new SourceError(message, { code: 'PROTOCOL' })
 }
 
 function responseOf(incoming: IncomingMessage, socketPath: string): Response {

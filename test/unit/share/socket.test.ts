@@ -190,3 +190,24 @@ test('a share that closes its socket and listens again has its followers back', 
   await second.share.listen(path)
   await waitUntil('the objects of the second share', () => follower.size === 5)
 })
+
+test.each(['204 No Content', '304 Not Modified', '999 Unknown', '101 Switching Protocols'])(
+  'a program at the path that answers with %s makes the follower fail, and the error says so',
+  async (status) => {
+    const path = join(folder(), 'other.sock')
+    const other = createServer((connection) => {
+      connection.on('error', () => {})
+      connection.once('data', () => connection.end(`HTTP/1.1 ${status}\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n`))
+    })
+    other.listen(path)
+    onTestFinished(() => void other.close())
+    await once(other, 'listening')
+    await using shared = sharedAccounts()
+    const follower = shared.follow({ path })
+    await waitUntil('the failure', () => follower.status.state === 'failed')
+    expect(follower.status.lastError?.code).toBe('PROTOCOL')
+    expect(follower.status.lastError?.message).toContain(
+      `${path}: it answered with status ${status.slice(0, 3)}: another program listens there`,
+    )
+  },
+)
