@@ -3,9 +3,20 @@ import { forked, unavailable } from '../shared/source-errors.js'
 import { type NatsVersion, nanosecondsOf } from './nats-version.js'
 import type { Session } from './session.js'
 
+interface StreamConfig {
+  readonly num_replicas?: number
+  readonly mirror?: { readonly name: string }
+  /** In nanoseconds; 0 if messages do not expire. */
+  readonly max_age?: number
+  /** What the stream may have; -1 for no limit. */
+  readonly max_bytes?: number
+  readonly max_msgs?: number
+  readonly discard?: string
+}
+
 interface StreamInfo {
   readonly created: string
-  readonly config: { readonly num_replicas?: number; readonly mirror?: { readonly name: string } }
+  readonly config: StreamConfig
   readonly state: {
     readonly messages: number
     readonly first_seq: number
@@ -36,6 +47,8 @@ export interface BucketState {
   readonly leader: string
   /** Whether most replicas follow this leader. A leader that has lost them may describe an old state. */
   readonly isCurrent: boolean
+  /** The limit because of which the stream removes newest messages of keys by itself; undefined if there is none. */
+  readonly removes: string | undefined
 }
 
 /**
@@ -93,7 +106,24 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
     leader: cluster?.leader ?? '',
     extent: [state.messages, state.first_seq, state.last_seq, state.num_deleted ?? 0].join('.'),
     isCurrent: 2 * (following + 1) > Math.max(replicas.length + 1, config.num_replicas ?? 1),
+    removes: removingLimit(config),
   }
+}
+
+function removingLimit({
+  max_age: age,
+  max_bytes: bytes,
+  max_msgs: messages,
+  discard,
+}: StreamConfig): string | undefined {
+  if (isLimit(age)) return `max_age is ${age / 1e9} s`
+  if (discard === 'new') return undefined // Then the limit refuses writes.
+  if (isLimit(bytes)) return `max_bytes is ${bytes}, and discard is not "new"`
+  return isLimit(messages) ? `max_msgs is ${messages}, and discard is not "new"` : undefined
+}
+
+function isLimit(value: number | undefined): value is number {
+  return value !== undefined && value > 0
 }
 
 /** Throws `EPOCH_CHANGED` if the stream was created again meanwhile. */

@@ -159,7 +159,7 @@ class NatsRelayStore implements RelayStore {
 
   async #stateIn(session: Session): Promise<BucketState | undefined> {
     try {
-      return await readState(session, this.#bucket)
+      return this.#keeping(await readState(session, this.#bucket))
     } catch (error) {
       if (error instanceof SourceError && error.code === 'NOT_FOUND') return undefined
       throw error
@@ -168,7 +168,15 @@ class NatsRelayStore implements RelayStore {
 
   async #create(session: Session): Promise<BucketState> {
     await createBucket(session, this.#bucket, this.#options.replicas ?? 1, { allow_msg_ttl: true, allow_atomic: true })
-    return await readState(session, this.#bucket)
+    return this.#keeping(await readState(session, this.#bucket))
+  }
+
+  /** Throws if the bucket removes keys by itself. No sequence shows that, so the relay would not write them again. */
+  #keeping(state: BucketState): BucketState {
+    if (state.removes === undefined) return state
+    const remedy = `change it, or delete the bucket: then the relay creates it`
+    const message = `the bucket ${this.#bucket} removes keys by itself, because its ${state.removes}; ${remedy}`
+    throw new SourceError(message, { code: 'PROTOCOL' })
   }
 
   get #prefix(): string {

@@ -230,6 +230,30 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
+    const removing: [string, object][] = [
+      ['max_age is 3600 s', { max_age: 3_600_000_000_000 }],
+      ['max_bytes is 1000000, and discard is not "new"', { max_bytes: 1_000_000, discard: 'old' }],
+      ['max_msgs is 1000, and discard is not "new"', { max_msgs: 1_000, discard: 'old' }],
+    ]
+    test.each(removing)(
+      'a bucket that removes keys by itself, because its %s, stops the relay',
+      async (limit, config) => {
+        const { stage, relay, follower } = await followed()
+        const stream = `KV_relay-${stage.name}`
+        const { config: before } = await started().ask<{ config: object }>(`STREAM.INFO.${stream}`)
+        await started().ask(`STREAM.UPDATE.${stream}`, { ...before, ...config })
+        await waitUntil('the failure', () => relay.status.state === 'backing-off')
+        expect(relay.status.reason).toContain(
+          `${stream.slice(3)} removes keys by itself, because its ${limit}; change it`,
+        )
+        expect(relay.status.lastError?.code).toBe('PROTOCOL')
+        const late = await stage.follower()
+        await expect(late.start().synced(WAIT)).rejects.toThrow(`because its ${limit}`)
+        await started().ask(`STREAM.UPDATE.${stream}`, before)
+        await stage.agree(follower)
+      },
+    )
+
     test('a bucket that is removed is written again', async () => {
       const { stage, follower } = await followed()
       await started().ask(`STREAM.DELETE.KV_relay-${stage.name}`)
