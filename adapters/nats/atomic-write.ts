@@ -1,6 +1,6 @@
 import { RelayConflictError } from '../../src/contract/relay-store.js'
 import { unavailable } from '../shared/source-errors.js'
-import { type Session, uniqueName } from './session.js'
+import { encodedHeaders, type Session, uniqueName } from './session.js'
 
 /** A message to store. */
 export interface NewMessage {
@@ -19,7 +19,8 @@ interface Stored {
 
 /**
  * Stores all messages or none, if the last sequence of the stream is `lastSeq`. Returns the sequence of the last
- * message.
+ * message. `check` is called with the size of each message in bytes, before the first one is sent: the server does not
+ * say which message of a batch it refuses.
  *
  * @throws RelayConflictError if the stream is at another sequence.
  * @throws SourceError UNAVAILABLE if the response was lost: the messages may have been stored, or will be.
@@ -28,24 +29,26 @@ export async function writeAtomically(
   session: Session,
   messages: readonly NewMessage[],
   lastSeq: number,
+  check: (at: number, bytes: number) => void,
 ): Promise<number> {
   const batch = uniqueName()
-  for (const [at, { subject, payload, headers }] of messages.entries()) {
-    const isLast = at === messages.length - 1
-    const all = {
+  const all = messages.map(({ headers, ...message }, at): NewMessage => {
+    const own = {
       ...headers,
       ...(at === 0 ? { 'Nats-Expected-Last-Sequence': String(lastSeq) } : {}),
       ...(messages.length > 1 ? { 'Nats-Batch-Id': batch, 'Nats-Batch-Sequence': String(at + 1) } : {}),
-      ...(messages.length > 1 && isLast ? { 'Nats-Batch-Commit': '1' } : {}),
+      ...(messages.length > 1 && at === messages.length - 1 ? { 'Nats-Batch-Commit': '1' } : {}),
     }
-    if (!isLast) session.store(subject, payload, all)
-    else {
-      const { seq, conflict } = await confirmedWrite(session, { subject, payload, headers: all })
-      if (conflict !== undefined) throw new RelayConflictError(conflict)
-      return seq
-    }
-  }
-  throw new TypeError('a write needs a message')
+    return { ...message, headers: own }
+  })
+  for (const [at, { payload, headers }] of all.entries())
+    check(at, Buffer.byteLength(payload) + encodedHeaders(headers).length)
+  const last = all.pop()
+  if (last === undefined) throw new TypeError('a write needs a message')
+  for (const { subject, payload, headers } of all) session.store(subject, payload, headers)
+  const { seq, conflict } = await confirmedWrite(session, last)
+  if (conflict !== undefined) throw new RelayConflictError(conflict)
+  return seq
 }
 
 /**

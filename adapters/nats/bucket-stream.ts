@@ -8,9 +8,10 @@ interface StreamConfig {
   readonly mirror?: { readonly name: string }
   /** In nanoseconds; 0 if messages do not expire. */
   readonly max_age?: number
-  /** What the stream may have; -1 for no limit. */
+  /** What the stream may have, and one message; -1 for no limit. */
   readonly max_bytes?: number
   readonly max_msgs?: number
+  readonly max_msg_size?: number
   readonly discard?: string
 }
 
@@ -49,6 +50,8 @@ export interface BucketState {
   readonly isCurrent: boolean
   /** The limit because of which the stream removes newest messages of keys by itself; undefined if there is none. */
   readonly removes: string | undefined
+  /** What a message may have, with its headers. */
+  readonly maxMessageBytes: number
 }
 
 /**
@@ -107,6 +110,7 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
     extent: [state.messages, state.first_seq, state.last_seq, state.num_deleted ?? 0].join('.'),
     isCurrent: 2 * (following + 1) > Math.max(replicas.length + 1, config.num_replicas ?? 1),
     removes: removingLimit(config),
+    maxMessageBytes: isLimit(config.max_msg_size) ? config.max_msg_size : Number.POSITIVE_INFINITY,
   }
 }
 

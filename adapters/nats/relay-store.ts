@@ -139,7 +139,9 @@ class NatsRelayStore implements RelayStore {
       if (state === undefined || (after !== ABSENT && state.created !== created))
         throw new RelayConflictError(`${this.name} was removed`)
       const messages = changes.map((change) => this.#message(change))
-      const last = await writeAtomically(session, messages, seq)
+      const last = await writeAtomically(session, messages, seq, (at, bytes) => {
+        if (bytes > state.maxMessageBytes) throw this.#tooLarge(changes[at]?.key, bytes, state)
+      })
       const stored = await readMessage(session, this.#bucket, { seq: last })
       return formatVersion({ created: state.created, seq: last, newest: last, time: stored?.time ?? '0' })
     })
@@ -177,6 +179,12 @@ class NatsRelayStore implements RelayStore {
     const remedy = `change it, or delete the bucket: then the relay creates it`
     const message = `the bucket ${this.#bucket} removes keys by itself, because its ${state.removes}; ${remedy}`
     throw new SourceError(message, { code: 'PROTOCOL' })
+  }
+
+  #tooLarge(key = '', bytes: number, { maxMessageBytes }: BucketState): SourceError {
+    const limit = `and the bucket ${this.#bucket} takes ${maxMessageBytes} (max_msg_size)`
+    const message = `the message of the key "${key.slice(0, 40)}" has ${bytes} bytes, ${limit}; raise the limit of its stream: until then the relay writes nothing`
+    return new SourceError(message, { code: 'PROTOCOL' })
   }
 
   get #prefix(): string {

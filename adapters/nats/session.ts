@@ -31,6 +31,12 @@ const NO_MESSAGE_FOUND = 10_037
 const BAD_REQUEST = 400
 export const NO_RESPONDERS = 503
 
+/** The headers of a message, as they are sent and stored. */
+export function encodedHeaders(headers: Readonly<Record<string, string>>): Buffer {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(`NATS/1.0\r\n${lines.join('')}\r\n`)
+}
+
 /**
  * The requests of one list or one watch over the connection of the program. It ends when the connection is lost,
  * because requests under way are lost with it.
@@ -100,8 +106,7 @@ export class Session {
   /** Publishes a message that a stream stores. */
   store(subject: string, payload: string, headers: Readonly<Record<string, string>>, reply?: string): void {
     this.assertOpen()
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    const encoded = Buffer.from(`NATS/1.0\r\n${lines.join('')}\r\n`)
+    const encoded = encodedHeaders(headers)
     const options = { ...(reply === undefined ? {} : { reply }), headers: { encode: () => encoded } }
     this.#options.client.publish(subject, payload, options)
   }

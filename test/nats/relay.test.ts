@@ -14,6 +14,7 @@ import { startForTests } from '../support/start-for-tests.js'
 
 interface Item {
   readonly n: number
+  readonly text?: string
 }
 
 interface Engine {
@@ -253,6 +254,23 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
         await stage.agree(follower)
       },
     )
+
+    test('an object that is larger than a message of the bucket stops the relay, whose status names it', async () => {
+      const { stage, relay, follower } = await followed()
+      const stream = `KV_relay-${stage.name}`
+      const { config } = await started().ask<{ config: object }>(`STREAM.INFO.${stream}`)
+      await started().ask(`STREAM.UPDATE.${stream}`, { ...config, max_msg_size: 2_000 })
+      stage.upstream.transaction((tx) => {
+        for (let at = 0; at < 10; at++) tx.put(`order-${at}`, { n: 1, text: 'x'.repeat(at === 5 ? 3_000 : 1) })
+      })
+      await waitUntil('the failure', () => relay.status.state === 'backing-off')
+      expect(relay.status.reason).toMatch(
+        /^the message of the key "order-5" has 3\d{3} bytes, and the bucket relay-relay-/,
+      )
+      expect(relay.status.reason).toContain('takes 2000 (max_msg_size); raise the limit')
+      await started().ask(`STREAM.UPDATE.${stream}`, config)
+      await stage.agree(follower)
+    })
 
     test('a bucket that is removed is written again', async () => {
       const { stage, follower } = await followed()
