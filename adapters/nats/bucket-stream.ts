@@ -40,6 +40,8 @@ export interface BucketState {
   readonly lastTime: string
   /** The subject of a key is this and the key. */
   readonly subjectPrefix: string
+  /** Whether it has no message: nothing was written, or everything was purged, which leaves the sequence. */
+  readonly isEmpty: boolean
   /** The number of subjects that have a message. */
   readonly subjects: number
   /** Changes with every removal of a message. */
@@ -104,6 +106,7 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
     created: nanosecondsOf(created),
     lastSeq: state.last_seq,
     lastTime: nanosecondsOf(state.last_ts ?? ''),
+    isEmpty: state.messages === 0,
     subjects: state.num_subjects ?? 0,
     subjectPrefix: `$KV.${origin}.`,
     leader: cluster?.leader ?? '',

@@ -133,11 +133,12 @@ class NatsRelayStore implements RelayStore {
   }
 
   async write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version> {
-    const { created, seq } = parseVersion(after)
+    const { created, seq, newest } = parseVersion(after)
     return await this.#within(context, async (session) => {
       const state = after === ABSENT ? await this.#create(session) : await this.#stateIn(session)
       if (state === undefined || (after !== ABSENT && state.created !== created))
         throw new RelayConflictError(`${this.name} was removed`)
+      if (state.isEmpty && newest > 0) throw new RelayConflictError(`${this.name} was purged`)
       const messages = changes.map((change) => this.#message(change))
       const last = await writeAtomically(session, messages, seq, (at, bytes) => {
         if (bytes > state.maxMessageBytes) throw this.#tooLarge(changes[at]?.key, bytes, state)
@@ -207,6 +208,7 @@ class NatsRelayStore implements RelayStore {
   }
 }
 
-function positionOf({ created, lastSeq, lastTime }: BucketState): Version {
-  return formatVersion({ created, seq: lastSeq, newest: lastSeq, time: lastSeq === 0 ? '0' : lastTime })
+/** A stream that was purged is at another position than before, though its sequence is the same. */
+function positionOf({ created, lastSeq, lastTime, isEmpty }: BucketState): Version {
+  return formatVersion({ created, seq: lastSeq, newest: isEmpty ? 0 : lastSeq, time: isEmpty ? '0' : lastTime })
 }

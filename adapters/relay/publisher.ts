@@ -349,8 +349,10 @@ export class Publisher<T> implements Relay {
 
   /** The engine may have lost writes, or another relay may have written. */
   async #check(context: SourceContext): Promise<void> {
-    const { position } = await this.#store.read(HEADER_KEY, context)
+    const { text, position } = await this.#store.read(HEADER_KEY, context)
     if (position !== this.#writer.position) throw new RelayConflictError(`${this.#store.name} is at another position`)
+    // Keys that are removed by hand may leave the position.
+    if (text === undefined) throw new RelayConflictError(`${this.#store.name} has lost its header`)
   }
 
   async #failed(thrown: unknown): Promise<void> {

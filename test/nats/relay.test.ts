@@ -182,11 +182,13 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     async function followed() {
       const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
       stage.write()
-      const { relay } = await stage.relay()
+      const { relay, informer } = await stage.relay()
       await relay.synced(WAIT)
       const follower = await stage.follower()
       await follower.start().synced(WAIT)
-      return { stage, relay, follower }
+      /** The relay knows that the server has its last write. */
+      const confirmed = () => waitUntil('the response', () => relay.status.version === informer.version)
+      return { stage, relay, follower, confirmed }
     }
 
     test('two relays without leases never write a state that the upstream did not have', async () => {
@@ -269,6 +271,40 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       )
       expect(relay.status.reason).toContain('takes 2000 (max_msg_size); raise the limit')
       await started().ask(`STREAM.UPDATE.${stream}`, config)
+      await stage.agree(follower)
+    })
+
+    /** A new follower has all objects. */
+    async function joins(stage: RelayStage, relay: Relay): Promise<void> {
+      const late = await stage.follower()
+      await late.start().synced(WAIT)
+      await stage.agree(late)
+      expect(relay.status.state).toBe('live')
+    }
+
+    test('a bucket that is purged, which leaves its sequence, is written again at the next write', async () => {
+      const { stage, relay, follower, confirmed } = await followed()
+      await stage.writes(20)
+      await stage.agree(follower)
+      await confirmed()
+      await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`)
+      stage.write()
+      await joins(stage, relay)
+      await waitUntil('the bucket', () => follower.get('a')?.n === stage.n, 60_000)
+      await stage.agree(follower)
+    })
+
+    const purged: [string, string][] = [
+      ['all messages', '>'],
+      ['the header', '=00relay'],
+    ]
+    test.each(purged)('after a purge of %s the bucket is written again, without a change', async (_what, keys) => {
+      const { stage, relay, follower, confirmed } = await followed()
+      await stage.writes(20)
+      await stage.agree(follower)
+      await confirmed()
+      await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.${keys}` })
+      await joins(stage, relay)
       await stage.agree(follower)
     })
 
