@@ -161,4 +161,13 @@ export const natsMutants: readonly AdapterMutant[] = [
     test: 'unit/nats-session.test.ts',
     named: 'a response that arrives behind other messages is waited for',
   },
+  {
+    name: 'a relay writes into a bucket that was purged since its last write',
+    breaks: 'A purge leaves the sequence of a stream. The relay notices it, and writes everything again.',
+    file: at('relay-store'),
+    edits: [['state.isEmpty && newest > 0', 'state.isEmpty && newest < 0']],
+    test: 'nats/relay.test.ts',
+    named: 'a bucket that is purged, which leaves its sequence',
+    server,
+  },
 ]
