@@ -181,37 +181,30 @@ export class InformerSources<S, T> {
     if (hasObjects) this.#drop(name, runner)
   }
 
-  /** Deletes the objects of a removed source, now or when that is possible. Then a new source of that name starts. */
+  /** Deletes the objects of a removed source, after the writes in progress. Then a new source of that name starts. */
   #drop(name: string, removed: SourceRunner<S, T>): void {
-    if (!this.#isDropped(removed)) {
-      this.#retryLater(() => this.#drop(name, removed))
-      return
+    const dropped = (): void => {
+      this.#removing.delete(name)
+      this.#host.sourceRemoved()
+      if (this.#isStarted) this.#runners.get(name)?.start()
     }
-    this.#removing.delete(name)
-    this.#host.sourceRemoved()
-    if (this.#isStarted) this.#runners.get(name)?.start()
-  }
-
-  /**
-   * Deletes the objects of a removed source. Returns false if that is not possible now. Then the store was not changed.
-   */
-  #isDropped({ part, source }: SourceRunner<S, T>): boolean {
-    if (this.#host.indexer.writer.isBusy) return false
+    const failed = (thrown: unknown): void => this.#dropLater(name, removed, thrown)
     try {
-      part.drop()
-      return true
-    } catch (error) {
-      this.#host.events.report(toSourceError(error, { phase: 'apply', source: source.name }))
-      return false
+      const dropping = removed.part.drop()
+      if (dropping === undefined) dropped()
+      else dropping.then(() => this.#whenFree(dropped), failed)
+    } catch (thrown) {
+      failed(thrown)
     }
   }
 
-  /** Calls `act` when the large writes that are in progress have ended; if there are none, after a delay. */
-  #retryLater(act: () => unknown): void {
-    const { clock, stopped, indexer } = this.#host
-    const delay = indexer.writer.isBusy ? indexer.writer.idle() : clock.sleep(DROP_RETRY_MS, stopped)
-    delay.then(
-      () => this.#whenFree(act),
+  /** The store was not changed. */
+  #dropLater(name: string, removed: SourceRunner<S, T>, thrown: unknown): void {
+    const { clock, stopped, events } = this.#host
+    if (stopped.aborted) return
+    events.report(toSourceError(thrown, { phase: 'apply', source: removed.source.name }))
+    clock.sleep(DROP_RETRY_MS, stopped).then(
+      () => this.#whenFree(() => this.#drop(name, removed)),
       () => {}, // Stopped.
     )
   }

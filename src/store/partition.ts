@@ -336,8 +336,8 @@ export class Partition<T> implements Sink<T>, WritablePartition<T> {
   }
 
   /** Removes all objects of this source, and its claims: the source was removed from its set. */
-  drop(): void {
-    this.#writer.runExclusive('drop', () => finish(this.#removeAll('relist')))
+  drop(): void | Promise<void> {
+    return this.#writer.write('drop', this.size, () => this.#removeAll('relist'))
   }
 
   /**

@@ -789,6 +789,35 @@ describe('the sources of a set during a large write of another source', () => {
     expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
   })
 
+  test('are removed in slices themselves, and readers see all of their objects until the commit', async () => {
+    const { clock, sources, informer, c } = await set()
+    const deleted: string[] = []
+    informer.subscribe({ delete: ({ key, gone }) => deleted.push(`${key} ${gone}`) })
+    await clock.slices()
+    sources.remove('b')
+    sources.add('b', c)
+    await clock.advance(0)
+    const sizes: number[] = []
+    for (; clock.isPaused && c.lists.length === 0; await clock.slice()) sizes.push(informer.size)
+    expect([sizes, informer.size]).toEqual([[4, 4], 2])
+    expect(deleted).toEqual(['b1 source-removed', 'b2 source-removed'])
+    await clock.slices()
+    expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'c1', 'c2'])
+  })
+
+  test('whose removal is under way at stop are still visible', async () => {
+    const { clock, sources, informer } = await set()
+    const errors: string[] = []
+    informer.on('error', ({ message }) => errors.push(message))
+    sources.remove('b')
+    await clock.advance(0)
+    await clock.slice()
+    const stopping = informer.stop()
+    await clock.slices()
+    await stopping
+    expect([informer.size, errors]).toEqual([4, []])
+  })
+
   test('are replaced after it, and run once, however often they are replaced', async () => {
     const { clock, sources, informer, c, begin } = await set()
     await begin()
