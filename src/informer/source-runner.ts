@@ -103,6 +103,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   }
 
   onError(error: SourceError): void {
+    // A callback has removed the source, or stopped the informer, since the failure.
+    if (this.#ending.signal.aborted && error.phase !== 'apply') return
     if (error.code === 'EPOCH_CHANGED') this.#epochChanged(error)
     this.#host.events.report(error)
   }

@@ -10,6 +10,7 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Fold } from '../support/fold.js'
 import { assertCleanStop, outcomeOf } from '../support/informers.js'
+import { put, scripted } from '../support/scripted-source.js'
 
 function mirrorOf(set: SourceSet<string>, clock: VirtualClock, errors: SourceError[] = []): Informer<string> {
   const informer = createInformer({ source: set, clock, random: new SeededRandom(1) })
@@ -206,6 +207,27 @@ describe('a set that changes inside a listener', () => {
     await clock.advance(10)
     expect(Object.fromEntries(fold.objects)).toEqual({ a: 'eu' })
     expect(behind.backlog.keys).toBe(0)
+  })
+
+  test('a source that a listener removes because it failed reports no error of its own', async () => {
+    const clock = new VirtualClock()
+    const errors: SourceError[] = []
+    const eu = { ...scripted<string>({ onList: (list) => list.answer([put('k', 'of eu')], '1') }), name: 'eu' }
+    const set = sourceSet<string>({ eu, us: memorySource({ name: 'us', entries: [['k', 'of us']] }) })
+    const informer = createInformer({ source: set, clock, random: new SeededRandom(1), onAccessLost: 'clear' })
+    informer.on('error', (error) => errors.push(error))
+    stopsClean(clock, informer)
+    informer.on('status', () => {
+      if (informer.status.sources?.['eu']?.state === 'failed') set.remove('eu')
+    })
+    informer.start()
+    await clock.advance(0)
+    expect(contents(informer)).toEqual({ k: 'of eu' })
+    // The deletion of the shared key causes a list of the other source, before the error is reported.
+    eu.watches[0]?.fail(new SourceError('not for you', { code: 'UNAUTHORIZED' }))
+    await clock.advance(10_000)
+    expect(contents(informer)).toEqual({ k: 'of us' })
+    expect(errors.map(({ code, phase }) => [code, phase])).toEqual([['PROTOCOL', 'apply']])
   })
 
   test('fresh rejects with STOPPED if a source is removed during its request for the head', async () => {

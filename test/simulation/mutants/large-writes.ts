@@ -338,8 +338,13 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     name: 'the objects of a removed source are deleted during a write',
     breaks: 'one transaction writes at a time',
     kind: 'set',
-    file: 'informer/informer-sources.ts',
-    edits: [['    if (this.#host.indexer.writer.isBusy) return false\n', '']],
+    file: 'store/partition.ts',
+    edits: [
+      [
+        "return this.#writer.write('drop', this.size, () => this.#removeAll('relist'))",
+        "this.#writer.runExclusive('drop', () => finish(this.#removeAll('relist')))",
+      ],
+    ],
   },
   {
     name: 'a source that replaces a removed one is read before the objects of that are deleted',
