@@ -23,7 +23,7 @@ import type { ReflectorHooks, ReflectorOptions } from './reflector-hooks.js'
 import { initialState, step } from './reflector-state.js'
 import type { Effect, Input, ReflectorState, UntimedInput } from './reflector-state-types.js'
 import { inSlot } from './relist-slot.js'
-import { SinkCalls, SLICE_EVENTS } from './sink-calls.js'
+import { SinkCalls } from './sink-calls.js'
 import { assertSource, close, iterated } from './source-checks.js'
 import { Restoration } from './warm-start.js'
 
@@ -276,6 +276,7 @@ export class Reflector<T> {
         },
       })
       this.#assertFloor(version, ignoreVersions)
+      attempt.throwIfAborted()
       hasCommitBegun = true
       this.#hooks.onWrite?.()
       const accepted = (): void => {
@@ -350,15 +351,12 @@ export class Reflector<T> {
     })
     if (refused !== undefined) return refused
     attempt.throwIfAborted()
-    if (isIncluded) {
-      this.#hooks.onDuplicate?.(batch.version)
-      return undefined
-    }
+    if (isIncluded) return void this.#hooks.onDuplicate?.(batch.version)
     const validated = this.#validator.valid(batch.events, attempt)
     const valid = validated instanceof Promise ? await validated : validated
+    attempt.throwIfAborted()
     // An equal version: the batch was repeated, or the source does not count single changes. Only final events matter.
     const events = batch.version === this.#version ? outcomeOf(valid) : valid
-    if (events.length > SLICE_EVENTS) await attempt.yieldIfDue(SLICE_MS)
     const taken = events === batch.events ? batch : { ...batch, events }
     const accepted = (): void => {
       this.#version = batch.version

@@ -10,7 +10,7 @@ import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Fold } from '../support/fold.js'
 import { assertCleanStop, outcomeOf } from '../support/informers.js'
-import { put, scripted } from '../support/scripted-source.js'
+import { put, type Script, type ScriptedSource, scripted } from '../support/scripted-source.js'
 
 function mirrorOf(set: SourceSet<string>, clock: VirtualClock, errors: SourceError[] = []): Informer<string> {
   const informer = createInformer({ source: set, clock, random: new SeededRandom(1) })
@@ -243,5 +243,44 @@ describe('a set that changes inside a listener', () => {
     head.resolve(asked.put('c', 'never'))
     await clock.advance(1_000)
     expect(await outcomeOf(fresh, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
+  })
+})
+
+describe('a source that is removed at any moment', () => {
+  /** Removes a source so many promise callbacks after `act`. Returns the keys that are left. */
+  async function keysAfterRemoval(
+    callbacks: number,
+    script: Script<string>,
+    act: (eu: ScriptedSource<string>) => void,
+  ): Promise<string[]> {
+    const clock = new VirtualClock()
+    const eu = { ...scripted(script), name: 'eu' }
+    const set = sourceSet<string>({ eu, us: memorySource({ name: 'us', entries: [['u', 'of us']] }) })
+    const informer = mirrorOf(set, clock)
+    informer.start()
+    await clock.advance(0)
+    act(eu)
+    for (let i = 0; i < callbacks; i++) await Promise.resolve()
+    set.remove('eu')
+    await clock.advance(10_000)
+    const keys = [...informer.keys()]
+    await assertCleanStop(informer, clock)
+    return keys
+  }
+
+  test('of its first list leaves no object', async () => {
+    for (let callbacks = 0; callbacks < 40; callbacks++) {
+      const keys = await keysAfterRemoval(callbacks, {}, ({ lists: [list] }) => list?.answer([put('e', '1')], '1'))
+      expect(keys, `${callbacks} callbacks`).toEqual(['u'])
+    }
+  })
+
+  test('of a large batch leaves no object', async () => {
+    const large = Array.from({ length: 300 }, (_, i) => put(`e${i}`, '1'))
+    const script: Script<string> = { onList: (list) => list.answer([], '1') }
+    for (let callbacks = 0; callbacks < 40; callbacks++) {
+      const keys = await keysAfterRemoval(callbacks, script, ({ watches: [watch] }) => watch?.batch(large, '2'))
+      expect(keys, `${callbacks} callbacks`).toEqual(['u'])
+    }
   })
 })

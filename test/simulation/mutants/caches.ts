@@ -120,7 +120,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'a batch is applied after a handler of the saved objects stopped the informer',
     breaks: 'the store does not move after stop (I15)',
     file: 'reflector/reflector.ts',
-    edits: [['    attempt.throwIfAborted()\n    if (isIncluded) {', '    if (isIncluded) {']],
+    edits: [['    attempt.throwIfAborted()\n    if (isIncluded) return', '    if (isIncluded) return']],
     onlyBy: {
       test: 'unit/warm-start-caches.test.ts',
       named: 'nothing is applied after a handler of the saved objects has stopped the informer',

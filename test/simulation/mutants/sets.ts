@@ -307,4 +307,12 @@ export const mutantsOfSets: readonly Mutant[] = [
       ],
     ],
   },
+  {
+    name: 'a list that ends in the moment of the removal is committed',
+    breaks: 'no object of a source is in the store after its removal (M2)',
+    kind,
+    file: 'reflector/reflector.ts',
+    edits: [['      attempt.throwIfAborted()\n      hasCommitBegun', '      hasCommitBegun']],
+    onlyBy: { test: 'unit/source-set-races.test.ts', named: 'of its first list leaves no object' },
+  },
 ]
