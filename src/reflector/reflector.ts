@@ -355,6 +355,8 @@ export class Reflector<T> {
     const validated = this.#validator.valid(batch.events, attempt)
     const valid = validated instanceof Promise ? await validated : validated
     attempt.throwIfAborted()
+    // An audit may have proven a later version meanwhile.
+    if (this.#isIncluded(batch.version)) return void this.#hooks.onDuplicate?.(batch.version)
     // An equal version: the batch was repeated, or the source does not count single changes. Only final events matter.
     const events = batch.version === this.#version ? outcomeOf(valid) : valid
     const taken = events === batch.events ? batch : { ...batch, events }

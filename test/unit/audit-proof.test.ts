@@ -13,7 +13,7 @@ import type { Informer } from '../../src/informer/informer-types.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop, deferred, outcomeOf } from '../support/informers.js'
-import { numbered, scripted } from '../support/scripted-source.js'
+import { numbered, put, scripted } from '../support/scripted-source.js'
 
 /** A source whose version increases without changes, and whose watch sends a version only with an event. */
 class Quiet implements ListerWatcher<number> {
@@ -161,6 +161,35 @@ test('stop() without audits waits until the source has closed the iterator of a 
   expect(await outcomeOf(stopped, clock)).toBe('pending')
   resolve()
   expect(await outcomeOf(stopped, clock)).toBe('resolved')
+})
+
+test('a proof during the validation of a large batch is not followed by the earlier state of that batch', async () => {
+  const clock = new VirtualClock()
+  const source = scripted<number>({
+    hasReached: numbered,
+    heartbeatMs: 1_000_000,
+    onList: (list, nth) => list.answer([put('a', 1)], nth === 1 ? '1' : '3'),
+    onWatch: (watch) => watch.batch([], '1'),
+  })
+  const informer = createInformer({ source, clock, random: new SeededRandom(1), audit: false })
+  onTestFinished(() => assertCleanStop(informer, clock))
+  const added: string[] = []
+  informer.subscribe({ add: ({ key }) => added.push(key) })
+  informer.start()
+  await clock.advance(10)
+  const [watch] = source.watches
+  // These keys exist at version 2 only, and the proof reads version 3.
+  const temporary = Array.from({ length: 300 }, (_, i) => put(`t${i}`, i))
+  watch?.batch(temporary, '2')
+  watch?.context.requestProof?.()
+  await clock.advance(1_000)
+  expect([source.lists.length, informer.version, added]).toEqual([2, '3', ['a']])
+  watch?.batch(
+    temporary.map(({ key }) => ({ type: 'delete', key })),
+    '3',
+  )
+  await clock.advance(1_000)
+  expect([informer.version, informer.size, added]).toEqual(['3', 1, ['a']])
 })
 
 test('a watch that calls requestProof while the informer waits to reconnect does not block the event loop', async () => {
