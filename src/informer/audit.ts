@@ -135,7 +135,7 @@ export class Audit<S, T> {
   async #once(signal: AbortSignal): Promise<void> {
     const wasRequested = this.#isRequested
     this.#isRequested = false
-    const { source, clock, events, reflector, proof } = this.#host
+    const { source, part, clock, events, reflector, proof } = this.#host
     const isRepairing = this.#periodMs < Infinity
     const attempt = new Attempt(clock)
     const end = (): void => attempt.abort(ABORTED)
@@ -144,8 +144,9 @@ export class Audit<S, T> {
       const { drift, ...comparison } = await this.#compare(attempt)
       this.#failures = 0
       const [first] = drift
-      // The list that runs now may repair it: a key that another source released, for example.
-      if (first !== undefined && !this.#host.isLive()) {
+      // The list that runs now may repair it: a key that another source released, for example. The end of a write may
+      // release that key.
+      if (first !== undefined && (part.isBusy || !this.#host.isLive())) {
         this.#isRequested ||= isRepairing
         return
       }

@@ -5,9 +5,11 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import { DEFAULT_SLICES, type Slices } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop } from '../support/informers.js'
+import { SliceClock } from '../support/slice-clock.js'
 
 const PERIOD_MS = 5 * 60_000
 
@@ -25,8 +27,7 @@ interface World {
 }
 
 /** Two sources that are audited by contents; a list of us takes a second. */
-async function synced(): Promise<World> {
-  const clock = new VirtualClock()
+async function synced(clock: VirtualClock = new VirtualClock(), slices: Slices = DEFAULT_SLICES): Promise<World> {
   const eu = memorySource<string>({ name: 'eu', entries: [['a', 'eu']] })
   const us = memorySource<string>({ name: 'us', entries: [['b', 'us']] })
   const lost = new Set<string>()
@@ -46,7 +47,7 @@ async function synced(): Promise<World> {
     },
   }
   const set = sourceSet({ eu, us: lossy })
-  const informer = createInformer({ source: set, clock, random: new SeededRandom(1), audit: {} })
+  const informer = createInformer({ source: set, clock, slices, random: new SeededRandom(1), audit: {} })
   const errors: SourceError[] = []
   informer.on('error', (error) => errors.push(error))
   onTestFinished(() => assertCleanStop(informer, clock))
@@ -74,6 +75,25 @@ describe('an audit of one source of several', () => {
       'another source of the set has the key "a"',
     ])
     expect(informer.status.relists).toBe(0)
+  })
+
+  test('finds nothing in a key that another source loses by a large write during the audit', async () => {
+    const clock = new SliceClock()
+    const slices = { largeWrite: 1, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
+    const { set, eu, us, lists, informer, errors } = await synced(clock, slices)
+    us.put('a', 'us')
+    for (const key of ['c', 'd', 'e']) eu.put(key, 'eu')
+    await clock.advance(10)
+    errors.length = 0
+    const before = lists()
+    clock.hold()
+    set.remove('eu')
+    // The key is gone from the store that is being written, and readers still see it.
+    await clock.advance(PERIOD_MS)
+    expect([lists() > before, informer.get('a')]).toEqual([true, 'eu'])
+    await clock.release()
+    await clock.advance(PERIOD_MS)
+    expect([informer.get('a'), errors]).toEqual(['us', []])
   })
 
   test('finds nothing in a key that was invalid in another source, which goes meanwhile', async () => {

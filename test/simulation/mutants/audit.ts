@@ -96,4 +96,15 @@ export const mutantsOfAudit: readonly Mutant[] = [
     edits: [['    if (this.#isIncluded(batch.version)) return void this.#hooks.onDuplicate?.(batch.version)\n', '']],
     onlyBy: { test: 'unit/audit-proof.test.ts', named: 'is not followed by the earlier state of that batch' },
   },
+  {
+    name: 'an audit reports a key that a large write is about to release',
+    breaks: 'a difference that is found during a large write is not reported (O3)',
+    kind: 'set',
+    file: 'informer/audit.ts',
+    edits: [['(part.isBusy || !this.#host.isLive())', '!this.#host.isLive()']],
+    onlyBy: {
+      test: 'unit/audit-of-sets.test.ts',
+      named: 'finds nothing in a key that another source loses by a large write during the audit',
+    },
+  },
 ]
