@@ -93,7 +93,10 @@ export class WorkQueue {
       this.#running.set(key, true)
       return
     }
-    if (this.#ready.add(this.#records.of(key), isLast)) this.#wake()
+    const isNew = this.#ready.add(this.#records.of(key), isLast)
+    // `priorityOf` may have closed the queue.
+    if (this.#isClosed) this.#ready.clear()
+    else if (isNew) this.#wake()
   }
 
   /** Adds the key at `due`, even if it is added before. Of several such times the earliest counts. */

@@ -145,6 +145,24 @@ describe('the option priority', () => {
     ])
   })
 
+  test('may close the controller, which ends at once', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    let closed: Promise<void> | undefined
+    const priority = (key: string): number => {
+      if (key === 'last') closed = controller.close()
+      return 1
+    }
+    const controller = reconcile(mirror, runs.fn, { priority })
+    await mirror.clock.advance(0)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    mirror.put('last', 1, '6')
+    await mirror.clock.advance(0)
+    expect(await outcomeOf(closed ?? Promise.reject(), mirror.clock)).toBe('resolved')
+    expect(runs.begun).toEqual(['a=1'])
+  })
+
   test('without it, resyncs run last', async () => {
     const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
     const runs = new Runs()

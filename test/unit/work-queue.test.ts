@@ -317,6 +317,21 @@ describe('close', () => {
     expect(queue.active).toBe(0)
   })
 
+  test('leaves none whose priority has closed the queue', () => {
+    const queue = new WorkQueue(
+      new VirtualClock(),
+      new AllKeyRecords(),
+      () => {},
+      () => {},
+      (key) => {
+        if (key === 'b') queue.close()
+        return 1
+      },
+    )
+    for (const key of ['a', 'b', 'c']) queue.add(key)
+    expect([queue.active, queue.dequeue()]).toEqual([0, undefined])
+  })
+
   test('nothing is added after it', () => {
     const { queue } = setUp()
     queue.close()

@@ -15,6 +15,13 @@ export const mutantsOfControllers: readonly Mutant[] = [
     edits: [['    if (next === undefined) this.#last = previous\n    else next', '    if (next !== undefined) next']],
   },
   {
+    name: 'a key whose priority closes the queue stays ready',
+    breaks: 'a controller that is closed ends',
+    file: 'queue/work-queue.ts',
+    edits: [['if (this.#isClosed) this.#ready.clear()\n    else if (isNew)', 'if (isNew)']],
+    onlyBy: { test: 'unit/controller-flow.test.ts', named: 'may close the controller, which ends at once' },
+  },
+  {
     name: 'a ready key that leaves the middle of its list stays in it',
     breaks: 'a key that a change moves before the resynced keys takes those after it along',
     file: 'queue/ready-keys.ts',
