@@ -5,6 +5,7 @@ import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import { DEFAULT_SLICES, type Slices } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Fold } from '../support/fold.js'
@@ -51,10 +52,28 @@ function slow(memory: MemorySource<Item>): ListerWatcher<Item> {
   }
 }
 
+/** Slices of one step: every write of several changes is large. */
+const TINY: Slices = { largeWrite: 1, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
+
+/** A clock with which the turns of the event loop between slices take a while, so that other things happen meanwhile. */
+class SlicedClock extends VirtualClock {
+  readonly #random: SeededRandom
+
+  constructor(seed: number) {
+    super()
+    this.#random = new SeededRandom(seed)
+  }
+
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return super.sleep(ms > 0 ? ms : this.#random.pick([0, 0, 1, 20, 300]), signal)
+  }
+}
+
 /** One schedule: sources whose keys collide, that come and go, and two informers that mirror them all. */
 class World {
   readonly random: SeededRandom
-  readonly clock = new VirtualClock()
+  readonly clock: VirtualClock
+  readonly slices: Slices
   readonly set: SourceSet<Item> = sourceSet<Item>({})
   readonly members = new Map<string, Member>()
   readonly informers: readonly Informer<Item>[]
@@ -65,16 +84,20 @@ class World {
 
   constructor(seed: number) {
     this.random = new SeededRandom(seed)
+    const isSliced = seed % 2 === 1
+    this.clock = isSliced ? new SlicedClock(seed) : new VirtualClock()
+    this.slices = isSliced ? TINY : DEFAULT_SLICES
     for (const name of NAMES) this.#add(name)
     const onInvalid = this.random.pick(['omit', 'keep-previous'] as const)
     this.informers = [1, 2].map((nth) => this.#mirror(seed + nth, onInvalid))
   }
 
   #mirror(seed: number, onInvalid: 'omit' | 'keep-previous'): Informer<Item> {
-    const { clock, set } = this
+    const { clock, set, slices } = this
     const informer = createInformer({
       source: set,
       clock,
+      slices,
       random: new SeededRandom(seed),
       indexes: (ix) => ({ tenant: ix.equal((item: Item) => item.tenant) }),
       transform: (item) => (isWanted(item) ? item : undefined),
@@ -129,6 +152,7 @@ class World {
       () => {
         this.set.remove(name)
         this.members.delete(name)
+        if (random.chance(0.3)) this.#add(name)
       },
       () => source.disconnect(),
       () => source.stall(),
@@ -182,7 +206,7 @@ async function run(seed: number): Promise<readonly string[]> {
   await world.clock.advance(10 * 60_000)
   const flaws = world.flaws()
   const stopped = Promise.all(world.informers.map((informer) => informer.stop()))
-  await world.clock.advance(1_000)
+  await world.clock.advance(5_000)
   await stopped
   return world.clock.sleeping === 0 ? flaws : [...flaws, `${world.clock.sleeping} timers are left`]
 }
