@@ -247,7 +247,7 @@ describe('a set that changes inside a listener', () => {
 })
 
 describe('a source that is removed at any moment', () => {
-  /** Removes a source so many promise callbacks after `act`. Returns the keys that are left. */
+  /** Removes a source when `act` was followed by that number of promise callbacks. Returns the keys that are left. */
   async function keysAfterRemoval(
     callbacks: number,
     script: Script<string>,
