@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
@@ -6,6 +6,7 @@ import type { Informer, InformerOptions } from '../../src/informer/informer-type
 import { sourceSet } from '../../src/informer/source-set.js'
 import type { Change } from '../../src/queue/change.js'
 import { Indexer } from '../../src/store/indexer.js'
+import { EqualIndex } from '../../src/store/indexes/hash-index.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import { CLOSE_GRACE_MS } from '../../src/subscriptions/subscription-types.js'
 import { SerialQueue } from '../../src/util/serial-queue.js'
@@ -803,6 +804,29 @@ describe('the sources of a set during a large write of another source', () => {
     expect(deleted).toEqual(['b1 source-removed', 'b2 source-removed'])
     await clock.slices()
     expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'c1', 'c2'])
+  })
+
+  test('report a write that fails after their removal', async () => {
+    const { clock, sources, informer, begin } = await set()
+    const errors: unknown[] = []
+    informer.on('error', ({ phase, message }) => errors.push([phase, message]))
+    await begin()
+    sources.remove('a')
+    const { set: setEntry } = EqualIndex.prototype
+    const broken = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(function (
+      this: EqualIndex<unknown>,
+      ordinal,
+      entry,
+    ) {
+      if (entry.key === 'a4') throw new Error('broken index')
+      setEntry.call(this, ordinal, entry)
+    })
+    await clock.slices()
+    broken.mockRestore()
+    await clock.advance(2_000)
+    await clock.slices()
+    expect(errors).toEqual([['apply', expect.stringContaining('broken index')]])
+    expect([...informer.keys()].sort()).toEqual(['b1', 'b2'])
   })
 
   test('whose removal is under way at stop are still visible', async () => {
