@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../contract/clock.js'
 import { ABORTED, SourceError } from '../contract/errors.js'
 import { checkWait, type Wait } from '../util/deadline.js'
 import { membersOf } from '../util/type-guards.js'
-import { checkOptions, isCount, isPositive, isSignal } from '../util/validate-options.js'
+import { checkOptions, isCount, isListOf, isPositive, isSignal } from '../util/validate-options.js'
 import { stagesOf } from './dependency-order.js'
 import type { Health, HealthOptions, Lifecycle } from './informer-types.js'
 import { type GroupMember, isGroupMember } from './lifecycle.js'
@@ -30,11 +30,8 @@ export function groupInformers(
   options: { readonly maxRelists?: number | undefined } = {},
 ): Lifecycle {
   checkOptions('groupInformers', options, { maxRelists: isCount })
-  const wrong = Array.isArray(informers) ? informers.findIndex((each) => !isLifecycle(each)) : undefined
-  if (wrong !== -1) {
-    const which = wrong === undefined ? '' : ` (wrong: element ${wrong})`
-    throw new TypeError(`groupInformers: the first argument must be an array of informers or groups${which}`)
-  }
+  const flaw = isListOf('informers or groups', isLifecycle)(informers)
+  if (flaw !== undefined) throw new TypeError(`groupInformers: the first argument ${flaw}`)
   return new InformerGroup(informers, options.maxRelists)
 }
 

@@ -1,6 +1,14 @@
 import { OptionError } from '../contract/errors.js'
 import { membersOf } from '../util/type-guards.js'
-import { checkOptions, isCount, isFunction, isObject, isPositive, type OptionCheck } from '../util/validate-options.js'
+import {
+  checkOptions,
+  isCount,
+  isFunction,
+  isListOf,
+  isObject,
+  isPositive,
+  type OptionCheck,
+} from '../util/validate-options.js'
 import type { ReconcileOptions, RetryOptions } from './controller-types.js'
 import { scopeChecks } from './subscription-types.js'
 
@@ -28,14 +36,6 @@ export function checkReconcileOptions<T, I, W extends readonly unknown[]>(option
   checkOptions('reconcile: rateLimit', rateLimit, { perSecond: isPositive, burst: isCount })
   if (rateLimit.perSecond === undefined)
     throw new OptionError('reconcile: rateLimit: option "perSecond" is missing', { option: 'perSecond' })
-}
-
-function isListOf(what: string, isOne: (value: unknown) => boolean): OptionCheck {
-  return (value) => {
-    if (!Array.isArray(value)) return `must be an array of ${what}`
-    const wrong = value.findIndex((each) => !isOne(each))
-    return wrong === -1 ? undefined : `must be an array of ${what} (wrong: element ${wrong})`
-  }
 }
 
 function isAwaited(value: unknown): boolean {

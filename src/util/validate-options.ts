@@ -19,9 +19,10 @@ export const isPlainObject: OptionCheck = (value) => {
 export const isName: OptionCheck = (value) =>
   typeof value === 'string' && value !== '' ? undefined : 'must be a string that is not empty'
 
-/** A duration or a size: a number above 0. */
 export const isNames: OptionCheck = (value) =>
   Array.isArray(value) && value.every((each) => isName(each) === undefined) ? undefined : 'must be an array of names'
+
+/** A duration or a size: a number above 0. */
 export const isPositive: OptionCheck = (value) =>
   typeof value === 'number' && value > 0 && Number.isFinite(value) ? undefined : 'must be a finite number above 0'
 
@@ -32,6 +33,15 @@ export const isCount: OptionCheck = (value) =>
     : 'must be a whole number of at least 1'
 
 export const isSignal: OptionCheck = (value) => (value instanceof AbortSignal ? undefined : 'must be an AbortSignal')
+
+/** The flaw names the first wrong element. */
+export function isListOf(what: string, isOne: (value: unknown) => boolean): OptionCheck {
+  return (value) => {
+    if (!Array.isArray(value)) return `must be an array of ${what}`
+    const wrong = value.findIndex((each) => !isOne(each))
+    return wrong === -1 ? undefined : `must be an array of ${what} (wrong: element ${wrong})`
+  }
+}
 
 export function isOneOf(...allowed: readonly string[]): OptionCheck {
   return (value) =>

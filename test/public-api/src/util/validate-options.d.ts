@@ -8,12 +8,14 @@ export declare const isObject: OptionCheck;
 /** An object whose properties are data: no Map, array or instance of a class. It may be of another realm. */
 export declare const isPlainObject: OptionCheck;
 export declare const isName: OptionCheck;
-/** A duration or a size: a number above 0. */
 export declare const isNames: OptionCheck;
+/** A duration or a size: a number above 0. */
 export declare const isPositive: OptionCheck;
 /** A count: a whole number of at least 1. */
 export declare const isCount: OptionCheck;
 export declare const isSignal: OptionCheck;
+/** The flaw names the first wrong element. */
+export declare function isListOf(what: string, isOne: (value: unknown) => boolean): OptionCheck;
 export declare function isOneOf(...allowed: readonly string[]): OptionCheck;
 /**
  * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An
