@@ -20,7 +20,7 @@ interface Stored {
 /**
  * Stores all messages or none, if the last sequence of the stream is `lastSeq`. Returns the sequence of the last
  * message. `check` is called with the size of each message in bytes, before the first one is sent: the server does not
- * say which message of a batch it refuses.
+ * say which message of a batch it refuses. Without it no message is measured.
  *
  * @throws RelayConflictError if the stream is at another sequence.
  * @throws SourceError UNAVAILABLE if the response was lost: the messages may have been stored, or will be.
@@ -29,7 +29,7 @@ export async function writeAtomically(
   session: Session,
   messages: readonly NewMessage[],
   lastSeq: number,
-  check: (at: number, bytes: number) => void,
+  check: ((at: number, bytes: number) => void) | undefined,
 ): Promise<number> {
   const batch = uniqueName()
   const all = messages.map(({ headers, ...message }, at): NewMessage => {
@@ -41,8 +41,9 @@ export async function writeAtomically(
     }
     return { ...message, headers: own }
   })
-  for (const [at, { payload, headers }] of all.entries())
-    check(at, Buffer.byteLength(payload) + encodedHeaders(headers).length)
+  if (check !== undefined)
+    for (const [at, { payload, headers }] of all.entries())
+      check(at, Buffer.byteLength(payload) + encodedHeaders(headers).length)
   const last = all.pop()
   if (last === undefined) throw new TypeError('a write needs a message')
   for (const { subject, payload, headers } of all) session.store(subject, payload, headers)

@@ -52,8 +52,8 @@ export interface BucketState {
   readonly isCurrent: boolean
   /** The limit because of which the stream removes newest messages of keys by itself; undefined if there is none. */
   readonly removes: string | undefined
-  /** What a message may have, with its headers. */
-  readonly maxMessageBytes: number
+  /** The maximum size of a message with its headers; undefined if there is none. */
+  readonly maxMessageBytes: number | undefined
 }
 
 /**
@@ -113,7 +113,7 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
     extent: [state.messages, state.first_seq, state.last_seq, state.num_deleted ?? 0].join('.'),
     isCurrent: 2 * (following + 1) > Math.max(replicas.length + 1, config.num_replicas ?? 1),
     removes: removingLimit(config),
-    maxMessageBytes: isLimit(config.max_msg_size) ? config.max_msg_size : Number.POSITIVE_INFINITY,
+    maxMessageBytes: isLimit(config.max_msg_size) ? config.max_msg_size : undefined,
   }
 }
 

@@ -140,9 +140,7 @@ class NatsRelayStore implements RelayStore {
         throw new RelayConflictError(`${this.name} was removed`)
       if (state.isEmpty && newest > 0) throw new RelayConflictError(`${this.name} was purged`)
       const messages = changes.map((change) => this.#message(change))
-      const last = await writeAtomically(session, messages, seq, (at, bytes) => {
-        if (bytes > state.maxMessageBytes) throw this.#tooLarge(changes[at]?.key, bytes, state)
-      })
+      const last = await writeAtomically(session, messages, seq, this.#sizeCheck(changes, state))
       const stored = await readMessage(session, this.#bucket, { seq: last })
       return formatVersion({ created: state.created, seq: last, newest: last, time: stored?.time ?? '0' })
     })
@@ -182,10 +180,19 @@ class NatsRelayStore implements RelayStore {
     throw new SourceError(message, { code: 'PROTOCOL' })
   }
 
-  #tooLarge(key = '', bytes: number, { maxMessageBytes }: BucketState): SourceError {
-    const limit = `and the bucket ${this.#bucket} takes ${maxMessageBytes} (max_msg_size)`
-    const message = `the message of the key "${key.slice(0, 40)}" has ${bytes} bytes, ${limit}; raise the limit of its stream: until then the relay writes nothing`
-    return new SourceError(message, { code: 'PROTOCOL' })
+  /** Returns what throws for a message that the bucket does not take; undefined if the bucket has no limit. */
+  #sizeCheck(
+    changes: readonly TextChange[],
+    { maxMessageBytes: limit }: BucketState,
+  ): ((at: number, bytes: number) => void) | undefined {
+    if (limit === undefined) return undefined
+    return (at, bytes) => {
+      if (bytes <= limit) return
+      const key = changes[at]?.key.slice(0, 40) ?? ''
+      const remedy = 'raise the limit of its stream: until then the relay writes nothing'
+      const message = `the message of the key "${key}" has ${bytes} bytes, and the bucket ${this.#bucket} takes ${limit} (max_msg_size); ${remedy}`
+      throw new SourceError(message, { code: 'PROTOCOL' })
+    }
   }
 
   get #prefix(): string {
