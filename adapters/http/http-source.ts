@@ -262,20 +262,21 @@ class Http<T> implements HttpSource<T> {
 
   /** Returns the error of a response with an error status. */
   async #refusal(response: ReceivedResponse, address: string): Promise<SourceError> {
-    const { error, code } = await refusalIn(response)
     const { status } = response
+    const { error, code: codeOfServer } = await refusalIn(response)
+    const code = this.#codeOf(status, codeOfServer)
     const text = typeof error === 'string' && error !== '' ? `: ${error}` : ''
     const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1_000
-    const hint = this.#hintFor(status)
+    const hint = this.#hintFor(code)
     return new SourceError(`GET ${address.replace(/\?.*/, '')} was answered with status ${status}${text}${hint}`, {
-      code: this.#codeOf(status, code),
+      code,
       retryAfterMs,
     })
   }
 
-  #hintFor(status: number): string {
-    if (status === 401 || status === 403) return ' (check the option headers, and "scope" of the server)'
-    return status === 404 ? `; is serveMirror at ${this.#base}?` : ''
+  #hintFor(code: SourceErrorCode): string {
+    if (code === 'UNAUTHORIZED') return ' (check the option headers, and "scope" of the server)'
+    return code === 'NOT_FOUND' ? `; is serveMirror at ${this.#base}?` : ''
   }
 
   #codeOf(status: number, code: unknown): SourceErrorCode {
