@@ -233,6 +233,13 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
+    /** Changes the configuration of a stream. Returns a function that restores it. */
+    async function configure(stream: string, change: object): Promise<() => Promise<unknown>> {
+      const { config } = await started().ask<{ config: object }>(`STREAM.INFO.${stream}`)
+      await started().ask(`STREAM.UPDATE.${stream}`, { ...config, ...change })
+      return () => started().ask(`STREAM.UPDATE.${stream}`, config)
+    }
+
     const removing: [string, object][] = [
       ['max_age is 3600 s', { max_age: 3_600_000_000_000 }],
       ['max_bytes is 1000000, and discard is not "new"', { max_bytes: 1_000_000, discard: 'old' }],
@@ -243,8 +250,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       async (limit, config) => {
         const { stage, relay, follower } = await followed()
         const stream = `KV_relay-${stage.name}`
-        const { config: before } = await started().ask<{ config: object }>(`STREAM.INFO.${stream}`)
-        await started().ask(`STREAM.UPDATE.${stream}`, { ...before, ...config })
+        const undo = await configure(stream, config)
         await waitUntil('the failure', () => relay.status.state === 'backing-off')
         expect(relay.status.reason).toContain(
           `${stream.slice(3)} removes keys by itself, because its ${limit}; change it`,
@@ -252,7 +258,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
         expect(relay.status.lastError?.code).toBe('PROTOCOL')
         const late = await stage.follower()
         await expect(late.start().synced(WAIT)).rejects.toThrow(`because its ${limit}`)
-        await started().ask(`STREAM.UPDATE.${stream}`, before)
+        await undo()
         await stage.agree(follower)
       },
     )
@@ -260,8 +266,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     test('an object that is larger than a message of the bucket stops the relay, whose status names it', async () => {
       const { stage, relay, follower } = await followed()
       const stream = `KV_relay-${stage.name}`
-      const { config } = await started().ask<{ config: object }>(`STREAM.INFO.${stream}`)
-      await started().ask(`STREAM.UPDATE.${stream}`, { ...config, max_msg_size: 2_000 })
+      const undo = await configure(stream, { max_msg_size: 2_000 })
       stage.upstream.transaction((tx) => {
         for (let at = 0; at < 10; at++) tx.put(`order-${at}`, { n: 1, text: 'x'.repeat(at === 5 ? 3_000 : 1) })
       })
@@ -270,7 +275,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
         /^the message of the key "order-5" has 3\d{3} bytes, and the bucket relay-relay-/,
       )
       expect(relay.status.reason).toContain('takes 2000 (max_msg_size); raise the limit')
-      await started().ask(`STREAM.UPDATE.${stream}`, config)
+      await undo()
       await stage.agree(follower)
     })
 

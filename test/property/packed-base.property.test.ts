@@ -9,6 +9,7 @@ import { PackedSnapshot } from '../../src/store/packed/packed-snapshot.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { runs } from '../support/property.js'
+import { sliceEachStep } from '../support/slice-clock.js'
 
 interface Item {
   readonly tenant: string
@@ -72,8 +73,7 @@ type Mirror = Indexer<Item, Indexes>
 
 function mirror(clock: VirtualClock): Mirror {
   // One step in each slice, so that reads and writes come between any two objects.
-  const slices = { largeWrite: 2, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
-  return new Indexer<Item, Indexes>({ indexes }, { clock, slices, freeze: true })
+  return new Indexer<Item, Indexes>({ indexes }, { clock, slices: sliceEachStep(2), freeze: true })
 }
 
 const queries: readonly Scalar[] = [0, 1, 2, 2n, 2n ** 60n, Number.NaN, true, 'x', 'xy', 'z', new Date(5), new Date(7)]

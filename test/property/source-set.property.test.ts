@@ -9,6 +9,7 @@ import { DEFAULT_SLICES, type Slices } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { Fold } from '../support/fold.js'
+import { sliceEachStep } from '../support/slice-clock.js'
 
 /** How many schedules; `LISTWATCH_RUNS` multiplies them, `LISTWATCH_SEED` runs one again. */
 const { LISTWATCH_RUNS: factor = '1', LISTWATCH_SEED: one } = process.env
@@ -52,9 +53,6 @@ function slow(memory: MemorySource<Item>): ListerWatcher<Item> {
   }
 }
 
-/** Slices of one step: every write of several changes is large. */
-const TINY: Slices = { largeWrite: 1, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
-
 /** A clock with which the turns of the event loop between slices take a while, so that other things happen meanwhile. */
 class SlicedClock extends VirtualClock {
   readonly #random: SeededRandom
@@ -86,7 +84,7 @@ class World {
     this.random = new SeededRandom(seed)
     const isSliced = seed % 2 === 1
     this.clock = isSliced ? new SlicedClock(seed) : new VirtualClock()
-    this.slices = isSliced ? TINY : DEFAULT_SLICES
+    this.slices = isSliced ? sliceEachStep(1) : DEFAULT_SLICES
     for (const name of NAMES) this.#add(name)
     const onInvalid = this.random.pick(['omit', 'keep-previous'] as const)
     this.informers = [1, 2].map((nth) => this.#mirror(seed + nth, onInvalid))

@@ -29,6 +29,15 @@ async function keysOf(
 
 const item = (n: number): string => JSON.stringify({ n })
 
+/** A watch of the keys that begin with `a`, which has read all of them. */
+async function watched(redis: RedisServer) {
+  const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
+  const { version } = await listed(source)
+  const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
+  await watch.next()
+  return watch
+}
+
 describeRedis('plain keys', (server) => {
   const own = useRedis(server)
 
@@ -105,10 +114,7 @@ describeRedis('plain keys', (server) => {
   test.concurrent('are left when their server becomes a replica between two reads', async () => {
     await using redis = await RedisServer.start({ server })
     await using master = await RedisServer.start({ server })
-    const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
-    const { version } = await listed(source)
-    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
-    await watch.next()
+    const watch = await watched(redis)
     await redis.follow(master)
     const batches = (async () => {
       for (let n = 0; n < 5; n++) await watch.next()
@@ -119,10 +125,7 @@ describeRedis('plain keys', (server) => {
   test.concurrent('are left when their server becomes a replica, though writes never pause', async () => {
     await using redis = await RedisServer.start({ server })
     await using master = await RedisServer.start({ server })
-    const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
-    const { version } = await listed(source)
-    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
-    await watch.next()
+    const watch = await watched(redis)
     await redis.follow(master)
     const client = master.client()
     const batches = (async () => {
@@ -151,12 +154,9 @@ describeRedis('plain keys', (server) => {
 
   test.concurrent('are read again after SWAPDB, though writes never pause', async () => {
     await using redis = await RedisServer.start({ server })
-    const source = redisKeys({ client: userClient('ioredis 6', redis.port), prefix: 'a', blockMs: 100 })
     const client = redis.client()
     await client.set('a gone', '1')
-    const { version } = await listed(source)
-    const watch = source.watch({ ...context(), after: version, onProgressRequest: () => {} })[Symbol.asyncIterator]()
-    await watch.next()
+    const watch = await watched(redis)
     await client.swapdb(0, 1)
     const types: (string | undefined)[] = []
     while (!types.includes('replace') && types.length < 500) {

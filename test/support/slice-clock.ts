@@ -1,4 +1,10 @@
+import type { Slices } from '../../src/util/steps.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
+
+/** Writes of more than `largeWrite` changes run in slices of one step. */
+export function sliceEachStep(largeWrite: number): Slices {
+  return { largeWrite, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
+}
 
 /** A clock that can pause a write after each slice. */
 export class SliceClock extends VirtualClock {

@@ -9,7 +9,7 @@ import { DEFAULT_SLICES, type Slices } from '../../src/util/steps.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { assertCleanStop } from '../support/informers.js'
-import { SliceClock } from '../support/slice-clock.js'
+import { SliceClock, sliceEachStep } from '../support/slice-clock.js'
 
 const PERIOD_MS = 5 * 60_000
 
@@ -79,8 +79,7 @@ describe('an audit of one source of several', () => {
 
   test('finds nothing in a key that another source loses by a large write during the audit', async () => {
     const clock = new SliceClock()
-    const slices = { largeWrite: 1, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
-    const { set, eu, us, lists, informer, errors } = await synced(clock, slices)
+    const { set, eu, us, lists, informer, errors } = await synced(clock, sliceEachStep(1))
     us.put('a', 'us')
     for (const key of ['c', 'd', 'e']) eu.put(key, 'eu')
     await clock.advance(10)

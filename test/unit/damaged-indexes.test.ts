@@ -2,11 +2,11 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import { Indexer } from '../../src/store/indexer.js'
-import { EqualIndex } from '../../src/store/indexes/hash-index.js'
 import type { IndexBuilder } from '../../src/store/indexes/index-types.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
+import { breakEqualIndexes } from '../support/broken-index.js'
 import { assertCleanStop } from '../support/informers.js'
 import { MemoryCache } from '../support/memory-cache.js'
 
@@ -20,16 +20,7 @@ afterEach(() => {
 
 /** From now on an index throws at every object after the first two. Returns a function that ends this. */
 function damage(): () => void {
-  const { set } = EqualIndex.prototype
-  const spy = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(function (
-    this: EqualIndex<unknown>,
-    ordinal,
-    entry,
-  ) {
-    if (ordinal >= 2) throw outOfMemory
-    set.call(this, ordinal, entry)
-  })
-  return () => spy.mockRestore()
+  return breakEqualIndexes((ordinal) => ordinal >= 2, outOfMemory)
 }
 
 const FOUR = ['a', 'b', 'c', 'd'].map((key, n) => [key, n] as const)

@@ -8,7 +8,7 @@ import type { ChangeBatch, SubscribeOptions, Subscription } from '../../src/subs
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { assertCleanStop, outcomeOf } from '../support/informers.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
-import { SliceClock } from '../support/slice-clock.js'
+import { SliceClock, sliceEachStep } from '../support/slice-clock.js'
 
 interface Item {
   readonly kind: string
@@ -49,7 +49,7 @@ async function live(): Promise<World> {
   })
   const informer = createInformer<Item, Indexes, Item>({
     indexes,
-    slices: { largeWrite: 2, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 },
+    slices: sliceEachStep(2),
     audit: false,
     source,
     clock,

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { SourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
@@ -6,17 +6,17 @@ import type { Informer, InformerOptions } from '../../src/informer/informer-type
 import { sourceSet } from '../../src/informer/source-set.js'
 import type { Change } from '../../src/queue/change.js'
 import { Indexer } from '../../src/store/indexer.js'
-import { EqualIndex } from '../../src/store/indexes/hash-index.js'
 import type { StoreView } from '../../src/store/store-view.js'
 import { CLOSE_GRACE_MS } from '../../src/subscriptions/subscription-types.js'
 import { SerialQueue } from '../../src/util/serial-queue.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
+import { breakEqualIndexes } from '../support/broken-index.js'
 import { assertCleanStop, deferred, outcomeOf, warnings } from '../support/informers.js'
 import { numbered, put, type ScriptedSource, scripted } from '../support/scripted-source.js'
-import { SliceClock } from '../support/slice-clock.js'
+import { SliceClock, sliceEachStep } from '../support/slice-clock.js'
 
 /** Every write runs in slices of one step. */
-const SLICES = { largeWrite: 0, stepsPerCheck: 1, sliceMs: 0, changesPerStep: 1 }
+const SLICES = sliceEachStep(0)
 
 /** A list that is requested begins within this time. */
 const LIST_DELAY_MS = 5_000
@@ -670,13 +670,7 @@ describe('the store of a large write', () => {
     void indexer.apply({ events: FIRST, version: '1' })
     await clock.slices()
     const before = contents(indexer)
-    const [index] = indexer.declared.values()
-    if (index === undefined) throw new Error('there is no index')
-    const { set } = index.index
-    index.index.set = (ordinal, entry) => {
-      if (entry.key === 'e') throw new Error('broken index')
-      set.call(index.index, ordinal, entry)
-    }
+    const repair = breakEqualIndexes((_ordinal, key) => key === 'e', new Error('broken index'))
     const failing = indexer.apply({ events: BATCH, version: '2' })
     const rejected = expect(failing).rejects.toThrow('broken index')
     await clock.slices(() => {
@@ -685,7 +679,7 @@ describe('the store of a large write', () => {
     })
     await rejected
     expect([contents(indexer), indexer.store.pinCount, indexer.invalid.size]).toEqual([before, 0, 0])
-    index.index.set = set
+    repair()
     void indexer.apply({ events: BATCH, version: '2' })
     await clock.slices()
     expect(contents(indexer)).toMatchObject({ version: '2', list: [3, 4, 5, 10], ordered: [3, 4, 5, 10] })
@@ -812,17 +806,9 @@ describe('the sources of a set during a large write of another source', () => {
     informer.on('error', ({ phase, message }) => errors.push([phase, message]))
     await begin()
     sources.remove('a')
-    const { set: setEntry } = EqualIndex.prototype
-    const broken = vi.spyOn(EqualIndex.prototype, 'set').mockImplementation(function (
-      this: EqualIndex<unknown>,
-      ordinal,
-      entry,
-    ) {
-      if (entry.key === 'a4') throw new Error('broken index')
-      setEntry.call(this, ordinal, entry)
-    })
+    const repair = breakEqualIndexes((_ordinal, key) => key === 'a4', new Error('broken index'))
     await clock.slices()
-    broken.mockRestore()
+    repair()
     await clock.advance(2_000)
     await clock.slices()
     expect(errors).toEqual([['apply', expect.stringContaining('broken index')]])

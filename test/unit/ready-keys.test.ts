@@ -9,11 +9,16 @@ function takeAll(keys: ReadyKeys): string[] {
   return taken
 }
 
+function ordered() {
+  const keys = new OrderedKeys()
+  const records = new AllKeyRecords()
+  const add = (key: string, isLast: boolean): boolean => keys.add(records.of(key), isLast)
+  return { keys, add }
+}
+
 describe('ordered keys', () => {
   test('are those that are last after all others', () => {
-    const keys = new OrderedKeys()
-    const records = new AllKeyRecords()
-    const add = (key: string, isLast: boolean): boolean => keys.add(records.of(key), isLast)
+    const { keys, add } = ordered()
     expect([add('a', true), add('b', false), add('c', true), add('d', false)]).toEqual([true, true, true, true])
     expect(keys.size).toBe(4)
     expect(takeAll(keys)).toEqual(['b', 'd', 'a', 'c'])
@@ -21,9 +26,7 @@ describe('ordered keys', () => {
   })
 
   test('a key moves forward, and not back', () => {
-    const keys = new OrderedKeys()
-    const records = new AllKeyRecords()
-    const add = (key: string, isLast: boolean): boolean => keys.add(records.of(key), isLast)
+    const { keys, add } = ordered()
     for (const key of ['a', 'b']) add(key, true)
     add('c', false)
     expect([add('b', false), add('c', true), add('a', true), keys.size]).toEqual([false, false, false, 3])
@@ -33,14 +36,13 @@ describe('ordered keys', () => {
 
 test('ordered keys equal two arrays, whatever is added and taken', () => {
   const random = new SeededRandom(5)
-  const keys = new OrderedKeys()
-  const records = new AllKeyRecords()
+  const { keys, add } = ordered()
   let [first, last]: [string[], string[]] = [[], []]
   for (let step = 0; step < 5_000; step++) {
     const key = `${random.below(40)}`
     if (random.next() < 0.6) {
       const isLast = random.next() < 0.5
-      expect(keys.add(records.of(key), isLast)).toBe(![...first, ...last].includes(key))
+      expect(add(key, isLast)).toBe(![...first, ...last].includes(key))
       if (isLast) last = [...last, ...([...first, ...last].includes(key) ? [] : [key])]
       else {
         last = last.filter((each) => each !== key)
