@@ -314,15 +314,8 @@ export class Reflector<T> {
       const resume = { after, isUnconfirmed: this.#restoration.isPending, resumeState: this.#restoration.resumeState }
       const hasWaiters = (): boolean => this.#restoration.isPending || (this.#hooks.hasWaiters?.() ?? true)
       const requestProof = (): void => this.#hooks.onProofRequest?.()
-      const context = {
-        ...this.#context(attempt),
-        ...resume,
-        onProgressRequest,
-        hasWaiters,
-        requestAudit,
-        requestProof,
-      }
-      batches = iterated('watch', this.#source.watch(context))
+      const requests = { onProgressRequest, hasWaiters, requestAudit, requestProof }
+      batches = iterated('watch', this.#source.watch({ ...this.#context(attempt), ...resume, ...requests }))
       for (;;) {
         const batch = await attempt.race(batches.next())
         attempt.throwIfAborted()
@@ -352,11 +345,13 @@ export class Reflector<T> {
     if (refused !== undefined) return refused
     attempt.throwIfAborted()
     if (isIncluded) return void this.#hooks.onDuplicate?.(batch.version)
-    const validated = this.#validator.valid(batch.events, attempt)
-    const valid = validated instanceof Promise ? await validated : validated
-    attempt.throwIfAborted()
-    // An audit may have proven a later version meanwhile.
-    if (this.#isIncluded(batch.version)) return void this.#hooks.onDuplicate?.(batch.version)
+    let valid = this.#validator.valid(batch.events, attempt)
+    if (valid instanceof Promise) {
+      valid = await valid
+      attempt.throwIfAborted()
+      // An audit may have proven a later version meanwhile.
+      if (this.#isIncluded(batch.version)) return void this.#hooks.onDuplicate?.(batch.version)
+    }
     // An equal version: the batch was repeated, or the source does not count single changes. Only final events matter.
     const events = batch.version === this.#version ? outcomeOf(valid) : valid
     const taken = events === batch.events ? batch : { ...batch, events }

@@ -93,7 +93,7 @@ export const mutantsOfAudit: readonly Mutant[] = [
     name: 'a batch that was validated during a proof is applied after it',
     breaks: 'no earlier batch follows a proof (C35)',
     file: 'reflector/reflector.ts',
-    edits: [['    if (this.#isIncluded(batch.version)) return void this.#hooks.onDuplicate?.(batch.version)\n', '']],
+    edits: [['      if (this.#isIncluded(batch.version)) return void this.#hooks.onDuplicate?.(batch.version)\n', '']],
     onlyBy: { test: 'unit/audit-proof.test.ts', named: 'is not followed by the earlier state of that batch' },
   },
   {

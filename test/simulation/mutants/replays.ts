@@ -102,9 +102,10 @@ export const mutantsOfReplays: readonly Mutant[] = [
     onlyBy: { test: 'unit/large-batches.test.ts', named: 'a drained controller receives the deletion' },
   },
   {
-    name: 'ready keys that are added after all were taken are never taken',
-    breaks: 'a controller runs each changed key (I5)',
+    name: 'keys that are added after all were taken are never taken',
+    breaks: 'each changed key is delivered (I5)',
     file: 'queue/key-order.ts',
     edits: [['      this.#keys = this.#of.keys()\n      next', '      next']],
+    onlyBy: { test: 'unit/key-order.test.ts', named: 'also those that are added later or again' },
   },
 ]
