@@ -105,6 +105,8 @@ ${config}
       // A connection without a server is noticed within seconds, as docs/nats.md recommends.
       pingInterval: 1_000,
       maxPingOut: 2,
+      // If the server is killed, the connection waits for it instead of moving to another member.
+      ignoreClusterUpdates: true,
       ...this.#options.login,
       ...options,
     })
