@@ -137,13 +137,13 @@ export const mutantsOfRelays: readonly Mutant[] = [
     edits: [['if (!found.has(stored)) differing.set(stored, false)', 'found.add(stored)']],
   },
   {
-    name: 'a relay without changes does not look at the store',
-    breaks: 'a store that was flushed is filled again (live)',
+    name: 'a relay without changes does not read the position of the store',
+    breaks: 'what another relay wrote is corrected (true state)',
     file: `${folder}/publisher.ts`,
     edits: [['if (position !== this.#writer.position) throw', 'if (position === "") throw']],
     onlyBy: {
-      test: 'unit/relay/relay.test.ts',
-      named: 'that was flushed is noticed, although the source sends a bookmark every second',
+      test: 'unit/relay/meeting-operations.test.ts',
+      named: 'repeats a comparison that failed, although the store has the version of the mirror',
     },
   },
   {
