@@ -5,6 +5,7 @@ import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../src/store/indexes/sorted-index.js'
 import type { Pin } from '../../src/store/pin.js'
 import { Store } from '../../src/store/store.js'
+import { SeededRandom } from '../../testing/seeded-random.js'
 
 type Tuple = readonly Scalar[]
 
@@ -260,6 +261,47 @@ describe('a compound index', () => {
     ['fabc', [], { lte: 'acme' }],
   ])('a compound index returns "%s" for the prefix %j and %o', (expected, prefix, range) => {
     expect(names(sorted(orders).compound(prefix, range))).toBe(expected)
+  })
+
+  test.each([
+    ['ordered', false],
+    ['compound', true],
+  ])('ranges of the %s index that are read again contain what was written meanwhile', (_kind, isCompound) => {
+    const random = new SeededRandom(11)
+    const { store, put, by, compound } = sorted()
+    const write = (): void => {
+      const name = `n${random.below(1_500)}`
+      const kind = random.below(4)
+      const at = store.entryOf(name)?.object.at
+      if (kind === 0) store.delete(name)
+      else put(name, kind === 1 && at !== undefined ? at : [random.below(300)])
+    }
+    for (let n = 0; n < 3_000; n++) write()
+    const order = (a: Item, b: Item): number => Number(a.at?.[0]) - Number(b.at?.[0]) || (a.name < b.name ? -1 : 1)
+    const ranges = Array.from({ length: 20 }, () => {
+      const gte = random.below(300)
+      const lt = random.below(2) === 0 ? Infinity : gte + random.below(200)
+      return { gte, lt, reverse: random.below(2) === 0, limit: random.below(2) === 0 ? 400 : 20 }
+    })
+    for (let n = 0; n < 150; n++) {
+      const items = [...store.list()].sort(order)
+      for (const range of ranges.slice(0, 1 + random.below(20))) {
+        const { gte, lt, reverse, limit } = range
+        const within = items.filter(({ at }) => Number(at?.[0]) >= gte && Number(at?.[0]) < lt)
+        const found = isCompound ? compound([], range) : by(range)
+        const expected = (reverse ? within.toReversed() : within).slice(0, limit)
+        expect(found).toHaveLength(expected.length)
+        expect(found.findIndex((item, at) => item !== expected[at])).toBe(-1)
+      }
+      // Some writes split a chunk of the order, or empty one.
+      for (let left = random.below(20) === 0 ? 800 : 3; left > 0; left--) write()
+    }
+    for (const { name } of by({ lt: 250 })) store.delete(name)
+    expect(by()).toEqual([...store.list()].sort(order))
+    store.clear()
+    expect(by()).toEqual([])
+    put('last', [1])
+    expect(names(by())).toBe('last')
   })
 
   test('tuples that become longer stay in order in a large index', () => {

@@ -9,10 +9,12 @@ import type { PackedSortedIndex } from '../packed/packed-sorted-index.js'
 import type { Pin } from '../pin.js'
 import { pairsOf, type Store } from '../store.js'
 import type { StoreIndex } from '../store-index.js'
+import { ChunkObjects } from './chunk-objects.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { MovedTuples, type OrdinalTuple } from './moved-tuples.js'
 import { Moves } from './moves.js'
 import { compareScalars, copyScalar, isScalar, isScalars, type Scalar } from './scalar.js'
+import type { Run } from './slot-order.js'
 import {
   compareElements,
   compareHead,
@@ -30,7 +32,8 @@ import {
 export class SortedIndex<T> implements StoreIndex<T> {
   readonly #store: Store<T>
   readonly #of: (entry: Entry<T>) => Tuple | undefined
-  readonly #tuples = new SortedTuples()
+  readonly #tuples = new SortedTuples((chunk) => this.#objects.changed(chunk))
+  readonly #objects: ChunkObjects<T>
   readonly #moves = new Moves<Keyed, MovedTuples>(() => new MovedTuples())
   /** The packed entries below those of the store. */
   #base: KeptOrder<T> | undefined
@@ -38,12 +41,14 @@ export class SortedIndex<T> implements StoreIndex<T> {
   constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined) {
     this.#store = store
     this.#of = of
+    this.#objects = new ChunkObjects(this.#tuples.order, (ordinal) => store.entryAt(ordinal)?.object as T)
   }
 
   set(ordinal: Ordinal, entry: Entry<T>): void {
     const tuple = this.#of(entry)
     if (tuple === undefined) this.delete(ordinal)
-    else if (!this.#tuples.equals(ordinal, tuple)) {
+    else if (this.#tuples.equals(ordinal, tuple)) this.#objects.changed(this.#tuples.order.chunkOf(ordinal))
+    else {
       this.#recordMove(ordinal)
       this.#tuples.set(ordinal, tuple, entry.key)
     }
@@ -89,6 +94,7 @@ export class SortedIndex<T> implements StoreIndex<T> {
 
   clear(): void {
     this.#tuples.clear()
+    this.#objects.clear()
   }
 
   buckets(): Iterable<readonly [value: Tuple, count: number]> | undefined {
@@ -130,7 +136,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
       checkOptions('an ordered index', range, PREFIX_RANGE)
       return this.#select(spanOf([], range), range, pin)
     }
-    return Object.assign((range?: Range<V> & { readonly prefix?: string }) => objectsOf(entriesIn(range)), {
+    const objects = (range: Range<V> & { readonly prefix?: string } = {}): readonly T[] => {
+      checkOptions('an ordered index', range, PREFIX_RANGE)
+      return this.#selectObjects(spanOf([], range), range, pin)
+    }
+    return Object.assign(objects, {
       entriesIn: (range?: Range<V>) => pairsOf(entriesIn(range)),
       entries: (value: V) => pairsOf(this.entriesWith([value], pin)),
       count: (value: V) => this.#count(equalTo([value]), pin),
@@ -145,13 +155,21 @@ export class SortedIndex<T> implements StoreIndex<T> {
         throw new TypeError('a compound index: the prefix must be an array of scalars')
       }
       checkOptions('a compound index', range, RANGE)
-      return objectsOf(this.#select(spanOf(prefix, range), range, pin))
+      return this.#selectObjects(spanOf(prefix, range), range, pin)
     }
     return Object.assign(objects, {
       entries: (value: V) => pairsOf(this.entriesWith(value, pin)),
       count: (value: V) => this.#count(equalTo(value), pin),
       values: () => this.#distinct(pin).map((value) => value.map(copyScalar)) as unknown as V[],
     })
+  }
+
+  #selectObjects(span: Span, range: Range<unknown>, pin: Pin<T> | undefined = this.#store.held): readonly T[] {
+    if (pin !== undefined || this.#base !== undefined)
+      return this.#select(span, range, pin).map((entry) => entry.object)
+    this.#store.assertIndexed()
+    const { reverse = false, limit = Infinity } = range
+    return this.#objects.read(this.#runsIn(span, reverse, limit), reverse)
   }
 
   #select(
@@ -235,9 +253,13 @@ export class SortedIndex<T> implements StoreIndex<T> {
   }
 
   #ordinalsIn(span: Span, reverse: boolean, limit: number): readonly Ordinal[] {
+    return this.#tuples.order.slotsOf(this.#runsIn(span, reverse, limit), reverse)
+  }
+
+  #runsIn(span: Span, reverse: boolean, limit: number): readonly Run[] {
     if (!this.#store.isVisible) return []
     this.#tuples.sort()
-    return this.#tuples.slotsIn(span, reverse, limit)
+    return this.#tuples.runsIn(span, reverse, limit)
   }
 
   #walk(span: Span, reverse: boolean): () => Ordinal {
@@ -318,8 +340,4 @@ function spanOf(head: Tuple, range: Range<Scalar> & { readonly prefix?: string |
     },
     isWithin: (each) => compareHead(each, head) === 0 && isWithin(each[at]),
   }
-}
-
-function objectsOf<T>(entries: readonly Entry<T>[]): readonly T[] {
-  return entries.map((entry) => entry.object)
 }

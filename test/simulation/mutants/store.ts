@@ -189,11 +189,39 @@ export const mutantsOfStore: readonly Mutant[] = [
   {
     name: 'a sorted index searches a chunk by an element that was removed',
     breaks: 'every index equals the recomputed one (I9)',
-    file: 'store/indexes/sorted-tuples.ts',
+    file: 'store/indexes/slot-order.ts',
     edits: [['    this.#firsts[chunk] = this.#slots[start] ?? 0\n', '']],
     onlyBy: {
       test: 'unit/sorted-index.test.ts',
       named: '5 000 objects in random order stay in order through 5 000 changes',
+    },
+  },
+  {
+    name: 'a range that is read again has the old object of an update that keeps its place',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'store/indexes/sorted-index.ts',
+    edits: [['this.#objects.changed(this.#tuples.order.chunkOf(ordinal))', 'return']],
+  },
+  {
+    name: 'a range that is read again has an object that was removed',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'store/indexes/slot-order.ts',
+    edits: [['    this.#changed(id)\n    if (at > start) return\n', '    if (at > start) return\n']],
+  },
+  {
+    name: 'a range that is read again lacks an object that was inserted',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'store/indexes/slot-order.ts',
+    edits: [['    this.#chunkOf[slot] = id\n    this.#changed(id)\n', '    this.#chunkOf[slot] = id\n']],
+  },
+  {
+    name: 'a range that is read again has the objects of an index that was cleared',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'store/indexes/sorted-index.ts',
+    edits: [['    this.#objects.clear()\n', '']],
+    onlyBy: {
+      test: 'unit/sorted-index.test.ts',
+      named: 'an ordered index of a cleared store is empty and usable',
     },
   },
   {

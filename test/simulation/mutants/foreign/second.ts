@@ -49,7 +49,7 @@ export const secondForeignMutants: readonly Mutant[] = [
     // then a lower range or count is read.
     name: 'an ordered index keeps chunks that have become empty',
     breaks: 'I9: every index equals the recomputed one; here ranges and counts lose objects that are there.',
-    file: 'store/indexes/sorted-tuples.ts',
+    file: 'store/indexes/slot-order.ts',
     edits: [['    this.#firsts.splice(chunk, 1)\n    this.#chunks.splice(chunk, 1)\n    this.#freeIds.push(id)\n', '']],
   },
   {

@@ -94,7 +94,7 @@ export const foreignMutantsOfStore: readonly Mutant[] = [
     // deleted, then a range is read.
     name: 'a sorted index keeps a chunk that has become empty',
     breaks: 'An ordered index equals the recomputed one: a range has all objects within its bounds.',
-    file: 'store/indexes/sorted-tuples.ts',
+    file: 'store/indexes/slot-order.ts',
     edits: [['    this.#firsts.splice(chunk, 1)\n    this.#chunks.splice(chunk, 1)\n    this.#freeIds.push(id)\n', '']],
   },
   {
