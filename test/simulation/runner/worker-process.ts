@@ -1,5 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { root } from '../../support/sources.js'
 import type { Mutant } from '../mutants/mutate.js'
 import type { AnyKind } from './schedule.js'
 import type { Job, JobDone } from './worker.js'
@@ -10,6 +12,8 @@ import { isWorldKind } from './world-kinds.js'
  * ones gets about a hundredth of a core.
  */
 const HANG_MS = 1_200_000
+
+const CACHE = join(root, 'node_modules/.cache/simulation')
 
 /**
  * A separate process that runs schedules, of the production source or of a mutant of it. It is not a thread: V8 can
@@ -23,7 +27,12 @@ export class SimulationProcess {
     const typescript = new URL('../../../scripts/typescript.mjs', import.meta.url)
     this.#child = fork(fileURLToPath(new URL(worker, import.meta.url)), {
       execArgv: ['--import', typescript.href, '--max-semi-space-size=32', '--disable-warning=ExperimentalWarning'],
-      env: { ...process.env, LISTWATCH_MUTANT: mutant === undefined ? '' : JSON.stringify(mutant) },
+      env: {
+        ...process.env,
+        LISTWATCH_MUTANT: mutant === undefined ? '' : JSON.stringify(mutant),
+        // Hundreds of processes load the same files.
+        NODE_COMPILE_CACHE: CACHE,
+      },
       serialization: 'advanced',
     })
   }

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { type Mutant, mutate } from '../mutants/mutate.js'
 import type { RunStats } from './run-stats.js'
 import type { Kind, Outcome } from './schedule.js'
@@ -37,6 +38,7 @@ Error.stackTraceLimit = 0
 const { runAll, runOne } = await import('./interleaved-runner.js')
 const { shrink } = await import('./shrink.js')
 const { count, emptyStats: emptyTally, fail, failureOf } = await import('./run-stats.js')
+flushCompileCache() // This process is killed at its end.
 
 async function perform({ from, count: many, kind = 'one', every = 1, untilFailure, only }: Job): Promise<JobDone> {
   const stats = emptyTally()

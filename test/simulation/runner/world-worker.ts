@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import type { Mutant } from '../mutants/mutate.js'
 import type { Job, JobDone } from './worker.js'
 import type { WorldKind } from './world-kinds.js'
@@ -24,6 +25,7 @@ export async function serveWorlds(kind: WorldKind, load: () => Promise<World<Wor
   Error.stackTraceLimit = 0
   const world = await load()
   const { emptyStats, fail } = await import('./run-stats.js')
+  flushCompileCache() // This process is killed at its end.
 
   async function perform({ from, count, untilFailure }: Job): Promise<JobDone> {
     const stats = emptyStats()
