@@ -1,8 +1,7 @@
 import { type Steps } from '../../util/steps.js';
 import type { Scalar } from './scalar.js';
+import { type Run, type Slot, SlotOrder } from './slot-order.js';
 export type Tuple = readonly Scalar[];
-/** A small integer that identifies a tuple: the ordinal of its entry in an index. */
-type Slot = number;
 /** A tuple with the key of its entry. */
 export interface Keyed {
     readonly tuple: Tuple;
@@ -17,10 +16,13 @@ export interface Span {
 }
 /**
  * Tuples by slot, in the order of the tuples, then of their keys. They are sorted at the first read, and stay sorted
- * from then on. The order is a list of chunks of slots, so that one write moves a part of one chunk only.
+ * from then on. A slot is the ordinal of an entry in an index.
  */
 export declare class SortedTuples {
     #private;
+    readonly order: SlotOrder;
+    /** `changed` is called with the id of a chunk of the order when its elements change. */
+    constructor(changed?: (chunk: number) => void);
     get isSorted(): boolean;
     has(slot: Slot): boolean;
     keyAt(slot: Slot): string;
@@ -48,8 +50,8 @@ export declare class SortedTuples {
      * Returns a function that returns the next slot of the span at each call, and -1 at its end. Writes make it invalid.
      */
     walk(span: Span, reverse: boolean): () => Slot;
-    /** Returns the first `limit` slots of the span. */
-    slotsIn(span: Span, reverse: boolean, limit: number): readonly Slot[];
+    /** Returns the first `limit` elements of the span. */
+    runsIn(span: Span, reverse: boolean, limit: number): readonly Run[];
     countIn(span: Span): number;
 }
 export declare function compareTuples(a: Tuple, b: Tuple): number;
@@ -57,4 +59,3 @@ export declare function compareTuples(a: Tuple, b: Tuple): number;
 export declare function compareHead(value: Tuple, head: Tuple): number;
 export declare function compareElements(a: Keyed, b: Keyed): number;
 export declare function compareKeys(a: string, b: string): number;
-export {};
