@@ -313,6 +313,17 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
+    test('a purge of the header alone, which a write follows at once, loses nothing: new followers read a list', async () => {
+      const { stage, relay, follower, confirmed } = await followed()
+      await stage.writes(20)
+      await stage.agree(follower)
+      await confirmed()
+      await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.=00relay` })
+      stage.write()
+      await joins(stage, relay)
+      await stage.agree(follower)
+    })
+
     test('a bucket that is removed is written again', async () => {
       const { stage, follower } = await followed()
       await started().ask(`STREAM.DELETE.KV_relay-${stage.name}`)
