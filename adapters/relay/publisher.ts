@@ -167,9 +167,9 @@ export class Publisher<T> implements Relay {
 
   /** Writes while this relay has the lease. Returns whether the stream has ended. */
   async #inTerm(isDiscarded: boolean, signal: AbortSignal): Promise<boolean> {
-    const waits = (): void => {
+    const waits = (reason: string): void => {
       if (this.#hasEnded) throw stoppedError()
-      this.#set('standby', 'it has no lease: another relay may write')
+      this.#set('standby', reason)
     }
     const term = await this.#leadership.acquire(signal, waits)
     try {

@@ -1,7 +1,10 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
-import { redisRelayStore } from '../../adapters/redis/index.js'
-import { publish, relaySource } from '../../adapters/relay/index.js'
+import { redisLeases, redisRelayStore } from '../../adapters/redis/index.js'
+import { publish, type Relay, relaySource } from '../../adapters/relay/index.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { describeRedis } from '../servers/index.js'
 import type { RedisServer } from '../servers/redis.js'
@@ -71,6 +74,45 @@ function sorted(content: Informer<Item> | Readonly<Record<string, Item>>): reado
   const entries = typeof content['entries'] === 'function' ? content.entries() : Object.entries(content)
   return Array.from(entries as Iterable<[string, Item]>).sort(([a], [b]) => (a < b ? -1 : 1))
 }
+
+describe('a relay whose leases are in a Redis that cannot be reached', () => {
+  async function standby(port: number): Promise<Relay> {
+    const client = new Redis({ host: '127.0.0.1', port, username: 'relay', password: 'secret', lazyConnect: true })
+    onTestFinished(() => client.disconnect())
+    const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
+    const replicas = redisLeases({ client, group: 'relay:away', mode: 'leader', leaseMs: 1_500 })
+    const relay = publish(informer, redisRelayStore({ client, name: 'away' }), { replicas, logger: quiet })
+    onTestFinished(async () => {
+      await relay.stop()
+      await informer.stop()
+    })
+    await informer.start().synced(WAIT)
+    await waitUntil('the failure', () => relay.status.reason.includes('because'), 10_000)
+    expect(relay.status.state).toBe('standby')
+    return relay
+  }
+
+  test('because nothing listens there, has the error and the address as its reason', async () => {
+    const { status } = await standby(1)
+    expect(status.reason).toMatch(
+      /^it has no lease, because redis leases "relay:away": connect ECONNREFUSED 127\.0\.0\.1:1 \(/,
+    )
+  })
+
+  test('because it does not respond, has the error and the address as its reason', async () => {
+    const silent = createServer(() => {})
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as AddressInfo
+    const { status } = await standby(port)
+    expect(status.reason).toMatch(
+      new RegExp(
+        `^it has no lease, because redis leases "relay:away": no response from 127\\.0\\.0\\.1:${port} for 450 ms`,
+      ),
+    )
+    expect(status.reason).not.toContain('secret')
+  })
+})
 
 describeRedis('a relay whose keys in Redis are removed by hand', (server) => {
   const own = useRedis(server)

@@ -178,6 +178,20 @@ export const mutantsOfRelays: readonly Mutant[] = [
     onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a relay whose attempts write a part each' },
   },
   {
+    name: 'a relay without a lease names an error that is over',
+    breaks: 'a relay names the error of its leases until a renewal succeeds (Y14)',
+    file: 'subscriptions/replicas/replica-gate.ts',
+    edits: [['      this.#failure = undefined\n', '']],
+    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'does not name an error of the leases that is over' },
+  },
+  {
+    name: 'a relay without a lease shows the password of its engine',
+    breaks: 'a relay names the error of its leases without the password of the engine (Y14)',
+    file: `${folder}/leadership.ts`,
+    edits: [['redact(failure.message)', 'failure.message']],
+    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a relay whose leases cannot be reached says so' },
+  },
+  {
     name: 'a list of a follower does not wait for the rest of a batch',
     breaks: 'a list waits for the rest of a batch (Y12)',
     file: `${folder}/relay-source.ts`,
