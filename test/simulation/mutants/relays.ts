@@ -76,7 +76,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'a relay continues from the content that it has restored (true state)',
     kind,
     file: `${folder}/publisher.ts`,
-    edits: [['this.#stream.isFirst && isContentOf', 'isContentOf']],
+    edits: [['= this.#stream.isFirst ? invalidOf', '= true ? invalidOf']],
     onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'after its mirror has restored the store' },
   },
   {
@@ -93,7 +93,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     name: 'a relay that restored its mirror forgets which objects are invalid in the store',
     breaks: 'invalid objects are passed on, and valid ones too (Y10)',
     file: `${folder}/publisher.ts`,
-    edits: [['      this.#stream.beginsWith(invalidIn(this.#mirror.restored))\n', '']],
+    edits: [['    this.#stream.beginsWith(invalid)\n', '']],
     onlyBy: {
       test: 'unit/relay/meeting-operations.test.ts',
       named: 'writes that an invalid object has its last state again',
@@ -205,8 +205,8 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/relay-cache.ts`,
     edits: [
       [
-        'return from?.store === store && from.header.writer === now?.writer && from.header.write === now.write',
-        'return saved !== undefined && from?.store !== undefined === (from?.store === store)',
+        'return isSame ? from.invalid : undefined',
+        'return saved === undefined || (from !== undefined && !isSame) ? undefined : (from?.invalid ?? new Map())',
       ],
     ],
     onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'over a mirror that another cache has restored' },
