@@ -175,7 +175,7 @@ export class Session {
         return this.#receivedAt > startedAt && leftMs > 0 ? leftMs : undefined
       },
       late: () => {
-        throw unavailable(message)
+        throw unavailable(message + this.#server)
       },
     })
   }
@@ -188,6 +188,14 @@ export class Session {
   get serverId(): string {
     const { server_id: id } = propertiesOf(propertiesOf(this.#options.client)['info'])
     return typeof id === 'string' ? id : ''
+  }
+
+  /** The address of the last server, for messages. */
+  get #server(): string {
+    const { client } = this.#options
+    const { getServer } = propertiesOf(client)
+    const address: unknown = typeof getServer === 'function' ? getServer.call(client) : ''
+    return typeof address === 'string' && address !== '' ? ` (${address})` : ''
   }
 
   get isOpen(): boolean {
@@ -229,7 +237,7 @@ export class Session {
     try {
       for await (const event of this.#status) {
         if (event.type === 'reconnect') for (const send of this.#unanswered) send()
-        if (event.type === 'disconnect') this.#scope.end(unavailable('the connection was lost'))
+        if (event.type === 'disconnect') this.#scope.end(unavailable(`the connection was lost${this.#server}`))
         if (event.type === 'close') this.#scope.end(unavailable('the connection was closed'))
         const { error } = event as { error?: unknown }
         if (event.type === 'error' && this.#isOurs(error)) this.#scope.end(clientError(error))

@@ -4,6 +4,7 @@ import type { Leases } from '../../src/contract/leases.js'
 import type { Random } from '../../src/contract/random.js'
 import type { ReplicaStatus } from '../../src/subscriptions/controller-types.js'
 import { type OwnedRun, ReplicaGate } from '../../src/subscriptions/replicas/replica-gate.js'
+import { redact } from '../../src/util/redact.js'
 
 /** The only key of the group of a relay. */
 const KEY = 'relay'
@@ -40,14 +41,17 @@ export class Leadership {
     return this.#gate?.status
   }
 
-  /** Resolves when this relay may write; calls `waits` if it has to wait for that. Rejects when the signal aborts. */
-  async acquire(signal: AbortSignal, waits: () => void): Promise<Term> {
+  /**
+   * Resolves when this relay may write. While it waits for that, it calls `waits` after each renewal, with the reason.
+   * Rejects when the signal aborts.
+   */
+  async acquire(signal: AbortSignal, waits: (reason: string) => void): Promise<Term> {
     const gate = this.#gate
     if (gate === undefined) return { signal, end: () => {} }
     gate.ready()
     while (!gate.mayRun(KEY)) {
       signal.throwIfAborted()
-      waits()
+      waits(reasonOf(gate.failure))
       this.#gained = new AbortController()
       await this.#clock.sleep(this.#retryMs, AbortSignal.any([signal, this.#gained.signal])).catch(() => {})
     }
@@ -61,6 +65,13 @@ export class Leadership {
     this.#gate?.leave(reason)
     await this.#left.promise
   }
+}
+
+/** Why a relay has no lease: another one has it, or the leases fail. */
+function reasonOf(failure: SourceError | undefined): string {
+  return failure === undefined
+    ? 'it has no lease: another relay may write'
+    : `it has no lease, because ${redact(failure.message)}`
 }
 
 /** The error of a relay when another one has written to its store. */

@@ -14,7 +14,7 @@ import { checkOptions, isPositive } from '../../src/util/validate-options.js'
 import { changesTo, difference, type Expected, NOTHING } from './difference.js'
 import { conflictMessage, Leadership } from './leadership.js'
 import { type MirrorBatch, type MirrorPosition, MirrorStream } from './mirror-stream.js'
-import { discarding, forgetDiscard, invalidIn, isContentOf } from './relay-cache.js'
+import { discarding, forgetDiscard, invalidOf } from './relay-cache.js'
 import { HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
 import type { Relay, RelayState, RelayStatus } from './relay-types.js'
 import { RetryDelay } from './retry-delay.js'
@@ -167,9 +167,9 @@ export class Publisher<T> implements Relay {
 
   /** Writes while this relay has the lease. Returns whether the stream has ended. */
   async #inTerm(isDiscarded: boolean, signal: AbortSignal): Promise<boolean> {
-    const waits = (): void => {
+    const waits = (reason: string): void => {
       if (this.#hasEnded) throw stoppedError()
-      this.#set('standby', 'it has no lease: another relay may write')
+      this.#set('standby', reason)
     }
     const term = await this.#leadership.acquire(signal, waits)
     try {
@@ -234,13 +234,7 @@ export class Publisher<T> implements Relay {
       if (outcome === 'written') this.#written(0)
       else if (outcome === 'missing' && this.#unwritten !== undefined) await this.#write(this.#unwritten, context)
       if (outcome !== 'other') return
-    } else if (this.#unwritten === undefined && (await this.#isRestored(header, context.signal))) {
-      await this.#writer.claim(context)
-      this.#stream.release()
-      this.#stream.beginsWith(invalidIn(this.#mirror.restored))
-      this.#isAligned = true
-      return
-    }
+    } else if (this.#unwritten === undefined && (await this.#resume(header, context))) return
     this.#isAligned = false
     this.#unwritten = undefined
     await this.#compare(header, context)
@@ -253,12 +247,18 @@ export class Publisher<T> implements Relay {
     return header
   }
 
-  /** Whether the stream begins with the content of the store: the mirror was restored from it. */
-  async #isRestored(header: RelayHeader | undefined, signal: AbortSignal): Promise<boolean> {
-    const start = await this.#stream.start(signal)
+  /** Takes over without a comparison, if the stream begins with the content of the store. Returns whether it does. */
+  async #resume(header: RelayHeader | undefined, context: SourceContext): Promise<boolean> {
+    const start = await this.#stream.start(context.signal)
     this.#history = start?.history
     // Equal versions do not prove equal content: a repair changes objects without another version.
-    return this.#stream.isFirst && isContentOf(this.#mirror.restored, this.#store, header)
+    const invalid = this.#stream.isFirst ? invalidOf(this.#mirror.restored, this.#store, header) : undefined
+    if (invalid === undefined) return false
+    await this.#writer.claim(context)
+    this.#stream.release()
+    this.#stream.beginsWith(invalid)
+    this.#isAligned = true
+    return true
   }
 
   /** Writes what differs between the store and the mirror. */

@@ -65,19 +65,18 @@ interface Restored {
 
 const restored = new WeakMap<SavedMirror, Restored>()
 
-/** Whether this content was that of the store, which was not written since. `now`: the last write of the store. */
-export function isContentOf(
+/**
+ * The invalid objects of content that was that of the store, with the reasons. Undefined for other content, and if the
+ * store was written since. `now`: the last write of the store.
+ */
+export function invalidOf(
   saved: SavedMirror | undefined,
   store: RelayStore,
   now: { readonly writer: string; readonly write: number } | undefined,
-): boolean {
+): ReadonlyMap<string, string> | undefined {
   const from = saved && restored.get(saved)
-  return from?.store === store && from.header.writer === now?.writer && from.header.write === now.write
-}
-
-/** The invalid objects of content that was that of a store, with the reasons. */
-export function invalidIn(saved: SavedMirror | undefined): ReadonlyMap<string, string> {
-  return (saved && restored.get(saved)?.invalid) ?? new Map()
+  const isSame = from?.store === store && from.header.writer === now?.writer && from.header.write === now.write
+  return isSame ? from.invalid : undefined
 }
 
 async function open(

@@ -31,8 +31,11 @@ export interface LeaseOptions {
 /** A shorter lease would end during a pause of the garbage collector. */
 const SHORTEST_LEASE_MS = 500
 const DEFAULT_LEASE_MS = 10_000
-/** A request without a response fails after this part of `leaseMs`, so that another one fits into the lease. */
-const REQUEST_PART = 1 / 3
+/**
+ * A request without a response fails after this part of `leaseMs`, so that another one fits into the lease. After a
+ * third the member abandons it, and would not have its error, which names the server.
+ */
+const REQUEST_PART = 0.3
 
 const isLease: OptionCheck = (value) =>
   isPositive(value) ?? (Number(value) < SHORTEST_LEASE_MS ? `must be at least ${SHORTEST_LEASE_MS}` : undefined)

@@ -4,7 +4,7 @@ import { relaySource } from '../../adapters/relay/index.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.js'
 import { CliError, loadPackage } from '../output/cli-error.js'
-import { isReachedStore, withRelayRemedy } from './relay-errors.js'
+import { engineError, withRelayRemedy } from './relay-errors.js'
 import type { OpenSource, Row } from './source-types.js'
 
 /** The options of NATS. */
@@ -26,10 +26,7 @@ export async function openNats(url: string, { relay }: NatsFlags): Promise<OpenS
     source: relaySource<Row>({ store: natsRelayStore({ connection, name: relay }) }),
     kind: 'nats',
     of: relay,
-    toCliError: ({ code, message }) =>
-      new CliError(
-        `${code === 'UNAVAILABLE' && !isReachedStore(message) ? `cannot read from ${shown}: ` : ''}${withRelayRemedy(message)}`,
-      ),
+    toCliError: engineError(`cannot read from ${shown}`, withRelayRemedy),
     message: withRelayRemedy,
     ifEmpty: `the source of the relay "${relay}" is empty`,
     close: () => closeNats(connection),

@@ -7,7 +7,7 @@ import { decodedPart, shownAddress, throwInvalidUrl } from '../args/server-url.j
 import { CliError, loadPackage } from '../output/cli-error.js'
 import { assertClusterNode } from './assert-cluster-node.js'
 import { redisAclHint } from './redis-acl-hint.js'
-import { isReachedStore, withRelayRemedy } from './relay-errors.js'
+import { engineError, withRelayRemedy } from './relay-errors.js'
 import type { OpenSource, Row } from './source-types.js'
 
 /** The options of Redis. */
@@ -33,10 +33,7 @@ export async function openRedis(url: string, flags: RedisFlags): Promise<OpenSou
       /see the guide for the ACL[^)]*/,
       () => redisAclHint(flags, address.username ?? 'default', address.db), // It may have a `$`.
     )
-  const failure = ({ code, message }: SourceError): CliError =>
-    new CliError(
-      `${code === 'UNAVAILABLE' && !isReachedStore(message) ? `cannot connect to ${shown}: ` : ''}${advice(message)}`,
-    )
+  const failure = engineError(`cannot connect to ${shown}`, advice)
   const single = new Redis({ ...address, lazyConnect: true })
   if (flags.cluster === true) {
     await assertClusterNode(single).catch((error: unknown) => {

@@ -1,5 +1,17 @@
+import type { SourceError } from '../../src/contract/errors.js'
+import { CliError } from '../output/cli-error.js'
+
+/**
+ * Returns what converts an error that ends a command. `failure` names the engine, such as "cannot read from
+ * nats://host:4222", for an error of the connection. `advice` replaces the message by that of the command line.
+ */
+export function engineError(failure: string, advice: (message: string) => string): (error: SourceError) => CliError {
+  return ({ code, message }) =>
+    new CliError(`${code === 'UNAVAILABLE' && !isReachedStore(message) ? `${failure}: ` : ''}${advice(message)}`)
+}
+
 /** Whether the store of a relay was reached, but does not have a whole batch yet. */
-export function isReachedStore(message: string): boolean {
+function isReachedStore(message: string): boolean {
   return /\brelay has written\b/.test(message)
 }
 

@@ -118,6 +118,26 @@ export const redisMutants: readonly AdapterMutant[] = [
     server: 'redis 7.0',
   },
   {
+    // The hash of a relay is deleted by hand, and the relay writes a change.
+    name: 'a write of a relay does not look at the number of fields',
+    breaks: 'A relay whose collection has lost fields writes everything again.',
+    file: at('collection/writer-script'),
+    edits: [["ARGV[5] == 'exact' and count ~= size", "ARGV[5] == 'exact' and false"]],
+    test: 'redis/relay.test.ts',
+    named: 'the hash is deleted, and the next write',
+    server: 'redis 7.0',
+  },
+  {
+    // The hash of a relay is deleted by hand, and nothing changes.
+    name: 'a read of a relay does not look at the number of fields',
+    breaks: 'A relay finds within 5 s that its collection has lost fields, also without a change.',
+    file: at('collection/collection-reader'),
+    edits: [['    if (at?.count === size) return', '    if (at !== undefined) return']],
+    test: 'redis/relay.test.ts',
+    named: 'some fields of the hash are deleted, and the relay',
+    server: 'redis 7.0',
+  },
+  {
     // apply deletes a key that the collection does not have.
     name: 'a delete of a field that is not there lowers the count of fields',
     breaks: 'A delete of an unknown key changes nothing: the collection stays whole and can be listed.',

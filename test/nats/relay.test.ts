@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../adapters/memory/index.js'
-import { natsRelayStore } from '../../adapters/nats/index.js'
+import { natsLeases, natsRelayStore } from '../../adapters/nats/index.js'
 import { publish, type Relay, relayCache, relaySource } from '../../adapters/relay/index.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { startFaultProxy } from '../servers/fault-proxy.js'
@@ -191,6 +191,26 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       return { stage, relay, follower, confirmed }
     }
 
+    test('a relay whose leases are on a server that is away has the error and the address as its reason', async () => {
+      const own = await NatsServer.start({ server })
+      onTestFinished(() => own[Symbol.asyncDispose]())
+      const connection = await own.connect()
+      const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
+      await own.kill()
+      const replicas = natsLeases({ connection, group: 'away', mode: 'leader', leaseMs: 1_500 })
+      const relay = publish(informer, natsRelayStore({ connection, name: 'away' }), { replicas, logger: quiet })
+      onTestFinished(async () => {
+        await relay.stop()
+        await informer.stop()
+      })
+      await informer.start().synced(WAIT)
+      await waitUntil('the failure', () => relay.status.reason.includes('because'), 10_000)
+      expect(relay.status.state).toBe('standby')
+      expect(relay.status.reason).toMatch(
+        new RegExp(`^it has no lease, because nats leases "away": .* \\(127.0.0.1:${own.port}\\)`),
+      )
+    })
+
     test('two relays without leases never write a state that the upstream did not have', async () => {
       const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
       stage.write()
@@ -309,6 +329,17 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
       await confirmed()
       await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.${keys}` })
+      await joins(stage, relay)
+      await stage.agree(follower)
+    })
+
+    test('a purge of the header alone, which a write follows at once, loses nothing: new followers read a list', async () => {
+      const { stage, relay, follower, confirmed } = await followed()
+      await stage.writes(20)
+      await stage.agree(follower)
+      await confirmed()
+      await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.=00relay` })
+      stage.write()
       await joins(stage, relay)
       await stage.agree(follower)
     })

@@ -19,7 +19,7 @@ async function silentPort(): Promise<number> {
   return port
 }
 
-const settings = { group: 'orders', leaseMs: 500 } as const
+const settings = { group: 'orders', leaseMs: 501 } as const
 
 test.each<readonly [string, (port: number) => Leases]>([
   ['etcd', (port) => etcdLeases({ ...settings, endpoints: `127.0.0.1:${port}` })],
@@ -29,7 +29,7 @@ test.each<readonly [string, (port: number) => Leases]>([
   const session = leasesAt(port).open()
   const record = { member: 'a', renewal: 0, members: [], holds: [] }
   await expect(session.renew(record, [], new AbortController().signal)).rejects.toThrow(
-    `no response from 127.0.0.1:${port} for 167 ms`,
+    `no response from 127.0.0.1:${port} for 150 ms`,
   )
   await session.close()
 })

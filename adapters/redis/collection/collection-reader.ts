@@ -35,6 +35,13 @@ export interface Field {
   readonly value: Buffer
 }
 
+/** A field of the hash. `flaw` describes why the collection counts as deleted. */
+export interface FoundField {
+  readonly value: Buffer | undefined
+  readonly at: Position | Absent
+  readonly flaw?: string
+}
+
 export interface CollectionReaderOptions {
   readonly keys: CollectionKeys
   readonly pageSize: number
@@ -62,21 +69,28 @@ export class CollectionReader {
     const here = await this.#readMeta()
     if (here !== undefined) return here
     // The time is read before the second attempt: each history that began before that time is gone.
-    const time = await this.#session.command(['TIME'])
-    const [seconds, microseconds] = repliesIn(time).map(Number)
-    const absentAt = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
-    return (await this.#readMeta()) ?? { absentAt }
+    const absent = await this.#absent()
+    return (await this.#readMeta()) ?? absent
   }
 
-  /** A field of the hash, and the position at that moment. */
-  async field(key: string): Promise<{ readonly value: Buffer | undefined; readonly at: Position | Absent }> {
+  /**
+   * A field of the hash, and the position at that moment. If the hash or its history is damaged, and a write with
+   * `exact` would begin another history, the field and the position are those of no collection.
+   */
+  async field(key: string): Promise<FoundField> {
     const { hash, meta } = this.#keys
-    const [place, found] = await this.#session.transaction([
+    const [place, length, found] = await this.#session.transaction([
       ['HMGET', meta, ...META_FIELDS],
+      ['HLEN', hash],
       ['HGET', hash, key],
     ])
     const at = readMeta(place)
-    if (at !== undefined) return { value: Buffer.isBuffer(found) ? found : undefined, at }
+    const size = Number(length)
+    const value = Buffer.isBuffer(found) ? found : undefined
+    if (at?.count === size) return { value, at }
+    // Without a position, only a hash with this field was a collection before.
+    if (at !== undefined || value !== undefined)
+      return { value: undefined, at: await this.#absent(), flaw: this.#difference(size, at) }
     const here = await this.current()
     return 'absentAt' in here ? { value: undefined, at: here } : await this.field(key)
   }
@@ -194,11 +208,22 @@ export class CollectionReader {
     return { entries, isHead: false, count: here.count, flaw: undefined }
   }
 
-  #flaw(size: number, { count }: Meta): string | undefined {
-    const { hash, meta } = this.#keys
-    return size === count
+  async #absent(): Promise<Absent> {
+    const time = await this.#session.command(['TIME'])
+    const [seconds, microseconds] = repliesIn(time).map(Number)
+    return { absentAt: Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000) }
+  }
+
+  #difference(size: number, meta: Meta | undefined): string {
+    const history = meta === undefined ? ' and no history' : `, and ${meta.count} according to its history`
+    return `${this.#keys.hash} has ${size} fields${history}`
+  }
+
+  #flaw(size: number, here: Meta): string | undefined {
+    const { meta } = this.#keys
+    return size === here.count
       ? undefined
-      : `${hash} has ${size} fields, and ${count} according to its history: another client writes to it, or its fields expire (to keep it as it is: DEL ${meta}, then apply([]) of a writer)`
+      : `${this.#difference(size, here)}: another client writes to it, or its fields expire (to keep it as it is: DEL ${meta}, then apply([]) of a writer)`
   }
 
   async #readMeta(): Promise<Meta | undefined> {
@@ -214,7 +239,7 @@ export class CollectionReader {
 
   #orphans(size: number): string {
     const { hash } = this.#keys
-    return `${hash} has ${size} fields and no history: apply([]) of a redisWriter makes it a collection, and DEL ${hash} empties it`
+    return `${this.#difference(size, undefined)}: apply([]) of a redisWriter makes it a collection, and DEL ${hash} empties it`
   }
 
   #idBefore(at: Position | Absent): string {

@@ -106,13 +106,17 @@ export class CollectionSource<T> implements RedisCollection<T> {
     return this.#runner.once(context, async ({ session }) => formatVersion(await this.#reader(session, 1).current()))
   }
 
-  /** The value of a key, and the version at that moment. */
+  /**
+   * The value of a key, and the version at that moment. A collection that has lost fields counts as deleted, with a
+   * warning.
+   */
   field(
     key: string,
     context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>,
   ): Promise<{ readonly value: string | undefined; readonly version: Version }> {
     return this.#runner.once(context, async ({ session }) => {
-      const { value, at } = await this.#reader(session, 1).field(key)
+      const { value, at, flaw } = await this.#reader(session, 1).field(key)
+      if (flaw !== undefined) this.#warnings.through(context.warn)(`${flaw}: a relay writes it again`)
       return { value: value?.toString(), version: formatVersion(at) }
     })
   }

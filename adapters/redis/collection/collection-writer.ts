@@ -19,6 +19,8 @@ export interface WriterSettings<T> {
   readonly keyForm: RedisKeys
   readonly retention: number
   readonly random: Random
+  /** Whether a collection whose hash has another number of fields than its history counts as deleted. */
+  readonly isExact: boolean
 }
 
 /** The maximum number of changes of one call: Lua cannot pass more fields to a command. */
@@ -62,11 +64,12 @@ export class CollectionWriter<T> {
     nonce: string,
     isAgain: boolean,
   ): Promise<Position> {
-    const { keys, retention } = this.#settings
+    const { keys, retention, isExact } = this.#settings
     const [id, chain] =
       expected === undefined ? ['', ''] : 'absentAt' in expected ? ['none', ''] : [idOf(expected), expected.chain]
     const numberedKeys = [3, keys.hash, keys.stream, keys.meta]
-    const answer = await this.#script([...numberedKeys, retention, id, chain, nonce, ...scriptArguments(changes)])
+    const own = [retention, id, chain, nonce, isExact ? 'exact' : '']
+    const answer = await this.#script([...numberedKeys, ...own, ...scriptArguments(changes)])
     if (!(answer instanceof Error)) return positionIn(answer)
     const conflict = /^CONFLICT (\S+) (\S+)/.exec(messageOf(answer))
     if (conflict === null) throw refused(answer)
@@ -79,7 +82,7 @@ export class CollectionWriter<T> {
     const version = here === undefined ? undefined : formatVersion(here)
     throw new RedisWriteError(
       'CONFLICT',
-      `nothing was written: the collection ${version === undefined ? 'does not exist' : `is at ${version}`}`,
+      `nothing was written: the collection ${version === undefined ? `does not exist${isExact ? ', or has lost fields' : ''}` : `is at ${version}`}`,
       version === undefined ? {} : { version },
     )
   }

@@ -157,17 +157,19 @@ export function redisWriter<T>(options: RedisWriterOptions<T>): RedisWriter<T> {
     : new ShardedWriter<T>(options, options.shards)
 }
 
-class SingleWriter<T> implements RedisWriter<T> {
+/** Writes one collection. `isExact`: a collection that has lost fields counts as deleted. */
+export class SingleWriter<T> implements RedisWriter<T> {
   readonly #connection: WriterConnection
   readonly #writer: CollectionWriter<T>
 
-  constructor(options: RedisWriterOptions<T>, name: string) {
+  constructor(options: RedisWriterOptions<T>, name: string, isExact = false) {
     const { client, codec = 'json', keys: keyForm = 'string', retention = 10_000, timeoutMs = 5_000 } = options
     const { clock = systemClock, random = systemRandom } = options
     const keys = collectionKeys(keyPrefixOf(client), name)
     const warnings = new Warnings(`redisWriter ${name}`)
     this.#connection = new WriterConnection({ route: new ClusterRoute(client, keys.meta), clock, timeoutMs, warnings })
-    this.#writer = new CollectionWriter<T>({ connection: this.#connection, keys, codec, keyForm, retention, random })
+    const connection = this.#connection
+    this.#writer = new CollectionWriter<T>({ connection, keys, codec, keyForm, retention, random, isExact })
   }
 
   async apply(changes: readonly RedisChange<T>[], options: ApplyOptions = {}): Promise<Version> {

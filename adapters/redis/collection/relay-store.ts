@@ -14,7 +14,7 @@ import { assertGiven, clientFlaw, type RedisClient } from '../connection/client.
 import { nameFlaw } from './collection-keys.js'
 import { CollectionSource } from './collection-source.js'
 import { MAX_CHANGES } from './collection-writer.js'
-import { type RedisWriter, redisWriter } from './redis-writer.js'
+import { SingleWriter } from './redis-writer.js'
 import { RedisWriteError } from './write-error.js'
 
 /**
@@ -89,7 +89,7 @@ class RedisRelayStore implements RelayStore {
   readonly maxChanges: number = MAX_CHANGES
   readonly maxBytes: number = MAX_BYTES
   readonly #options: RedisRelayStoreOptions
-  #writer: RedisWriter<string> | undefined
+  #writer: SingleWriter<string> | undefined
 
   constructor(options: RedisRelayStoreOptions) {
     const { client, blockMs = 2_000, timeoutMs = 5_000 } = options
@@ -131,16 +131,14 @@ class RedisRelayStore implements RelayStore {
     await writer?.close()
   }
 
-  #writerOf(clock: Clock): RedisWriter<string> {
-    const { client, name, retention = 10_000, timeoutMs = 5_000 } = this.#options
-    this.#writer ??= redisWriter<string>({
-      client,
-      name: `relay:${name}`,
-      codec: 'string',
-      clock,
-      retention,
-      timeoutMs,
-    })
+  #writerOf(clock: Clock): SingleWriter<string> {
+    const { client, name: own, retention = 10_000, timeoutMs = 5_000 } = this.#options
+    const name = `relay:${own}`
+    this.#writer ??= new SingleWriter<string>(
+      { client, name, codec: 'string', clock, retention, timeoutMs },
+      name,
+      true,
+    )
     return this.#writer
   }
 }

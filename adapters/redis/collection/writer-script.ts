@@ -6,8 +6,9 @@ import { createHash } from 'node:crypto'
  * and an HDEL of an absent field, check the permissions and the available memory. Then the entry is added.
  *
  * KEYS: hash, stream, meta. ARGV: the number of entries to keep; the expected id and chain (empty: any; `none`: the
- * collection must not exist); a nonce; then `u` key value or `d` key for each change. It returns id and chain. Without
- * changes nothing is written, unless the collection does not exist: then it is created from the fields of the hash.
+ * collection must not exist); a nonce; `exact` or empty; then `u` key value or `d` key for each change. It returns id
+ * and chain. Without changes nothing is written, unless the collection does not exist: then it is created from the
+ * fields of the hash. With `exact` it does not exist either if the hash has lost fields, or has foreign ones.
  *
  * The fields of an entry: `m` with the previous chain, the new chain, the nonce and the time in milliseconds; then `u`
  * and the key, with the value, or `d` and the key, with an empty value.
@@ -25,12 +26,14 @@ local m, size = redis.pcall('HMGET', meta, 'e', 'i', 'n', 'c'), redis.pcall('HLE
 local refusal = named(m, meta, 'hash') or named(size, hash, 'hash')
 if refusal then return refusal end
 local epoch, last, chain, count = m[1], m[2], m[3], tonumber(m[4])
-if not (last and chain and count) then epoch, last, chain = nil, nil, nil end
+local isLost = last and chain and ARGV[5] == 'exact' and count ~= size
+local ended = isLost and tonumber(epoch) or 0
+if isLost or not (last and chain and count) then epoch, last, chain = nil, nil, nil end
 if ARGV[2] == 'none' and epoch then return redis.error_reply('CONFLICT ' .. last .. ' ' .. chain) end
 if ARGV[2] ~= '' and ARGV[2] ~= 'none' and (last ~= ARGV[2] or chain ~= ARGV[3]) then
   return redis.error_reply('CONFLICT ' .. (last or 'none') .. ' ' .. (chain or 'none'))
 end
-if epoch and #ARGV < 5 then return { last, chain } end
+if epoch and #ARGV < 6 then return { last, chain } end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
@@ -43,7 +46,7 @@ local function forbidden(deletes)
 end
 
 local function begin()
-  local number = now
+  local number = math.max(now, ended + 1)
   local info = redis.pcall('XINFO', 'STREAM', stream)
   if info.err and not string.find(info.err, 'no such key') then return named(info, stream, 'stream') end
   for i = 1, #info, 2 do
@@ -63,7 +66,7 @@ end
 local function add()
   local fields = { 'm', '' }
   local sum = { chain, epoch, ARGV[4] }
-  local i, deletes = 5, false
+  local i, deletes = 6, false
   while i <= #ARGV do
     local key, value = ARGV[i + 1], ''
     fields[#fields + 1] = ARGV[i] .. key
@@ -99,7 +102,7 @@ if type(id) == 'table' and (string.find(id.err, 'equal or smaller') or string.fi
   id, following = add()
 end
 if type(id) == 'table' then return named(id, stream, 'stream') end
-local i = 5
+local i = 6
 while i <= #ARGV do
   if ARGV[i] == 'u' then
     count = count + redis.call('HSET', hash, ARGV[i + 1], ARGV[i + 2])

@@ -56,6 +56,7 @@ export class ReplicaGate {
   /** The ownerships since `takePast`, without the present one. */
   #past: Ownership[] = []
   readonly #reportedAt = new Map<string, number>()
+  #failure: SourceError | undefined
   #isLeaving = false
   /** Its record was removed, or could not be. */
   #hasLeft = false
@@ -76,6 +77,11 @@ export class ReplicaGate {
 
   get hasLeft(): boolean {
     return this.#hasLeft
+  }
+
+  /** The error of the last request; undefined if it was successful. */
+  get failure(): SourceError | undefined {
+    return this.#failure
   }
 
   /** For how long it has had a lease so far, in milliseconds. */
@@ -175,6 +181,7 @@ export class ReplicaGate {
     this.#request = abort
     try {
       const view = await this.#session.renew(request.record, request.evict, abort.signal)
+      this.#failure = undefined
       if (this.#membership.replied(request, view, this.#instant)) this.#lost('it was not renewed in time')
     } catch (error) {
       if (this.#membership.failed(request, this.#instant, error)) this.#lost(messageOf(error))
@@ -243,11 +250,13 @@ export class ReplicaGate {
   #report(thrown: unknown): void {
     const { name } = this.#leases
     const code = thrown instanceof SourceError ? thrown.code : 'UNAVAILABLE'
+    const isOurs = thrown instanceof SourceError && thrown.message.includes(name)
+    const message = isOurs ? thrown.message : `${name}: ${messageOf(thrown)}`
+    const error = new SourceError(message, { code, cause: thrown, phase: 'handle' })
+    this.#failure = error
     const now = this.#host.clock.now()
     if (now - (this.#reportedAt.get(code) ?? -Infinity) < REPORT_MS) return
     this.#reportedAt.set(code, now)
-    const isOurs = thrown instanceof SourceError && thrown.message.includes(name)
-    const message = isOurs ? thrown.message : `${name}: ${messageOf(thrown)}`
-    this.#host.report(new SourceError(message, { code, cause: thrown, phase: 'handle' }))
+    this.#host.report(error)
   }
 }

@@ -76,7 +76,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'a relay continues from the content that it has restored (true state)',
     kind,
     file: `${folder}/publisher.ts`,
-    edits: [['this.#stream.isFirst && isContentOf', 'isContentOf']],
+    edits: [['= this.#stream.isFirst ? invalidOf', '= true ? invalidOf']],
     onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'after its mirror has restored the store' },
   },
   {
@@ -93,7 +93,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     name: 'a relay that restored its mirror forgets which objects are invalid in the store',
     breaks: 'invalid objects are passed on, and valid ones too (Y10)',
     file: `${folder}/publisher.ts`,
-    edits: [['      this.#stream.beginsWith(invalidIn(this.#mirror.restored))\n', '']],
+    edits: [['    this.#stream.beginsWith(invalid)\n', '']],
     onlyBy: {
       test: 'unit/relay/meeting-operations.test.ts',
       named: 'writes that an invalid object has its last state again',
@@ -178,6 +178,20 @@ export const mutantsOfRelays: readonly Mutant[] = [
     onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a relay whose attempts write a part each' },
   },
   {
+    name: 'a relay without a lease names an error that is over',
+    breaks: 'a relay names the error of its leases until a renewal succeeds (Y14)',
+    file: 'subscriptions/replicas/replica-gate.ts',
+    edits: [['      this.#failure = undefined\n', '']],
+    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'does not name an error of the leases that is over' },
+  },
+  {
+    name: 'a relay without a lease shows the password of its engine',
+    breaks: 'a relay names the error of its leases without the password of the engine (Y14)',
+    file: `${folder}/leadership.ts`,
+    edits: [['redact(failure.message)', 'failure.message']],
+    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a relay whose leases cannot be reached says so' },
+  },
+  {
     name: 'a list of a follower does not wait for the rest of a batch',
     breaks: 'a list waits for the rest of a batch (Y12)',
     file: `${folder}/relay-source.ts`,
@@ -191,8 +205,8 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/relay-cache.ts`,
     edits: [
       [
-        'return from?.store === store && from.header.writer === now?.writer && from.header.write === now.write',
-        'return saved !== undefined && from?.store !== undefined === (from?.store === store)',
+        'return isSame ? from.invalid : undefined',
+        'return saved === undefined || (from !== undefined && !isSame) ? undefined : (from?.invalid ?? new Map())',
       ],
     ],
     onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'over a mirror that another cache has restored' },

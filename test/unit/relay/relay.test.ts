@@ -9,7 +9,7 @@ import {
 } from '../../../adapters/memory/index.js'
 import { publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
-import { createInformer, type Informer, type LeaseSession, SourceError } from '../../../src/index.js'
+import { createInformer, type Informer, type LeaseSession, type Leases, SourceError } from '../../../src/index.js'
 import type { Change } from '../../../src/queue/change.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
@@ -44,7 +44,7 @@ function relayOf(
     replicas,
     onAccessLost = 'keep',
     isWarm = true,
-  }: { replicas?: MemoryLeases; onAccessLost?: 'keep' | 'clear'; isWarm?: boolean } = {},
+  }: { replicas?: Leases; onAccessLost?: 'keep' | 'clear'; isWarm?: boolean } = {},
 ): RelayProcess {
   let isKilled = false
   const { name, collection, maxChanges, maxBytes } = store
@@ -365,6 +365,58 @@ describe('of two relays', () => {
     expect(second.relay.status.state).toBe('live')
     expect(follower.content()).toEqual({ a: 2 })
     expect(follower.informer.status.relists).toBe(0)
+  })
+
+  test('a relay whose leases cannot be reached says so, with the address and without the password, until they can', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const memory = replicas()
+    const { name, mode, leaseMs, renewMs } = memory
+    let isAway = true
+    const open = (): LeaseSession => {
+      const session = memory.open()
+      const renew: LeaseSession['renew'] = async (...args) => {
+        if (isAway) throw new Error('connect ECONNREFUSED redis://relay:secret@10.0.0.1:6379')
+        return await session.renew(...args)
+      }
+      return { renew, leave: (member) => session.leave(member), close: () => session.close() }
+    }
+    const leases = { name, mode, leaseMs, renewMs, open }
+    const { relay } = relayOf(source, memoryRelayStore(), { replicas: leases })
+    relay.on('error', () => {})
+    await clock.advance(3_000)
+    expect(relay.status.state).toBe('standby')
+    expect(relay.status.reason).toBe(
+      `it has no lease, because ${name}: connect ECONNREFUSED redis://relay:***@10.0.0.1:6379`,
+    )
+    isAway = false
+    await clock.advance(10_000)
+    expect(relay.status).toMatchObject({ state: 'live', reason: 'the store follows the mirror' })
+  })
+
+  test('a relay that waits for another one does not name an error of the leases that is over', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const leases = replicas()
+    relayOf(source, store, { replicas: leases })
+    await clock.advance(6_000)
+    const { name, mode, leaseMs, renewMs } = leases
+    let isAway = false
+    const open = (): LeaseSession => {
+      const session = leases.open()
+      const renew: LeaseSession['renew'] = (...args) =>
+        isAway ? Promise.reject(new Error('away')) : session.renew(...args)
+      return { renew, leave: (member) => session.leave(member), close: () => session.close() }
+    }
+    const { relay } = relayOf(source, store, { replicas: { name, mode, leaseMs, renewMs, open } })
+    relay.on('error', () => {})
+    await clock.advance(3_000)
+    expect(relay.status.reason).toBe('it has no lease: another relay may write')
+    isAway = true
+    await clock.advance(3_000)
+    expect(relay.status.reason).toBe(`it has no lease, because ${name}: away`)
+    isAway = false
+    await clock.advance(5_000)
+    expect(relay.status.reason).toBe('it has no lease: another relay may write')
   })
 
   test('a relay that can neither write nor renew its lease is replaced', async () => {

@@ -25,10 +25,11 @@ export declare function relayCache(store: RelayStore): MirrorCache;
 export declare function discarding(store: RelayStore): AbortController;
 /** The next relay of this store has a mirror of its own. */
 export declare function forgetDiscard(store: RelayStore): void;
-/** Whether this content was that of the store, which was not written since. `now`: the last write of the store. */
-export declare function isContentOf(saved: SavedMirror | undefined, store: RelayStore, now: {
+/**
+ * The invalid objects of content that was that of the store, with the reasons. Undefined for other content, and if the
+ * store was written since. `now`: the last write of the store.
+ */
+export declare function invalidOf(saved: SavedMirror | undefined, store: RelayStore, now: {
     readonly writer: string;
     readonly write: number;
-} | undefined): boolean;
-/** The invalid objects of content that was that of a store, with the reasons. */
-export declare function invalidIn(saved: SavedMirror | undefined): ReadonlyMap<string, string>;
+} | undefined): ReadonlyMap<string, string> | undefined;

@@ -38,7 +38,7 @@ export interface PublishOptions {
  * The state of a relay:
  *
  * - `waiting`: the mirror has no content yet.
- * - `standby`: another relay writes.
+ * - `standby`: another relay writes, or the leases fail; `reason` says which.
  * - `comparing`: it reads the store, and writes what differs.
  * - `live`: the store follows the mirror.
  * - `backing-off`: an attempt failed; `lastError` says why.

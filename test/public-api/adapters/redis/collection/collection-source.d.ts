@@ -48,7 +48,10 @@ export declare class CollectionSource<T> implements RedisCollection<T> {
     list(context: ListContext): AsyncGenerator<ListPage<T>>;
     watch(context: WatchContext): AsyncGenerator<WatchBatch<T>>;
     head(context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<Version>;
-    /** The value of a key, and the version at that moment. */
+    /**
+     * The value of a key, and the version at that moment. A collection that has lost fields counts as deleted, with a
+     * warning.
+     */
     field(key: string, context: Pick<SourceContext, 'signal' | 'clock' | 'warn'>): Promise<{
         readonly value: string | undefined;
         readonly version: Version;

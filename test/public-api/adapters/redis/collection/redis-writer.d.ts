@@ -116,3 +116,11 @@ export declare function redisWriter<T = unknown>(options: RedisWriterOptions<T> 
 export declare function redisWriter<T = unknown>(options: RedisWriterOptions<T> & {
     readonly shards?: undefined;
 }): RedisWriter<T>;
+/** Writes one collection. `isExact`: a collection that has lost fields counts as deleted. */
+export declare class SingleWriter<T> implements RedisWriter<T> {
+    #private;
+    constructor(options: RedisWriterOptions<T>, name: string, isExact?: boolean);
+    apply(changes: readonly RedisChange<T>[], options?: ApplyOptions): Promise<Version>;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
