@@ -13,8 +13,8 @@ export interface StoredRecord {
 }
 
 /** The part of a record that differs only if the member publishes something new. */
-export function encodeBody({ members, holds }: LeaseRecord): string {
-  return JSON.stringify({ members, holds })
+export function encodeBody({ members, holds, mode, leaseMs }: LeaseRecord): string {
+  return JSON.stringify({ members, holds, mode, leaseMs })
 }
 
 /** Whether the member of a stored record claims no key. */
@@ -32,10 +32,14 @@ export function decodeRecord({ member, renewal, body }: StoredRecord, leases: st
   } catch (error) {
     throw unreadable(member, leases, messageOf(error))
   }
-  const { members, holds } = propertiesOf(parsed)
+  const { members, holds, mode, leaseMs } = propertiesOf(parsed)
   if (!isTexts(members) || !isTexts(holds) || !Number.isSafeInteger(renewal))
     throw unreadable(member, leases, 'it has other fields')
-  return { member, renewal, members, holds }
+  return {
+    ...{ member, renewal, members, holds },
+    ...((mode === 'share' || mode === 'leader') && { mode }),
+    ...(typeof leaseMs === 'number' && { leaseMs }),
+  }
 }
 
 /** A field that is missing is not an empty one: a record of another version may claim keys in another field. */
