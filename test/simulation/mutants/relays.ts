@@ -13,6 +13,13 @@ export const mutantsOfRelays: readonly Mutant[] = [
     onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a text that this version of the relay cannot read' },
   },
   {
+    name: 'a watch receives a header that it cannot read again and again',
+    breaks: 'a follower continues after an upgrade of its relay was rolled back',
+    file: `${folder}/relay-source.ts`,
+    edits: [['const header = laterHeaderIn(event)', 'const header = headerIn(event)']],
+    onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a follower continues after an upgrade' },
+  },
+  {
     name: 'a text that is not JSON ends every comparison of the store',
     breaks: 'a relay replaces a text that it cannot read',
     file: `${folder}/relay-texts.ts`,
