@@ -24,21 +24,40 @@ export function eventsIn(parsed: unknown): ListEvent<unknown>[] {
 }
 
 function eventIn(parsed: unknown): ListEvent<unknown> {
-  const { type, key, object, encoded, error, version, uid }: Readonly<Record<string, unknown>> = Object(parsed)
+  const fields: Readonly<Record<string, unknown>> = Object(parsed)
+  const { type, key, error } = fields
   if (typeof key !== 'string') throw notEvents()
-  const ofObject = {
-    ...(typeof version === 'string' && { version }),
-    ...(typeof uid === 'string' && { uid }),
-  }
   switch (type) {
     case 'put':
-      return { type, key, object: encoded === undefined ? object : decodeValue(encoded), ...ofObject }
+      return putOf(key, fields)
     case 'delete':
       return { type, key }
     case 'invalid':
       return { type, key, error: new TypeError(String(error)) }
     default:
-      throw notEvents()
+      throw new SourceError(
+        `the response has an event of the type ${JSON.stringify(type)}: ` +
+          'its server has another version of listwatch, or is not serveMirror; update this follower',
+        { code: 'PROTOCOL' },
+      )
+  }
+}
+
+/** An object in a form that only another version of the server knows is invalid. The others can be used. */
+function putOf(key: string, fields: Readonly<Record<string, unknown>>): ListEvent<unknown> {
+  const { object, encoded, version, uid } = fields
+  if (encoded === undefined && !('object' in fields)) {
+    const missing = 'the object is missing: its server has another version of listwatch; update this follower'
+    return { type: 'invalid', key, error: new TypeError(missing) }
+  }
+  const ofObject = {
+    ...(typeof version === 'string' && { version }),
+    ...(typeof uid === 'string' && { uid }),
+  }
+  try {
+    return { type: 'put', key, object: encoded === undefined ? object : decodeValue(encoded), ...ofObject }
+  } catch (thrown) {
+    return { type: 'invalid', key, error: thrown }
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import { membersOf } from '../../src/util/type-guards.js'
 import {
   checkOptions,
   isFunction,
@@ -22,7 +23,16 @@ import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.j
 import { eventsIn } from './event-json.js'
 import { serverSentEvents } from './event-stream.js'
 import type { HttpSource, HttpSourceOptions, RequestHeaders } from './http-options.js'
-import { hasReached, isLaterEpoch, parseVersion, resumePoint, UNKNOWN_FEED } from './http-version.js'
+import {
+  type HttpVersion,
+  hasReached,
+  isLaterEpoch,
+  notServed,
+  parseVersion,
+  receivedVersion,
+  resumePoint,
+  UNKNOWN_FEED,
+} from './http-version.js'
 import type { ReceivedResponse, SendRequest } from './received-response.js'
 
 /** How many chunks of a list are requested at a time. */
@@ -121,8 +131,10 @@ class Http<T> implements HttpSource<T> {
   async *#list(signal: AbortSignal): AsyncGenerator<ListPage<T>> {
     const description = await this.#json('/list', signal)
     const { version, chunks, changes } = description
-    if (typeof version !== 'string' || !Array.isArray(chunks)) throw notServed('a list')
-    const { after, until }: Readonly<Record<string, unknown>> = Object(changes)
+    receivedVersion(version, 'a list')
+    const { after, until } = membersOf(changes)
+    const from = receivedVersion(after, 'a list')
+    if (!Array.isArray(chunks) || typeof until !== 'number') throw notServed('a list')
     const pages: Promise<readonly ListEvent<T>[]>[] = []
     for (let at = 0; at < chunks.length; at++) {
       for (let next = pages.length; next < Math.min(at + CHUNK_REQUESTS, chunks.length); next++) {
@@ -133,12 +145,9 @@ class Http<T> implements HttpSource<T> {
       yield { events: (await pages[at]) ?? [] }
       pages[at] = Promise.resolve([])
     }
-    const parsed = parseVersion(version)
-    if (parsed === undefined || typeof after !== 'string') throw notServed('a list')
-    if (parseVersion(after)?.sequence !== until) {
-      const address = `/watch?after=${encodeURIComponent(after)}&until=${String(until)}`
-      let reached: Version = after
-      for await (const batch of this.#batches(address, signal)) {
+    if (from.sequence !== until) {
+      let reached = String(after)
+      for await (const batch of this.#batches(from, signal, { until })) {
         yield { events: batch.events }
         reached = batch.version
       }
@@ -146,7 +155,7 @@ class Http<T> implements HttpSource<T> {
       if (parseVersion(reached)?.sequence !== until)
         throw new SourceError('the changes of a list ended early', { code: 'UNAVAILABLE' })
     }
-    yield { events: [], version }
+    yield { events: [], version: String(version) }
   }
 
   async *#watch(context: WatchContext, signal: AbortSignal): AsyncGenerator<WatchBatch<T>> {
@@ -156,8 +165,7 @@ class Http<T> implements HttpSource<T> {
     // A snapshot is followed by the changes since it was packed, as one batch.
     const until = context.isUnconfirmed === true ? Number(context.resumeState ?? 0) : 0
     const isAtSnapshot = until > position.sequence
-    const address = `/watch?after=${encodeURIComponent(resumePoint(position))}`
-    const batches = this.#batches(address, signal, isAtSnapshot ? undefined : at)
+    const batches = this.#batches(position, signal, isAtSnapshot ? {} : { resumed: at })
     if (isAtSnapshot) {
       const caughtUp = await mergedUntil(batches, until)
       if (caughtUp === undefined) return
@@ -192,31 +200,37 @@ class Http<T> implements HttpSource<T> {
 
   async #version(signal: AbortSignal): Promise<Version> {
     const { version } = await this.#json('/version?fresh', signal)
-    if (typeof version !== 'string') throw notServed('a version')
-    return version
+    receivedVersion(version, 'a version')
+    return String(version)
   }
 
-  /** Yields the batches of a watch. If the server accepts it, the first one is a bookmark at `resumed`. */
+  /**
+   * Yields the batches after a version, up to the sequence `until`. If the server accepts it, the first one is a
+   * bookmark at `resumed`.
+   */
   async *#batches(
-    address: string,
+    after: HttpVersion,
     signal: AbortSignal,
-    resumed?: Version,
+    { until, resumed }: { readonly until?: number; readonly resumed?: Version },
   ): AsyncGenerator<{ events: ListEvent<T>[]; version: Version }> {
+    const end = until === undefined ? '' : `&until=${until}`
+    const address = `/watch?after=${encodeURIComponent(resumePoint(after))}${end}`
     const response = await this.#request(address, 'text/event-stream', signal)
     if (response.body === null) throw notServed('an event stream')
     if (resumed !== undefined) yield { events: [], version: resumed }
     /** The events of a batch that arrives in parts. */
     let parts: ListEvent<T>[] = []
+    let { sequence } = after
     try {
       for await (const { type, data } of serverSentEvents(response.body)) {
         const { version, events, code, message } = parsedJson(data)
         if (type === 'error') throw endOf(code, message)
         if (type !== 'part' && type !== 'batch') continue
+        if (receivedVersion(version, 'a batch').sequence !== ++sequence) throw incomplete(sequence)
         const batch = eventsIn(events) as ListEvent<T>[]
         for (const event of batch) parts.push(event)
         if (type === 'part') continue
-        if (typeof version !== 'string') throw notServed('a batch')
-        yield { events: parts, version }
+        yield { events: parts, version: String(version) }
         parts = []
       }
     } catch (thrown) {
@@ -332,8 +346,9 @@ function endOf(code: unknown, message: unknown): SourceError {
   return new SourceError(typeof message === 'string' ? message : 'the server ended the watch', { code: known })
 }
 
-function notServed(what: string): SourceError {
-  return new SourceError(`the response is not ${what} of serveMirror`, { code: 'PROTOCOL' })
+/** Each frame has the next sequence. A server of another version may send some in a form that is not known here. */
+function incomplete(sequence: number): SourceError {
+  return new SourceError(`the changes with the sequence ${sequence} did not arrive`, { code: 'VERSION_EXPIRED' })
 }
 
 /** A signal that aborts with the caller's, and at the end of a call: requests in progress end with it. */

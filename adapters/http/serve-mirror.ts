@@ -15,7 +15,7 @@ import {
   isPositive,
 } from '../../src/util/validate-options.js'
 import { directResponse } from './direct-body.js'
-import { parseVersion, UNKNOWN_FEED } from './http-version.js'
+import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
 
 /**
@@ -308,7 +308,9 @@ class MirrorServer<T> {
   }
 
   #watch(feed: MirrorFeed<T>, url: URL, request: Request): Response {
-    const after = parseVersion(url.searchParams.get('after') ?? '')
+    const requested = url.searchParams.get('after') ?? ''
+    const after = parseVersion(requested)
+    if (isOtherProtocol(requested)) return failure(410, UNKNOWN_FEED, 'the version is of another version of listwatch')
     if (after === undefined)
       return failure(400, 'PROTOCOL', 'the parameter "after" must be a version of a list or a batch')
     if (this.#endedFeeds.has(after.feed)) return failure(410, 'EPOCH_CHANGED', 'the source has another history')

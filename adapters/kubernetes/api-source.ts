@@ -9,7 +9,7 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { propertiesOf } from '../shared/properties.js'
+import { type Properties, propertiesOf } from '../shared/properties.js'
 import { Cluster } from './cluster.js'
 import { Decoder } from './decode/decoder.js'
 import { ClusterGuard, type WatchLease } from './history/cluster-guard.js'
@@ -207,7 +207,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
 
   /** The mirror has objects that an earlier process has read. */
   #restore(mirror: object, { after, resumeState = '{}' }: WatchContext): void {
-    const { clusterId, schema } = propertiesOf(JSON.parse(resumeState))
+    const { clusterId, schema } = savedState(resumeState)
     this.#clusterGuard.restore(after, typeof clusterId === 'string' ? clusterId : undefined)
     this.#schemas.recordList(mirror, typeof schema === 'string' ? schema : undefined)
   }
@@ -343,6 +343,18 @@ export class ApiSource<T> implements KubernetesSource<T> {
     this.#resumeGuard.recordError(error, clock, silentSince)
     if (error instanceof SourceError && error.code === 'NOT_FOUND') this.#resource = undefined
     return error
+  }
+}
+
+/** Only a list helps: the state stays as it is, however often the watch is opened. */
+function savedState(text: string): Properties {
+  try {
+    return propertiesOf(JSON.parse(text))
+  } catch (cause) {
+    throw new SourceError('the saved state is not one of this version of the source', {
+      code: 'VERSION_EXPIRED',
+      cause,
+    })
   }
 }
 

@@ -3,7 +3,7 @@ import type { MirrorCache, MirrorCacheContext, SavedMirror, SavedRecord } from '
 import { systemRandom } from '../../src/contract/random.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import { type ListEvent, PAGE_SIZE } from '../../src/contract/source.js'
-import { eventsOf, HEADER_KEY, isUnrelayed, parseHeader, type RelayHeader } from './relay-texts.js'
+import { eventsOf, HEADER_KEY, isUnrelayed, parseHeader, type RelayHeader, UnreadableText } from './relay-texts.js'
 import { isStore } from './store-check.js'
 
 /**
@@ -92,12 +92,12 @@ async function open(
   }
   // The header of the list counts: the store may have been flushed or written since the first read.
   let header: RelayHeader | undefined
-  const stored = new Map<string, readonly SavedRecord[]>()
+  const stored = new Map<string, readonly ListEvent<unknown>[]>()
   for await (const { events } of store.collection.list(context)) {
     alive() // A large store takes longer than the 30 s within which `open` must report progress.
     for (const event of events) {
       if (event.key === HEADER_KEY) header = event.type === 'put' ? parseHeader(event.object) : undefined
-      else if (event.key !== undefined) stored.set(event.key, recordsOf(event))
+      else if (event.key !== undefined) stored.set(event.key, eventsOf<unknown>(event))
     }
   }
   if (header?.fingerprint !== fingerprint || header.hasFiltered === true) {
@@ -110,7 +110,13 @@ async function open(
   }
   const { version, resumeState } = header
   if (version === undefined) return undefined // Access to the source was lost: there is no content.
-  let records = [...stored.values()].flat()
+  const events = [...stored.values()].flat()
+  const unreadable = events.filter((each) => each.type === 'invalid' && each.error instanceof UnreadableText).length
+  if (unreadable > 0) {
+    warn(`it has objects that this version cannot read (${unreadable}): it is not used`)
+    return undefined
+  }
+  let records = events.flatMap((each) => recordsOf(each))
   const unrelayed = records.filter((each) => each.type === 'invalid' && isUnrelayed(each.reason)).length
   if (unrelayed > 0) {
     warn(`it lacks objects that it could not take (${unrelayed}): it is not used`)
@@ -128,12 +134,10 @@ async function open(
   return saved
 }
 
-function recordsOf(event: ListEvent<string>): readonly SavedRecord[] {
-  return eventsOf<unknown>(event).flatMap((each): readonly SavedRecord[] => {
-    if (each.type === 'put') return [{ ...each, type: 'entry' }]
-    if (each.type === 'delete' || each.key === undefined) return []
-    return [{ type: 'invalid', key: each.key, version: each.version, reason: reasonOf(each.error) }]
-  })
+function recordsOf(event: ListEvent<unknown>): readonly SavedRecord[] {
+  if (event.type === 'put') return [{ ...event, type: 'entry' }]
+  if (event.type === 'delete' || event.key === undefined) return []
+  return [{ type: 'invalid', key: event.key, version: event.version, reason: reasonOf(event.error) }]
 }
 
 function reasonOf(error: unknown): string {

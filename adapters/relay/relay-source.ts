@@ -1,4 +1,4 @@
-import { OptionError } from '../../src/contract/errors.js'
+import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import type {
   ListContext,
@@ -174,7 +174,7 @@ class Relayed<T> implements RelaySource<T> {
         if (event.type === 'replace') throw new TypeError('the collection of a relay store must not yield "replace"')
         if (event.key !== HEADER_KEY) pending.push(...eventsOf<T>(event))
         else {
-          const header = headerIn(event)
+          const header = laterHeaderIn(event)
           if (header !== undefined && header.epoch !== epoch) throw upstreamChanged()
           isWhole = header?.isWhole === true
           upstream = header?.version ?? ''
@@ -218,4 +218,16 @@ class Relayed<T> implements RelaySource<T> {
 
 function headerIn(event: ListEvent<string>): RelayHeader | undefined {
   return event.type === 'put' ? parseHeader(event.object) : undefined
+}
+
+/**
+ * The header of a batch. If it cannot be read, only a list helps: a watch would receive it again, also after a relay of
+ * this version has replaced it.
+ */
+function laterHeaderIn(event: ListEvent<string>): RelayHeader | undefined {
+  try {
+    return headerIn(event)
+  } catch (cause) {
+    throw new SourceError(messageOf(cause), { code: 'VERSION_EXPIRED', cause })
+  }
 }

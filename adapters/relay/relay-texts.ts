@@ -42,18 +42,31 @@ export function isUnrelayed(reason: string): boolean {
   return reason.startsWith(UNRELAYED)
 }
 
+/** The format of the header and of the texts. */
+const FORMAT = 1
+
 export function headerText(header: RelayHeader): string {
-  return JSON.stringify({ format: 1, ...header })
+  return JSON.stringify({ format: FORMAT, ...header })
 }
 
-/** Returns undefined if there is no header. */
+/**
+ * Returns undefined if there is no header.
+ *
+ * @throws SourceError PROTOCOL if it is not one of this format.
+ */
 export function parseHeader(text: string | undefined): RelayHeader | undefined {
   if (text === undefined) return undefined
-  const { format, writer, write, epoch, isWhole, version, fingerprint, hasFiltered, resumeState } = parsed(text)
-  if (format !== 1 || typeof writer !== 'string' || typeof write !== 'number' || typeof epoch !== 'number')
-    throw new SourceError('the header of the relay is not valid: another program has written it, or a later version', {
+  const { format, writer, write, epoch, isWhole, version, fingerprint, hasFiltered, resumeState } = fieldsOf(text)
+  if (typeof format === 'number' && format !== FORMAT) {
+    const difference = `the store of the relay has format ${format}, and this version of listwatch has format ${FORMAT}`
+    throw new SourceError(`${difference}: update the older one, or choose another name for the store`, {
       code: 'PROTOCOL',
     })
+  }
+  if (format !== FORMAT || typeof writer !== 'string' || typeof write !== 'number' || typeof epoch !== 'number') {
+    const flaw = 'the header of the store is not one of a relay: another program has written it'
+    throw new SourceError(`${flaw}; remove what it has written, or choose another name`, { code: 'PROTOCOL' })
+  }
   return {
     writer,
     write,
@@ -94,7 +107,7 @@ export function withoutVersion<T>({ version: _, ...entry }: Entry<T>): Entry<T> 
 
 /** Whether two texts of one key have the same version, so that followers would ignore the second one. */
 export function hasSameVersion(text: string | undefined, other: string | undefined): boolean {
-  const version = text === undefined ? undefined : parsed(text)['version']
+  const version = text === undefined ? undefined : fieldsOf(text)['version']
   return version !== undefined && other !== undefined && parsed(other)['version'] === version
 }
 
@@ -119,25 +132,43 @@ export function parseObject(stored: string, text: string): RelayedObject {
   return { entry: hasObject ? { key, object, ...own } : undefined, invalid }
 }
 
+/** A text that is not one of a relay, or one of another version. */
+export class UnreadableText extends Error {
+  override readonly name: string = 'UnreadableText'
+}
+
 /** The events of a change of the collection, for a follower. */
 export function eventsOf<T>(event: ListEvent<string>): readonly ListEvent<T>[] {
   if (event.key === undefined) return [event as ListEvent<never>]
   const key = decodeKey(event.key)
   if (event.type === 'delete') return [{ type: 'delete', key }]
-  if (event.type === 'invalid') return [{ ...event, key }]
+  if (event.type === 'invalid') {
+    const { error: cause } = event
+    return [{ ...event, key, error: new UnreadableText(messageOf(cause), { cause }) }]
+  }
   try {
     const { entry, invalid } = parseObject(event.key, event.object)
     const events: ListEvent<T>[] = []
     if (entry !== undefined) events.push({ type: 'put', ...(entry as Entry<T>) })
     if (invalid !== undefined) events.push({ type: 'invalid', key, error: new Error(invalid) })
     return events
-  } catch (error) {
-    return [{ type: 'invalid', key, error }]
+  } catch (cause) {
+    const remedy = 'if a relay of a later version of listwatch has written it, update this process'
+    return [{ type: 'invalid', key, error: new UnreadableText(`${messageOf(cause)}; ${remedy}`, { cause }) }]
   }
 }
 
 function parsed(text: string): Properties {
   return propertiesOf(JSON.parse(text))
+}
+
+/** The fields of a text that another program may have written; none if it is not JSON. */
+function fieldsOf(text: string): Properties {
+  try {
+    return parsed(text)
+  } catch {
+    return {}
+  }
 }
 
 function textOf(value: unknown): string | undefined {

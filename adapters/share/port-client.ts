@@ -84,7 +84,9 @@ export class PortClient {
   #receive(received: unknown): void {
     const message = shareMessage(received)
     if (message === undefined) {
-      const hint = 'the port is not one of share.port(): it received a message of another program'
+      const hint =
+        'it received an unknown message: the port is not one of share.port(), or its thread has another version of ' +
+        'listwatch, which must be the same'
       this.#endAll(new SourceError(hint, { code: 'PROTOCOL' }))
       return
     }

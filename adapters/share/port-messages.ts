@@ -1,4 +1,4 @@
-import { type OpenedSnapshot, openedSnapshotOf } from './shared-snapshot.js'
+import { isOtherFormat, type OpenedSnapshot, openedSnapshotOf } from './shared-snapshot.js'
 
 /** The bytes of frames that one watch may have on their way. A reader that does not read holds no more. */
 export const WINDOW_BYTES: number = 256 * 1024
@@ -56,6 +56,7 @@ export function shareMessage(received: unknown): ShareMessage | undefined {
   if (type === 'frame' && bytes instanceof Uint8Array) return { type, id, bytes }
   if (type === 'end' || type === 'alive') return { type, id }
   if (type === 'opened') {
+    if (isOtherFormat(snapshot)) return { type, id } // The follower lists.
     const opened = openedSnapshotOf(snapshot)
     return opened === undefined && snapshot !== undefined ? undefined : { type, id, snapshot: opened }
   }

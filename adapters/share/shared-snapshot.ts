@@ -4,8 +4,12 @@ import { decodeRecord } from '../shared/record-text.js'
 import { freeInflated, inflated } from './block-compression.js'
 import type { SharedBlocks } from './shared-memory.js'
 
+/** The format of snapshots. A thread may have another version of this package, which packs objects differently. */
+export const SNAPSHOT_FORMAT = 1
+
 /** The objects of a feed at one version, packed in memory that threads share. */
 export interface SharedSnapshot {
+  readonly format: typeof SNAPSHOT_FORMAT
   readonly version: string
   /** The number of objects. */
   readonly size: number
@@ -25,6 +29,11 @@ export interface OpenedSnapshot extends SharedSnapshot {
   readonly until: number
 }
 
+/** Whether a received value is a snapshot of another version of this package. */
+export function isOtherFormat(received: unknown): boolean {
+  return membersOf(received)['format'] !== SNAPSHOT_FORMAT
+}
+
 /** Returns a received snapshot; undefined for any other value. */
 export function openedSnapshotOf(received: unknown): OpenedSnapshot | undefined {
   const { version, size, savedAt, sections, blocks, until } = membersOf(received)
@@ -32,7 +41,7 @@ export function openedSnapshotOf(received: unknown): OpenedSnapshot | undefined 
   if (typeof version !== 'string' || !isNumber(size) || !isNumber(savedAt) || !isNumber(until)) return undefined
   if (!Array.isArray(sections) || !sections.every(isSection)) return undefined
   if (!Array.isArray(pieces) || !pieces.every(isBytes) || !(places instanceof Uint32Array)) return undefined
-  return { version, size, savedAt, sections, blocks: { pieces, places }, until }
+  return { format: SNAPSHOT_FORMAT, version, size, savedAt, sections, blocks: { pieces, places }, until }
 }
 
 function isNumber(received: unknown): received is number {

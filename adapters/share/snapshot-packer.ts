@@ -7,7 +7,7 @@ import type { FeedPosition, MirrorFeed } from '../http/mirror-feed.js'
 import { encodeRecord } from '../shared/record-text.js'
 import { deflated, freeBytes, freeDeflated } from './block-compression.js'
 import { SharedBlockWriter, sharedBytes } from './shared-memory.js'
-import type { OpenedSnapshot, SharedSnapshot } from './shared-snapshot.js'
+import { type OpenedSnapshot, type SharedSnapshot, SNAPSHOT_FORMAT } from './shared-snapshot.js'
 
 /** A block is inflated as a whole to read one object: small blocks make that fast, large ones compress better. */
 const BLOCK_BYTES = 16 * 1024
@@ -135,7 +135,7 @@ export class SnapshotPacker<T> {
       if (slice.isOver) await slice.turn(signal)
     }
     const savedAt = clock.wallNow?.() ?? clock.now()
-    return { version, size: pinned.size, savedAt, sections, blocks: blocks.end() }
+    return { format: SNAPSHOT_FORMAT, version, size: pinned.size, savedAt, sections, blocks: blocks.end() }
   }
 
   /** A snapshot that no later follower can use would be in memory beside the next one. */

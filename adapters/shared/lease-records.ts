@@ -1,7 +1,7 @@
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { LeaseRecord, LeaseView } from '../../src/contract/leases.js'
 import { LeaseLostError } from '../../src/contract/leases.js'
-import { elementsOf, propertiesOf } from './properties.js'
+import { propertiesOf } from './properties.js'
 
 /** A record as a store has it. `body` has the fields that rarely change, as JSON. */
 export interface StoredRecord {
@@ -13,8 +13,8 @@ export interface StoredRecord {
 }
 
 /** The part of a record that differs only if the member publishes something new. */
-export function encodeBody({ members, holds }: LeaseRecord): string {
-  return JSON.stringify({ members, holds })
+export function encodeBody({ members, holds, mode, leaseMs }: LeaseRecord): string {
+  return JSON.stringify({ members, holds, mode, leaseMs })
 }
 
 /** Whether the member of a stored record claims no key. */
@@ -32,18 +32,25 @@ export function decodeRecord({ member, renewal, body }: StoredRecord, leases: st
   } catch (error) {
     throw unreadable(member, leases, messageOf(error))
   }
-  const [members, holds] = [elementsOf(propertiesOf(parsed)['members']), elementsOf(propertiesOf(parsed)['holds'])]
+  const { members, holds, mode, leaseMs } = propertiesOf(parsed)
   if (!isTexts(members) || !isTexts(holds) || !Number.isSafeInteger(renewal))
     throw unreadable(member, leases, 'it has other fields')
-  return { member, renewal, members, holds }
+  return {
+    ...{ member, renewal, members, holds },
+    ...((mode === 'share' || mode === 'leader') && { mode }),
+    ...(typeof leaseMs === 'number' && { leaseMs }),
+  }
 }
 
-function isTexts(values: readonly unknown[]): values is readonly string[] {
-  return values.every((each) => typeof each === 'string')
+/** A field that is missing is not an empty one: a record of another version may claim keys in another field. */
+function isTexts(values: unknown): values is readonly string[] {
+  return Array.isArray(values) && values.every((each) => typeof each === 'string')
 }
 
 function unreadable(member: string, leases: string, why: string): SourceError {
-  return new SourceError(`the record of member ${member} of ${leases} is not readable: ${why}; remove it by hand`, {
+  const remedy =
+    'stop the replica that wrote it, which may have another version of listwatch; if there is none, remove the record'
+  return new SourceError(`the record of member ${member} of ${leases} is not readable: ${why}; ${remedy}`, {
     code: 'PROTOCOL',
   })
 }

@@ -79,7 +79,7 @@ export class Reflector<T> {
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? systemRandom
     this.#hooks = hooks
-    this.#restoration = new Restoration(hooks.warmStart, this.#sink)
+    this.#restoration = new Restoration(hooks.warmStart, this.#sink, source)
     this.#validator = new EventValidator(source.name, this.#clock, {
       report: (error) => hooks.onError?.(this.#located(error, 'decode')),
       relistSoon: (reason) => {

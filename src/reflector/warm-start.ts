@@ -14,6 +14,7 @@ type Opened = UntimedInput<'restorable' | 'unrestorable' | 'listed'>
 export class Restoration<T> {
   readonly #warmStart: WarmStart | undefined
   readonly #sink: SinkCalls<T>
+  readonly #source: Pick<ListerWatcher<unknown>, 'hasReached'>
   /** Aborts when the content is not read any more. */
   readonly #reading = new AbortController()
   #saved: SavedMirror | undefined
@@ -26,7 +27,12 @@ export class Restoration<T> {
   #isKept = false
   readonly #stopped = Promise.withResolvers<void>()
 
-  constructor(warmStart: WarmStart | undefined, sink: SinkCalls<T>) {
+  constructor(
+    warmStart: WarmStart | undefined,
+    sink: SinkCalls<T>,
+    source: Pick<ListerWatcher<unknown>, 'hasReached'>,
+  ) {
+    this.#source = source
     this.#warmStart = warmStart
     this.#sink = sink
   }
@@ -77,6 +83,7 @@ export class Restoration<T> {
       this.#saved = saved
       attempt.throwIfAborted()
       assertVersion(saved.version, 'the saved version')
+      this.#assertReadable(saved.version)
     } catch (thrown) {
       return this.#unusable(thrown, attempt)
     }
@@ -146,6 +153,19 @@ export class Restoration<T> {
       count += value.length
     }
     if (count !== size) throw new Error(`it has ${count} records instead of ${size}`)
+  }
+
+  /**
+   * Another version of the adapter, or another kind of source with the same name, may have saved the version. A watch
+   * could never read it.
+   */
+  #assertReadable(version: Version): void {
+    try {
+      this.#source.hasReached?.(version, version)
+    } catch (error) {
+      // The watch reports another epoch.
+      if (error instanceof SourceError && error.code === 'PROTOCOL') throw error
+    }
   }
 
   /** A batch that is older than the content does not confirm it. */

@@ -4,6 +4,22 @@ const at = (file: string): string => `../adapters/http/${file}.ts`
 
 export const httpMutants: readonly AdapterMutant[] = [
   {
+    name: 'a frame of an unknown type is skipped',
+    breaks: 'A follower that did not receive a change lists again.',
+    file: at('http-source'),
+    edits: [['.sequence !== ++sequence)', '.sequence <= sequence++)']],
+    test: 'unit/http/other-versions.test.ts',
+    named: 'a frame of an unknown type costs a list',
+  },
+  {
+    name: 'an object that is missing is undefined',
+    breaks: 'An object in a form that is not known is invalid.',
+    file: at('event-json'),
+    edits: [["encoded === undefined && !('object' in fields)", 'fields === undefined']],
+    test: 'unit/http/other-versions.test.ts',
+    named: 'without an object is invalid after a list',
+  },
+  {
     name: 'a connection that drains does not continue its watch',
     breaks: 'A reader that was slow receives the rest.',
     file: at('node-listener'),

@@ -60,6 +60,14 @@ export const shareMutants: readonly AdapterMutant[] = [
     named: 'an informer that stops leaves its port without requests',
   },
   {
+    name: 'a snapshot of another format is read',
+    breaks: 'A worker with another version of the package lists.',
+    file: at('port-messages'),
+    edits: [['    if (isOtherFormat(snapshot)) return', '    if (isOtherFormat(snapshot) && snapshot === 0) return']],
+    test: 'unit/share/other-versions.test.ts',
+    named: 'of a later format is not used: the follower lists',
+  },
+  {
     name: 'a message of another program is ignored',
     breaks: 'A port that is not one of a share makes the follower fail.',
     file: at('port-client'),

@@ -44,6 +44,10 @@ test('a fence that is not a safe integer is PROTOCOL', () => {
 test.each([
   ['no JSON', { renewal: 1, body: '{' }],
   ['other fields', { renewal: 1, body: '{"members":[1],"holds":[]}' }],
+  ['no members', { renewal: 1, body: '{"claims":["m1"],"holds":[]}' }],
+  ['no holds', { renewal: 1, body: '{"members":[]}' }],
+  ['text instead of members', { renewal: 1, body: '{"members":"m1","holds":[]}' }],
+  ['a body that is not an object', { renewal: 1, body: 'null' }],
   ['no renewal', { renewal: Number.NaN, body }],
 ])('a record with %s is PROTOCOL, and names the member', (_what, stored) => {
   const decode = (): unknown => decodeRecord({ member: 'm1', ...stored }, 'x leases "g"')

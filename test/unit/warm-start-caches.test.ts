@@ -194,3 +194,26 @@ test('nothing is applied after a handler of the saved objects has stopped the in
   await clock.advance(100)
   expect([informer.version, informer.size]).toEqual(['7', 1])
 })
+
+describe('a saved version that the source cannot read, because another version of its adapter wrote it', () => {
+  const records: readonly SavedRecord[] = [{ type: 'entry', key: 'b', object: 0 }]
+
+  test.each([false, true])('costs one list, with serveStale: %s', async (serveStale) => {
+    const source = new Source()
+    const cache = cacheOf(source.memory, 'v9.1', records)
+    cache.serveStale = serveStale
+    const { informer, clock, errors } = await started(source.memory, cache)
+    expect(informer.has('b')).toBe(false)
+    await clock.advance(5_000)
+    expect(informer.status.state).toBe('live')
+    expect(source.lists).toBe(1)
+    expect(errors).toEqual([])
+    expect(cache.warnings).toEqual([
+      expect.stringContaining(
+        'cannot be used: "v9.1" is not a version of a memory source; the source is listed instead',
+      ),
+    ])
+    expect(informer.list()).toEqual([1])
+    await assertCleanStop(informer, clock)
+  })
+})

@@ -78,6 +78,20 @@ test('Secrets of Kubernetes are sensitive, other kinds are not', () => {
   expect(kubernetes({ kind: 'Secret', apiVersion: 'example.com/v1' }).isSensitive).toBe(false)
 })
 
+test('a resume state that another version of the Kubernetes source has saved leads to a list', async () => {
+  const context = {
+    signal: new AbortController().signal,
+    clock: new VirtualClock(),
+    random: new SeededRandom(1),
+    onProgressRequest() {},
+  }
+  const watch = kubernetes({}).watch({ ...context, after: '5', isUnconfirmed: true, resumeState: 'v2:c1' })
+  await expect(watch[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+    code: 'VERSION_EXPIRED',
+    message: 'the saved state is not one of this version of the source',
+  })
+})
+
 test('a memory source does not resume from the content of another process', async () => {
   const source = memorySource({ entries: [['a', 1]] })
   const after = await source.head()

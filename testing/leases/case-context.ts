@@ -8,6 +8,8 @@ import type { LeasesHarness } from './harness.js'
 export interface Published {
   readonly members?: readonly string[]
   readonly holds?: readonly string[]
+  readonly mode?: 'share' | 'leader'
+  readonly leaseMs?: number
 }
 
 export interface RenewOptions extends Published {
@@ -29,9 +31,9 @@ export class TestMember {
 
   async renew(
     renewal: number,
-    { members = [], holds = [], evict = [], signal = new AbortController().signal }: RenewOptions = {},
+    { members = [], holds = [], evict = [], signal = new AbortController().signal, ...terms }: RenewOptions = {},
   ): Promise<LeaseView> {
-    const record = { member: this.name, renewal, members, holds }
+    const record = { member: this.name, renewal, members, holds, ...terms }
     const view = await withTimeout(
       this.#timeoutMs,
       `renewal ${renewal} of ${this.name}`,

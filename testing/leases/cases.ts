@@ -106,10 +106,11 @@ const renewals = [
   }),
   leasesCase('a view has all fields of the records of other members', async (context) => {
     const [a, b] = [await context.joined(), await context.joined()]
-    await a.renew(1, { members: [a.name, b.name], holds: ['x', 'y'] })
+    await a.renew(1, { members: [a.name, b.name], holds: ['x', 'y'], mode: 'leader', leaseMs: 7_000 })
     const found = recordOf(await b.renew(1, { members: [b.name] }), a)
-    const fields = [found?.renewal, found?.members, found?.holds]
-    check(JSON.stringify(fields) === JSON.stringify([1, [a.name, b.name], ['x', 'y']]), JSON.stringify(found))
+    const fields = [found?.renewal, found?.members, found?.holds, found?.mode, found?.leaseMs]
+    const expected = [1, [a.name, b.name], ['x', 'y'], 'leader', 7_000]
+    check(JSON.stringify(fields) === JSON.stringify(expected), JSON.stringify(found))
   }),
   leasesCase('of two renewals at the same time, at least one sees the other', async (context) => {
     const [a, b] = [await context.joined(), await context.joined()]

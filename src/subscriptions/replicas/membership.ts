@@ -84,7 +84,7 @@ export class Membership {
   /** The other records of the last view. */
   #others: readonly LeaseRecord[] = []
   /** When this replica first saw the current renewal of each other member. */
-  readonly #seen = new Map<string, { readonly renewal: number; readonly at: number }>()
+  readonly #seen = new Map<string, { readonly renewal: number; readonly at: number; readonly expiryMs: number }>()
   #fence = -Infinity
   #epoch: { readonly name: string; readonly firstSeen: number } | undefined
   /** Whether it claims keys. A new member first waits until no lease of a lost epoch can be valid. */
@@ -207,6 +207,8 @@ export class Membership {
     this.#observe(view, at.now)
     for (const member of released) this.#released.delete(member)
     this.#ownership = this.#ownershipAfter(request)
+    const foreign = this.#foreign
+    if (foreign !== undefined) throw new SourceError(this.#differenceTo(foreign), { code: 'PROTOCOL' })
     return false
   }
 
@@ -246,11 +248,12 @@ export class Membership {
   #request(sent: Instant): LeaseRequest {
     const expired = this.#others.filter(({ member }) => this.#evictableAt(member) <= sent.now)
     const members = this.#membersAt(sent.now)
-    const claim = new Owners(this.#options.mode, members)
+    const { mode, leaseMs } = this.#options
+    const claim = new Owners(mode, members)
     const renewal = this.#nextRenewal++
     const holds = renewal === 0 ? [] : [...this.#running.keys()].filter((key) => !claim.owns(this.#member, hashOf(key)))
     this.#ownership = this.#ownership.within(claim)
-    const record = { member: this.#member, renewal, members, holds }
+    const record = { member: this.#member, renewal, members, holds, mode, leaseMs }
     const evict = expired.map(({ member, renewal: last }) => ({ member, renewal: last }))
     const request = { record, evict, released: [...this.#released], sent }
     this.#published = { record, sentAt: sent.now }
@@ -261,7 +264,7 @@ export class Membership {
 
   #membersAt(now: number): readonly string[] {
     this.#isClaiming ||= this.#isReady && this.#leased !== undefined && now >= this.#settledAt
-    if (this.#phase !== 'member' || !this.#isClaiming) return []
+    if (this.#phase !== 'member' || !this.#isClaiming || this.#foreign !== undefined) return []
     const live = this.#others.filter(
       ({ member, members }) =>
         members.length > 0 && !this.#former.has(member) && !this.#released.has(member) && this.#expiresAt(member) > now,
@@ -276,7 +279,26 @@ export class Membership {
 
   /** The age that a view names does not count: the clock of the store may be changed, or be that of another server. */
   #expiresAt(member: string): number {
-    return (this.#seen.get(member)?.at ?? Infinity) + this.#expiryMs
+    const { at = Infinity, expiryMs = 0 } = this.#seen.get(member) ?? {}
+    return at + expiryMs
+  }
+
+  /**
+   * A member that claims or holds keys by other options: it computes other owners, or has another time in which it may
+   * run. As long as there is one, this replica claims no key.
+   */
+  get #foreign(): LeaseRecord | undefined {
+    const { mode, leaseMs } = this.#options
+    return this.#others.find((other) => {
+      const isEqual = (other.mode ?? mode) === mode && (other.leaseMs ?? leaseMs) === leaseMs
+      return !isEqual && other.members.length + other.holds.length > 0
+    })
+  }
+
+  #differenceTo({ member, mode, leaseMs }: LeaseRecord): string {
+    const own = `mode "${this.#options.mode}" and leaseMs ${this.#options.leaseMs}`
+    const difference = `member ${member} has mode "${mode}" and leaseMs ${leaseMs}, and this replica ${own}`
+    return `${difference}: all replicas need the same; this one runs no key until those with others have left`
   }
 
   /** The record of an earlier membership of this replica is of no use when its runs have settled. */
@@ -289,12 +311,14 @@ export class Membership {
     const names = new Set(this.#others.map(({ member }) => member))
     for (const member of this.#former) if (!names.has(member)) this.#former.delete(member)
     for (const member of this.#seen.keys()) if (!names.has(member)) this.#seen.delete(member)
-    for (const { member, renewal } of this.#others)
-      if (this.#seen.get(member)?.renewal !== renewal) this.#seen.set(member, { renewal, at: now })
+    for (const { member, renewal, leaseMs = 0 } of this.#others) {
+      const expiryMs = Math.max(this.#expiryMs, leaseMs * EXPIRY_PART)
+      if (this.#seen.get(member)?.renewal !== renewal) this.#seen.set(member, { renewal, at: now, expiryMs })
+    }
   }
 
   #ownershipAfter({ record, sent }: LeaseRequest): Ownership {
-    if (this.#phase !== 'member' || sent.now < this.#settledAt) return Ownership.none
+    if (this.#phase !== 'member' || sent.now < this.#settledAt || this.#foreign !== undefined) return Ownership.none
     const { mode } = this.#options
     const next = Ownership.after(mode, this.#member, new Owners(mode, record.members), this.#others)
     return next.isSame(this.#ownership) ? this.#ownership : next

@@ -7,6 +7,13 @@ const sourceCache = 'informer/source-cache.ts'
 /** Warm starts from a cache. */
 export const mutantsOfCaches: readonly Mutant[] = [
   {
+    name: 'a watch is opened at a saved version that the source cannot read',
+    breaks: 'content with a version that the source cannot read costs one list (H4a)',
+    file: 'reflector/warm-start.ts',
+    edits: [['      this.#assertReadable(saved.version)\n', '']],
+    onlyBy: { test: 'unit/warm-start-caches.test.ts', named: 'a saved version that the source cannot read' },
+  },
+  {
     name: 'hidden content is shown before the source confirms it',
     breaks: 'nothing of saved content is visible before the first batch confirms it (H2)',
     file: restoration,

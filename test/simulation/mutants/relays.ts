@@ -6,6 +6,27 @@ const folder = '../adapters/relay'
 /** A relay passes a mirror on through an engine. */
 export const mutantsOfRelays: readonly Mutant[] = [
   {
+    name: 'a mirror is restored without the objects that cannot be read',
+    breaks: 'a relay does not restore a mirror that lacks objects of the source',
+    file: `${folder}/relay-cache.ts`,
+    edits: [['  if (unreadable > 0) {\n', '  if (unreadable > 1) {\n']],
+    onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a text that this version of the relay cannot read' },
+  },
+  {
+    name: 'a watch receives a header that it cannot read again and again',
+    breaks: 'a follower continues after an upgrade of its relay was rolled back',
+    file: `${folder}/relay-source.ts`,
+    edits: [['const header = laterHeaderIn(event)', 'const header = headerIn(event)']],
+    onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a follower continues after an upgrade' },
+  },
+  {
+    name: 'a text that is not JSON ends every comparison of the store',
+    breaks: 'a relay replaces a text that it cannot read',
+    file: `${folder}/relay-texts.ts`,
+    edits: [["fieldsOf(text)['version']", "parsed(text)['version']"]],
+    onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a text that this version of the relay cannot read' },
+  },
+  {
     name: 'the first part of a large batch counts as a whole one',
     breaks: 'followers see a batch as a whole (true state)',
     kind,

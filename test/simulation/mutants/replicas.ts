@@ -6,6 +6,20 @@ const file = 'subscriptions/replicas/membership.ts'
 /** Replicas that share the keys of a controller. */
 export const mutantsOfReplicas: readonly Mutant[] = [
   {
+    name: 'a member claims keys beside members with another mode',
+    breaks: 'members with other options run no key beside each other (L14)',
+    file,
+    edits: [['      return !isEqual && other.members', '      return isEqual && !isEqual && other.members']],
+    onlyBy: { test: 'unit/replicas/membership.test.ts', named: 'run no key until the others have left' },
+  },
+  {
+    name: 'a member with a longer lease is removed after the own lease',
+    breaks: 'the lease of a member with other options counts as long as it is (L14)',
+    file,
+    edits: [['leaseMs * EXPIRY_PART)', 'leaseMs * 0)']],
+    onlyBy: { test: 'unit/replicas/membership.test.ts', named: 'run no key until the others have left' },
+  },
+  {
     name: 'a deletion is forgotten while no replica has a lease',
     breaks: 'time without a lease does not count (L9)',
     file: 'subscriptions/replicas/replicated-keys.ts',
@@ -126,8 +140,11 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     kind,
     file,
     edits: [
-      ['for (const { member, renewal } of this.#others)\n', 'for (const { member, renewal, ageMs } of records)\n'],
-      ['this.#seen.set(member, { renewal, at: now })', 'this.#seen.set(member, { renewal, at: now - ageMs })'],
+      [
+        'for (const { member, renewal, leaseMs = 0 } of this.#others) {\n',
+        'for (const { member, renewal, ageMs, leaseMs = 0 } of records) {\n',
+      ],
+      ['{ renewal, at: now, expiryMs })', '{ renewal, at: now - ageMs, expiryMs })'],
     ],
   },
   {

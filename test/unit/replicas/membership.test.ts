@@ -1,7 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { LeaseTable } from '../../../adapters/memory/lease-table.js'
 import { LeaseLostError, type LeaseRecord, type LeaseView } from '../../../src/contract/leases.js'
-import { type LeaseRequest, Membership, type Step } from '../../../src/subscriptions/replicas/membership.js'
+import {
+  type LeaseRequest,
+  Membership,
+  type MembershipOptions,
+  type Step,
+} from '../../../src/subscriptions/replicas/membership.js'
 import { hashOf, Owners } from '../../../src/subscriptions/replicas/owners.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 
@@ -19,10 +24,12 @@ beforeEach(() => {
 /** A membership whose requests are performed by hand, or at once. */
 class Member {
   readonly membership: Membership
+  /** The messages of refused requests. */
+  readonly flaws: string[] = []
 
-  constructor(seed: number) {
+  constructor(seed: number, { mode = 'share', leaseMs = LEASE_MS }: Partial<MembershipOptions> = {}) {
     const random = new SeededRandom(seed)
-    this.membership = new Membership({ mode: 'share', leaseMs: LEASE_MS, renewMs: LEASE_MS / 5, random })
+    this.membership = new Membership({ mode, leaseMs, renewMs: leaseMs / 5, random })
     this.membership.ready()
   }
 
@@ -51,6 +58,7 @@ class Member {
       try {
         this.membership.replied(send, this.perform(send), this.at)
       } catch (error) {
+        this.flaws.push(String(error))
         this.membership.failed(send, this.at, error)
       }
     }
@@ -317,5 +325,58 @@ describe('the membership of a replica', () => {
     expect(delays[0]).toBeLessThanOrEqual(100)
     expect(Math.max(...delays)).toBeLessThanOrEqual(2_000)
     expect(delays.length).toBeGreaterThan(4)
+  })
+})
+
+describe.each<[string, Partial<MembershipOptions>]>([
+  ['another mode', { mode: 'leader' }],
+  ['a longer lease', { leaseMs: 6 * LEASE_MS }],
+  ['a shorter lease', { leaseMs: LEASE_MS / 6 }],
+])('members with %s, as in a rolling upgrade', (_what, options) => {
+  test('run no key until the others have left', () => {
+    const old = joined(2) as [Member, Member]
+    const next = [new Member(7, options), new Member(8, options)] as const
+    for (let at = 0; at < 30; at++) {
+      pass(4_000, ...old, ...next)
+      expect(old.flatMap((member) => member.runs()).sort()).toEqual([...KEYS].sort())
+      expect(next.flatMap((member) => member.runs())).toEqual([])
+    }
+    expect(old.flatMap(({ flaws }) => flaws)).toEqual([])
+    expect(next[0].flaws[0]).toMatch(
+      /member \w{12} has mode "share" and leaseMs 10000, and this replica mode ".*all replicas need the same/,
+    )
+    for (const member of old) {
+      member.membership.leave()
+      table.leave(member.step().leave ?? '')
+    }
+    pass(120_000, ...next)
+    expect(next.flatMap((member) => member.runs()).sort()).toEqual([...KEYS].sort())
+  })
+
+  test('run no key until the leases of the others have expired', () => {
+    const [old] = joined(1) as [Member]
+    const next = new Member(7, options)
+    pass(120_000, old, next)
+    const crashedAt = now
+    while (next.runs().length === 0) {
+      pass(100, next)
+      expect(old.runs().length * next.runs().length).toBe(0)
+    }
+    expect(now - crashedAt).toBeGreaterThan(0.7 * LEASE_MS)
+    expect(next.runs()).toEqual(KEYS)
+  })
+
+  test('never run a key at the same time if all begin at once', () => {
+    const members = [new Member(5), new Member(6), new Member(7, options), new Member(8, options)] as const
+    let runs: readonly string[] = []
+    for (let at = 0; at < 3_000; at++) {
+      now += 100
+      for (const member of members) {
+        member.pump()
+        runs = members.flatMap((each) => each.runs())
+        expect(new Set(runs).size).toBe(runs.length)
+      }
+    }
+    expect([...runs].sort()).toEqual([...KEYS].sort())
   })
 })

@@ -1,7 +1,9 @@
 import { deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { SharedBlockWriter } from '../../../adapters/share/shared-memory.js'
-import { savedMirrorOf } from '../../../adapters/share/shared-snapshot.js'
+import { SNAPSHOT_FORMAT, savedMirrorOf } from '../../../adapters/share/shared-snapshot.js'
+
+const EMPTY = { format: SNAPSHOT_FORMAT, version: '1', size: 0, savedAt: 0, sections: [], until: 0 } as const
 
 test.each([1, 200, 16_384, 100_000])(
   'a block of %i bytes is read from shared memory, and its memory is freed when it is released',
@@ -9,7 +11,7 @@ test.each([1, 200, 16_384, 100_000])(
     const original = new Uint8Array(length).map((_, i) => i % 251)
     const writer = new SharedBlockWriter()
     for (let i = 0; i < 3; i++) writer.add(deflateRawSync(original), length)
-    const saved = savedMirrorOf({ version: '1', size: 0, savedAt: 0, sections: [], blocks: writer.end(), until: 0 })
+    const saved = savedMirrorOf({ ...EMPTY, blocks: writer.end() })
     const content = await saved.packed?.()
     const [first, second] = [content?.block(0), content?.block(2)]
     expect([Uint8Array.from(first ?? []), Uint8Array.from(second ?? [])]).toEqual([original, original])
@@ -21,7 +23,7 @@ test.each([1, 200, 16_384, 100_000])(
 
 test('released memory that other buffers use is not freed', async () => {
   const writer = new SharedBlockWriter()
-  const saved = savedMirrorOf({ version: '1', size: 0, savedAt: 0, sections: [], blocks: writer.end(), until: 0 })
+  const saved = savedMirrorOf({ ...EMPTY, blocks: writer.end() })
   const content = await saved.packed?.()
   const pooled = Buffer.from('pooled')
   content?.release?.(pooled)

@@ -87,6 +87,13 @@ export interface LeaseRecord {
     readonly members: readonly string[];
     /** Keys that it still runs, but does not own by `members`. At most its concurrency. */
     readonly holds: readonly string[];
+    /**
+     * The `mode` of its `Leases`. A member with another one claims no key as long as this one claims any. A store that
+     * does not keep it lets members with different modes run the same key.
+     */
+    readonly mode?: 'share' | 'leader' | undefined;
+    /** The `leaseMs` of its `Leases`. The same rule applies to it. */
+    readonly leaseMs?: number | undefined;
 }
 /**
  * All records of a group, as read by one request.
