@@ -33,6 +33,7 @@ interface Parts<S, T> {
 export class Observation<S, T> {
   /** Unique among the informers of the process that were not stopped. */
   readonly name: string
+  readonly #number = informers.nextNumber()
   readonly #parts: Parts<S, T>
   readonly #transitions = new TransitionLog()
   readonly #counts = new CountsByName()
@@ -96,6 +97,7 @@ export class Observation<S, T> {
       if (index.valueCount !== undefined) indexValues.set(name, index.valueCount)
     return {
       name: this.name,
+      number: this.#number,
       now: clock.now(),
       isSynced: status.current().isSynced,
       objects: indexer.size,
