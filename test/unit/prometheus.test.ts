@@ -343,6 +343,13 @@ describe('metricsText', () => {
     await stopped
   })
 
+  test('a subscription with the name "unnamed" shares the series of those without a name', () => {
+    const { informer } = mirrorOf(orders)
+    informer.subscribe({})
+    informer.subscribe({}, { name: 'unnamed' })
+    expect(valuesOf(metricsText([informer]), 'listwatch_subscription_open').get('unnamed subscription')).toBe(2)
+  })
+
   test('never has a key', async () => {
     const { clock, informer } = mirrorOf([['the-secret-key', order(1)]])
     informer.reconcile(() => Promise.reject(new Error('no')))

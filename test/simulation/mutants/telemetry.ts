@@ -9,4 +9,11 @@ export const mutantsOfTelemetry: readonly Mutant[] = [
     edits: [['if (each.number >= (newest.get(each.name)?.number ?? 0))', 'if (!newest.has(each.name))']],
     onlyBy: { test: 'unit/prometheus.test.ts', named: 'of a draining informer and its replacement' },
   },
+  {
+    name: 'a subscription with the name of those without one has series of its own',
+    breaks: 'a series occurs once',
+    file: 'subscriptions/feed-counts.ts',
+    edits: [['name: string = UNNAMED)', "name: string = '')"]],
+    onlyBy: { test: 'unit/prometheus.test.ts', named: 'a subscription with the name "unnamed"' },
+  },
 ]
