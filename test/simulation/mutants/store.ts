@@ -72,6 +72,20 @@ export const mutantsOfStore: readonly Mutant[] = [
     onlyBy: { test: 'unit/interner.test.ts', named: 'lets a subtree be collected' },
   },
   {
+    name: 'a relist drops the last good state of an invalid object',
+    breaks: 'the last good object of an invalid key stays (C30)',
+    file: 'store/list-writer.ts',
+    edits: [["onInvalid !== 'omit') this", "onInvalid === 'omit') this"]],
+    onlyBy: { test: 'unit/informer-invalid.test.ts', named: 'after its last good state in the same relist' },
+  },
+  {
+    name: 'a relist makes an invalid object valid with its last good state',
+    breaks: 'an `invalid` event counts as applied (C29)',
+    file: 'store/list-writer.ts',
+    edits: [['      if (!this.#invalid.has(key)) transaction', '      transaction']],
+    onlyBy: { test: 'unit/informer-invalid.test.ts', named: 'after its last good state in the same relist' },
+  },
+  {
     name: 'a relist detects no deletions',
     breaks: 'an object that a list lacks is deleted (I2)',
     file: 'store/list-writer.ts',
