@@ -85,6 +85,8 @@ export class Relist<T> implements ListWriter<T> {
   /** The keys to write: new or changed entries, and keys that `prepare` filters out. */
   readonly #pending = new OrderedTable<Entry<T> | typeof FILTERED>()
   readonly #invalid = new Map<string, SourceError>()
+  /** The keys that the list has deleted, and not written since. */
+  readonly #deleted = new Set<string>()
   /** The versions of invalid and of filtered objects. */
   readonly #versions = new Map<string, Version | undefined>()
   /** Keys of other sources that the list claims for the first time. */
@@ -134,7 +136,9 @@ export class Relist<T> implements ListWriter<T> {
     if (this.#invalid.size > 0) this.#invalid.delete(key)
     if (ownership.isForeign(partition, key, event.type, ordinal, this.#claimed)) return
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
-    if (ordinal !== undefined) this.#listed[ordinal - this.#start] = event.type === 'delete' ? 0 : 1
+    if (event.type === 'delete') this.#deleted.add(key)
+    else if (event.type === 'put' && this.#deleted.size > 0) this.#deleted.delete(key)
+    if (ordinal !== undefined) this.#listed[ordinal - this.#start] = this.#deleted.has(key) ? 0 : 1
     if (event.type === 'delete') return
     const result =
       event.type === 'invalid'

@@ -186,13 +186,15 @@ class Model {
     }
     const outcomes = new Map<string, Entry<Item> | 'omitted' | 'invalid'>()
     const invalid = new Set<string>()
+    const named = new Set<string>()
     for (const event of events) {
       if (event.key === undefined) continue
       invalid.delete(event.key)
       if (event.type === 'put') outcomes.set(event.key, this.taken(event, this.objects.get(event.key), byContent))
       else if (event.type === 'delete') outcomes.delete(event.key)
-      else if (this.settings.onInvalid === 'omit' || !outcomes.has(event.key)) outcomes.set(event.key, 'invalid')
+      else if (this.settings.onInvalid === 'omit' || !named.has(event.key)) outcomes.set(event.key, 'invalid')
       else invalid.add(event.key)
+      named.add(event.key)
     }
     if (events.every(({ key }) => key !== undefined)) this.forget(new Set(outcomes.keys()))
     for (const [key, outcome] of outcomes) this.settle(key, outcome)

@@ -86,6 +86,13 @@ export const mutantsOfStore: readonly Mutant[] = [
     onlyBy: { test: 'unit/informer-invalid.test.ts', named: 'after its last good state in the same relist' },
   },
   {
+    name: 'a relist keeps an object that it has deleted and then names as invalid',
+    breaks: 'an object that a list lacks is deleted (I2)',
+    file: 'store/list-writer.ts',
+    edits: [["else if (event.type === 'put' && this.#deleted.size", 'else if (this.#deleted.size']],
+    onlyBy: { test: 'unit/informer-invalid.test.ts', named: 'after its delete in the same relist' },
+  },
+  {
     name: 'a relist detects no deletions',
     breaks: 'an object that a list lacks is deleted (I2)',
     file: 'store/list-writer.ts',
@@ -109,7 +116,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     file: 'store/list-writer.ts',
     edits: [
       [
-        "if (ordinal !== undefined) this.#listed[ordinal - this.#start] = event.type === 'delete' ? 0 : 1",
+        'if (ordinal !== undefined) this.#listed[ordinal - this.#start] = this.#deleted.has(key) ? 0 : 1',
         'if (ordinal !== undefined) this.#listed[ordinal - this.#start] = 1',
       ],
     ],
