@@ -9,10 +9,11 @@ import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscrip
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { onAbort } from '../shared/on-abort.js'
 import { SEVERAL_SOURCES } from '../shared/upstream-versions.js'
-import { eventText } from './event-json.js'
+import { eventText, invalidText } from './event-json.js'
 import { errorFrame, Follower } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
+import { InvalidKeys } from './invalid-keys.js'
 
 /** The size of a chunk of a list, in characters. */
 const CHUNK_CHARACTERS = 512 * 1024
@@ -63,6 +64,8 @@ export interface FeedOptions {
   readonly watchMs: number
   /** Whether the chunks of lists are in shared memory, so that threads receive them without a copy. */
   readonly hasSharedChunks: boolean
+  /** Whether followers receive which objects are invalid. */
+  readonly showsInvalid: boolean
   /** Called when the objects were deleted after lost access. */
   readonly onCleared?: ((feed: object) => void) | undefined
 }
@@ -100,6 +103,7 @@ export class MirrorFeed<T> {
   #log: FrameLog
   readonly #followers = new Map<Follower, Watch>()
   readonly #closing = new AbortController()
+  readonly #invalid = new InvalidKeys()
   /** The sequence of the last frame that ends a batch. */
   #last = 0
   /** Whether a batch is being encoded. */
@@ -250,7 +254,8 @@ export class MirrorFeed<T> {
     for (;;) {
       await this.#clock.sleep(heartbeatMs / 2, this.#closing.signal)
       const now = this.#clock.now()
-      if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding) this.#pushFrame('batch', [])
+      if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding)
+        this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
       if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
       for (const [follower, { since }] of [...this.#followers]) if (now - since >= watchMs) follower.end()
       if (this.#idleMs >= FEED_IDLE_MS)
@@ -270,7 +275,7 @@ export class MirrorFeed<T> {
       await slice.turn()
     }
     this.#upstream = this.#upstreamOf(batch) // Until now the feed was before this batch.
-    this.#pushFrame('batch', at === 0 ? changes : changes.slice(at))
+    this.#pushFrame('batch', at === 0 ? changes : changes.slice(at), this.#isStoreAt(batch))
     this.#isEncoding = false
   }
 
@@ -279,9 +284,12 @@ export class MirrorFeed<T> {
     this.#options.onCleared?.(this)
   }
 
-  #pushFrame(type: 'part' | 'batch', changes: readonly Change<T>[]): void {
+  /** `showsStore`: with this frame, the feed has the state that the store shows now. */
+  #pushFrame(type: 'part' | 'batch', changes: readonly Change<T>[], showsStore = false): void {
     const sequence = this.#log.last + 1
-    const events = changes.map((change) => this.#eventText(change)).join(',')
+    const texts = changes.map((change) => this.#eventText(change))
+    if (showsStore) for (const key of this.#takeInvalid()) texts.push(this.#stateText(key))
+    const events = texts.join(',')
     const version = JSON.stringify(this.#versionAt(sequence))
     this.#log.push(
       encoder.encode(`id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`),
@@ -306,7 +314,27 @@ export class MirrorFeed<T> {
     this.#isDelivering = false
   }
 
+  /** Whether the store shows no commit after this position of the stream. */
+  #isStoreAt({ version }: { readonly version?: string | undefined }): boolean {
+    const isRouting = packableMirrorOf(this.#informer)?.isRouting === true
+    return !isRouting && version === this.#informer.version && this.#stream.backlog.keys === 0
+  }
+
+  /** Returns the keys that have become invalid, or valid again, since the last call. */
+  #takeInvalid(): readonly string[] {
+    return this.#options.showsInvalid ? this.#invalid.take(this.#informer.invalid) : []
+  }
+
+  /** The state of an object that has become invalid, or valid again. */
+  #stateText(key: string): string {
+    const entry = this.#informer.entry(key)
+    const isInvalid = this.#invalid.has(key)
+    if (entry !== undefined) return eventText({ type: 'put', ...entry }, isInvalid)
+    return isInvalid ? invalidText(key) : eventText({ type: 'delete', key })
+  }
+
   #eventText({ type, key, object, origin }: Change<T>): string {
+    this.#invalid.replaced(key)
     if (type === 'delete') return eventText({ type, key })
     const entry = this.#informer.entry(key)
     // A later commit may have replaced the object already. Its version and uid belong to the later object.
@@ -330,6 +358,7 @@ export class MirrorFeed<T> {
   async #encode(): Promise<EncodedList> {
     using snapshot = this.#informer.snapshot()
     const after = this.#last
+    const invalid = new Set(this.#invalid)
     const chunks: Uint8Array[] = []
     const slice = new TimeSlice(this.#clock)
     let texts: string[] = []
@@ -341,14 +370,20 @@ export class MirrorFeed<T> {
       texts = []
       characters = 0
     }
+    const add = (text: string): void => {
+      texts.push(text)
+      characters += text.length
+      if (characters >= CHUNK_CHARACTERS) endChunk()
+    }
     for (const key of keysIn(snapshot, this.#where)) {
       const entry = snapshot.entry(key)
       if (entry === undefined) continue
-      const text = eventText({ type: 'put', ...entry } satisfies ListEvent<T>)
-      texts.push(text)
+      add(eventText({ type: 'put', ...entry } satisfies ListEvent<T>, invalid.delete(key)))
       size++
-      characters += text.length
-      if (characters >= CHUNK_CHARACTERS) endChunk()
+      if (slice.isOverAfterCall()) await slice.turn()
+    }
+    for (const key of invalid) {
+      add(invalidText(key))
       if (slice.isOverAfterCall()) await slice.turn()
     }
     if (texts.length > 0) endChunk()
