@@ -87,7 +87,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     name: 'an object that the mirror has deleted stays in followers if it is invalid',
     breaks: 'A follower shows only states that the served mirror had (V1).',
     file: at('event-json'),
-    edits: [["return `${JSON.stringify({ type: 'delete', key })},", 'return `']],
+    edits: [["{ type: 'delete', key }", "{ type: 'invalid', key }"]],
     test: 'unit/http/invalid-objects.test.ts',
     named: 'a follower that lists again has the invalid objects of now',
   },

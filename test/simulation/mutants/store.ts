@@ -177,6 +177,13 @@ export const mutantsOfStore: readonly Mutant[] = [
     onlyBy: { test: 'unit/sorted-index.test.ts', named: 'a large index that is prepared twice at the same time' },
   },
   {
+    name: 'an ordered index whose sort was broken off by a write is not sorted again',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'util/shared-steps.ts',
+    edits: [['this.#current?.state !== state', 'this.#current === undefined']],
+    onlyBy: { test: 'property/sorted-index.property.test.ts', named: 'over thousands of objects, in many chunks' },
+  },
+  {
     name: 'two keys with the same hash are one',
     breaks: 'each key has its own object',
     file: 'util/hash-table.ts',
