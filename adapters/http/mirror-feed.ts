@@ -4,7 +4,6 @@ import type { ListEvent } from '../../src/contract/source.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
 import type { Change } from '../../src/queue/change.js'
-import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { onAbort } from '../shared/on-abort.js'
@@ -13,7 +12,10 @@ import { eventText, invalidText } from './event-json.js'
 import { errorFrame, Follower } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
-import { InvalidKeys } from './invalid-keys.js'
+import type { InvalidKeys } from './invalid-keys.js'
+import { randomId } from './random-id.js'
+import { keysIn, type Where } from './scope-keys.js'
+import { shared } from './shared-bytes.js'
 
 /** The size of a chunk of a list, in characters. */
 const CHUNK_CHARACTERS = 512 * 1024
@@ -33,9 +35,6 @@ const encoder = new TextEncoder()
 
 /** How many lists were encoded. */
 let lists = 0
-
-/** The objects that a caller may read: those with these values in these indexes. */
-type Where = Readonly<Record<string, unknown>>
 
 /** An encoded list. With the frames after `after` it is the collection at each later sequence. */
 interface EncodedList {
@@ -64,8 +63,8 @@ export interface FeedOptions {
   readonly watchMs: number
   /** Whether the chunks of lists are in shared memory, so that threads receive them without a copy. */
   readonly hasSharedChunks: boolean
-  /** Whether followers receive which objects are invalid. */
-  readonly showsInvalid: boolean
+  /** The invalid objects that followers receive; undefined if they receive none. */
+  readonly invalid: InvalidKeys | undefined
   /** Called when the objects were deleted after lost access. */
   readonly onCleared?: ((feed: object) => void) | undefined
 }
@@ -103,7 +102,6 @@ export class MirrorFeed<T> {
   #log: FrameLog
   readonly #followers = new Map<Follower, Watch>()
   readonly #closing = new AbortController()
-  readonly #invalid = new InvalidKeys()
   /** The sequence of the last frame that ends a batch. */
   #last = 0
   /** Whether a batch is being encoded. */
@@ -169,7 +167,7 @@ export class MirrorFeed<T> {
     this.#followers.set(follower, { since: this.#clock.now(), request })
     const { signal } = request
     const unlink = onAbort(signal, () => follower.end())
-    if (this.#ended !== undefined) follower.end(endFrame(this.#ended))
+    if (this.#ended !== undefined) follower.end(errorFrame(this.#ended.code, this.#ended.message))
     else if (signal.aborted) follower.end()
     return follower
   }
@@ -223,7 +221,7 @@ export class MirrorFeed<T> {
     if (this.#ended !== undefined) return
     this.#ended = reason
     this.#closing.abort()
-    const frame = endFrame(reason)
+    const frame = errorFrame(reason.code, reason.message)
     for (const follower of [...this.#followers.keys()]) follower.end(frame)
     // The server keeps an ended feed until it needs the place.
     this.#list = undefined
@@ -288,7 +286,8 @@ export class MirrorFeed<T> {
   #pushFrame(type: 'part' | 'batch', changes: readonly Change<T>[], showsStore = false): void {
     const sequence = this.#log.last + 1
     const texts = changes.map((change) => this.#eventText(change))
-    if (showsStore) for (const key of this.#takeInvalid()) texts.push(this.#stateText(key))
+    if (showsStore)
+      for (const key of this.#options.invalid?.take(this.#informer.invalid) ?? []) texts.push(this.#stateText(key))
     const events = texts.join(',')
     const version = JSON.stringify(this.#versionAt(sequence))
     this.#log.push(
@@ -320,21 +319,16 @@ export class MirrorFeed<T> {
     return !isRouting && version === this.#informer.version && this.#stream.backlog.keys === 0
   }
 
-  /** Returns the keys that have become invalid, or valid again, since the last call. */
-  #takeInvalid(): readonly string[] {
-    return this.#options.showsInvalid ? this.#invalid.take(this.#informer.invalid) : []
-  }
-
   /** The state of an object that has become invalid, or valid again. */
   #stateText(key: string): string {
     const entry = this.#informer.entry(key)
-    const isInvalid = this.#invalid.has(key)
+    const isInvalid = this.#options.invalid?.has(key) === true
     if (entry !== undefined) return eventText({ type: 'put', ...entry }, isInvalid)
     return isInvalid ? invalidText(key) : eventText({ type: 'delete', key })
   }
 
   #eventText({ type, key, object, origin }: Change<T>): string {
-    this.#invalid.replaced(key)
+    this.#options.invalid?.replaced(key)
     if (type === 'delete') return eventText({ type, key })
     const entry = this.#informer.entry(key)
     // A later commit may have replaced the object already. Its version and uid belong to the later object.
@@ -358,7 +352,7 @@ export class MirrorFeed<T> {
   async #encode(): Promise<EncodedList> {
     using snapshot = this.#informer.snapshot()
     const after = this.#last
-    const invalid = new Set(this.#invalid)
+    const invalid = new Set(this.#options.invalid)
     const chunks: Uint8Array[] = []
     const slice = new TimeSlice(this.#clock)
     let texts: string[] = []
@@ -399,35 +393,4 @@ export class MirrorFeed<T> {
   #versionAt(sequence: number): string {
     return formatVersion({ feed: this.id, sequence, upstream: this.#upstream })
   }
-}
-
-/** The keys of the objects that have all values of `where`. */
-function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<string> {
-  const [first, ...rest] = Object.entries(where)
-  if (first === undefined) return yield* view.keys()
-  const others = rest.map((each) => new Set(keysWith(view, each)))
-  for (const key of keysWith(view, first)) if (others.every((keys) => keys.has(key))) yield key
-}
-
-function* keysWith<T>(view: StoreView<T, object>, [name, value]: [string, unknown]): Generator<string> {
-  const index = (view.by as Record<string, { entries(value: unknown): Iterable<[string, T]> }>)[name]
-  for (const [key] of index?.entries(value) ?? []) yield key
-}
-
-function shared(bytes: Uint8Array): Uint8Array {
-  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length))
-  copy.set(bytes)
-  return copy
-}
-
-function endFrame({ code, message }: SourceError): Uint8Array {
-  return errorFrame(code, message)
-}
-
-function randomId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .slice(0, 22)
 }

@@ -16,6 +16,7 @@ import {
 } from '../../src/util/validate-options.js'
 import { directResponse } from './direct-body.js'
 import { parseVersion, UNKNOWN_FEED } from './http-version.js'
+import { InvalidKeys } from './invalid-keys.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
 
 /**
@@ -174,7 +175,7 @@ class MirrorServer<T> {
   readonly #informer: Informer<T, object>
   readonly #scopeOf: NonNullable<ServeMirrorOptions['scope']>
   readonly #clock: Clock
-  readonly #feedOptions: Omit<FeedOptions, 'showsInvalid'>
+  readonly #feedOptions: Omit<FeedOptions, 'invalid'>
   /** A share packs its lists without invalid objects. */
   readonly #isShare: boolean
   readonly #maxScopes: number
@@ -284,8 +285,8 @@ class MirrorServer<T> {
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
       // An invalid object has no values of indexes that tell its scope.
-      const showsInvalid = !this.#isShare && selected.length === 0
-      feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, { ...this.#feedOptions, showsInvalid })
+      const invalid = !this.#isShare && selected.length === 0 ? new InvalidKeys() : undefined
+      feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }
     await feed.ready

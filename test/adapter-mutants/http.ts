@@ -71,7 +71,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     name: 'an object that was valid for one batch stays valid in followers',
     breaks: 'An object that is invalid in the mirror is invalid in followers.',
     file: at('mirror-feed'),
-    edits: [['    this.#invalid.replaced(key)\n', '']],
+    edits: [['    this.#options.invalid?.replaced(key)\n', '']],
     test: 'unit/http/invalid-objects.test.ts',
     named: 'an object that was valid for one large batch',
   },
