@@ -247,6 +247,16 @@ export const METRICS: readonly Metric[] = [
   ),
 ]
 
+/**
+ * Returns the newest measurements of each name. Of two informers of one name, the older was stopped before the newer was
+ * created, so its series would hide those of the newer.
+ */
+export function newestOfEachName(all: readonly Measurements[]): readonly Measurements[] {
+  const newest = new Map<string, Measurements>()
+  for (const each of all) if (each.number >= (newest.get(each.name)?.number ?? 0)) newest.set(each.name, each)
+  return [...newest.values()]
+}
+
 /** @throws TypeError if it is not an informer that `createInformer` returned. */
 export function measurementsOf(call: string, informer: unknown): Measurements {
   if (informer instanceof SourceInformer) return informer.measure()

@@ -383,7 +383,7 @@ describe('time and chance come from outside', () => {
     'src/contract/node-or-browser.ts': ['setImmediate'],
     'testing/virtual-clock.ts': ['setImmediate'],
     // The id of a feed must not be guessed, and differ from that of each other server.
-    'adapters/http/mirror-feed.ts': ['getRandomValues'],
+    'adapters/http/random-id.ts': ['getRandomValues'],
     // The seed of the hashes of keys, in code that does not load node:crypto.
     'adapters/share/snapshot-packer.ts': ['getRandomValues'],
     // Inboxes and consumers of several processes must differ.

@@ -1,11 +1,22 @@
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import type { ListEvent } from '../../src/contract/source.js'
+import { type Properties, propertiesOf } from '../shared/properties.js'
 import { decodeValue, encodeValue, survivesJson } from '../shared/value-encoding.js'
 
-/** An event as JSON text. An object that JSON would change has its encoded form as `encoded`. */
-export function eventText(event: ListEvent<unknown>): string {
-  if (event.type !== 'put' || survivesJson(event.object)) return JSON.stringify(event)
-  const { object, ...rest } = event
+type KeyedEvent = ListEvent<unknown> & { readonly key: string }
+
+/** The reason of an invalid object. Its own reason may quote what the schema or the transform of the mirror removes. */
+const INVALID = 'its newest state is invalid in the mirror that is served; `invalid` of that informer has the reason'
+
+/**
+ * An event as JSON text. An object that JSON would change has its encoded form as `encoded`. If the newest state of the
+ * object is invalid, `object` is the last valid one, and the field `invalid` has the reason.
+ */
+export function eventText(event: ListEvent<unknown>, isInvalid = false): string {
+  if (event.type !== 'put') return JSON.stringify(event)
+  const fields = isInvalid ? { ...event, invalid: INVALID } : event
+  if (survivesJson(event.object)) return JSON.stringify(fields)
+  const { object, ...rest } = fields
   try {
     return JSON.stringify({ ...rest, encoded: encodeValue(object) })
   } catch (error) {
@@ -13,18 +24,30 @@ export function eventText(event: ListEvent<unknown>): string {
   }
 }
 
+/** The events of an invalid object of which the mirror has no valid state, as JSON text. */
+export function invalidText(key: string): string {
+  return `${JSON.stringify({ type: 'delete', key })},${JSON.stringify({ type: 'invalid', key, error: INVALID })}`
+}
+
 /**
- * Returns the events of a parsed response.
+ * Returns the events of a parsed response. The last valid state of an invalid object is followed by its `invalid` event.
  *
  * @throws SourceError PROTOCOL if it is not a list of events.
  */
 export function eventsIn(parsed: unknown): ListEvent<unknown>[] {
   if (!Array.isArray(parsed)) throw notEvents()
-  return parsed.map(eventIn)
+  const events: ListEvent<unknown>[] = []
+  for (const each of parsed) {
+    const fields = propertiesOf(each)
+    const event = eventIn(fields)
+    events.push(event)
+    const { invalid } = fields
+    if (typeof invalid === 'string') events.push({ type: 'invalid', key: event.key, error: new TypeError(invalid) })
+  }
+  return events
 }
 
-function eventIn(parsed: unknown): ListEvent<unknown> {
-  const fields: Readonly<Record<string, unknown>> = Object(parsed)
+function eventIn(fields: Properties): KeyedEvent {
   const { type, key, error } = fields
   if (typeof key !== 'string') throw notEvents()
   switch (type) {
@@ -44,7 +67,7 @@ function eventIn(parsed: unknown): ListEvent<unknown> {
 }
 
 /** An object in a form that only another version of the server knows is invalid. The others can be used. */
-function putOf(key: string, fields: Readonly<Record<string, unknown>>): ListEvent<unknown> {
+function putOf(key: string, fields: Properties): KeyedEvent {
   const { object, encoded, version, uid } = fields
   if (encoded === undefined && !('object' in fields)) {
     const missing = 'the object is missing: its server has another version of listwatch; update this follower'

@@ -4,15 +4,18 @@ import type { ListEvent } from '../../src/contract/source.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
 import type { Change } from '../../src/queue/change.js'
-import type { StoreView } from '../../src/store/store-view.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { onAbort } from '../shared/on-abort.js'
 import { SEVERAL_SOURCES } from '../shared/upstream-versions.js'
-import { eventText } from './event-json.js'
+import { eventText, invalidText } from './event-json.js'
 import { errorFrame, Follower } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
+import type { InvalidKeys } from './invalid-keys.js'
+import { randomId } from './random-id.js'
+import { keysIn, type Where } from './scope-keys.js'
+import { shared } from './shared-bytes.js'
 
 /** The size of a chunk of a list, in characters. */
 const CHUNK_CHARACTERS = 512 * 1024
@@ -32,9 +35,6 @@ const encoder = new TextEncoder()
 
 /** How many lists were encoded. */
 let lists = 0
-
-/** The objects that a caller may read: those with these values in these indexes. */
-type Where = Readonly<Record<string, unknown>>
 
 /** An encoded list. With the frames after `after` it is the collection at each later sequence. */
 interface EncodedList {
@@ -63,6 +63,8 @@ export interface FeedOptions {
   readonly watchMs: number
   /** Whether the chunks of lists are in shared memory, so that threads receive them without a copy. */
   readonly hasSharedChunks: boolean
+  /** The invalid objects that followers receive; undefined if they receive none. */
+  readonly invalid: InvalidKeys | undefined
   /** Called when the objects were deleted after lost access. */
   readonly onCleared?: ((feed: object) => void) | undefined
 }
@@ -165,7 +167,7 @@ export class MirrorFeed<T> {
     this.#followers.set(follower, { since: this.#clock.now(), request })
     const { signal } = request
     const unlink = onAbort(signal, () => follower.end())
-    if (this.#ended !== undefined) follower.end(endFrame(this.#ended))
+    if (this.#ended !== undefined) follower.end(errorFrame(this.#ended.code, this.#ended.message))
     else if (signal.aborted) follower.end()
     return follower
   }
@@ -219,7 +221,7 @@ export class MirrorFeed<T> {
     if (this.#ended !== undefined) return
     this.#ended = reason
     this.#closing.abort()
-    const frame = endFrame(reason)
+    const frame = errorFrame(reason.code, reason.message)
     for (const follower of [...this.#followers.keys()]) follower.end(frame)
     // The server keeps an ended feed until it needs the place.
     this.#list = undefined
@@ -250,7 +252,8 @@ export class MirrorFeed<T> {
     for (;;) {
       await this.#clock.sleep(heartbeatMs / 2, this.#closing.signal)
       const now = this.#clock.now()
-      if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding) this.#pushFrame('batch', [])
+      if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding)
+        this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
       if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
       for (const [follower, { since }] of [...this.#followers]) if (now - since >= watchMs) follower.end()
       if (this.#idleMs >= FEED_IDLE_MS)
@@ -270,7 +273,7 @@ export class MirrorFeed<T> {
       await slice.turn()
     }
     this.#upstream = this.#upstreamOf(batch) // Until now the feed was before this batch.
-    this.#pushFrame('batch', at === 0 ? changes : changes.slice(at))
+    this.#pushFrame('batch', at === 0 ? changes : changes.slice(at), this.#isStoreAt(batch))
     this.#isEncoding = false
   }
 
@@ -279,9 +282,13 @@ export class MirrorFeed<T> {
     this.#options.onCleared?.(this)
   }
 
-  #pushFrame(type: 'part' | 'batch', changes: readonly Change<T>[]): void {
+  /** `showsStore`: with this frame, the feed has the state that the store shows now. */
+  #pushFrame(type: 'part' | 'batch', changes: readonly Change<T>[], showsStore = false): void {
     const sequence = this.#log.last + 1
-    const events = changes.map((change) => this.#eventText(change)).join(',')
+    const texts = changes.map((change) => this.#eventText(change))
+    if (showsStore)
+      for (const key of this.#options.invalid?.take(this.#informer.invalid) ?? []) texts.push(this.#stateText(key))
+    const events = texts.join(',')
     const version = JSON.stringify(this.#versionAt(sequence))
     this.#log.push(
       encoder.encode(`id: ${sequence}\nevent: ${type}\ndata: {"version":${version},"events":[${events}]}\n\n`),
@@ -306,7 +313,22 @@ export class MirrorFeed<T> {
     this.#isDelivering = false
   }
 
+  /** Whether the store shows no commit after this position of the stream. */
+  #isStoreAt({ version }: { readonly version?: string | undefined }): boolean {
+    const isRouting = packableMirrorOf(this.#informer)?.isRouting === true
+    return !isRouting && version === this.#informer.version && this.#stream.backlog.keys === 0
+  }
+
+  /** The state of an object that has become invalid, or valid again. */
+  #stateText(key: string): string {
+    const entry = this.#informer.entry(key)
+    const isInvalid = this.#options.invalid?.has(key) === true
+    if (entry !== undefined) return eventText({ type: 'put', ...entry }, isInvalid)
+    return isInvalid ? invalidText(key) : eventText({ type: 'delete', key })
+  }
+
   #eventText({ type, key, object, origin }: Change<T>): string {
+    this.#options.invalid?.replaced(key)
     if (type === 'delete') return eventText({ type, key })
     const entry = this.#informer.entry(key)
     // A later commit may have replaced the object already. Its version and uid belong to the later object.
@@ -330,6 +352,7 @@ export class MirrorFeed<T> {
   async #encode(): Promise<EncodedList> {
     using snapshot = this.#informer.snapshot()
     const after = this.#last
+    const invalid = new Set(this.#options.invalid)
     const chunks: Uint8Array[] = []
     const slice = new TimeSlice(this.#clock)
     let texts: string[] = []
@@ -341,14 +364,20 @@ export class MirrorFeed<T> {
       texts = []
       characters = 0
     }
+    const add = (text: string): void => {
+      texts.push(text)
+      characters += text.length
+      if (characters >= CHUNK_CHARACTERS) endChunk()
+    }
     for (const key of keysIn(snapshot, this.#where)) {
       const entry = snapshot.entry(key)
       if (entry === undefined) continue
-      const text = eventText({ type: 'put', ...entry } satisfies ListEvent<T>)
-      texts.push(text)
+      add(eventText({ type: 'put', ...entry } satisfies ListEvent<T>, invalid.delete(key)))
       size++
-      characters += text.length
-      if (characters >= CHUNK_CHARACTERS) endChunk()
+      if (slice.isOverAfterCall()) await slice.turn()
+    }
+    for (const key of invalid) {
+      add(invalidText(key))
       if (slice.isOverAfterCall()) await slice.turn()
     }
     if (texts.length > 0) endChunk()
@@ -364,35 +393,4 @@ export class MirrorFeed<T> {
   #versionAt(sequence: number): string {
     return formatVersion({ feed: this.id, sequence, upstream: this.#upstream })
   }
-}
-
-/** The keys of the objects that have all values of `where`. */
-function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<string> {
-  const [first, ...rest] = Object.entries(where)
-  if (first === undefined) return yield* view.keys()
-  const others = rest.map((each) => new Set(keysWith(view, each)))
-  for (const key of keysWith(view, first)) if (others.every((keys) => keys.has(key))) yield key
-}
-
-function* keysWith<T>(view: StoreView<T, object>, [name, value]: [string, unknown]): Generator<string> {
-  const index = (view.by as Record<string, { entries(value: unknown): Iterable<[string, T]> }>)[name]
-  for (const [key] of index?.entries(value) ?? []) yield key
-}
-
-function shared(bytes: Uint8Array): Uint8Array {
-  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length))
-  copy.set(bytes)
-  return copy
-}
-
-function endFrame({ code, message }: SourceError): Uint8Array {
-  return errorFrame(code, message)
-}
-
-function randomId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .slice(0, 22)
 }

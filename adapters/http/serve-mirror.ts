@@ -16,6 +16,7 @@ import {
 } from '../../src/util/validate-options.js'
 import { directResponse } from './direct-body.js'
 import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
+import { InvalidKeys } from './invalid-keys.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
 
 /**
@@ -174,7 +175,9 @@ class MirrorServer<T> {
   readonly #informer: Informer<T, object>
   readonly #scopeOf: NonNullable<ServeMirrorOptions['scope']>
   readonly #clock: Clock
-  readonly #feedOptions: FeedOptions
+  readonly #feedOptions: Omit<FeedOptions, 'invalid'>
+  /** A share packs its lists without invalid objects. */
+  readonly #isShare: boolean
   readonly #maxScopes: number
   /** By the text of the scope. */
   readonly #feeds = new Map<string, MirrorFeed<T>>()
@@ -191,11 +194,12 @@ class MirrorServer<T> {
     this.#informer = informer
     this.#scopeOf = options.scope ?? (() => ({}))
     this.#clock = clock
+    this.#isShare = hooks !== undefined
     this.#feedOptions = {
       historyBytes,
       heartbeatMs,
       watchMs: options.watchMs ?? 600_000,
-      hasSharedChunks: hooks !== undefined,
+      hasSharedChunks: this.#isShare,
       onCleared: hooks?.onCleared,
     }
     this.#maxScopes = options.maxScopes ?? 1_000
@@ -280,7 +284,9 @@ class MirrorServer<T> {
       this.#dropEnded()
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
-      feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, this.#feedOptions)
+      // An invalid object has no values of indexes that tell its scope.
+      const invalid = !this.#isShare && selected.length === 0 ? new InvalidKeys() : undefined
+      feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }
     await feed.ready

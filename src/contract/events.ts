@@ -130,7 +130,10 @@ export type WatchEvent<T> = ListEvent<T> | Replace<T>
  * ```
  */
 export interface ListPage<T> {
-  /** The objects of the page. A later event of the same key overrides an earlier one. */
+  /**
+   * The objects of the page. A later event of the same key overrides an earlier one. Before an `invalid` event, a `put`
+   * has the last valid object of the key.
+   */
   readonly events: readonly ListEvent<T>[]
   /** The version of the whole list. The last page must have it. */
   readonly version?: Version

@@ -4,6 +4,8 @@ import type { FeedCounts } from '../subscriptions/feed-counts.js'
 /** The numbers of an informer that metrics export. They cost no scan of the store. */
 export interface Measurements {
   readonly name: string
+  /** Numbers the informers of the process in the order of their creation. */
+  readonly number: number
   /** In milliseconds since the Unix epoch. */
   readonly now: number
   readonly isSynced: boolean

@@ -33,6 +33,7 @@ interface Parts<S, T> {
 export class Observation<S, T> {
   /** Unique among the informers of the process that were not stopped. */
   readonly name: string
+  readonly #number = informers.nextNumber()
   readonly #parts: Parts<S, T>
   readonly #transitions = new TransitionLog()
   readonly #counts = new CountsByName()
@@ -96,6 +97,7 @@ export class Observation<S, T> {
       if (index.valueCount !== undefined) indexValues.set(name, index.valueCount)
     return {
       name: this.name,
+      number: this.#number,
       now: clock.now(),
       isSynced: status.current().isSynced,
       objects: indexer.size,
@@ -112,7 +114,7 @@ export class Observation<S, T> {
 
   #measureSubscriptions(now: number): readonly SubscriptionMeasurements[] {
     const all = new Map<FeedCounts, { -readonly [K in keyof SubscriptionMeasurements]: SubscriptionMeasurements[K] }>()
-    for (const { kind, name = 'unnamed', counts } of this.#counts.all)
+    for (const { kind, name, counts } of this.#counts.all)
       all.set(counts, { kind, name, open: 0, keys: 0, oldestMs: 0, runningMs: 0, failing: 0, counts })
     for (const [{ reader, counts }, { backlog }] of this.#parts.subscriptions) {
       const sum = all.get(counts)

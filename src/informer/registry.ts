@@ -21,12 +21,18 @@ export class InformerRegistry {
   })
   readonly #endListeners = new Set<(informer: Observable) => void>()
   #isListening = false
+  #lastNumber = 0
 
   /** Returns `name`; if another informer has it, `name#2` and so on. */
   freeName(name: string): string {
     let free = name
     for (let n = 2; this.#members.get(free)?.deref() !== undefined; n++) free = `${name}#${n}`
     return free
+  }
+
+  /** Numbers the informers in the order of their creation. */
+  nextNumber(): number {
+    return ++this.#lastNumber
   }
 
   /** The name of the informer must be free. */

@@ -85,6 +85,8 @@ export class Relist<T> implements ListWriter<T> {
   /** The keys to write: new or changed entries, and keys that `prepare` filters out. */
   readonly #pending = new OrderedTable<Entry<T> | typeof FILTERED>()
   readonly #invalid = new Map<string, SourceError>()
+  /** The keys that the list has deleted, and not written since. */
+  readonly #deleted = new Set<string>()
   /** The versions of invalid and of filtered objects. */
   readonly #versions = new Map<string, Version | undefined>()
   /** Keys of other sources that the list claims for the first time. */
@@ -128,20 +130,25 @@ export class Relist<T> implements ListWriter<T> {
     }
     const { store, ingest, ownership } = this.#writer
     const ordinal = store.ordinalOf(key)
+    const good = event.type === 'invalid' ? this.#listedStateOf(key, ordinal) : undefined
     // This event replaces an earlier one, even if another source has written the key in between, and deletes it later.
     if (this.#pending.size > 0) this.#pending.delete(key)
     if (this.#invalid.size > 0) this.#invalid.delete(key)
     if (ownership.isForeign(partition, key, event.type, ordinal, this.#claimed)) return
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
-    if (ordinal !== undefined) this.#listed[ordinal - this.#start] = event.type === 'delete' ? 0 : 1
+    if (event.type === 'delete') this.#deleted.add(key)
+    else if (event.type === 'put' && this.#deleted.size > 0) this.#deleted.delete(key)
+    if (ordinal !== undefined) this.#listed[ordinal - this.#start] = this.#deleted.has(key) ? 0 : 1
     if (event.type === 'delete') return
     const result =
       event.type === 'invalid'
         ? ingest.invalid(key, event.error, partition.name)
         : ingest.ingest(event, current, this.#ignoreVersions, partition.name)
     if (result instanceof SourceError || result === FILTERED) this.#versions.set(key, event.version)
-    if (result instanceof SourceError) this.#invalid.set(key, result)
-    else if (result === UNCHANGED) {
+    if (result instanceof SourceError) {
+      this.#invalid.set(key, result)
+      if (good !== undefined && this.#writer.hooks.onInvalid !== 'omit') this.#pending.set(key, good)
+    } else if (result === UNCHANGED) {
       if (current !== undefined && partition.invalid.has(key)) this.#pending.set(key, current) // It is valid again.
     } else if (result === FILTERED || current === undefined) this.#pending.set(key, result)
     else {
@@ -149,6 +156,13 @@ export class Relist<T> implements ListWriter<T> {
       const entry = result === event ? { ...result, key: current.key } : result
       this.#pending.set(current.key, entry)
     }
+  }
+
+  /** The last good state of a key in this list so far. */
+  #listedStateOf(key: string, ordinal: Ordinal | undefined): Entry<T> | typeof FILTERED | undefined {
+    const pending = this.#pending.get(key)
+    if (pending !== undefined || ordinal === undefined || this.#invalid.has(key)) return pending
+    return this.#listed[ordinal - this.#start] === 1 ? this.#writer.store.entryAt(ordinal) : undefined
   }
 
   *commit(version: Version): Steps {
@@ -181,7 +195,7 @@ export class Relist<T> implements ListWriter<T> {
       }
     }
     for (const [key, result] of this.#pending) {
-      transaction.markValid(key)
+      if (!this.#invalid.has(key)) transaction.markValid(key)
       if (result === FILTERED) transaction.filter(key, this.#versions.get(key))
       else transaction.write(result, store.ordinalOf(key))
       yield

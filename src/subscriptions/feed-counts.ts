@@ -14,12 +14,15 @@ export type SubscriptionKind = 'subscription' | 'stream' | 'controller'
 /** The subscriptions of one kind and name. */
 export interface NamedCounts {
   readonly kind: SubscriptionKind
-  readonly name: string | undefined
+  /** `unnamed` for those without a name. */
+  readonly name: string
   readonly counts: FeedCounts
 }
 
 /** Subscriptions with further names share the counts of those without a name. */
 const MAX_NAMES = 1_000
+/** The name under which subscriptions without a name count. One that has this name counts with them. */
+const UNNAMED = 'unnamed'
 
 export function newCounts(): FeedCounts {
   return { succeeded: 0, failed: 0, retried: 0, slow: 0 }
@@ -32,11 +35,11 @@ export function newCounts(): FeedCounts {
 export class CountsByName {
   readonly #counts = new Map<string, NamedCounts>()
 
-  of(kind: SubscriptionKind, name: string | undefined): NamedCounts {
-    const id = name === undefined ? kind : `${kind} ${name}`
+  of(kind: SubscriptionKind, name: string = UNNAMED): NamedCounts {
+    const id = `${kind} ${name}`
     const known = this.#counts.get(id)
     if (known !== undefined) return known
-    if (name !== undefined && this.#counts.size >= MAX_NAMES) return this.of(kind, undefined)
+    if (name !== UNNAMED && this.#counts.size >= MAX_NAMES) return this.of(kind)
     const counts: NamedCounts = { kind, name, counts: newCounts() }
     this.#counts.set(id, counts)
     return counts

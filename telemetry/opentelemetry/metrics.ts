@@ -1,7 +1,7 @@
 import type { Attributes, BatchObservableResult, Observable as Instrument, Meter } from '@opentelemetry/api'
 import type { Measurements } from '../../src/informer/measurements.js'
 import { informers, type Observable } from '../../src/informer/registry.js'
-import { type Labels, METRICS } from '../metrics.js'
+import { type Labels, METRICS, newestOfEachName } from '../metrics.js'
 
 /** The number of stopped informers whose last numbers are kept until the next reading. */
 const MAX_ENDED = 100
@@ -38,7 +38,7 @@ export function registerMetrics(meter: Meter, flush: () => void): () => void {
     const stopping = before.filter((each) => !current.includes(each) && !ended.has(each.name))
     const stopped = [...ended.values()]
     ended.clear()
-    return [...stopped, ...[...stopping, ...current].map((each) => each.measure())]
+    return newestOfEachName([...stopped, ...[...stopping, ...current].map((each) => each.measure())])
   }
   const record = (result: BatchObservableResult, all: readonly Measurements[]): void => {
     for (const measured of all)

@@ -5,12 +5,12 @@
  */
 
 import type { Informer } from '../../src/informer/informer-types.js'
-import { type Labels, METRICS, type Metric, measurementsOf } from '../metrics.js'
+import { type Labels, METRICS, type Metric, measurementsOf, newestOfEachName } from '../metrics.js'
 
 /**
  * Returns the metrics of informers in the text format 0.0.4 of Prometheus. Its media type is `METRICS_CONTENT_TYPE`.
- * The labels are names of informers, sources, indexes, subscriptions and controllers, never keys. The cost does not
- * depend on the number of objects.
+ * The labels are names of informers, sources, indexes, subscriptions and controllers, never keys. Of several informers
+ * of one name, it has the newest: the others were stopped before. The cost does not depend on the number of objects.
  *
  * @returns The body of the response to a scrape.
  * @throws TypeError if a member is not an informer that `createInformer` returned.
@@ -28,7 +28,7 @@ import { type Labels, METRICS, type Metric, measurementsOf } from '../metrics.js
 export function metricsText(informers: Iterable<Pick<Informer<unknown>, 'name' | 'inspect'>>): string {
   if (typeof informers?.[Symbol.iterator] !== 'function')
     throw new TypeError('metricsText: the argument must be an array of informers')
-  const measured = Array.from(new Set(informers), (each) => measurementsOf('metricsText', each))
+  const measured = newestOfEachName(Array.from(informers, (each) => measurementsOf('metricsText', each)))
   const lines: string[] = []
   for (const metric of METRICS) {
     const name = prometheusName(metric)

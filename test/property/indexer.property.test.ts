@@ -175,21 +175,30 @@ class Model {
     }
   }
 
-  /** A list: every event says what its key is, compared with what was there before the list; the last word counts. */
+  /**
+   * A list: every event says what its key is, compared with what was there before the list. The last word counts, but an
+   * invalid event leaves what an earlier one said of the object.
+   */
   list(events: readonly ListEvent<Item>[], isFirst: boolean, byContent: boolean): void {
     if (isFirst) {
       for (const event of events) this.event(event)
       return
     }
     const outcomes = new Map<string, Entry<Item> | 'omitted' | 'invalid'>()
+    const invalid = new Set<string>()
+    const named = new Set<string>()
     for (const event of events) {
       if (event.key === undefined) continue
+      invalid.delete(event.key)
       if (event.type === 'put') outcomes.set(event.key, this.taken(event, this.objects.get(event.key), byContent))
-      else if (event.type === 'invalid') outcomes.set(event.key, 'invalid')
-      else outcomes.delete(event.key)
+      else if (event.type === 'delete') outcomes.delete(event.key)
+      else if (this.settings.onInvalid === 'omit' || !named.has(event.key)) outcomes.set(event.key, 'invalid')
+      else invalid.add(event.key)
+      named.add(event.key)
     }
     if (events.every(({ key }) => key !== undefined)) this.forget(new Set(outcomes.keys()))
     for (const [key, outcome] of outcomes) this.settle(key, outcome)
+    for (const key of invalid) this.settle(key, 'invalid')
     if (byContent)
       this.forgetVersions([...this.objects.keys()].filter((key) => (outcomes.get(key) ?? 'invalid') === 'invalid'))
   }

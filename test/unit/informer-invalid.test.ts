@@ -109,6 +109,43 @@ describe('an object that does not decode', () => {
     expect([informer.get('a'), informer.has('b'), [...informer.invalid.keys()]]).toEqual([1, false, ['a']])
   })
 
+  test.each([
+    { onInvalid: 'keep-previous', kept: { a: 5, b: 2, c: 3, d: 4 } },
+    { onInvalid: 'omit', kept: { b: 2 } },
+  ] as const)('after its last good state in the same relist: $onInvalid applies to that state', async (each) => {
+    const invalid = (key: string) => ({ type: 'invalid', key, error: new Error('bad') }) as const
+    const answers = [
+      [put('a', 1), put('b', 2), put('d', 4), put('e', 5), invalid('d')],
+      [put('a', 5), invalid('a'), put('c', 3), invalid('c'), put('d', 4), invalid('d'), put('b', 2)],
+    ]
+    const source = scripted<number>({ onList: (list, nth) => list.answer(answers[nth - 1] ?? [], `${nth}`) })
+    const { clock, informer } = informerOf(source, { onInvalid: each.onInvalid })
+    informer.start()
+    await clock.advance(0)
+    void informer.relist()
+    await clock.advance(5_000)
+    expect(informer.version).toBe('2')
+    expect(Object.fromEntries(informer.entries())).toEqual(each.kept)
+    expect([...informer.invalid.keys()].sort()).toEqual(['a', 'c', 'd'])
+  })
+
+  test('after its delete in the same relist: its last state is deleted, and it is in invalid', async () => {
+    const invalid = { type: 'invalid', key: 'a', error: new Error('bad') } as const
+    const answers = [
+      [put('a', 1), put('b', 2)],
+      [{ type: 'delete', key: 'a' }, invalid, put('b', 2)],
+    ] as const
+    const source = scripted<number>({ onList: (list, nth) => list.answer(answers[nth - 1] ?? [], `${nth}`) })
+    const { clock, informer } = informerOf(source)
+    informer.start()
+    await clock.advance(0)
+    void informer.relist()
+    await clock.advance(5_000)
+    expect(informer.version).toBe('2')
+    expect(Object.fromEntries(informer.entries())).toEqual({ b: 2 })
+    expect([...informer.invalid.keys()]).toEqual(['a'])
+  })
+
   test('a relist in which it is valid removes it from invalid', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     informer.start()

@@ -98,6 +98,18 @@ describe('instrumentInformers', () => {
     expect(states.find(({ value }) => value === 1)?.attributes['listwatch.state']).toBe('stopped')
   })
 
+  test('exports no numbers of a stopped informer whose name another one has since', async () => {
+    const { points } = instrumented()
+    const first = mirrorOf(orders, { name: 'handed over' }).informer
+    first.reconcile(async () => {}, { name: 'of the first' })
+    await first.start().synced()
+    await first.stop()
+    const second = mirrorOf(orders, { name: first.name }).informer
+    expect(second.name).toBe(first.name)
+    expect(await points('listwatch.controller.open', first.name)).toEqual([])
+    expect((await points('listwatch.objects', first.name)).map(({ value }) => value)).toEqual([0])
+  })
+
   test('keeps the numbers of at most 100 informers that have stopped', async () => {
     const { points } = instrumented()
     for (let nth = 1; nth <= 101; nth++) await mirrorOf(orders, { name: `short-${nth}` }).informer.stop()

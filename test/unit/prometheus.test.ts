@@ -318,6 +318,38 @@ describe('metricsText', () => {
     expect(samples?.map(({ labels }) => labels['informer'])).toEqual(['same', 'same#2'])
   })
 
+  test('of a stopped informer and its replacement, only the newer is exported, in any order', async () => {
+    const old = mirrorOf(orders, { name: 'replaced' }).informer
+    old.reconcile(async () => {}, { name: 'ledger' })
+    await old.start().synced()
+    await old.stop()
+    const between = mirrorOf(orders, { name: 'replaced' }).informer
+    await between.stop()
+    const { informer } = mirrorOf(orders.slice(0, 1), { name: 'replaced' })
+    await informer.start().synced()
+    const other = mirrorOf(orders, { name: 'other' }).informer
+    expect(metricsText([old, informer, other, between])).toBe(metricsText([informer, other]))
+    expect(metricsText([between, old])).toBe(metricsText([between]))
+  })
+
+  test('of a draining informer and its replacement, only the replacement is exported', async () => {
+    const { clock, informer: old } = mirrorOf(orders, { name: 'handed over' })
+    old.subscribe({ add: () => clock.sleep(5_000) }, { name: 'view' })
+    await old.start().synced()
+    const stopped = old.stop({ drainMs: 60_000 })
+    const { informer } = mirrorOf(orders, { name: 'handed over' })
+    expect(metricsText([informer, old])).toBe(metricsText([informer]))
+    for (const _ of orders) await clock.advance(5_000)
+    await stopped
+  })
+
+  test('a subscription with the name "unnamed" shares the series of those without a name', () => {
+    const { informer } = mirrorOf(orders)
+    informer.subscribe({})
+    informer.subscribe({}, { name: 'unnamed' })
+    expect(valuesOf(metricsText([informer]), 'listwatch_subscription_open').get('unnamed subscription')).toBe(2)
+  })
+
   test('never has a key', async () => {
     const { clock, informer } = mirrorOf([['the-secret-key', order(1)]])
     informer.reconcile(() => Promise.reject(new Error('no')))

@@ -18,6 +18,7 @@ import { mutantsOfSets } from './sets.js'
 import { mutantsOfShares } from './shares.js'
 import { mutantsOfStore } from './store.js'
 import { mutantsOfStuck } from './stuck.js'
+import { mutantsOfTelemetry } from './telemetry.js'
 import { mutantsOfWaits } from './waits.js'
 
 /** Defects that the simulator has to find, or a test that they name. */
@@ -31,6 +32,7 @@ export const mutants: readonly Mutant[] = [
   ...mutantsOfClosing,
   ...mutantsOfStuck,
   ...mutantsOfWaits,
+  ...mutantsOfTelemetry,
   ...mutantsOfAccess,
   ...mutantsOfAudit,
   ...mutantsOfSets,

@@ -72,6 +72,27 @@ export const mutantsOfStore: readonly Mutant[] = [
     onlyBy: { test: 'unit/interner.test.ts', named: 'lets a subtree be collected' },
   },
   {
+    name: 'a relist drops the last good state of an invalid object',
+    breaks: 'the last good object of an invalid key stays (C30)',
+    file: 'store/list-writer.ts',
+    edits: [["onInvalid !== 'omit') this", "onInvalid === 'omit') this"]],
+    onlyBy: { test: 'unit/informer-invalid.test.ts', named: 'after its last good state in the same relist' },
+  },
+  {
+    name: 'a relist makes an invalid object valid with its last good state',
+    breaks: 'an `invalid` event counts as applied (C29)',
+    file: 'store/list-writer.ts',
+    edits: [['      if (!this.#invalid.has(key)) transaction', '      transaction']],
+    onlyBy: { test: 'unit/informer-invalid.test.ts', named: 'after its last good state in the same relist' },
+  },
+  {
+    name: 'a relist keeps an object that it has deleted and then names as invalid',
+    breaks: 'an object that a list lacks is deleted (I2)',
+    file: 'store/list-writer.ts',
+    edits: [["else if (event.type === 'put' && this.#deleted.size", 'else if (this.#deleted.size']],
+    onlyBy: { test: 'unit/informer-invalid.test.ts', named: 'after its delete in the same relist' },
+  },
+  {
     name: 'a relist detects no deletions',
     breaks: 'an object that a list lacks is deleted (I2)',
     file: 'store/list-writer.ts',
@@ -95,7 +116,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     file: 'store/list-writer.ts',
     edits: [
       [
-        "if (ordinal !== undefined) this.#listed[ordinal - this.#start] = event.type === 'delete' ? 0 : 1",
+        'if (ordinal !== undefined) this.#listed[ordinal - this.#start] = this.#deleted.has(key) ? 0 : 1',
         'if (ordinal !== undefined) this.#listed[ordinal - this.#start] = 1',
       ],
     ],
@@ -154,6 +175,13 @@ export const mutantsOfStore: readonly Mutant[] = [
     file: 'util/shared-steps.ts',
     edits: [['if (this.#current?.state !== state) this', 'this']],
     onlyBy: { test: 'unit/sorted-index.test.ts', named: 'a large index that is prepared twice at the same time' },
+  },
+  {
+    name: 'an ordered index whose sort was broken off by a write is not sorted again',
+    breaks: 'every index equals the recomputed one (I9)',
+    file: 'util/shared-steps.ts',
+    edits: [['this.#current?.state !== state', 'this.#current === undefined']],
+    onlyBy: { test: 'property/sorted-index.property.test.ts', named: 'over thousands of objects, in many chunks' },
   },
   {
     name: 'two keys with the same hash are one',

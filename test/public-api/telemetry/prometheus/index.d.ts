@@ -6,8 +6,8 @@
 import type { Informer } from '../../src/informer/informer-types.js';
 /**
  * Returns the metrics of informers in the text format 0.0.4 of Prometheus. Its media type is `METRICS_CONTENT_TYPE`.
- * The labels are names of informers, sources, indexes, subscriptions and controllers, never keys. The cost does not
- * depend on the number of objects.
+ * The labels are names of informers, sources, indexes, subscriptions and controllers, never keys. Of several informers
+ * of one name, it has the newest: the others were stopped before. The cost does not depend on the number of objects.
  *
  * @returns The body of the response to a scrape.
  * @throws TypeError if a member is not an informer that `createInformer` returned.
