@@ -192,6 +192,6 @@ export const shareMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'unit/share/socket.test.ts',
-    named: 'a share that is closed while it begins to listen does not listen',
+    named: 'a socket server that is closed while it begins to listen does not listen',
   },
 ]

@@ -41,6 +41,7 @@ async function stage(
   bucket: string,
   keys: readonly string[],
   onPublish: (subject: string, payload: string, send: Send, erase: Stage['erase']) => void,
+  part: { readonly filter?: string } = {},
 ): Promise<Stage> {
   const admin = await nats.connect()
   const kv = (await new Kvm(admin).create(bucket)) as Bucket
@@ -52,7 +53,7 @@ async function stage(
   const connection = passingThrough(await nats.connect(), (subject, payload, send) =>
     onPublish(subject, payload, send, erase),
   )
-  const source = natsKvSource<number>({ connection, bucket, heartbeatMs: 1_000, verifyMs: 100 })
+  const source = natsKvSource<number>({ connection, bucket, heartbeatMs: 1_000, verifyMs: 100, ...part })
   const mirror = createInformer({ source, audit: false })
   await mirror.start().synced()
   await waitUntil('the watch', () => mirror.status.state === 'live')
@@ -63,12 +64,15 @@ async function stage(
 describeServer('nats 2.15', 'a search for keys that were removed without a marker', (server) => {
   const shared = useNats(server)
 
-  test('is repeated if keys are removed while it reads', async () => {
+  test.each([
+    ['of a whole bucket', 'during', {}],
+    ['of a part of a bucket', 'during-part', { filter: '*' }],
+  ])('%s is repeated if keys are removed while it reads', async (_title, bucket, part) => {
     const victims = ['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']
     let search: string | undefined
     const { mirror, erase } = await stage(
       shared.nats,
-      'during',
+      bucket,
       ['a', ...victims, 'stays'],
       (subject, payload, send, eraseNow) => {
         const name = subject.split('.').at(-1)
@@ -78,6 +82,7 @@ describeServer('nats 2.15', 'a search for keys that were removed without a marke
         if (!victim) send(subject, payload)
         else void eraseNow(victim).then(() => send(subject, payload))
       },
+      part,
     )
     await erase('a')
     await waitUntil('a search', () => search === '')

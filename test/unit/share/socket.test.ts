@@ -4,6 +4,7 @@ import { createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { SocketServer } from '../../../adapters/share/socket-server.js'
 import { waitUntil } from '../../servers/wait-until.js'
 import { accounts, sharedAccounts } from './accounts.js'
 
@@ -159,6 +160,15 @@ test('a share that is closed while it begins to listen does not listen', async (
   const path = join(own, 'accounts.sock')
   const listening = shared.share.listen(path)
   await shared.share.close()
+  await expect(listening).rejects.toMatchObject({ code: 'STOPPED' })
+  expect(readdirSync(own)).toEqual([])
+})
+
+test('a socket server that is closed while it begins to listen does not listen', async () => {
+  const own = folder()
+  const server = new SocketServer(join(own, 'accounts.sock'), () => Promise.resolve(new Response()))
+  const listening = server.listen()
+  await server.close()
   await expect(listening).rejects.toMatchObject({ code: 'STOPPED' })
   expect(readdirSync(own)).toEqual([])
 })
