@@ -7,7 +7,7 @@ export const mutantsOfTelemetry: readonly Mutant[] = [
     breaks: 'of several informers of one name, only the newest is exported (O8)',
     file: '../telemetry/metrics.ts',
     edits: [['if (each.number >= (newest.get(each.name)?.number ?? 0))', 'if (!newest.has(each.name))']],
-    onlyBy: { test: 'unit/prometheus.test.ts', named: 'of a draining informer and its replacement' },
+    onlyBy: { test: 'unit/prometheus.test.ts', named: 'of a stopped informer and its replacement' },
   },
   {
     name: 'a subscription with the name of those without one has series of its own',
