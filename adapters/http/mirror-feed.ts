@@ -235,6 +235,8 @@ export class MirrorFeed<T> {
         if (isReplayed) await this.#pushBatch(batch)
         else this.#upstream = this.#upstreamOf(batch)
         isReplayed = batch.isSynced
+        // The first list has them: no frame may follow for a long time.
+        if (this.#log.last === 0 && this.#isStoreAt(batch)) this.#options.invalid?.take(this.#informer.invalid)
       }
       this.close(new SourceError('the mirror was stopped', { code: 'STOPPED' }))
     } catch (error) {

@@ -92,6 +92,14 @@ export const httpMutants: readonly AdapterMutant[] = [
     named: 'an object that was valid for one large batch',
   },
   {
+    name: 'the first list of a mirror has no invalid objects',
+    breaks: 'An object that is invalid in the mirror is invalid in a follower that lists.',
+    file: at('mirror-feed'),
+    edits: [['if (this.#log.last === 0 && ', 'if (this.#log.last < 0 && ']],
+    test: 'unit/http/invalid-objects.test.ts',
+    named: 'the first list of a silent mirror',
+  },
+  {
     name: 'followers of one scope receive all invalid objects',
     breaks: 'A follower of a scope receives nothing of other scopes.',
     file: at('serve-mirror'),

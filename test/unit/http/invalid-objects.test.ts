@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../adapters/http/index.js'
 import { createInformer, type Informer, sourceSet } from '../../../src/index.js'
@@ -76,6 +77,24 @@ test('a list of the mirror that makes an object valid, and changes none, reaches
   expect(informer.invalid.size).toBe(0)
   await vi.waitFor(() => expect(invalidIn(follower)).toEqual([]), 2_000)
   expect(balances(follower)).toEqual({ 1: 1, 2: 2 })
+})
+
+test.each([1, 2])('the first list of a silent mirror of %i sources has its invalid objects', async (count) => {
+  const [eu, us] = [memorySource<Account>({ entries: accounts }), memorySource<Account>()]
+  await using informer = createInformer({ source: count === 1 ? eu : sourceSet({ eu, us }) }).start()
+  await informer.synced()
+  eu.corrupt('1', 'bad')
+  eu.corrupt('3', 'bad')
+  await vi.waitFor(() => expect(invalidIn(informer)).toEqual(['1', '3']), 2_000)
+  await setTimeout(20) // No batch follows.
+  await using mirror = serveMirror(informer)
+  const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror) })
+  await using follower = createInformer({ source: from }).start()
+  await follower.synced()
+  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
+  eu.put('1', accounts[0][1])
+  await follower.fresh({ timeoutMs: 2_000 })
+  expect([invalidIn(follower), balances(follower)]).toEqual([['3'], { 1: 1, 2: 2 }])
 })
 
 test('an object of several sources that is invalid in the mirror is invalid in followers', async () => {
