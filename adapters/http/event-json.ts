@@ -26,7 +26,7 @@ export function eventText(event: ListEvent<unknown>, isInvalid = false): string 
 
 /** The events of an invalid object of which the mirror has no valid state, as JSON text. */
 export function invalidText(key: string): string {
-  return `${JSON.stringify({ type: 'delete', key })},${JSON.stringify({ type: 'invalid', key, error: INVALID })}`
+  return `${JSON.stringify({ type: 'delete', key })},${JSON.stringify({ type: 'invalid', key, error: INVALID, hasLastValid: true })}`
 }
 
 /**
@@ -42,7 +42,8 @@ export function eventsIn(parsed: unknown): ListEvent<unknown>[] {
     const event = eventIn(fields)
     events.push(event)
     const { invalid } = fields
-    if (typeof invalid === 'string') events.push({ type: 'invalid', key: event.key, error: new TypeError(invalid) })
+    if (typeof invalid === 'string')
+      events.push({ type: 'invalid', key: event.key, error: new TypeError(invalid), hasLastValid: true })
   }
   return events
 }
@@ -56,7 +57,7 @@ function eventIn(fields: Properties): KeyedEvent {
     case 'delete':
       return { type, key }
     case 'invalid':
-      return { type, key, error: new TypeError(String(error)) }
+      return { type, key, error: new TypeError(String(error)), hasLastValid: fields['hasLastValid'] === true }
     default:
       throw new SourceError(
         `the response has an event of the type ${JSON.stringify(type)}: ` +

@@ -150,7 +150,8 @@ export function eventsOf<T>(event: ListEvent<string>): readonly ListEvent<T>[] {
     const { entry, invalid } = parseObject(event.key, event.object)
     const events: ListEvent<T>[] = []
     if (entry !== undefined) events.push({ type: 'put', ...(entry as Entry<T>) })
-    if (invalid !== undefined) events.push({ type: 'invalid', key, error: new Error(invalid) })
+    if (invalid !== undefined)
+      events.push({ type: 'invalid', key, error: new Error(invalid), hasLastValid: entry !== undefined })
     return events
   } catch (cause) {
     const remedy = 'if a relay of a later version of listwatch has written it, update this process'

@@ -61,6 +61,11 @@ export interface Invalid {
   readonly error: unknown
   /** The version of the object, if the source has one. */
   readonly version?: Version
+  /**
+   * Whether the event before it of the same key has the last valid state: a `put`, or a `delete` if there is none. Default
+   * false: an earlier event of the same list may be older than the state in the store, which stays.
+   */
+  readonly hasLastValid?: boolean
 }
 
 /**
@@ -130,10 +135,7 @@ export type WatchEvent<T> = ListEvent<T> | Replace<T>
  * ```
  */
 export interface ListPage<T> {
-  /**
-   * The objects of the page. A later event of the same key overrides an earlier one. Before an `invalid` event, a `put`
-   * has the last valid object of the key.
-   */
+  /** The objects of the page. A later event of the same key overrides an earlier one. */
   readonly events: readonly ListEvent<T>[]
   /** The version of the whole list. The last page must have it. */
   readonly version?: Version

@@ -130,14 +130,15 @@ export class Relist<T> implements ListWriter<T> {
     }
     const { store, ingest, ownership } = this.#writer
     const ordinal = store.ordinalOf(key)
-    const good = event.type === 'invalid' ? this.#listedStateOf(key, ordinal) : undefined
+    const hasLastValid = event.type === 'invalid' && event.hasLastValid === true
+    const good = hasLastValid ? this.#listedStateOf(key, ordinal) : undefined
     // This event replaces an earlier one, even if another source has written the key in between, and deletes it later.
     if (this.#pending.size > 0) this.#pending.delete(key)
     if (this.#invalid.size > 0) this.#invalid.delete(key)
     if (ownership.isForeign(partition, key, event.type, ordinal, this.#claimed)) return
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     if (event.type === 'delete') this.#deleted.add(key)
-    else if (event.type === 'put' && this.#deleted.size > 0) this.#deleted.delete(key)
+    else if (!hasLastValid && this.#deleted.size > 0) this.#deleted.delete(key)
     if (ordinal !== undefined) this.#listed[ordinal - this.#start] = this.#deleted.has(key) ? 0 : 1
     if (event.type === 'delete') return
     const result =

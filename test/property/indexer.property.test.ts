@@ -60,7 +60,15 @@ const listEvent: fc.Arbitrary<ListEvent<Item>> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ type: fc.constant('delete'), key: keys, object: item }, { requiredKeys: ['type', 'key'] }),
   },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('invalid'), key: keys, error: fc.constant('bad') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('invalid'),
+      key: keys,
+      error: fc.constant('bad'),
+      hasLastValid: fc.boolean(),
+    }),
+  },
 )
 const keyless: fc.Arbitrary<ListEvent<Item>> = fc.record({ type: fc.constant('invalid'), error: fc.constant('bad') })
 const anyListEvent = fc.oneof({ weight: 12, arbitrary: listEvent }, { weight: 1, arbitrary: keyless })
@@ -177,7 +185,7 @@ class Model {
 
   /**
    * A list: every event says what its key is, compared with what was there before the list. The last word counts, but an
-   * invalid event leaves what an earlier one said of the object.
+   * invalid event with `hasLastValid` leaves what an earlier one said of the object.
    */
   list(events: readonly ListEvent<Item>[], isFirst: boolean, byContent: boolean): void {
     if (isFirst) {
@@ -192,8 +200,9 @@ class Model {
       invalid.delete(event.key)
       if (event.type === 'put') outcomes.set(event.key, this.taken(event, this.objects.get(event.key), byContent))
       else if (event.type === 'delete') outcomes.delete(event.key)
-      else if (this.settings.onInvalid === 'omit' || !named.has(event.key)) outcomes.set(event.key, 'invalid')
-      else invalid.add(event.key)
+      else if (this.settings.onInvalid !== 'omit' && event.hasLastValid === true && named.has(event.key))
+        invalid.add(event.key)
+      else outcomes.set(event.key, 'invalid')
       named.add(event.key)
     }
     if (events.every(({ key }) => key !== undefined)) this.forget(new Set(outcomes.keys()))

@@ -113,7 +113,7 @@ describe('an object that does not decode', () => {
     { onInvalid: 'keep-previous', kept: { a: 5, b: 2, c: 3, d: 4 } },
     { onInvalid: 'omit', kept: { b: 2 } },
   ] as const)('after its last good state in the same relist: $onInvalid applies to that state', async (each) => {
-    const invalid = (key: string) => ({ type: 'invalid', key, error: new Error('bad') }) as const
+    const invalid = (key: string) => ({ type: 'invalid', key, error: new Error('bad'), hasLastValid: true }) as const
     const answers = [
       [put('a', 1), put('b', 2), put('d', 4), put('e', 5), invalid('d')],
       [put('a', 5), invalid('a'), put('c', 3), invalid('c'), put('d', 4), invalid('d'), put('b', 2)],
@@ -130,7 +130,7 @@ describe('an object that does not decode', () => {
   })
 
   test('after its delete in the same relist: its last state is deleted, and it is in invalid', async () => {
-    const invalid = { type: 'invalid', key: 'a', error: new Error('bad') } as const
+    const invalid = { type: 'invalid', key: 'a', error: new Error('bad'), hasLastValid: true } as const
     const answers = [
       [put('a', 1), put('b', 2)],
       [{ type: 'delete', key: 'a' }, invalid, put('b', 2)],

@@ -89,7 +89,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     name: 'a relist keeps an object that it has deleted and then names as invalid',
     breaks: 'an object that a list lacks is deleted (I2)',
     file: 'store/list-writer.ts',
-    edits: [["else if (event.type === 'put' && this.#deleted.size", 'else if (this.#deleted.size']],
+    edits: [['else if (!hasLastValid && this.#deleted.size', 'else if (this.#deleted.size']],
     onlyBy: { test: 'unit/informer-invalid.test.ts', named: 'after its delete in the same relist' },
   },
   {
