@@ -9,7 +9,6 @@ import {
   type WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { membersOf } from '../../src/util/type-guards.js'
 import {
   checkOptions,
   isFunction,
@@ -19,6 +18,7 @@ import {
   type OptionCheck,
 } from '../../src/util/validate-options.js'
 import { onAbort } from '../shared/on-abort.js'
+import { propertiesOf } from '../shared/properties.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { eventsIn } from './event-json.js'
 import { serverSentEvents } from './event-stream.js'
@@ -132,7 +132,7 @@ class Http<T> implements HttpSource<T> {
     const description = await this.#json('/list', signal)
     const { version, chunks, changes } = description
     receivedVersion(version, 'a list')
-    const { after, until } = membersOf(changes)
+    const { after, until } = propertiesOf(changes)
     const from = receivedVersion(after, 'a list')
     if (!Array.isArray(chunks) || typeof until !== 'number') throw notServed('a list')
     const pages: Promise<readonly ListEvent<T>[]>[] = []

@@ -92,12 +92,18 @@ async function open(
   }
   // The header of the list counts: the store may have been flushed or written since the first read.
   let header: RelayHeader | undefined
-  const stored = new Map<string, readonly ListEvent<unknown>[]>()
+  const stored = new Map<string, readonly SavedRecord[]>()
+  const unreadable = new Set<string>()
   for await (const { events } of store.collection.list(context)) {
     alive() // A large store takes longer than the 30 s within which `open` must report progress.
     for (const event of events) {
       if (event.key === HEADER_KEY) header = event.type === 'put' ? parseHeader(event.object) : undefined
-      else if (event.key !== undefined) stored.set(event.key, eventsOf<unknown>(event))
+      else if (event.key !== undefined) {
+        const relayed = eventsOf<unknown>(event)
+        if (relayed.some(isUnreadable)) unreadable.add(event.key)
+        else unreadable.delete(event.key)
+        stored.set(event.key, relayed.flatMap(recordsOf))
+      }
     }
   }
   if (header?.fingerprint !== fingerprint || header.hasFiltered === true) {
@@ -110,13 +116,11 @@ async function open(
   }
   const { version, resumeState } = header
   if (version === undefined) return undefined // Access to the source was lost: there is no content.
-  const events = [...stored.values()].flat()
-  const unreadable = events.filter((each) => each.type === 'invalid' && each.error instanceof UnreadableText).length
-  if (unreadable > 0) {
-    warn(`it has objects that this version cannot read (${unreadable}): it is not used`)
+  if (unreadable.size > 0) {
+    warn(`it has objects that this version cannot read (${unreadable.size}): it is not used`)
     return undefined
   }
-  let records = events.flatMap((each) => recordsOf(each))
+  let records = [...stored.values()].flat()
   const unrelayed = records.filter((each) => each.type === 'invalid' && isUnrelayed(each.reason)).length
   if (unrelayed > 0) {
     warn(`it lacks objects that it could not take (${unrelayed}): it is not used`)
@@ -132,6 +136,10 @@ async function open(
   const reasons = records.flatMap((each) => (each.type === 'invalid' ? [[each.key, each.reason] as const] : []))
   restored.set(saved, { store, header, invalid: new Map(reasons) })
   return saved
+}
+
+function isUnreadable(event: ListEvent<unknown>): boolean {
+  return event.type === 'invalid' && event.error instanceof UnreadableText
 }
 
 function recordsOf(event: ListEvent<unknown>): readonly SavedRecord[] {

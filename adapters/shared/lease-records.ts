@@ -36,7 +36,10 @@ export function decodeRecord({ member, renewal, body }: StoredRecord, leases: st
   if (!isTexts(members) || !isTexts(holds) || !Number.isSafeInteger(renewal))
     throw unreadable(member, leases, 'it has other fields')
   return {
-    ...{ member, renewal, members, holds },
+    member,
+    renewal,
+    members,
+    holds,
     ...((mode === 'share' || mode === 'leader') && { mode }),
     ...(typeof leaseMs === 'number' && { leaseMs }),
   }

@@ -139,7 +139,8 @@ export class Relist<T> implements ListWriter<T> {
     const current = ordinal === undefined ? undefined : store.entryAt(ordinal)
     if (event.type === 'delete') this.#deleted.add(key)
     else if (!hasLastValid && this.#deleted.size > 0) this.#deleted.delete(key)
-    if (ordinal !== undefined) this.#listed[ordinal - this.#start] = this.#deleted.has(key) ? 0 : 1
+    const isDeleted = this.#deleted.size > 0 && this.#deleted.has(key)
+    if (ordinal !== undefined) this.#listed[ordinal - this.#start] = isDeleted ? 0 : 1
     if (event.type === 'delete') return
     const result =
       event.type === 'invalid'

@@ -184,8 +184,8 @@ class Model {
   }
 
   /**
-   * A list: every event says what its key is, compared with what was there before the list. The last word counts, but an
-   * invalid event with `hasLastValid` leaves what an earlier one said of the object.
+   * A list: each event is compared with the object that its key had before the list. The last event of a key counts, but
+   * an invalid event with `hasLastValid` keeps the outcome of an earlier event.
    */
   list(events: readonly ListEvent<Item>[], isFirst: boolean, byContent: boolean): void {
     if (isFirst) {

@@ -1,6 +1,6 @@
 import type { Run, SlotOrder } from './slot-order.js'
 
-/** What is known of a chunk since its last change. */
+/** The reads of a chunk since its last change, and its objects. */
 interface Chunk<T> {
   /** The number of elements that ranges have read. */
   reads: number
@@ -28,11 +28,10 @@ export class ChunkObjects<T> {
     const found: T[] = []
     for (const run of runs) {
       const objects = this.#objectsOf(run)
-      const { id, from, to } = run
-      if (objects === undefined) {
-        if (reverse) for (let at = to - 1; at >= from; at--) found.push(this.#objectAt(this.#order.slotAt(id, at)))
-        else for (let at = from; at < to; at++) found.push(this.#objectAt(this.#order.slotAt(id, at)))
-      } else if (reverse) for (let at = to - 1; at >= from; at--) found.push(objects[at] as T)
+      const { from, to } = run
+      if (objects === undefined)
+        for (const slot of this.#order.slotsOf([run], reverse)) found.push(this.#objectAt(slot))
+      else if (reverse) for (let at = to - 1; at >= from; at--) found.push(objects[at] as T)
       else for (let at = from; at < to; at++) found.push(objects[at] as T)
     }
     return found

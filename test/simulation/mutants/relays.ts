@@ -9,7 +9,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     name: 'a mirror is restored without the objects that cannot be read',
     breaks: 'a relay does not restore a mirror that lacks objects of the source',
     file: `${folder}/relay-cache.ts`,
-    edits: [['  if (unreadable > 0) {\n', '  if (unreadable > 1) {\n']],
+    edits: [['  if (unreadable.size > 0) {\n', '  if (unreadable.size > 1) {\n']],
     onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a text that this version of the relay cannot read' },
   },
   {

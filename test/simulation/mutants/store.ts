@@ -116,7 +116,7 @@ export const mutantsOfStore: readonly Mutant[] = [
     file: 'store/list-writer.ts',
     edits: [
       [
-        'if (ordinal !== undefined) this.#listed[ordinal - this.#start] = this.#deleted.has(key) ? 0 : 1',
+        'if (ordinal !== undefined) this.#listed[ordinal - this.#start] = isDeleted ? 0 : 1',
         'if (ordinal !== undefined) this.#listed[ordinal - this.#start] = 1',
       ],
     ],
