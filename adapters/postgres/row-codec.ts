@@ -2,6 +2,7 @@ import { SourceError } from '../../src/contract/errors.js'
 import type { Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../shared/join-key.js'
 import { assertJsonDepth } from '../shared/json-depth.js'
+import { fasterParser } from './timestamps.js'
 
 /** A mirrored column. */
 export interface Column {
@@ -43,7 +44,7 @@ export class RowCodec<T> {
       .sort((a, b) => a.keyPosition - b.keyPosition)
       .map(({ at }) => at)
     this.#fields = columns.map(({ name, typeId }, at) => {
-      const parse = parserOf(typeId)
+      const parse = fasterParser(typeId, parserOf(typeId))
       const keyPosition = this.#keyAt.indexOf(at)
       if (JSON_ARRAY_TYPES.has(typeId)) return { name, keyPosition, parse: shallow(parse, unquoted) }
       return { name, keyPosition, parse: JSON_TYPES.has(typeId) ? shallow(parse) : parse }

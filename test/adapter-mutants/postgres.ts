@@ -233,6 +233,28 @@ export const postgresMutants: readonly AdapterMutant[] = [
     named: 'escapes and nulls of a listed row are read in their fields alone',
   },
   {
+    // A user registers a parser for timestamptz, as the documentation of pg shows.
+    name: "a user's parser of timestamps is replaced by the faster one",
+    breaks: "Values are created by the parsers of pg, including the user's own.",
+    file: at('timestamps'),
+    edits: [["if (parse.name !== 'parseDate') return false", '']],
+    test: 'property/postgres-timestamps.property.test.ts',
+    named: 'with a name of its own',
+  },
+  {
+    name: 'a timestamp without a time zone is read as UTC',
+    breaks: 'A timestamp has the value that pg reads from it.',
+    file: at('timestamps'),
+    edits: [
+      [
+        'return new Date(year, month, day, hour, minute, second, milliseconds)',
+        'return new Date(Date.UTC(year, month, day, hour, minute, second, milliseconds))',
+      ],
+    ],
+    test: 'property/postgres-timestamps.property.test.ts',
+    named: 'in the time zone America',
+  },
+  {
     // The primary key names its columns in another order than the table has them, and a row is deleted.
     name: 'the key of a row has its columns in the order of the table, not of the key',
     breaks: 'The key in the store is that of the key columns in their order, for rows and deletes alike.',
