@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../contract/clock.js'
 import { SourceError } from '../contract/errors.js'
 import { emitWarning } from '../contract/node-or-browser.js'
 import type { Version } from '../contract/version.js'
+import { CountingMap } from '../util/counting-map.js'
 import { RunToCompletion } from '../util/run-to-completion.js'
 import { SerialQueue } from '../util/serial-queue.js'
 import { DEFAULT_SLICES, finish, performSlice, type Slices, type Steps } from '../util/steps.js'
@@ -48,7 +49,7 @@ export class StoreWriter<T> {
   readonly ingest: Ingest<T>
   readonly ownership: KeyOwnership
   /** The errors of invalid objects by key, of all sources. */
-  readonly invalid: Map<string, SourceError> = new Map()
+  readonly invalid: CountingMap<string, SourceError> = new CountingMap()
   /** Delays actions that may not run inside a transaction, or inside a scan of the whole store. */
   readonly reentrancy: RunToCompletion = new RunToCompletion()
   /** Reports failures of the user's functions. */
