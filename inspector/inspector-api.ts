@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SourceError } from '../src/contract/errors.js'
 import type { Informer } from '../src/informer/informer-types.js'
+import { measurementsOf } from '../telemetry/metrics.js'
 import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/prometheus/index.js'
 import { InformerPage } from './informer-page.js'
 import type { ShownChange } from './recent-changes.js'
@@ -36,7 +37,10 @@ export class InspectorApi {
     const pages = new Map<string, InformerPage>()
     this.#pages = pages
     try {
-      for (const informer of new Set(informers)) pages.set(informer.name, new InformerPage(informer, showsSecrets))
+      for (const informer of new Set(informers)) {
+        measurementsOf('serveInspector', informer) // Throws a TypeError for another value.
+        pages.set(informer.name, new InformerPage(informer, showsSecrets))
+      }
     } catch (error) {
       void this.close()
       throw error

@@ -120,13 +120,11 @@ export interface TestController<T> extends AsyncDisposable {
  * console.log(scaled.get('shop'), test.runs.map(({ reason }) => reason))
  * ```
  */
-export function testController<T, const W extends readonly unknown[] = readonly []>({
-  reconcile,
-  objects = [],
-  clock = new VirtualClock(),
-  ...options
-}: TestControllerOptions<T, W>): TestController<T> {
-  if (typeof reconcile !== 'function') throw new TypeError('testController: reconcile must be a function')
+export function testController<T, const W extends readonly unknown[] = readonly []>(
+  settings: TestControllerOptions<T, W>,
+): TestController<T> {
+  if (typeof settings?.reconcile !== 'function') throw new TypeError('testController: reconcile must be a function')
+  const { reconcile, objects = [], clock = new VirtualClock(), ...options } = settings
   const source = memorySource<T>({ entries: objects })
   const informer = createInformer<T, {}, T>({ source, clock, random: new SeededRandom(1) })
   const errors: SourceError[] = []

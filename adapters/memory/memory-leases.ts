@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../src/contract/clock.js'
-import { SourceError } from '../../src/contract/errors.js'
+import { OptionError, SourceError } from '../../src/contract/errors.js'
 import type { Eviction, LeaseRecord, LeaseSession, Leases, LeaseView } from '../../src/contract/leases.js'
 import { checkOptions, isCount, isName, isObject, isOneOf, isPositive } from '../../src/util/validate-options.js'
 import { LeaseTable } from './lease-table.js'
@@ -77,7 +77,7 @@ export interface MemoryLeasesOptions {
 /**
  * Returns a lease store in memory.
  * @returns The lease store, for the option `replicas` of `reconcile`.
- * @throws OptionError that names a wrong option.
+ * @throws OptionError that names a wrong or missing option.
  *
  * @example
  * ```ts
@@ -95,6 +95,8 @@ export function memoryLeases(options: MemoryLeasesOptions): MemoryLeases {
     renewMs: isPositive,
     clock: isObject,
   })
+  if (options?.group === undefined)
+    throw new OptionError('memoryLeases: option "group" is missing; for example \'orders\'', { option: 'group' })
   return new Memory(options)
 }
 

@@ -1,8 +1,9 @@
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import { redact } from '../../src/util/redact.js'
-import { checkOptions, isAny, isCount, isName, isNames, isOneOf } from '../../src/util/validate-options.js'
+import { checkOptions, isCount, isName, isNames, isOneOf, type OptionCheck } from '../../src/util/validate-options.js'
 import { elementsOf, type Properties, propertiesOf } from '../shared/properties.js'
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
+import { assertConnected } from './connected-client.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import { SCHEMA_SQL } from './schema-sql.js'
 import { quoteIdentifier, quoteLiteral } from './table-catalog.js'
@@ -32,8 +33,9 @@ export function installChangeLogSql(options: ChangeLogOptions): string {
     bulk: isCount,
     grant: isNames,
   })
+  if (propertiesOf(options)['table'] === undefined)
+    throw new TypeError('installChangeLogSql: option "table" is missing')
   const { table, key, level, wake, bulk, grant } = options
-  if (table === undefined) throw new TypeError('installChangeLogSql: option "table" is missing')
   const named = Object.entries({
     key: key === undefined ? undefined : textArray(key),
     level: level === undefined ? undefined : quoteLiteral(level),
@@ -49,6 +51,7 @@ SELECT listwatch.install(${quoteLiteral(table)}${named.join('')});`)
  * Returns the SQL of a migration that removes the change log of a table, or with `all` the schema `listwatch`.
  *
  * @returns The SQL of one transaction.
+ * @throws OptionError for a wrong option, TypeError if not exactly one of `table` and `all` is present.
  *
  * @example
  * ```ts
@@ -58,20 +61,33 @@ SELECT listwatch.install(${quoteLiteral(table)}${named.join('')});`)
  * ```
  */
 export function uninstallChangeLogSql(options: { readonly table: string } | { readonly all: true }): string {
-  if ('all' in options) {
+  checkOptions('uninstallChangeLogSql', options, { table: isName, all: isTrue })
+  const table = tableToUninstall(options)
+  if (table === undefined) {
     return migration(`DO $$ DECLARE rel oid; BEGIN
   FOR rel IN SELECT l.relid FROM listwatch.logs() l LOOP PERFORM listwatch.uninstall(rel); END LOOP;
 END $$;
 DROP SCHEMA listwatch CASCADE;`)
   }
-  return migration(`SELECT listwatch.uninstall(${quoteLiteral(options.table)});`)
+  return migration(`SELECT listwatch.uninstall(${quoteLiteral(table)});`)
 }
+
+/** Returns undefined for all tables. Options that might mean one table or all of them are refused. */
+function tableToUninstall(options: unknown): string | undefined {
+  const { table, all } = propertiesOf(options)
+  if ((table === undefined) === (all === undefined))
+    throw new TypeError('uninstallChangeLogSql: exactly one of the options "table" and "all" must be present')
+  return table === undefined ? undefined : String(table)
+}
+
+const isTrue: OptionCheck = (value) => (value === true ? undefined : 'must be true')
 
 /**
  * Creates the change log of a table, or replaces it. Each of at most 5 attempts waits at most 3 s for the table's lock,
  * so that the table's writers never wait long behind it.
  * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked,
  * `PROTOCOL` or `UNAVAILABLE` with a hint for a table without a usable key. After an error nothing has changed.
+ * OptionError for a wrong option, TypeError if the client is a pool or has no connection.
  *
  * @example
  * ```ts
@@ -84,8 +100,9 @@ DROP SCHEMA listwatch CASCADE;`)
  * await client.end()
  * ```
  */
-export function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void> {
-  return migrate(client, installChangeLogSql(options), options.table)
+export async function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void> {
+  assertConnected('installChangeLog', client, true)
+  await migrate(client, installChangeLogSql(options), options.table)
 }
 
 /**
@@ -104,18 +121,19 @@ export function installChangeLog(client: PgConnected, options: ChangeLogOptions)
  * await client.end()
  * ```
  */
-export function uninstallChangeLog(
+export async function uninstallChangeLog(
   client: PgConnected,
   options: { readonly table: string } | { readonly all: true },
 ): Promise<void> {
-  checkOptions('uninstallChangeLog', options, { table: isName, all: isAny })
-  return migrate(client, uninstallChangeLogSql(options), 'table' in options ? options.table : 'the schema listwatch')
+  assertConnected('uninstallChangeLog', client, true)
+  await migrate(client, uninstallChangeLogSql(options), tableToUninstall(options) ?? 'the schema listwatch')
 }
 
 /**
  * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600).
  * @returns The number of removed rows; 0 if another session trims at the same time.
- * @throws TypeError for a negative or infinite number of seconds; SourceError for an error of the query.
+ * @throws TypeError for a negative or infinite number of seconds, or a client without a connection; SourceError for an
+ * error of the query.
  *
  * @example
  * ```ts
@@ -132,6 +150,7 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
   const flaw = keepSeconds >= 0 && Number.isFinite(keepSeconds)
   if (!flaw)
     throw new TypeError(`trimChangeLogs: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
+  assertConnected('trimChangeLogs', client)
   const [row] = await rowsOf(client, `SELECT listwatch.trim(make_interval(secs => ${keepSeconds}))::text AS removed`)
   return Math.max(0, Number(row?.['removed']))
 }
@@ -139,7 +158,7 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
 /**
  * Returns the state of all change logs of the database, with their problems.
  * @returns The state of each change log, and of what they share.
- * @throws SourceError for an error of a query.
+ * @throws SourceError for an error of a query, TypeError for a client without a connection.
  *
  * @example
  * ```ts
@@ -153,6 +172,7 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
  * ```
  */
 export async function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus> {
+  assertConnected('changeLogStatus', client)
   const [server] = await rowsOf(client, SERVER_SQL)
   const notifyQueueUsage = Number(server?.['usage'])
   const oldestTransactionMs = Number(server?.['oldest'] ?? 0)

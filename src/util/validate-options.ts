@@ -67,7 +67,8 @@ const holdsSecrets: ReadonlySet<string> = new Set([
  */
 export function checkOptions(call: string, options: unknown, checks: Readonly<Record<string, OptionCheck>>): void {
   if (options === undefined) return
-  if (typeof options !== 'object' || options === null) throw new TypeError(`${call}: the options must be an object`)
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new TypeError(`${call}: the options must be an object`)
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(checks, name)) {
       const allowed = Object.keys(checks).join(', ')

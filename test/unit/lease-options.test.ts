@@ -3,6 +3,7 @@ import { Client, Pool } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { etcdLeases } from '../../adapters/etcd/index.js'
 import { kubernetesLeases } from '../../adapters/kubernetes/index.js'
+import { memoryLeases } from '../../adapters/memory/index.js'
 import { natsLeases } from '../../adapters/nats/index.js'
 import { installLeasesSql, postgresLeases } from '../../adapters/postgres/index.js'
 import { redisLeases } from '../../adapters/redis/index.js'
@@ -94,6 +95,12 @@ test('a pool whose connect() returns no client that can be given back is a mista
   )
   await expect(renewal).rejects.toMatchObject({ option: 'pool' })
   await session.close()
+})
+
+test.each([undefined, {}])('leases in memory with the options %j need the name of their group', (options) => {
+  const error = errorOf(() => memoryLeases(options as never))
+  expect(error).toBeInstanceOf(OptionError)
+  expect(error).toMatchObject({ option: 'group', message: expect.stringContaining('option "group" is missing') })
 })
 
 function errorOf(work: () => unknown): unknown {

@@ -87,3 +87,12 @@ describe('testController', () => {
     expect(() => testController({ reconcile: async () => {}, concurrency: 0 })).toThrow('option "concurrency"')
   })
 })
+
+test.each([undefined, null, {}, { reconcile: 'orders' }])(
+  'a test of a controller with the options %j needs a reconcile function',
+  (options) => {
+    expect(() => testController(options as never)).toThrow(
+      new TypeError('testController: reconcile must be a function'),
+    )
+  },
+)

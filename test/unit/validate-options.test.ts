@@ -115,7 +115,13 @@ describe('checkOptions', () => {
     expect(() => checkOptions('open', undefined, {})).not.toThrow()
   })
 
-  test.each([null, 1, 'name', () => 1])('options that are %s are a TypeError', (options) => {
+  test.each([
+    ['null', null],
+    ['a number', 1],
+    ['a string', 'name'],
+    ['an array', []],
+    ['a function', () => 1],
+  ])('options that are %s are a TypeError', (_what, options) => {
     expect(() => checkOptions('open', options, {})).toThrow(new TypeError('open: the options must be an object'))
   })
 })

@@ -1,6 +1,7 @@
 import { checkOptions, isNames } from '../../../src/util/validate-options.js'
 import { migrate, migration } from '../change-log-admin.js'
 import type { PgConnected } from '../change-log-types.js'
+import { assertConnected } from '../connected-client.js'
 import { SCHEMA_SQL } from '../schema-sql.js'
 import { quoteIdentifier } from '../table-catalog.js'
 import { grantLeasesSql, LEASES_SQL } from './leases-sql.js'
@@ -43,7 +44,8 @@ export function installLeasesSql(options: InstallLeasesOptions = {}): string {
 
 /**
  * Creates the tables and functions of `postgresLeases`, or updates them. Existing leases are kept.
- * @throws OptionError for a wrong option. SourceError `UNAUTHORIZED` with a hint if a right is missing.
+ * @throws OptionError for a wrong option, TypeError if the client is a pool or has no connection. SourceError
+ * `UNAUTHORIZED` with a hint if a right is missing.
  *
  * @example
  * ```ts
@@ -57,5 +59,6 @@ export function installLeasesSql(options: InstallLeasesOptions = {}): string {
  * ```
  */
 export async function installLeases(client: PgConnected, options: InstallLeasesOptions = {}): Promise<void> {
+  assertConnected('installLeases', client, true)
   await migrate(client, installLeasesSql(options), 'the schema listwatch')
 }

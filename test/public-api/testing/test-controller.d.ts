@@ -106,4 +106,4 @@ export interface TestController<T> extends AsyncDisposable {
  * console.log(scaled.get('shop'), test.runs.map(({ reason }) => reason))
  * ```
  */
-export declare function testController<T, const W extends readonly unknown[] = readonly []>({ reconcile, objects, clock, ...options }: TestControllerOptions<T, W>): TestController<T>;
+export declare function testController<T, const W extends readonly unknown[] = readonly []>(settings: TestControllerOptions<T, W>): TestController<T>;

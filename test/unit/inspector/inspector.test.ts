@@ -520,6 +520,15 @@ describe('the inspector', () => {
     )
   })
 
+  test.each([undefined, null, 1, 'orders', {}, []])(
+    'with %j among the informers is a TypeError that says so',
+    async (other) => {
+      await expect(serveInspector([other] as never)).rejects.toThrow(
+        new TypeError('serveInspector: an informer that createInformer returned is needed'),
+      )
+    },
+  )
+
   test('leaves nothing behind if a member is not an informer that can be shown', async () => {
     const { orders, inspector } = await world()
     const stopped = createInformer({ source: memorySource<Order>(), name: 'stopped' })

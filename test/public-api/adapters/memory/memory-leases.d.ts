@@ -70,7 +70,7 @@ export interface MemoryLeasesOptions {
 /**
  * Returns a lease store in memory.
  * @returns The lease store, for the option `replicas` of `reconcile`.
- * @throws OptionError that names a wrong option.
+ * @throws OptionError that names a wrong or missing option.
  *
  * @example
  * ```ts

@@ -16,6 +16,7 @@ export declare function installChangeLogSql(options: ChangeLogOptions): string;
  * Returns the SQL of a migration that removes the change log of a table, or with `all` the schema `listwatch`.
  *
  * @returns The SQL of one transaction.
+ * @throws OptionError for a wrong option, TypeError if not exactly one of `table` and `all` is present.
  *
  * @example
  * ```ts
@@ -34,6 +35,7 @@ export declare function uninstallChangeLogSql(options: {
  * so that the table's writers never wait long behind it.
  * @throws SourceError `UNAUTHORIZED` with a hint if a right is missing, `UNAVAILABLE` if the table stays locked,
  * `PROTOCOL` or `UNAVAILABLE` with a hint for a table without a usable key. After an error nothing has changed.
+ * OptionError for a wrong option, TypeError if the client is a pool or has no connection.
  *
  * @example
  * ```ts
@@ -71,7 +73,8 @@ export declare function uninstallChangeLog(client: PgConnected, options: {
 /**
  * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600).
  * @returns The number of removed rows; 0 if another session trims at the same time.
- * @throws TypeError for a negative or infinite number of seconds; SourceError for an error of the query.
+ * @throws TypeError for a negative or infinite number of seconds, or a client without a connection; SourceError for an
+ * error of the query.
  *
  * @example
  * ```ts
@@ -88,7 +91,7 @@ export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number
 /**
  * Returns the state of all change logs of the database, with their problems.
  * @returns The state of each change log, and of what they share.
- * @throws SourceError for an error of a query.
+ * @throws SourceError for an error of a query, TypeError for a client without a connection.
  *
  * @example
  * ```ts

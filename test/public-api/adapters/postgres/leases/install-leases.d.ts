@@ -31,7 +31,8 @@ export interface InstallLeasesOptions {
 export declare function installLeasesSql(options?: InstallLeasesOptions): string;
 /**
  * Creates the tables and functions of `postgresLeases`, or updates them. Existing leases are kept.
- * @throws OptionError for a wrong option. SourceError `UNAUTHORIZED` with a hint if a right is missing.
+ * @throws OptionError for a wrong option, TypeError if the client is a pool or has no connection. SourceError
+ * `UNAUTHORIZED` with a hint if a right is missing.
  *
  * @example
  * ```ts
