@@ -302,4 +302,12 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     test: 'kubernetes/writer.test.ts',
     named: 'one that expired is created again',
   },
+  {
+    name: 'two recorders name their events alike',
+    breaks: 'An event is created beside one that another recorder creates in the same millisecond.',
+    file: at('write/event-recorder'),
+    edits: [['.${this.#id}.${(++this.#names)', '.${(++this.#names)']],
+    test: 'unit/kubernetes-writer.test.ts',
+    named: 'two recorders that record the same moment',
+  },
 ]
