@@ -64,6 +64,14 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'for long enough to be restored is audited',
   },
   {
+    name: 'the time in which the machine slept is no outage',
+    breaks: 'After half a minute out of reach an audit comes within 10 s of the reopened watch.',
+    file: at('history/resume-guard'),
+    edits: [['Math.max(unreachableMs, sleptMs)', 'unreachableMs']],
+    test: 'kubernetes/audit-after-outage.test.ts',
+    named: 'while the machine slept, whose clock stood still meanwhile',
+  },
+  {
     // An informer with a newer list joins, reads lines from before its list first, and then the stream is replaced.
     name: 'a follower that is ahead marks old lines with its own version',
     breaks: 'Informers that share a watch miss no event, also when another connection takes over.',
