@@ -64,7 +64,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'for long enough to be restored is audited',
   },
   {
-    name: 'the time in which the machine slept is no outage',
+    name: 'the time in which the machine slept does not count as an outage',
     breaks: 'After half a minute out of reach an audit comes within 10 s of the reopened watch.',
     file: at('history/resume-guard'),
     edits: [['Math.max(unreachableMs, sleptMs)', 'unreachableMs']],
