@@ -1,4 +1,5 @@
 import type { Informer } from '../src/informer/informer-types.js'
+import { isGroupMember } from '../src/informer/lifecycle.js'
 import { type JsonValue, jsonOf } from './object-json.js'
 import { type Facet, MAX_MATCHES, ObjectQueries } from './object-query.js'
 import { RecentChanges, type ShownChange } from './recent-changes.js'
@@ -96,6 +97,8 @@ export class InformerPage {
   sample(): Sample {
     const { state, lagMs, staleMs, proof } = this.informer.status
     const at = Date.now()
+    // The clock of the informer may stand still while the machine sleeps.
+    const now = isGroupMember(this.informer) ? this.informer.clock.now() : at
     return {
       at,
       changes: this.changes.count,
@@ -103,7 +106,7 @@ export class InformerPage {
       state,
       lagMs: lagMs ?? null,
       staleMs,
-      proofAgeMs: proof === undefined ? null : at - proof.at,
+      proofAgeMs: proof === undefined ? null : now - proof.at,
     }
   }
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { wallNowOf } from '../../src/contract/clock.js'
 import { OptionError } from '../../src/contract/errors.js'
 import type { MirrorCache, MirrorCacheContext, MirrorToSave, SavedMirror } from '../../src/contract/mirror-cache.js'
 import {
@@ -134,7 +135,7 @@ class FileCache implements MirrorCache {
   async save(mirror: MirrorToSave, context: MirrorCacheContext): Promise<void> {
     this.#assertAllowed(context)
     const { clock, signal, fingerprint } = context
-    const savedAt = clock.wallNow?.() ?? clock.now()
+    const savedAt = wallNowOf(clock)
     const identity = { fingerprint, cacheVersion: this.#cacheVersion, savedAt }
     const writer = { path: this.#path, clock, signal, encryptionKey: this.#encryptionKey }
     await replaceFile(this.#path, this.#files, signal, (file) => writeMirror(file, mirror, identity, writer))

@@ -1,3 +1,4 @@
+import { systemClock, wallNowOf } from '../../src/contract/clock.js'
 import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import {
   DEFAULT_HEARTBEAT_MS,
@@ -19,6 +20,7 @@ import {
 } from '../../src/util/validate-options.js'
 import { onAbort } from '../shared/on-abort.js'
 import { propertiesOf } from '../shared/properties.js'
+import { MAX_RETRY_AFTER_MS, retryAfterMsOf } from '../shared/retry-after.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { eventsIn } from './event-json.js'
 import { serverSentEvents } from './event-stream.js'
@@ -280,7 +282,8 @@ class Http<T> implements HttpSource<T> {
     const { error, code: codeOfServer } = await refusalIn(response)
     const code = this.#codeOf(status, codeOfServer)
     const text = typeof error === 'string' && error !== '' ? `: ${error}` : ''
-    const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1_000
+    const now = Date.parse(response.headers.get('date') ?? '') || wallNowOf(systemClock)
+    const retryAfterMs = Math.min(retryAfterMsOf(response.headers.get('retry-after'), now) ?? 0, MAX_RETRY_AFTER_MS)
     const hint = this.#hintFor(code)
     return new SourceError(`GET ${address.replace(/\?.*/, '')} was answered with status ${status}${text}${hint}`, {
       code,

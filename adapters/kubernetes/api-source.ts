@@ -133,7 +133,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
         if (page.version !== undefined && floor !== undefined && compareVersions(page.version, floor) < 0)
           await assertListHistory(floor)
         this.#shard?.check(page.events)
-        this.#resumeGuard.recordContact(clock.now())
+        this.#resumeGuard.recordContact(clock)
         version = page.version ?? version
         yield page
       }
@@ -222,7 +222,7 @@ export class ApiSource<T> implements KubernetesSource<T> {
       this.#resumeGuard.assertNotRemoved(after)
       if (this.#resumeGuard.takeVerified(after) && context.isUnconfirmed !== true) return requests
       await assertHistory(session, requests, after, continueOn)
-      this.#resumeGuard.recordContact(clock.now())
+      this.#resumeGuard.recordContact(clock)
       const expired = this.#schemas.mismatch(context.mirror ?? this, await schemaVersion(session, requests.resource))
       if (expired !== undefined) throw expired
       if (context.isUnconfirmed === true || this.#resumeGuard.isAuditDue(clock.now()))

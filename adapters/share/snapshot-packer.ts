@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/contract/clock.js'
+import { type Clock, wallNowOf } from '../../src/contract/clock.js'
 import { messageOf } from '../../src/contract/errors.js'
 import type { PackedSection, SavedRecord } from '../../src/contract/mirror-cache.js'
 import type { PackableMirror, PinnedMirror } from '../../src/informer/packable-mirror.js'
@@ -134,7 +134,7 @@ export class SnapshotPacker<T> {
       else sections.push([part.name, await copied(part, slice, signal)])
       if (slice.isOver) await slice.turn(signal)
     }
-    const savedAt = clock.wallNow?.() ?? clock.now()
+    const savedAt = wallNowOf(clock)
     return { format: SNAPSHOT_FORMAT, version, size: pinned.size, savedAt, sections, blocks: blocks.end() }
   }
 

@@ -17,8 +17,8 @@ export interface Clock {
   /** Milliseconds since the Unix epoch, monotonic: a change of the wall clock while running does not move it. */
   now(): number
   /**
-   * Milliseconds since the Unix epoch by the wall clock. A replica compares it with `now`, which may stand still while
-   * the machine sleeps. Default: `now`.
+   * Milliseconds since the Unix epoch by the wall clock. Times of other machines are compared with it. A replica also
+   * compares it with `now`, which may stand still while the machine sleeps. Default: `now`.
    */
   wallNow?(): number
   /**
@@ -31,6 +31,14 @@ export interface Clock {
    * reason as soon as `signal` aborts.
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/**
+ * The time by the wall clock. Times of other machines are compared with it: `now` differs from it after the machine has
+ * slept, or after the system clock was set.
+ */
+export function wallNowOf(clock: Clock): number {
+  return clock.wallNow?.() ?? clock.now()
 }
 
 /** The longest delay of a timer in Node. A longer sleep uses several timers. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../contract/clock.js'
+import { type Clock, wallNowOf } from '../contract/clock.js'
 import { ABORTED, type SourceError, toSourceError } from '../contract/errors.js'
 import type { SavedMirror } from '../contract/mirror-cache.js'
 import type { Random } from '../contract/random.js'
@@ -325,7 +325,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
       // A removed source has no version.
       if (version !== undefined && listBeganAt !== undefined) this.#proof.listed(version, listBeganAt)
     }
-    if (committedAt !== undefined) this.#lagMs = Math.max(0, this.#host.clock.now() - committedAt)
+    if (committedAt !== undefined) this.#lagMs = Math.max(0, wallNowOf(this.#host.clock) - committedAt)
   }
 
   status(state: ReflectorState = this.reflector.state): Status {

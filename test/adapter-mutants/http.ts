@@ -128,4 +128,12 @@ export const httpMutants: readonly AdapterMutant[] = [
     test: 'unit/http/http-races.test.ts',
     named: 'of several sources, an error of another one does not repeat the end of an epoch',
   },
+  {
+    name: 'a follower waits for as long as a Retry-After says',
+    breaks: 'A follower obeys a Retry-After for at most 10 minutes (V19).',
+    file: at('http-source'),
+    edits: [['?? 0, MAX_RETRY_AFTER_MS)', '?? 0, MAX_RETRY_AFTER_MS * 1e300)']],
+    test: 'unit/http/refusals.test.ts',
+    named: 'a follower that is answered with the Retry-After',
+  },
 ]

@@ -64,6 +64,14 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'for long enough to be restored is audited',
   },
   {
+    name: 'the time in which the machine slept does not count as an outage',
+    breaks: 'After half a minute out of reach an audit comes within 10 s of the reopened watch.',
+    file: at('history/resume-guard'),
+    edits: [['Math.max(unreachableMs, sleptMs)', 'unreachableMs']],
+    test: 'kubernetes/audit-after-outage.test.ts',
+    named: 'while the machine slept, whose clock stood still meanwhile',
+  },
+  {
     // An informer with a newer list joins, reads lines from before its list first, and then the stream is replaced.
     name: 'a follower that is ahead marks old lines with its own version',
     breaks: 'Informers that share a watch miss no event, also when another connection takes over.',
@@ -301,5 +309,13 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     edits: [['        if (isExpired) {', '        if (isExpired && series.count === 0) {']],
     test: 'kubernetes/writer.test.ts',
     named: 'one that expired is created again',
+  },
+  {
+    name: 'two recorders name their events alike',
+    breaks: 'An event is created beside one that another recorder creates in the same millisecond.',
+    file: at('write/event-recorder'),
+    edits: [['.${this.#id}.${(++this.#names)', '.${(++this.#names)']],
+    test: 'unit/kubernetes-writer.test.ts',
+    named: 'two recorders that record the same moment',
   },
 ]

@@ -54,6 +54,17 @@ describe('a server that was unreachable', () => {
       expect(isAudited(mirror)).toBe(false)
     }))
 
+  test('while the machine slept, whose clock stood still meanwhile, is audited too', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
+      await mirror.live()
+      let sleptMs = 0
+      Object.assign(mirror.clock, { wallNow: () => mirror.clock.now() + sleptMs })
+      await mirror.pass(1_000)
+      sleptMs = 8 * 3_600_000
+      await down(mirror, 1_000)
+      await mirror.untilPassing('the audit', () => isAudited(mirror))
+    }))
+
   test('for a moment is not audited, since that is common', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await down(mirror, 2_000)

@@ -603,6 +603,23 @@ describe('status', () => {
     await clock.advance(0)
     expect(informer.status.lagMs).toBe(0)
   })
+
+  test('lagMs is right after the machine has slept, and after the system clock was set', async () => {
+    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
+    const { clock, informer } = informerOf(source)
+    let aheadMs = 0
+    Object.assign(clock, { wallNow: () => clock.now() + aheadMs })
+    informer.start()
+    await clock.advance(0)
+    const lagAfter = async (ms: number, version: string): Promise<number | undefined> => {
+      aheadMs += ms
+      source.watches[0]?.send({ events: [], version, committedAt: clock.now() + aheadMs - 30_000 })
+      await clock.advance(0)
+      return informer.status.lagMs
+    }
+    expect(await lagAfter(8 * 3_600_000, '6')).toBe(30_000)
+    expect(await lagAfter(-16 * 3_600_000, '7')).toBe(30_000)
+  })
 })
 
 describe('health', () => {

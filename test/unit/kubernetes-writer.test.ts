@@ -3,12 +3,16 @@ import { describe, expect, test, vi } from 'vitest'
 import { kubernetesWriter } from '../../adapters/kubernetes/index.js'
 import { SeriesRecorder } from '../../adapters/kubernetes/write/event-recorder.js'
 import { OptionError, SourceError } from '../../src/index.js'
-import { VirtualClock } from '../../testing/index.js'
+import { SeededRandom, VirtualClock } from '../../testing/index.js'
 
 interface Sent {
   readonly verb: string
   readonly path: string
-  readonly body?: { readonly note?: string; readonly series?: { readonly count: number } }
+  readonly body?: {
+    readonly metadata?: { readonly name: string }
+    readonly note?: string
+    readonly series?: { readonly count: number }
+  }
 }
 
 const pod = (name: string) => ({
@@ -17,7 +21,7 @@ const pod = (name: string) => ({
   metadata: { name, namespace: 'default', uid: `uid-${name}` },
 })
 
-function recorder(send: (request: Sent) => Promise<unknown> = async () => ({})) {
+function recorder(send: (request: Sent) => Promise<unknown> = async () => ({}), seed = 1) {
   const clock = new VirtualClock()
   const sent: Sent[] = []
   const onError = vi.fn()
@@ -25,6 +29,7 @@ function recorder(send: (request: Sent) => Promise<unknown> = async () => ({})) 
     controller: 'example.com/operator',
     instance: 'one',
     clock,
+    random: new SeededRandom(seed),
     onError,
     send: async (request) => {
       sent.push(request)
@@ -127,6 +132,37 @@ describe('an event recorder', () => {
     events.event(pod('a'), { reason: 'Failed' }) // It is created again.
     await events.flush()
     expect(events.dropped).toBe(4)
+  })
+
+  test('two recorders that record the same moment create events of different names', async () => {
+    const [one, two] = [recorder(), recorder(undefined, 2)]
+    for (const { events } of [one, two]) {
+      events.event(pod('a'), { reason: 'Failed' })
+      await events.flush()
+    }
+    expect(one.sent[0]?.body?.metadata?.name).not.toBe(two.sent[0]?.body?.metadata?.name)
+  })
+
+  test.each([`${'a'.repeat(199)}-b`, `${'a'.repeat(199)}.b`, 'system:', '_a', '..a', 'A--'])(
+    'the name of an event of %s is a subdomain',
+    async (name) => {
+      const { events, sent } = recorder()
+      events.event(pod(name), { reason: 'Failed' })
+      await events.flush()
+      expect(sent[0]?.body?.metadata?.name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/)
+    },
+  )
+
+  test('an event has the time of the wall clock after the machine has slept', async () => {
+    const { clock, events, sent } = recorder()
+    Object.assign(clock, { wallNow: () => clock.now() + 8 * 3_600_000 })
+    for (let n = 0; n < 2; n++) {
+      events.event(pod('a'), { reason: 'Failed' })
+      await events.flush()
+    }
+    const time = new Date(clock.now() + 8 * 3_600_000).toISOString().replace('Z', '000Z')
+    expect(sent[0]?.body).toMatchObject({ eventTime: time })
+    expect(sent[1]?.body?.series).toEqual({ count: 2, lastObservedTime: time })
   })
 
   test('cuts a long note between two characters', async () => {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/contract/clock.js'
+import { type Clock, wallNowOf } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import { apiStatusIn } from '../http/api-error.js'
@@ -30,6 +30,8 @@ export class ResumeGuard {
   #verifiedVersions: Set<Version> | undefined
   /** Since when no request has succeeded. */
   #unreachableSince: number | undefined
+  /** How far the wall clock was ahead at the last contact. The other clock stands still while the machine sleeps. */
+  #wallAheadMs: number | undefined
   /** After a long outage, each watch that is resumed before this time requests an audit. */
   #auditUntil = -Infinity
   #removal: ResourceRemoval | undefined
@@ -68,10 +70,14 @@ export class ResumeGuard {
   }
 
   /** A request has succeeded. Other mirrors may have been disconnected for as long, and reconnect later. */
-  recordContact(now: number): void {
-    if (this.#unreachableSince !== undefined && now - this.#unreachableSince >= MAX_OUTAGE_MS)
-      this.#auditUntil = now + AUDIT_WINDOW_MS
+  recordContact(clock: Clock): void {
+    const now = clock.now()
+    const wallAheadMs = wallNowOf(clock) - now
+    const sleptMs = wallAheadMs - (this.#wallAheadMs ?? wallAheadMs)
+    const unreachableMs = now - (this.#unreachableSince ?? now)
+    if (Math.max(unreachableMs, sleptMs) >= MAX_OUTAGE_MS) this.#auditUntil = now + AUDIT_WINDOW_MS
     this.#unreachableSince = undefined
+    this.#wallAheadMs = wallAheadMs
   }
 
   /**

@@ -1,6 +1,7 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { redact, redactError } from '../../../src/util/redact.js'
 import { elementsOf, propertiesOf } from '../../shared/properties.js'
+import { MAX_RETRY_AFTER_MS } from '../../shared/retry-after.js'
 
 /** The status of a failed request, or the object of an ERROR event of a watch. */
 export interface ApiStatus {
@@ -59,9 +60,6 @@ export function isTooLarge({ causes, message }: ApiStatus): boolean {
   )
 }
 
-/** The longest Retry-After that is obeyed, in milliseconds. */
-const MAX_RETRY_AFTER_MS = 600_000
-
 const TOO_LARGE = 'Too large resource version'
 
 /** Reads a Status object. Fields that are missing or of another type are empty. */
@@ -81,14 +79,6 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
       })),
     retryAfterMs: typeof retryAfterSeconds === 'number' ? retryAfterSeconds * 1_000 : undefined,
   }
-}
-
-/** Reads seconds or a date. `now` is the time of the server that sent it. */
-export function retryAfterMsOf(header: string | undefined, now: number): number | undefined {
-  if (header === undefined || header.trim() === '') return undefined
-  const seconds = Number(header)
-  const ms = Number.isNaN(seconds) ? Date.parse(header) - now : seconds * 1_000
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined
 }
 
 /** Returns the error for a failed name lookup, connection or TLS handshake, or for a connection that was closed. */

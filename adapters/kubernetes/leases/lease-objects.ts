@@ -1,4 +1,4 @@
-import { systemClock } from '../../../src/contract/clock.js'
+import { systemClock, wallNowOf } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { LeaseRecord } from '../../../src/contract/leases.js'
 import { encodeBody, type StoredRecord } from '../../shared/lease-records.js'
@@ -81,7 +81,7 @@ export class LeaseRequests {
 
   #object(record: LeaseRecord, before?: LeaseObject): object {
     const { member, renewal } = record
-    const now = new Date(systemClock.now()).toISOString().replace('Z', '000Z')
+    const now = new Date(wallNowOf(systemClock)).toISOString().replace('Z', '000Z')
     const identity = before === undefined ? {} : { uid: before.uid, resourceVersion: before.resourceVersion }
     return {
       apiVersion: API_VERSION,

@@ -1,5 +1,6 @@
-import type { Clock } from '../../../src/contract/clock.js'
+import { type Clock, wallNowOf } from '../../../src/contract/clock.js'
 import { messageOf, SourceError } from '../../../src/contract/errors.js'
+import type { Random } from '../../../src/contract/random.js'
 import { apiStatusIn } from '../http/api-error.js'
 import type { ApiRequest } from '../http/api-session.js'
 import type { EventRecorder, EventRecorderOptions, KubernetesEvent } from './event-types.js'
@@ -14,6 +15,8 @@ const MAX_SERIES = 1_000
 /** Most writes that wait. */
 const MAX_WAITING = 100
 const MAX_WORD = 128
+/** Most characters of the object's name in the name of an event, which may have 253. */
+const MAX_NAME = 200
 const MAX_NOTE_BYTES = 1_024
 const API_VERSION = 'events.k8s.io/v1'
 
@@ -25,6 +28,8 @@ interface Series {
   readonly body: object
   count: number
   lastAt: number
+  /** `lastAt` by the wall clock. */
+  lastObservedAt: number
   /** The count that the server has; 0 before the event is created. */
   written: number
   writtenAt: number
@@ -33,6 +38,7 @@ interface Series {
 export interface RecorderSettings extends EventRecorderOptions {
   readonly instance: string
   readonly clock: Clock
+  readonly random: Random
   readonly send: (request: ApiRequest) => Promise<unknown>
 }
 
@@ -43,11 +49,14 @@ export class SeriesRecorder implements EventRecorder {
   readonly #series = new Map<string, Series>()
   readonly #waiting = new Set<Series>()
   #writing: Promise<void> | undefined
+  /** Distinguishes the names of its events from those that another recorder creates in the same millisecond. */
+  readonly #id: string
   #dropped = 0
   #names = 0
 
   constructor(settings: RecorderSettings) {
     this.#settings = settings
+    this.#id = Math.floor(settings.random.next() * 2 ** 48).toString(16)
   }
 
   get dropped(): number {
@@ -80,6 +89,7 @@ export class SeriesRecorder implements EventRecorder {
     if (isRepeated) {
       series.count++
       series.lastAt = now
+      series.lastObservedAt = wallNowOf(this.#settings.clock)
     }
     const isDue = series.written < 2 || now - series.writtenAt >= WRITE_EVERY_MS
     if (isDue && !this.#waiting.has(series)) {
@@ -113,11 +123,13 @@ export class SeriesRecorder implements EventRecorder {
 
   #create(key: string, body: { readonly regarding: Reference }, now: number): Series {
     const { name, namespace = 'default' } = body.regarding
-    const suffix = `${Math.floor(now).toString(16)}.${(++this.#names).toString(16)}`
-    const eventName = `${name.slice(0, 200).replace(/[^a-z0-9.-]/g, '-')}.${suffix}`
+    const observedAt = wallNowOf(this.#settings.clock)
+    const suffix = `${Math.floor(observedAt).toString(16)}.${this.#id}.${(++this.#names).toString(16)}`
+    const eventName = [...labelsIn(name.slice(0, MAX_NAME)), suffix].join('.')
     const metadata = { name: eventName, namespace }
-    const whole = { apiVersion: API_VERSION, kind: 'Event', metadata, eventTime: microTime(now), ...body }
-    return { key, namespace, name: eventName, body: whole, count: 1, lastAt: now, written: 0, writtenAt: now }
+    const whole = { apiVersion: API_VERSION, kind: 'Event', metadata, eventTime: microTime(observedAt), ...body }
+    const times = { lastAt: now, lastObservedAt: observedAt, writtenAt: now }
+    return { key, namespace, name: eventName, body: whole, count: 1, written: 0, ...times }
   }
 
   #write(): void {
@@ -179,13 +191,22 @@ function referenceOf(object: KubernetesReference): Reference {
   }
 }
 
-function requestFor({ namespace, name, body, count, lastAt }: Series, written: number): ApiRequest {
+function requestFor({ namespace, name, body, count, lastObservedAt }: Series, written: number): ApiRequest {
   const path = `/apis/${API_VERSION}/namespaces/${namespace}/events`
   const target = { group: 'events.k8s.io', plural: 'events', namespace, verbs: ['create', 'patch'] }
-  const series = count > 1 ? { series: { count, lastObservedTime: microTime(lastAt) } } : {}
+  const series = count > 1 ? { series: { count, lastObservedTime: microTime(lastObservedAt) } } : {}
   if (written === 0) return { ...target, verb: 'create', path, body: { ...body, ...series } }
   const contentType = 'application/merge-patch+json'
   return { ...target, verb: 'patch', path: `${path}/${name}`, body: series, contentType }
+}
+
+/**
+ * The parts of a name between points, as a subdomain may have them. The name of a role, for example, may have other
+ * characters. A long name that was cut may end with a hyphen.
+ */
+function labelsIn(name: string): readonly string[] {
+  const labels = name.split('.').map((label) => label.replace(/[^a-z0-9-]/g, '-').replace(/^-+|-+$/g, ''))
+  return labels.filter((label) => label !== '')
 }
 
 /** The server requires six digits after the point. */

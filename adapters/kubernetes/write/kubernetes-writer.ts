@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { systemClock } from '../../../src/contract/clock.js'
 import { OptionError } from '../../../src/contract/errors.js'
+import { systemRandom } from '../../../src/contract/random.js'
 import { structuralEqual } from '../../../src/store/structural-equal.js'
 import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
 import {
@@ -247,7 +248,7 @@ class ApiWriter implements KubernetesWriter {
     const { controller, instance = hostname() || 'unknown' } = options ?? {}
     requireOptions('eventRecorder', { controller })
     const send = this.#api.send.bind(this.#api)
-    return new SeriesRecorder({ ...options, instance, clock: systemClock, send })
+    return new SeriesRecorder({ ...options, instance, clock: systemClock, random: systemRandom, send })
   }
 
   async #apply(

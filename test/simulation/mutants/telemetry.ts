@@ -16,4 +16,11 @@ export const mutantsOfTelemetry: readonly Mutant[] = [
     edits: [['name: string = UNNAMED)', "name: string = '')"]],
     onlyBy: { test: 'unit/prometheus.test.ts', named: 'a subscription with the name "unnamed"' },
   },
+  {
+    name: 'the lag is measured by a clock that stands still while the machine sleeps',
+    breaks: 'times of other machines are compared with the system clock (B31)',
+    file: 'informer/source-runner.ts',
+    edits: [['wallNowOf(this.#host.clock) - committedAt', 'this.#host.clock.now() - committedAt']],
+    onlyBy: { test: 'unit/informer-lifecycle.test.ts', named: 'lagMs is right after the machine has slept' },
+  },
 ]

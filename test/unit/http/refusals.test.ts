@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { httpSource } from '../../../adapters/http/index.js'
 import { createInformer } from '../../../src/index.js'
+import { VirtualClock } from '../../../testing/index.js'
 import { servedAccounts } from './mirror.js'
 
 async function refusal(response: () => Response): Promise<unknown> {
@@ -45,4 +46,24 @@ test('the error of a follower whose address is not that of a mirror names the ad
       'was answered with status 404: Cannot GET /accounts/list; is serveMirror at http://mirror.test/accounts?',
     ),
   })
+})
+
+const DATE = 'Fri, 02 Jan 2026 00:00:00 GMT'
+
+test.each([
+  ['120', 120_000],
+  ['Fri, 02 Jan 2026 00:02:00 GMT', 120_000],
+  ['31536000', 600_000],
+  ['1e300', 600_000],
+  ['Sat, 02 Jan 2027 00:00:00 GMT', 600_000],
+])('a follower that is answered with the Retry-After "%s" waits %d ms', async (retryAfter, ms) => {
+  const headers = { 'retry-after': retryAfter, date: DATE }
+  const clock = new VirtualClock()
+  const fetch = async () => new Response('busy', { status: 503, headers })
+  const follower = createInformer({ source: httpSource({ url: 'http://mirror.test/accounts', fetch }), clock })
+  follower.on('error', () => {})
+  follower.start()
+  await clock.advance(0)
+  expect(follower.status).toMatchObject({ state: 'backing-off', retryInMs: ms })
+  await follower.stop()
 })

@@ -8,6 +8,7 @@ import { memorySource } from '../../../adapters/memory/index.js'
 import { type Inspector, type InspectorOptions, serveInspector } from '../../../inspector/index.js'
 import { ObjectQueries } from '../../../inspector/object-query.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { blocksOf } from '../../support/documents.js'
 
 interface Order {
@@ -249,6 +250,20 @@ describe('the inspector', () => {
         proofAgeMs: expect.any(Number),
       },
     ])
+  })
+
+  test('has the age of the proof by the clock of the informer, also after the machine has slept', async () => {
+    const clock = new VirtualClock(Date.now() - 8 * 3_600_000)
+    const orders = createInformer({ name: 'slept', source: memorySource({}), clock }).start()
+    const inspector = await serveInspector([orders])
+    onTestFinished(async () => {
+      await inspector.close()
+      const stopped = orders.stop()
+      await clock.advance(1_000)
+      await stopped
+    })
+    await clock.advance(90_000)
+    expect(await clientOf(inspector).json('/api/informers')).toMatchObject([{ proofAgeMs: 90_000 }])
   })
 
   test('returns objects by text and by indexes, in pages', async () => {

@@ -15,8 +15,8 @@ export interface Clock {
     /** Milliseconds since the Unix epoch, monotonic: a change of the wall clock while running does not move it. */
     now(): number;
     /**
-     * Milliseconds since the Unix epoch by the wall clock. A replica compares it with `now`, which may stand still while
-     * the machine sleeps. Default: `now`.
+     * Milliseconds since the Unix epoch by the wall clock. Times of other machines are compared with it. A replica also
+     * compares it with `now`, which may stand still while the machine sleeps. Default: `now`.
      */
     wallNow?(): number;
     /**
@@ -30,6 +30,11 @@ export interface Clock {
      */
     sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
+/**
+ * The time by the wall clock. Times of other machines are compared with it: `now` differs from it after the machine has
+ * slept, or after the system clock was set.
+ */
+export declare function wallNowOf(clock: Clock): number;
 /**
  * The real clock.
  *

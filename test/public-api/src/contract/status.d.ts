@@ -55,17 +55,20 @@ export type State = 'idle' | 'restoring' | 'stale' | 'listing' | 'connecting' | 
  *
  * @example
  * ```ts
+ * import { systemClock } from 'listwatch'
+ *
  * const { proof } = orders.status
  * if (proof === undefined) console.warn('the first list is not complete')
- * else if (Date.now() - proof.at > 900_000) console.warn(`proven last by the ${proof.by} at ${proof.version}`)
+ * else if (systemClock.now() - proof.at > 900_000) console.warn(`proven last by the ${proof.by} at ${proof.version}`)
  * ```
  */
 export interface Proof {
     /** The version of the source at which both were equal. */
     readonly version: Version;
     /**
-     * When the read that proves it began, in milliseconds since the Unix epoch. A key that was written during an audit is
-     * not compared by it: the next proof includes it.
+     * When the read that proves it began, in milliseconds since the Unix epoch, by the clock of the informer. `Date.now()`
+     * differs from it after the machine has slept. A key that was written during an audit is not compared by it: the next
+     * proof includes it.
      */
     readonly at: number;
     /** `list`: the store was filled from a list. `audit`: an audit found no difference. */
