@@ -4,7 +4,12 @@ import { registerHooks } from 'node:module'
 // They import one another under the names that the compiled files will have.
 registerHooks({
   resolve: (specifier, context, next) =>
-    specifier.startsWith('.') && context.parentURL?.endsWith('.ts')
-      ? next(specifier.replace(/\.js$/, '.ts'), context)
+    specifier.startsWith('.') && specifier.endsWith('.js') && context.parentURL?.endsWith('.ts')
+      ? // Without the file accesses of Node's own search, which take a third of the time of an import.
+        {
+          url: new URL(`${specifier.slice(0, -3)}.ts`, context.parentURL).href,
+          format: 'module-typescript',
+          shortCircuit: true,
+        }
       : next(specifier, context),
 })

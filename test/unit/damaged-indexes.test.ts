@@ -71,9 +71,12 @@ test('the last save of a mirror whose indexes are damaged keeps the content befo
 
 test('an index that throws while a save prepares it is reported once, and the save is tried again later', async () => {
   const { source, cache, clock, errors, informer } = await live()
-  const prepare = vi.spyOn(SortedIndex.prototype, 'prepare').mockImplementation(() => {
-    throw outOfMemory
-  })
+  const prepare = vi.spyOn(SortedIndex.prototype, 'prepare')
+  // Not all calls: attempts without a delay would never end.
+  for (let call = 0; call < 100; call++)
+    prepare.mockImplementationOnce(() => {
+      throw outOfMemory
+    })
   source.put('a', 10)
   await clock.advance(200_000)
   expect(errors).toEqual([

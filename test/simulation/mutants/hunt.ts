@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import type { RegressionSeed } from '../runner/regression-seeds.js'
 import type { Shrunk } from '../runner/shrink.js'
 import { SimulationProcess } from '../runner/worker-process.js'
@@ -7,7 +6,8 @@ import { isWorldKind } from '../runner/world-kinds.js'
 import type { Invariant } from '../system/scenario.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
-import { failureNamed, firstFailure, runTests } from './tests.js'
+import { NamedTests } from './named-test-process.js'
+import { firstFailure, runTests, TEST_TIMEOUT_MS } from './tests.js'
 
 /** The judges of a mutant: the unit tests, the property tests and the schedules of the simulator. */
 export const layers = ['unit', 'property', 'simulator'] as const
@@ -17,8 +17,6 @@ export type Layer = (typeof layers)[number]
 const MAX_SCHEDULES = 1_000
 /** How long a mutant may take for that. One that takes longer does not count as killed. */
 const HANG_MS = 180_000
-/** A test that times out counts as a kill, so this is longer than a busy machine needs. */
-const TEST_TIMEOUT_MS = 120_000
 /** Schedules of several sources take this many times as long. */
 const LONGER = 4
 
@@ -68,9 +66,14 @@ export async function hunt(seed: number, report: (hunted: Hunted) => void, optio
   let next = 0
   let reported = 0
   const work = async (): Promise<void> => {
-    for (let at = next++; at < which.length; at = next++) {
-      results[at] = await huntOne(which[at] as Mutant, seed, options)
-      for (let result = results[reported]; result !== undefined; result = results[++reported]) report(result)
+    const tests = new NamedTests()
+    try {
+      for (let at = next++; at < which.length; at = next++) {
+        results[at] = await huntOne(which[at] as Mutant, { ...options, seed, tests })
+        for (let result = results[reported]; result !== undefined; result = results[++reported]) report(result)
+      }
+    } finally {
+      await tests.close()
     }
   }
   await Promise.all(Array.from({ length: availableParallelism() }, work))
@@ -87,13 +90,18 @@ export async function rerun(mutant: Mutant, { kind, seed, only }: RegressionSeed
   }
 }
 
-async function huntOne(mutant: Mutant, seed: number, options: HuntOptions): Promise<Hunted> {
+interface Hunt extends HuntOptions {
+  readonly seed: number
+  readonly tests: NamedTests
+}
+
+async function huntOne(mutant: Mutant, options: Hunt): Promise<Hunted> {
   const verdicts: Verdict[] = []
   let shrunk: Shrunk | undefined
   for (const layer of options.layers ?? likeliestFirst(mutant)) {
     if (options.layers === undefined && verdicts.some(({ isKilled }) => isKilled)) break
     const since = performance.now()
-    const { shrunk: schedule, ...found } = await verdictOf(layer, mutant, seed, options).catch(unclear)
+    const { shrunk: schedule, ...found } = await verdictOf(layer, mutant, options).catch(unclear)
     verdicts.push({ layer, isKilled: false, ...found, seconds: (performance.now() - since) / 1_000 })
     shrunk ??= schedule
   }
@@ -114,25 +122,25 @@ function unclear(error: unknown): Found {
   return { by: 'unclear', message: error.message }
 }
 
-async function verdictOf(layer: Layer, mutant: Mutant, seed: number, options: HuntOptions): Promise<Found> {
-  if (layer === 'simulator') return inSchedules(mutant, seed, options)
+async function verdictOf(layer: Layer, mutant: Mutant, options: Hunt): Promise<Found> {
+  if (layer === 'simulator') return inSchedules(mutant, options)
   const { onlyBy } = mutant
-  const args = ['--project', layer, '--maxWorkers=1', '--no-isolate', `--testTimeout=${TEST_TIMEOUT_MS}`]
   if (onlyBy?.test.startsWith(`${layer}/`)) {
-    const by = failureNamed(await runTests(mutant, [...args, join('test', onlyBy.test)]), onlyBy.named)
+    const by = await options.tests.failureOf(mutant, onlyBy)
     if (by !== undefined) return { isKilled: true, by }
   }
-  const by = firstFailure(await runTests(mutant, [...args, '--bail=1']))
+  const args = ['--project', layer, '--maxWorkers=1', '--no-isolate', `--testTimeout=${TEST_TIMEOUT_MS}`, '--bail=1']
+  const by = firstFailure(await runTests(mutant, args))
   return { isKilled: by !== undefined, by }
 }
 
-async function inSchedules(mutant: Mutant, seed: number, options: HuntOptions): Promise<Found> {
+async function inSchedules(mutant: Mutant, options: Hunt): Promise<Found> {
   const { kind } = mutant
   const thread = new SimulationProcess(mutant, kind)
   try {
     const job = {
       kind: isWorldKind(kind) ? undefined : kind,
-      from: seed,
+      from: options.seed,
       count: options.schedules ?? mutant.maxSchedules ?? MAX_SCHEDULES,
       untilFailure: options.shrinks ? 'shrunk' : true,
     } as const

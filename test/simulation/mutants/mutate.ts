@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import type { AnyKind } from '../runner/schedule.js'
 import type { ActionKind } from '../workload/fault-plan.js'
 
@@ -26,6 +27,11 @@ export interface Mutant {
 
 /** The folder of the production source. */
 const src = new URL('../../../src/', import.meta.url)
+
+/** The file that the mutant changes. */
+export function pathOf({ file }: Mutant): string {
+  return fileURLToPath(new URL(file, src))
+}
 
 /** Returns the source of the file with the defect in it. Throws if the file does not have each text exactly once. */
 export function mutated({ name, file, edits }: Mutant): string {

@@ -6,7 +6,17 @@ import { root } from '../../support/sources.js'
 import type { Mutant } from './mutate.js'
 
 /** Tests that take longer hang. The machine may be busy. */
-const HANG_MS = 900_000
+export const HANG_MS = 900_000
+/** A test that times out counts as a kill, so this is longer than a busy machine needs. */
+export const TEST_TIMEOUT_MS = 120_000
+/** The configuration of Vitest for tests of the mutant in `LISTWATCH_MUTANT`. */
+export const CONFIG = join('test', 'simulation', 'mutants', 'vitest.config.ts')
+
+/** The environment of a process that runs Vitest, also if this process is one. */
+export function environment(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: _, VITEST: _vitest, VITEST_WORKER_ID: _worker, ...env } = process.env
+  return env
+}
 
 /** What Vitest reports as JSON, as far as it is needed here. */
 export interface Report {
@@ -25,13 +35,11 @@ export async function runTests(mutant: Mutant, args: readonly string[]): Promise
   const folder = await mkdtemp(join(tmpdir(), 'listwatch-mutant-'))
   const outputFile = join(folder, 'report.json')
   const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-  const config = join('test', 'simulation', 'mutants', 'vitest.config.ts')
-  const all = [vitest, 'run', '--config', config, '--reporter=json', '--outputFile', outputFile, ...args]
-  const { NODE_OPTIONS: _, VITEST: _vitest, VITEST_WORKER_ID: _worker, ...env } = process.env
+  const all = [vitest, 'run', '--config', CONFIG, '--reporter=json', '--outputFile', outputFile, ...args]
   // Node 22 runs this file, and has no `await using`.
   const child = new Child(process.execPath, all, {
     cwd: root,
-    env: { ...env, LISTWATCH_MUTANT: JSON.stringify(mutant) },
+    env: { ...environment(), LISTWATCH_MUTANT: JSON.stringify(mutant) },
   })
   const timer = setTimeout(() => child.kill('SIGKILL'), HANG_MS)
   try {
@@ -56,10 +64,4 @@ export function firstFailure({ success, testResults }: Report): string | undefin
     if (status === 'failed') return name.slice(root.length)
   }
   return success ? undefined : 'an error outside of tests'
-}
-
-/** The first test that failed and whose name contains this text; undefined if all of these passed. */
-export function failureNamed({ testResults }: Report, text: string): string | undefined {
-  const all = testResults.flatMap(({ assertionResults }) => assertionResults)
-  return all.find(({ status, fullName }) => status === 'failed' && fullName.includes(text))?.fullName
 }

@@ -1,29 +1,31 @@
 import { relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
 import all from '../../../vitest.config.js'
 import { importsOf, root } from '../../support/sources.js'
-import { type Mutant, mutated } from './mutate.js'
+import { type Mutant, mutated, pathOf } from './mutate.js'
 
-const text = process.env['LISTWATCH_MUTANT']
-if (text === undefined) throw new Error('LISTWATCH_MUTANT is a mutant, as JSON')
-const mutant = JSON.parse(text) as Mutant
-const path = fileURLToPath(new URL(mutant.file, new URL('../../../src/', import.meta.url)))
+/** The mutant now: a process can run the tests of several mutants, one after the other. */
+function current(): Mutant {
+  const text = process.env['LISTWATCH_MUTANT']
+  if (text === undefined) throw new Error('LISTWATCH_MUTANT is a mutant, as JSON')
+  return JSON.parse(text) as Mutant
+}
+
 const plugin: Vite.Plugin = {
   name: 'mutant',
   enforce: 'pre',
-  load: (id) => (id === path ? mutated(mutant) : undefined),
+  load: (id) => (id === pathOf(current()) ? mutated(current()) : undefined),
   // Other files are transformed once for all mutants. The cache would take the defect for the content of its file.
   configureVitest: ({ defineCacheKeyGenerator }) =>
-    defineCacheKeyGenerator(({ id }) => (id === path ? false : undefined)),
+    defineCacheKeyGenerator(({ id }) => (id === pathOf(current()) ? false : undefined)),
 }
 
 /** The tests that import the file with the defect come first: most mutants die there. */
 class NearestFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isNear = ({ moduleId }: TestSpecification): boolean =>
-      importsOf(relative(root, moduleId)).includes(relative(root, path))
+    const path = relative(root, pathOf(current()))
+    const isNear = ({ moduleId }: TestSpecification): boolean => importsOf(relative(root, moduleId)).includes(path)
     return Promise.resolve([...files.filter(isNear), ...files.filter((each) => !isNear(each))])
   }
 }

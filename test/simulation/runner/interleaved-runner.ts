@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly kind?: Kind | undefined
   readonly only?: readonly string[] | undefined
   /** The number of schedules that run at a time. It does not change any of them. */
-  readonly lanes?: number
+  readonly lanes?: number | undefined
 }
 
 /**

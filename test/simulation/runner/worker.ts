@@ -51,7 +51,8 @@ async function perform({ from, count: many, kind = 'one', every = 1, untilFailur
     if (outcome.violation !== undefined) failedAfter ??= stats.schedules
     return untilFailure !== false && failedAfter !== undefined
   }
-  await runAll(seeds, done, { kind, only })
+  // With more at a time, those that begin after the first failure would be run in part, for nothing.
+  await runAll(seeds, done, { kind, only, lanes: untilFailure === false ? undefined : 1 })
   const [failure] = stats.failures
   const shrunk = untilFailure === 'shrunk' && failure !== undefined ? await shrink(failure.seed, { kind }) : undefined
   for (const [seed, trace] of untilFailure === false ? again : []) {
