@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { Decoder } from '../../adapters/kubernetes/decode/decoder.js'
 import { JsonListSplitter } from '../../adapters/kubernetes/decode/json-list-splitter.js'
-import { LineSplitter } from '../../adapters/kubernetes/decode/line-splitter.js'
+import { type LineBlock, LineSplitter, linesOf } from '../../adapters/kubernetes/decode/line-splitter.js'
 import { scanMetadata } from '../../adapters/kubernetes/decode/metadata-scanner.js'
 
 const options = {
@@ -164,15 +164,42 @@ describe('the scanned metadata of an object', () => {
 })
 
 describe('lines', () => {
+  /** The lines of a body that arrives in pieces, and whether each is whole. Empty lines are left out. */
+  function deliveredOf(pieces: readonly (string | Buffer)[], maxBytes: number): readonly [string, boolean][] {
+    const blocks: LineBlock[] = []
+    const splitter = new LineSplitter((block) => blocks.push(block), maxBytes)
+    for (const piece of pieces) splitter.push(Buffer.from(piece))
+    const lines = blocks.flatMap((block) =>
+      linesOf(block).map((line): [string, boolean] => [line.toString(), block.isWhole]),
+    )
+    return lines.filter(([text]) => text !== '')
+  }
+
   test('that are too long are passed with their beginning, and later ones whole', () => {
-    const delivered: [string, boolean][] = []
-    const lines = new LineSplitter((bytes, isWhole) => delivered.push([bytes.toString(), isWhole]), 5)
-    for (const piece of ['one\ntoo', ' long', ' a line\n\ntwo', '\n']) lines.push(Buffer.from(piece))
+    const delivered = deliveredOf(['one\ntoo', ' long', ' a line\n\ntwo', '\nlonger\n3\n'], 5)
     expect(delivered.map(([text, isWhole]) => [text.slice(0, 3), isWhole])).toEqual([
       ['one', true],
       ['too', false],
       ['two', true],
+      ['lon', false],
+      ['3', true],
     ])
+  })
+
+  test('are the same, wherever the bytes are cut', () => {
+    const body = Buffer.from('one\ntwo three\n\n\nfour é five\nsix\r\n \nseven\nthe rest')
+    const whole = deliveredOf([body], 100)
+    expect(whole.map(([text]) => text)).toEqual(['one', 'two three', 'four é five', 'six\r', ' ', 'seven'])
+    for (let cut = 1; cut < body.length; cut++)
+      expect(deliveredOf([body.subarray(0, cut), body.subarray(cut)], 100)).toEqual(whole)
+  })
+
+  test('are text only if their bytes are ASCII', () => {
+    const kinds = [...'aé'].map((text) =>
+      linesOf({ bytes: Buffer.from(text), isWhole: true }).map((line) => typeof line),
+    )
+    expect(kinds).toEqual([['string'], ['object']])
+    expect(linesOf({ bytes: Buffer.from('a\nb'), isWhole: false })).toEqual([Buffer.from('a\nb')])
   })
 })
 

@@ -110,15 +110,15 @@ export class Decoder<T> {
     return { kind, apiVersion, ...item }
   }
 
-  /** Decodes a line of a watch. */
-  line(bytes: Buffer, isWhole: boolean): DecodedLine<T> {
+  /** Decodes a line of a watch: its bytes, or its text if that is ASCII. */
+  line(line: Buffer | string, isWhole: boolean): DecodedLine<T> {
     let raw: Properties
     try {
-      this.#check(bytes, isWhole)
-      raw = propertiesOf(parseJson(bytes.toString()))
-      assertDepth(bytes, 1, LINE_BYTES + String(raw['type']).length)
+      this.#check(line, isWhole)
+      raw = propertiesOf(parseJson(line.toString()))
+      assertDepth(line, 1, LINE_BYTES + String(raw['type']).length)
     } catch (error) {
-      return unreadable(bytes, error)
+      return unreadable(line, error)
     }
     const { type, object, kind } = raw
     try {
@@ -151,7 +151,7 @@ export class Decoder<T> {
           throw new TypeError(`an event of the unknown type "${String(type)}"`)
       }
     } catch (error) {
-      return unreadable(bytes, error)
+      return unreadable(line, error)
     }
   }
 
@@ -180,9 +180,9 @@ export class Decoder<T> {
     return { kind, apiVersion, ...(metadata === undefined ? {} : { metadata }) }
   }
 
-  #check(bytes: Buffer, isWhole: boolean): void {
+  #check(bytes: Buffer | string, isWhole: boolean): void {
     if (!isWhole) throw new RangeError(`it is larger than maxObjectBytes (${this.#options.maxObjectBytes})`)
-    if (!isUtf8(bytes)) throw new TypeError('it is not UTF-8')
+    if (typeof bytes !== 'string' && !isUtf8(bytes)) throw new TypeError('it is not UTF-8')
   }
 }
 
@@ -199,7 +199,7 @@ function invalid(bytes: Buffer, error: unknown): Invalid {
 }
 
 /** Decodes a line of which only the metadata can be read. */
-function unreadable<T>(bytes: Buffer, error: unknown): DecodedLine<T> {
+function unreadable<T>(bytes: Buffer | string, error: unknown): DecodedLine<T> {
   const scanned = scanMetadata(bytes, true)
   const { type } = scanned
   const version = isResourceVersion(scanned.resourceVersion) ? scanned.resourceVersion : undefined
@@ -232,8 +232,9 @@ function keyOf(namespace: unknown, name: string): string {
  * Throws if the object nests too deep. A small object cannot, and is not checked. `levels` and `besides` are the depth
  * and the bytes around it.
  */
-function assertDepth(bytes: Buffer, levels = 0, besides = 0): void {
-  if (bytes.length - besides > SMALL_BYTES) assertJsonDepth(bytes.toString('latin1'), MAX_JSON_DEPTH + levels)
+function assertDepth(bytes: Buffer | string, levels = 0, besides = 0): void {
+  if (bytes.length - besides <= SMALL_BYTES) return
+  assertJsonDepth(typeof bytes === 'string' ? bytes : bytes.toString('latin1'), MAX_JSON_DEPTH + levels)
 }
 
 /** Returns the number of borders; undefined if an item between two of them is large enough to nest too deep. */

@@ -1,20 +1,47 @@
+import { isAscii } from 'node:buffer'
+
 const NEWLINE = 0x0a
 
 /** The bytes that are kept of a line that is too long, to find the object's name. */
 const HEAD_BYTES = 64 * 1024
 
-/** Receives one line; if it is too long, `isWhole` is false and only its beginning is passed. */
-export type LineCallback = (bytes: Buffer, isWhole: boolean) => void
+/** One or more whole lines, with a newline between two of them; or only the beginning of a line that is too long. */
+export interface LineBlock {
+  readonly bytes: Buffer
+  readonly isWhole: boolean
+}
 
-/** Splits the body of a watch into lines as it arrives. */
+/**
+ * Returns the lines of a block. Those of an ASCII block are text, and may be empty: it is faster to convert many lines
+ * at once than one by one.
+ */
+export function linesOf({ bytes, isWhole }: LineBlock): readonly (string | Buffer)[] {
+  if (!isWhole) return [bytes]
+  return isAscii(bytes) ? bytes.toString('latin1').split('\n') : byteLinesOf(bytes)
+}
+
+/** Returns the bytes of each line that is not empty. */
+export function byteLinesOf(bytes: Buffer): readonly Buffer[] {
+  const lines: Buffer[] = []
+  let begin = 0
+  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, begin)) {
+    if (at > begin) lines.push(bytes.subarray(begin, at))
+    begin = at + 1
+  }
+  if (begin < bytes.length) lines.push(bytes.subarray(begin))
+  return lines
+}
+
+/** Splits the body of a watch into blocks of lines as it arrives. */
 export class LineSplitter {
-  readonly #callback: LineCallback
+  readonly #callback: (block: LineBlock) => void
   readonly #maxBytes: number
   #pieces: Buffer[] = []
   #bytes = 0
 
-  constructor(take: LineCallback, maxBytes: number) {
-    this.#callback = take
+  /** A line of more than `maxBytes` is too long. */
+  constructor(callback: (block: LineBlock) => void, maxBytes: number) {
+    this.#callback = callback
     this.#maxBytes = maxBytes
   }
 
@@ -24,12 +51,23 @@ export class LineSplitter {
   }
 
   push(chunk: Buffer): void {
+    const last = chunk.lastIndexOf(NEWLINE)
     let begin = 0
-    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, begin)) {
-      this.#finish(chunk.subarray(begin, at))
-      begin = at + 1
+    if (this.isInLine && last !== -1) {
+      const end = chunk.indexOf(NEWLINE)
+      this.#finish(chunk.subarray(0, end))
+      begin = end + 1
+    }
+    if (last >= begin) {
+      this.#wholeLines(chunk.subarray(begin, last))
+      begin = last + 1
     }
     if (begin < chunk.length) this.#keep(begin === 0 ? chunk : chunk.subarray(begin))
+  }
+
+  #wholeLines(bytes: Buffer): void {
+    if (bytes.length > this.#maxBytes) for (const line of byteLinesOf(bytes)) this.#finish(line)
+    else if (bytes.length > 0) this.#callback({ bytes, isWhole: true })
   }
 
   #keep(bytes: Buffer): void {
@@ -46,6 +84,7 @@ export class LineSplitter {
       this.#pieces = []
     }
     this.#bytes = 0
-    if (line.length > 0) this.#callback(isWhole ? line : Buffer.from(line.subarray(0, HEAD_BYTES)), isWhole)
+    if (line.length === 0) return
+    this.#callback({ bytes: isWhole ? line : Buffer.from(line.subarray(0, HEAD_BYTES)), isWhole })
   }
 }

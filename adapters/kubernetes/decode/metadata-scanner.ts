@@ -12,7 +12,7 @@ const WANTED = new Set(['name', 'namespace', 'uid', 'resourceVersion'])
 /**
  * Reads the metadata of an object that cannot be parsed or is incomplete. In a watch the object is inside of an event.
  */
-export function scanMetadata(bytes: Buffer, isInEvent: boolean): ScannedMetadata {
+export function scanMetadata(bytes: Buffer | string, isInEvent: boolean): ScannedMetadata {
   const text = bytes.toString()
   const top = isInEvent ? 2 : 1
   const found: Record<string, string> = {}

@@ -8,6 +8,7 @@ import type { LeaseSettings } from '../../shared/lease-options.js'
 import { ChangeDetector, hasReleased, LeaseViews, leaseLost, RewindDetector } from '../../shared/lease-records.js'
 import { propertiesOf } from '../../shared/properties.js'
 import { unavailable } from '../../shared/source-errors.js'
+import { byteLinesOf } from '../decode/line-splitter.js'
 import { apiStatusIn } from '../http/api-error.js'
 import { ApiSession } from '../http/api-session.js'
 import type { Credentials } from '../http/credentials.js'
@@ -139,11 +140,11 @@ export class KubernetesLeaseSession implements LeaseSession {
       const body = await api.open(this.#requests.watch())
       const stream = new WatchStream(api, { body, head: undefined }, MAX_EVENT_BYTES)
       for (;;) {
-        const lines = await stream.take(MAX_SILENCE_MS)
-        if (lines === undefined || lines === IDLE) return
-        for (const { bytes, isWhole } of lines) {
-          if (isWhole) this.#observe(parseJson(bytes.toString()), changed)
-          else changed()
+        const blocks = await stream.take(MAX_SILENCE_MS)
+        if (blocks === undefined || blocks === IDLE) return
+        for (const { bytes, isWhole } of blocks) {
+          if (!isWhole) changed()
+          else for (const line of byteLinesOf(bytes)) this.#observe(parseJson(line.toString()), changed)
         }
       }
     } finally {

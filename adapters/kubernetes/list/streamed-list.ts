@@ -1,7 +1,7 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ListEvent, ListPage } from '../../../src/contract/source.js'
 import type { Decoder } from '../decode/decoder.js'
-import { LineSplitter } from '../decode/line-splitter.js'
+import { LineSplitter, linesOf } from '../decode/line-splitter.js'
 import { assertResourceVersion } from '../history/resource-version.js'
 import { apiError, apiStatusIn, isTooLarge } from '../http/api-error.js'
 import type { ApiRequests } from '../http/api-requests.js'
@@ -43,8 +43,8 @@ export async function* streamList<T>(
   /** False after the first change during the list: the end must then arrive within `stallMs`. */
   let isInitial = true
   let failure: SourceError | undefined
-  const lines = new LineSplitter((bytes, isWhole) => {
-    if (version !== undefined || failure !== undefined) return
+  const take = (bytes: Buffer | string, isWhole: boolean): void => {
+    if (version !== undefined || failure !== undefined || bytes.length === 0) return
     const line = decoder.line(bytes, isWhole)
     switch (line.type) {
       case 'bookmark':
@@ -60,6 +60,9 @@ export async function* streamList<T>(
         events.push(line.event)
         break
     }
+  }
+  const lines = new LineSplitter((block) => {
+    for (const line of linesOf(block)) take(line, block.isWhole)
   }, maxObjectBytes)
   try {
     const flush = new FlushPolicy(session.clock)

@@ -40,8 +40,9 @@ export class BatchReader<T> {
     return this.#failure
   }
 
-  read(bytes: Buffer, isWhole: boolean): void {
-    if (this.#failure !== undefined) return
+  /** Reads the bytes of a line, or its text if that is ASCII. An empty line is skipped. */
+  read(bytes: Buffer | string, isWhole: boolean): void {
+    if (this.#failure !== undefined || bytes.length === 0) return
     const line = this.#decoder.line(bytes, isWhole)
     if (line.type === 'error') {
       this.#failure = line.status

@@ -1,7 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
+import { byteLinesOf, type LineBlock } from '../decode/line-splitter.js'
 import { compareVersions } from '../history/resource-version.js'
 import type { IDLE } from '../http/response-body.js'
-import type { Line } from './watch-log.js'
 import type { WatchStream } from './watch-stream.js'
 
 /**
@@ -55,12 +55,15 @@ export class BookmarkProbe {
   }
 
   /** The lines that have arrived; undefined if the probe has ended, failed or reached its deadline. */
-  take(): Promise<readonly Line[] | undefined | typeof IDLE> {
+  take(): Promise<readonly LineBlock[] | undefined | typeof IDLE> {
     return this.#stream.isReady ? this.#stream.take(0).catch(() => undefined) : Promise.resolve(undefined)
   }
 
   /** Returns the lines up to the first one that is not an event, and whether there is such a line. */
-  accept(lines: readonly Line[]): { readonly lines: readonly Line[]; readonly hasFailed: boolean } {
+  accept(blocks: readonly LineBlock[]): { readonly lines: readonly LineBlock[]; readonly hasFailed: boolean } {
+    const lines = blocks.flatMap(({ bytes, isWhole }) =>
+      (isWhole ? byteLinesOf(bytes) : [bytes]).map((line): LineBlock => ({ bytes: line, isWhole })),
+    )
     const types = lines.map(typeOf)
     const invalidAt = types.indexOf(undefined)
     const accepted = lines.slice(0, invalidAt === -1 ? undefined : invalidAt)
@@ -96,6 +99,6 @@ const EVENT_TYPE = /^\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"/
 const EVENT_TYPE_BYTES = 64
 
 /** Returns undefined for an error, and for a line that is not an event. */
-function typeOf({ bytes }: Line): string | undefined {
+function typeOf({ bytes }: LineBlock): string | undefined {
   return EVENT_TYPE.exec(bytes.subarray(0, EVENT_TYPE_BYTES).toString())?.[1]
 }

@@ -3,6 +3,7 @@ import { isEpochChange, SourceError } from '../../../src/contract/errors.js'
 import type { WatchBatch } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Decoder } from '../decode/decoder.js'
+import { type LineBlock, linesOf } from '../decode/line-splitter.js'
 import type { ApiSession } from '../http/api-session.js'
 import type { ArrivalOrder } from '../http/arrival-order.js'
 import { IDLE } from '../http/response-body.js'
@@ -11,7 +12,7 @@ import { BatchReader } from './batch-reader.js'
 import { BookmarkProbe, PROBE_SECONDS } from './bookmark-probe.js'
 import { BUSY_MS, ProbeSchedule } from './probe-schedule.js'
 import type { WatchConnector } from './watch-connector.js'
-import { type Line, type LogSegment, WatchLog } from './watch-log.js'
+import { type LogSegment, WatchLog } from './watch-log.js'
 import { WatchStream } from './watch-stream.js'
 
 export interface SharedWatchOptions {
@@ -150,11 +151,12 @@ export class SharedWatch {
           await unlessAborted(this.#readMore(), signal)
           continue
         }
-        for (const { bytes, isWhole } of segment.lines) {
-          reader.read(bytes, isWhole)
-          const batch = reader.size < BATCH_EVENTS ? undefined : reader.take()
-          if (batch !== undefined) yield batch
-        }
+        for (const block of segment.blocks)
+          for (const line of linesOf(block)) {
+            reader.read(line, block.isWhole)
+            const batch = reader.size < BATCH_EVENTS ? undefined : reader.take()
+            if (batch !== undefined) yield batch
+          }
         segment.end ??= reader.streamVersion
         if (follower.position !== undefined) follower.position = segment
         const batch = reader.take()
@@ -162,7 +164,7 @@ export class SharedWatch {
         if (batch !== undefined) {
           if (batch.events.length > 0) this.#schedule.postpone()
           yield batch
-        } else if (segment.lines.length === 0) yield { events: [], version: reader.version }
+        } else if (segment.blocks.length === 0) yield { events: [], version: reader.version }
         if (reader.failure === undefined) continue
         this.#finish('early')
         throw this.#options.connector.error(reader.failure)
@@ -218,7 +220,7 @@ export class SharedWatch {
   }
 
   /** Takes the lines of the main stream. If it ends while another one is opened, waits for that one. */
-  async #takeLines(main: WatchStream, ms: number): Promise<readonly Line[] | undefined | typeof IDLE> {
+  async #takeLines(main: WatchStream, ms: number): Promise<readonly LineBlock[] | undefined | typeof IDLE> {
     try {
       const taken = await main.take(ms)
       if (taken === undefined) await this.#replacing?.catch(() => {})
@@ -251,8 +253,8 @@ export class SharedWatch {
     )
   }
 
-  #append(lines: readonly Line[], arrival: number): void {
-    this.#log.append(lines, undefined, arrival)
+  #append(blocks: readonly LineBlock[], arrival: number): void {
+    this.#log.append(blocks, undefined, arrival)
     const { at } = this.#log.last
     for (const follower of this.#followers)
       if (follower.position !== undefined && at - follower.position.at > MAX_BEHIND_BYTES && this.#followers.size > 1)
@@ -322,7 +324,8 @@ export class SharedWatch {
       if (isEpochChange(error)) this.fail(error)
       this.#retryAfter.observe(error, clock.now())
       this.#probe = undefined
-      this.#schedule.recordFailure(clock.now(), retryAfterMsOf(error))
+      const retryAfterMs = error instanceof SourceError ? error.retryAfterMs : undefined
+      this.#schedule.recordFailure(clock.now(), retryAfterMs)
     }
     this.#main?.interrupt()
   }
@@ -381,10 +384,6 @@ export class SharedWatch {
     this.#schedule.request(this.#options.clock.now())
     this.#main?.interrupt()
   }
-}
-
-function retryAfterMsOf(error: unknown): number {
-  return (error instanceof SourceError ? error.retryAfterMs : undefined) ?? 0
 }
 
 /** Settles as `promise`, or rejects with the signal's reason if that aborts first. */

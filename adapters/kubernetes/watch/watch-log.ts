@@ -1,16 +1,11 @@
 import type { Version } from '../../../src/contract/version.js'
+import type { LineBlock } from '../decode/line-splitter.js'
 import { compareVersions } from '../history/resource-version.js'
 import { ArrivalOrder } from '../http/arrival-order.js'
 
-export interface Line {
-  readonly bytes: Buffer
-  /** False if the line is too long and only its beginning is kept. */
-  readonly isWhole: boolean
-}
-
 /** Lines of a watch that arrived together, and a link to the next segment. */
 export interface LogSegment {
-  readonly lines: readonly Line[]
+  readonly blocks: readonly LineBlock[]
   /** The number of bytes of the log up to its end. */
   readonly at: number
   /** The arrival number of its oldest line. */
@@ -33,7 +28,7 @@ export class WatchLog {
 
   constructor(after: Version, arrivals: ArrivalOrder = new ArrivalOrder()) {
     this.#arrivals = arrivals
-    this.#first = this.#oldest = this.#last = { lines: [], at: 0, arrival: 0, end: after, next: undefined }
+    this.#first = this.#oldest = this.#last = { blocks: [], at: 0, arrival: 0, end: after, next: undefined }
   }
 
   get last(): LogSegment {
@@ -48,9 +43,9 @@ export class WatchLog {
     return heard
   }
 
-  append(lines: readonly Line[], end?: Version, arrival: number = this.#arrivals.next()): void {
-    const bytes = lines.reduce((sum, line) => sum + line.bytes.length, 0)
-    const segment: LogSegment = { lines, at: this.#last.at + bytes, arrival: arrival, end, next: undefined }
+  append(blocks: readonly LineBlock[], end?: Version, arrival: number = this.#arrivals.next()): void {
+    const bytes = blocks.reduce((sum, block) => sum + block.bytes.length, 0)
+    const segment: LogSegment = { blocks, at: this.#last.at + bytes, arrival: arrival, end, next: undefined }
     this.#last.next = segment
     this.#last = segment
     while (this.#last.at - this.#oldest.at > RETAINED_BYTES && this.#oldest.next?.end !== undefined)

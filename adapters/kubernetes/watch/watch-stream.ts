@@ -1,8 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
-import { LineSplitter } from '../decode/line-splitter.js'
+import { type LineBlock, LineSplitter } from '../decode/line-splitter.js'
 import type { ApiSession } from '../http/api-session.js'
 import { IDLE, type ResponseBody } from '../http/response-body.js'
-import type { Line } from './watch-log.js'
 
 export interface OpenedStream {
   readonly body: ResponseBody
@@ -16,7 +15,7 @@ export class WatchStream {
   readonly #session: ApiSession
   readonly #body: ResponseBody
   readonly #splitter: LineSplitter
-  #lines: Line[] = []
+  #blocks: LineBlock[] = []
   #lastDataAt: number
   #takenArrival = 0
   /** The arrival number of a line that has begun and not ended. */
@@ -27,7 +26,7 @@ export class WatchStream {
     this.#session = session
     this.#body = body
     this.#lastDataAt = session.clock.now()
-    this.#splitter = new LineSplitter((bytes, isWhole) => this.#lines.push({ bytes, isWhole }), maxObjectBytes)
+    this.#splitter = new LineSplitter((block) => this.#blocks.push(block), maxObjectBytes)
   }
 
   /** When the stream was opened, or data arrived last. */
@@ -57,18 +56,18 @@ export class WatchStream {
    * Returns the lines that have arrived, maybe none; `IDLE` after `ms` without data, undefined at the end. Rejects if
    * the stream broke off.
    */
-  async take(ms: number): Promise<readonly Line[] | undefined | typeof IDLE> {
+  async take(ms: number): Promise<readonly LineBlock[] | undefined | typeof IDLE> {
     const taken = await this.#session.take(this.#body, ms)
     if (taken === undefined || taken === IDLE) return taken
     if (taken.length > 0) this.#lastDataAt = this.#session.clock.now()
     for (const chunk of taken) this.#splitter.push(chunk)
-    const lines = this.#lines
-    this.#lines = []
+    const blocks = this.#blocks
+    this.#blocks = []
     const { takenArrival: cameAt } = this.#body
     this.#takenArrival = this.#lineArrival ?? cameAt
     if (!this.#splitter.isInLine) this.#lineArrival = undefined
-    else if (lines.length > 0 || this.#lineArrival === undefined) this.#lineArrival = cameAt
-    return lines
+    else if (blocks.length > 0 || this.#lineArrival === undefined) this.#lineArrival = cameAt
+    return blocks
   }
 
   /** Ends the current wait, without lines. */
