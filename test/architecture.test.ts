@@ -109,6 +109,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/util',
   ],
   'adapters/kubernetes/leases': [
+    'adapters/kubernetes/decode/line-splitter.ts',
     'adapters/kubernetes/http',
     'adapters/kubernetes/kubernetes-options.ts',
     'adapters/kubernetes/watch',
@@ -150,7 +151,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/subscriptions/version-waiters.ts',
     'src/util/validate-options.ts',
   ],
-  inspector: ['src', 'telemetry/prometheus/index.ts'],
+  inspector: ['src', 'telemetry/metrics.ts', 'telemetry/prometheus/index.ts'],
   'inspector/page': ['inspector', 'src/informer/inspect-types.ts'],
   testing: ['src/contract', 'src/index.ts', 'adapters/memory/index.ts'],
   'testing/kubernetes': ['src/contract', 'adapters/kubernetes/index.ts'],
