@@ -1,5 +1,6 @@
 import { OptionError } from '../../src/contract/errors.js'
 import { hasMethods, propertiesOf } from '../shared/properties.js'
+import { isPool } from './connected-client.js'
 import type { PgClient } from './pg-client.js'
 
 /** A query that handles the server's messages itself, by pg's own protocol. */
@@ -133,5 +134,5 @@ function isNodePostgres(client: unknown): client is NodePostgresClient {
 }
 
 function poolHint(value: unknown): string {
-  return 'totalCount' in Object(value) ? '; a Pool cannot be used' : ''
+  return isPool(value) ? '; a Pool cannot be used' : ''
 }

@@ -10,10 +10,15 @@ export function assertConnected(call: string, client: unknown, isMigration = fal
 }
 
 function flawOf(client: unknown, isMigration: boolean): string | undefined {
-  const { query, totalCount, _connecting: isConnecting, _connected: isConnected } = propertiesOf(client)
+  const { query, _connecting: isConnecting, _connected: isConnected } = propertiesOf(client)
   if (typeof query !== 'function') return 'it has no method "query"'
   if (isConnecting === false && isConnected === false) return 'call its method "connect" first'
   // After an error, ROLLBACK would go to another session of the pool.
-  if (isMigration && totalCount !== undefined) return 'a Pool has several sessions; use a client of pool.connect()'
+  if (isMigration && isPool(client)) return 'a Pool has several sessions; use a client of pool.connect()'
   return undefined
+}
+
+/** Whether a value is a Pool of pg: each query of it may use another connection. */
+export function isPool(value: unknown): boolean {
+  return propertiesOf(value)['totalCount'] !== undefined
 }

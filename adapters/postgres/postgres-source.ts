@@ -3,7 +3,8 @@ import type { ListContext, ListPage, SourceContext, WatchBatch, WatchContext } f
 import type { Version } from '../../src/contract/version.js'
 import { joinKey } from '../shared/join-key.js'
 import { withKeepAliveBatches } from '../shared/keep-alive-batches.js'
-import { propertiesOf } from '../shared/properties.js'
+import { hasMethods, propertiesOf } from '../shared/properties.js'
+import { isPool } from './connected-client.js'
 import { type Delta, deltaSql, probeSql, readDelta, readProbe } from './delta-query.js'
 import { assertSameDatabase, readHead } from './head-query.js'
 import type { PgTransaction } from './pg-client.js'
@@ -37,10 +38,9 @@ export function postgresSource<T = unknown>(options: PostgresSourceOptions): Pos
 
 const NO_TRANSACTION = 'mark: the argument must be the client on which the transaction is open'
 
-/** Throws a TypeError for a pool, each query of which may use another connection, and so another transaction. */
+/** Throws a TypeError for a pool, each query of which may be in another transaction. */
 function assertTransaction(tx: unknown): void {
-  const { query, totalCount } = propertiesOf(tx)
-  if (typeof query === 'function' && totalCount === undefined) return
+  if (hasMethods(tx, 'query') && !isPool(tx)) return
   throw new TypeError(`${NO_TRANSACTION}, not a pool`)
 }
 

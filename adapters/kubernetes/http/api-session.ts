@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
-import type { Clock } from '../../../src/contract/clock.js'
+import { type Clock, wallNowOf } from '../../../src/contract/clock.js'
 import { ABORTED, SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { parseJson } from '../../shared/json-depth.js'
@@ -189,7 +189,7 @@ export class ApiSession {
     const text = isCompressed ? '' : bytes
     const status = statusOf(parsed(text), code)
     const retryAfterMs =
-      retryAfterMsOf(response.headers['retry-after'], Date.parse(date ?? '') || clock.now()) ?? status.retryAfterMs
+      retryAfterMsOf(response.headers['retry-after'], Date.parse(date ?? '') || wallNowOf(clock)) ?? status.retryAfterMs
     const isPlain = status.message === '' && text !== ''
     const plain = isPlain ? `HTTP status ${code}: ${text.slice(0, 200).trim()}` : status.message
     const message =

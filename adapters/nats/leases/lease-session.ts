@@ -1,4 +1,4 @@
-import { systemClock } from '../../../src/contract/clock.js'
+import { systemClock, wallNowOf } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Eviction, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
 import { LeaseConnection } from '../../shared/lease-connection.js'
@@ -132,7 +132,7 @@ export class NatsLeaseSession implements LeaseSession {
       const isOlder = seq < this.#seq || this.#isBehind(before)
       const records = next(before?.records ?? [], isOlder)
       const epoch = before === undefined || isOlder ? uniqueName() : before.epoch
-      const wallNow = systemClock.wallNow?.() ?? systemClock.now()
+      const wallNow = wallNowOf(systemClock)
       const state = { epoch, fence: fenceAfter(before?.fence ?? 0, wallNow), records }
       const payload = this.#encode(state)
       signal.throwIfAborted()
