@@ -1,12 +1,8 @@
 import type { PgConnection, Submittable } from './client-factory.js'
+import { LineBuffer } from './line-buffer.js'
 
-const NEWLINE = 0x0a
-
-/**
- * Converts a line without its end, and never throws. If `bytes` is present, each character of the line is the byte of
- * `bytes` at the same position.
- */
-export type ReadLine<R> = (line: string, bytes?: Buffer) => R
+/** Converts a line as `LineBuffer` passes it, and never throws. */
+export type ReadLine<R> = (line: string, bytes: Buffer | undefined, at: number) => R
 
 /**
  * Reads `COPY … TO STDOUT` as pages of rows, on a client of pg. It keeps at most a few pages in memory: further lines
@@ -15,10 +11,10 @@ export type ReadLine<R> = (line: string, bytes?: Buffer) => R
 export class CopyOut<R> implements Submittable {
   readonly #text: string
   readonly #pageSize: number
-  readonly #readLine: ReadLine<R>
+  readonly #lines: LineBuffer
   #connection: PgConnection | undefined
   #rows: R[] = []
-  #carry = ''
+  #isFlushDue = false
   #isPaused = false
   #isDone = false
   #error: unknown
@@ -28,7 +24,7 @@ export class CopyOut<R> implements Submittable {
   constructor(text: string, pageSize: number, readLine: ReadLine<R>) {
     this.#text = text
     this.#pageSize = pageSize
-    this.#readLine = readLine
+    this.#lines = new LineBuffer((line, bytes, at) => this.#rows.push(readLine(line, bytes, at)))
   }
 
   /** Returns the next rows, at least one; undefined at the end. Rejects with the server's error. */
@@ -51,20 +47,13 @@ export class CopyOut<R> implements Submittable {
     connection.query(this.#text)
   }
 
-  /** Reads the chunk at once, because it is a view of the driver's buffer. */
+  /** Copies the chunk, because it is a view of the driver's buffer. */
   handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
-    const length = chunk.length - 1
-    const line = this.#carry === '' && chunk[length] === NEWLINE ? chunk.toString('utf8', 0, length) : undefined
-    if (line !== undefined && !line.includes('\n')) {
-      this.#rows.push(this.#readLine(line, line.length === length ? chunk : undefined))
-    } else {
-      // The server sends one line in a message, but the protocol does not promise it.
-      const lines = (this.#carry + chunk.toString('utf8')).split('\n')
-      this.#carry = lines.pop() ?? ''
-      for (const each of lines) this.#rows.push(this.#readLine(each))
-    }
-    if (this.#rows.length >= this.#pageSize) this.#wake()
-    if (this.#rows.length >= 4 * this.#pageSize) this.#setFlowing(false)
+    this.#lines.push(chunk)
+    if (this.#isFlushDue) return
+    this.#isFlushDue = true
+    // Microtasks run after the driver has reported all lines that arrived.
+    void Promise.resolve().then(() => this.#flush())
   }
 
   handleError(error: unknown): void {
@@ -83,7 +72,15 @@ export class CopyOut<R> implements Submittable {
   handlePortalSuspended(): void {}
   handleCopyInResponse(): void {}
 
+  #flush(): void {
+    this.#isFlushDue = false
+    this.#lines.flush()
+    if (this.#rows.length >= this.#pageSize) this.#wake()
+    if (this.#rows.length >= 4 * this.#pageSize && !this.#isDone) this.#setFlowing(false)
+  }
+
   #finish(): void {
+    this.#lines.flush()
     this.#isDone = true
     this.#setFlowing(true)
     this.#wake()

@@ -2,7 +2,7 @@ import { SourceError } from '../../src/contract/errors.js'
 import type { Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../shared/join-key.js'
 import { assertJsonDepth } from '../shared/json-depth.js'
-import { fasterParser } from './timestamps.js'
+import { fasterParser, isJsonParse, keepText, type Parse } from './driver-parsers.js'
 
 /** A mirrored column. */
 export interface Column {
@@ -13,8 +13,6 @@ export interface Column {
   readonly keyPosition: number | undefined
 }
 
-type Parse = (text: string) => unknown
-
 /** json and jsonb. */
 const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802])
 /** Arrays of json and jsonb. */
@@ -22,7 +20,10 @@ const JSON_ARRAY_TYPES: ReadonlySet<number> = new Set([199, 3807])
 
 interface Field {
   readonly name: string
-  readonly parse: Parse
+  /** undefined if the value is the text itself. */
+  readonly parse: Parse | undefined
+  /** Whether a parsed value may contain parts of its text, which would keep other texts in memory. */
+  readonly mayKeepText: boolean
   /** The position in the key; -1 if the column is not part of the key. */
   readonly keyPosition: number
 }
@@ -43,12 +44,9 @@ export class RowCodec<T> {
       .flatMap(({ keyPosition }, at) => (keyPosition === undefined ? [] : [{ keyPosition, at }]))
       .sort((a, b) => a.keyPosition - b.keyPosition)
       .map(({ at }) => at)
-    this.#fields = columns.map(({ name, typeId }, at) => {
-      const parse = fasterParser(typeId, parserOf(typeId))
-      const keyPosition = this.#keyAt.indexOf(at)
-      if (JSON_ARRAY_TYPES.has(typeId)) return { name, keyPosition, parse: shallow(parse, unquoted) }
-      return { name, keyPosition, parse: JSON_TYPES.has(typeId) ? shallow(parse) : parse }
-    })
+    this.#fields = columns.map(({ name, typeId }, at) =>
+      fieldOf(name, typeId, parserOf(typeId), this.#keyAt.indexOf(at)),
+    )
     this.#maxObjectBytes = maxObjectBytes
     // A parsed object has space for exactly its own properties.
     this.#empty = JSON.parse(`{${columns.map(({ name }) => `${JSON.stringify(name)}:null`).join()}}`)
@@ -56,27 +54,27 @@ export class RowCodec<T> {
 
   /**
    * Converts a row of `COPY … TO STDOUT` in text format, without its line end. If `bytes` is present, each character of
-   * the line is the byte of `bytes` at the same position.
+   * the line is a byte of `bytes`, and the first one is at the position `at`.
    */
-  fromCopyLine(line: string, bytes?: Buffer): Put<T> | Invalid {
+  fromCopyLine(line: string, bytes: Buffer | undefined, at: number): Put<T> | Invalid {
     // An escape is longer than the character that it means.
     if (!this.#isShort(line.length)) return this.fromTexts(fieldsOf(line), detached)
     try {
-      return this.#fromShortLine(line, bytes)
+      return this.#fromShortLine(line, bytes, at)
     } catch (error) {
       return { type: 'invalid', key: this.#keyOf(fieldsOf(line), detached), error }
     }
   }
 
   /** Finds, parses and keeps one field after the other, without an array of them. */
-  #fromShortLine(line: string, bytes: Buffer | undefined): Put<T> {
+  #fromShortLine(line: string, bytes: Buffer | undefined, at: number): Put<T> {
     const object: Record<string, unknown> = { ...this.#empty }
     // Most keys have one column, and are its text.
     const keyTexts: string[] | undefined = this.#keyAt.length === 1 ? undefined : []
     let key = ''
     let escapeAt = line.indexOf('\\')
     let start = 0
-    for (const { name, parse, keyPosition } of this.#fields) {
+    for (const { name, parse, mayKeepText, keyPosition } of this.#fields) {
       const tab = line.indexOf('\t', start)
       const end = tab < 0 ? line.length : tab
       let text: string | null = line.slice(start, end)
@@ -85,11 +83,9 @@ export class RowCodec<T> {
         text = unescaped(text)
         escapeAt = line.indexOf('\\', end)
       }
-      const parsed = text === null ? null : parse(text)
-      const isParsed = parsed !== text
-      if ((!isParsed || keyPosition >= 0) && text !== null && text.length >= SHORT)
-        text = isEscaped || bytes === undefined ? detached(text) : bytes.toString('latin1', start, end)
-      object[name] = isParsed ? parsed : text
+      if ((mayKeepText || keyPosition >= 0) && text !== null && text.length >= SHORT)
+        text = isEscaped || bytes === undefined ? detached(text) : bytes.toString('latin1', at + start, at + end)
+      object[name] = text === null || parse === undefined ? text : parse(text)
       if (keyPosition >= 0) {
         if (keyTexts === undefined) key = text ?? ''
         else keyTexts[keyPosition] = text ?? ''
@@ -135,10 +131,10 @@ export class RowCodec<T> {
 
   #object(texts: readonly (string | null)[], keep: (text: string) => string): T {
     const object: Record<string, unknown> = { ...this.#empty }
-    for (const [at, { name, parse }] of this.#fields.entries()) {
+    for (const [at, { name, parse, mayKeepText }] of this.#fields.entries()) {
       const text = texts[at]
-      const parsed = text === null || text === undefined ? null : parse(text)
-      object[name] = parsed === text && typeof text === 'string' ? keep(text) : parsed
+      if (text === null || text === undefined) object[name] = null
+      else object[name] = parse === undefined ? keep(text) : parse(mayKeepText ? keep(text) : text)
     }
     return object as T
   }
@@ -153,6 +149,14 @@ const SHORT = 13
  */
 function detached(field: string): string {
   return field.length < SHORT ? field : ` ${field}`.slice(1)
+}
+
+function fieldOf(name: string, typeId: number, parse: Parse, keyPosition: number): Field {
+  if (JSON_TYPES.has(typeId)) return { name, parse: shallow(parse), mayKeepText: !isJsonParse(parse), keyPosition }
+  if (JSON_ARRAY_TYPES.has(typeId)) return { name, parse: shallow(parse, unquoted), mayKeepText: true, keyPosition }
+  const faster = fasterParser(typeId, parse)
+  if (faster === keepText) return { name, parse: undefined, mayKeepText: true, keyPosition }
+  return { name, parse: faster, mayKeepText: faster === parse, keyPosition }
 }
 
 function shallow(parse: Parse, read: (text: string) => string = (text) => text): Parse {

@@ -217,12 +217,52 @@ export const postgresMutants: readonly AdapterMutant[] = [
     named: 'of which none is left, rejects',
   },
   {
+    // A line has a character of two bytes, and an ASCII text after it.
     name: 'a row of COPY is read from its bytes although they are not its characters',
     breaks: 'A listed object equals the row.',
+    file: at('line-buffer'),
+    edits: [['if (isAscii(block)) this', 'if (block.length >= 0) this']],
+    test: 'property/postgres-line-buffer.property.test.ts',
+    named: 'with their bytes if each character is one byte',
+  },
+  {
+    // Two messages of the server divide a line, and more lines follow than the buffer has space for.
+    name: 'the beginning of a line of COPY is lost when the buffer is full',
+    breaks: 'A listed object equals the row.',
+    file: at('line-buffer'),
+    edits: [['if (end + 1 < this.#used) this.#bytes.copyWithin(0, end + 1, this.#used)', '']],
+    test: 'property/postgres-line-buffer.property.test.ts',
+    named: 'with their bytes if each character is one byte',
+  },
+  {
+    name: 'a text of a listed row is read from the first line of its block',
+    breaks: 'A listed object equals the row.',
+    file: at('table-list'),
+    edits: [['codec.fromCopyLine(line, bytes, at),', 'codec.fromCopyLine(line, bytes, 0),']],
+    test: 'postgres/keys.test.ts',
+    named: 'bigint reads the same',
+    server: 'postgres 18',
+  },
+  {
+    name: 'a server that sends a list faster than it is read is not paused',
+    breaks: 'A list keeps at most a few pages in memory.',
     file: at('copy-out-stream'),
-    edits: [['line.length === length ? chunk : undefined', 'chunk']],
+    edits: [['if (this.#rows.length >= 4 * this.#pageSize && !this.#isDone) this.#setFlowing(false)', '']],
     test: 'unit/postgres-copy-out.test.ts',
-    named: 'with their bytes only if each character has one',
+    named: 'is paused, and resumed',
+  },
+  {
+    name: "a user's parser of bigint that has the name of the driver's is not called",
+    breaks: "Values are created by the parsers of pg, including the user's own.",
+    file: at('driver-parsers'),
+    edits: [
+      [
+        'if (KEEPING.has(parse.name) && hasResults(parse, TEXTS, keepText)) return',
+        'if (KEEPING.has(parse.name)) return',
+      ],
+    ],
+    test: 'property/postgres-driver-parsers.property.test.ts',
+    named: 'of a user with the name',
   },
   {
     name: 'a long text with an escape is kept as its bytes',
@@ -236,9 +276,9 @@ export const postgresMutants: readonly AdapterMutant[] = [
     // A user registers a parser for timestamptz, as the documentation of pg shows.
     name: "a user's parser of timestamps is replaced by the faster one",
     breaks: "Values are created by the parsers of pg, including the user's own.",
-    file: at('timestamps'),
-    edits: [["if (parse.name !== 'parseDate') return false", '']],
-    test: 'property/postgres-timestamps.property.test.ts',
+    file: at('driver-parsers'),
+    edits: [[" || parse.name !== 'parseDate'", '']],
+    test: 'property/postgres-driver-parsers.property.test.ts',
     named: 'with a name of its own',
   },
   {
@@ -247,11 +287,11 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('timestamps'),
     edits: [
       [
-        'return new Date(year, month, day, hour, minute, second, milliseconds)',
-        'return new Date(Date.UTC(year, month, day, hour, minute, second, milliseconds))',
+        'return new Date(year, month - 1, day, hour, minute, second, milliseconds)',
+        'return new Date(Date.UTC(year, month - 1, day, hour, minute, second, milliseconds))',
       ],
     ],
-    test: 'property/postgres-timestamps.property.test.ts',
+    test: 'property/postgres-driver-parsers.property.test.ts',
     named: 'in the time zone America',
   },
   {

@@ -10,18 +10,38 @@ test.each([0, 2])('COPY that fails after %i lines, of which none is left, reject
   await expect(next).rejects.toThrow('canceled')
 })
 
-test('lines are read in any division of them into messages, with their bytes only if each character has one', async () => {
-  const read: (readonly [line: string, text: string | undefined])[] = []
-  const copy = new CopyOut('COPY t TO STDOUT', 100, (line, bytes) => {
-    read.push([line, bytes?.toString('utf8', 0, line.length)])
+test('lines that arrive at once are read in one microtask, before the next page is due', async () => {
+  const read: string[] = []
+  const copy = new CopyOut('COPY t TO STDOUT', 2, (line) => {
+    read.push(line)
     return line
   })
-  for (const text of ['one\n', 'zwölf\n', 'two\nthr', 'ee\n', '\n', 'four\nfive\n'])
-    copy.handleCopyData({ chunk: Buffer.from(text) })
+  for (const text of ['one\n', 'two\nthr', 'ee\n']) copy.handleCopyData({ chunk: Buffer.from(text) })
+  expect(read).toEqual([])
+  await Promise.resolve()
+  expect(read).toEqual(['one', 'two', 'three'])
+  expect(await copy.next()).toEqual(['one', 'two'])
   copy.handleReadyForQuery()
-  expect(await copy.next()).toEqual(['one', 'zwölf', 'two', 'three', '', 'four', 'five'])
-  expect(read.filter(([, text]) => text !== undefined)).toEqual([
-    ['one', 'one'],
-    ['', ''],
-  ])
+  expect(await copy.next()).toEqual(['three'])
+  expect(await copy.next()).toBeUndefined()
+})
+
+test('a server that sends faster than pages are read is paused, and resumed for the next page', async () => {
+  const calls: string[] = []
+  const copy = new CopyOut('COPY t TO STDOUT', 2, (line) => line)
+  copy.submit({
+    query: () => {},
+    stream: { destroy: () => {}, pause: () => calls.push('pause'), resume: () => calls.push('resume') },
+  })
+  copy.handleCopyData({ chunk: Buffer.from('1\n2\n3\n4\n5\n6\n7\n') })
+  await Promise.resolve()
+  expect(calls).toEqual([])
+  copy.handleCopyData({ chunk: Buffer.from('8\n') })
+  await Promise.resolve()
+  expect(calls).toEqual(['pause'])
+  for (let page = 0; page < 4; page++) expect(await copy.next()).toHaveLength(2)
+  const next = copy.next()
+  expect(calls).toEqual(['pause', 'resume'])
+  copy.handleReadyForQuery()
+  expect(await next).toBeUndefined()
 })

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
-import { fasterParser } from '../../adapters/postgres/timestamps.js'
+import { fasterParser, keepText } from '../../adapters/postgres/driver-parsers.js'
 
+const BIGINT = 20
+const NUMERIC = 1700
 const TIMESTAMP = 1114
 const TIMESTAMPTZ = 1184
 
@@ -81,3 +83,31 @@ test('a parser of timestamps with a name of its own is called for each value', (
   const parse = (text: string) => ofDriver(text)
   expect(fasterParser(TIMESTAMPTZ, parse)).toBe(parse)
 })
+
+test.each([BIGINT, NUMERIC, 0])(
+  'the parser of pg for the type %i returns each text as it is, and is not called',
+  (typeId) => {
+    const parse = pg.types.getTypeParser(typeId, 'text')
+    expect(fasterParser(typeId, parse)).toBe(keepText)
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.bigInt().map(String),
+      fc.constantFrom('NaN', '-Infinity', '007'),
+    )
+    fc.assert(
+      fc.property(text, (each) => {
+        expect(parse(each)).toBe(keepText(each))
+      }),
+    )
+  },
+)
+
+test.each(['parseBigInteger', 'noParse', 'BigInt'])(
+  'a parser of a user with the name %s is called for each value',
+  (name) => {
+    for (const own of [BigInt, Number, (text: string) => text.trim(), (text: string) => text.toLowerCase()]) {
+      const parse = Object.defineProperty((text: string) => own(text), 'name', { value: name })
+      expect(fasterParser(BIGINT, parse)).toBe(parse)
+    }
+  },
+)

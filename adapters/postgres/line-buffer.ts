@@ -1,0 +1,74 @@
+import { isAscii } from 'node:buffer'
+
+const NEWLINE = 0x0a
+/** A text that a parser cuts out of its line may keep the whole block in memory, so a block is small. */
+const BLOCK_BYTES = 8_192
+
+/**
+ * Called with each line, without its end. If `bytes` is present, each character of the line is a byte of `bytes`, and
+ * the first one is at the position `at`. The bytes are overwritten later.
+ */
+export type OnLine = (line: string, bytes: Buffer | undefined, at: number) => void
+
+/** Collects lines in UTF-8 and converts many of them at once, which is faster than one by one. */
+export class LineBuffer {
+  readonly #onLine: OnLine
+  #bytes = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+  #used = 0
+
+  constructor(onLine: OnLine) {
+    this.#onLine = onLine
+  }
+
+  /** Copies the chunk. It may end within a line or a character. */
+  push(chunk: Buffer): void {
+    if (chunk.length > this.#bytes.length - this.#used) this.#makeSpace(chunk.length)
+    this.#bytes.set(chunk, this.#used)
+    this.#used += chunk.length
+  }
+
+  /** Calls `onLine` with each whole line, and keeps the rest. */
+  flush(): void {
+    if (this.#used === 0) return
+    const end = this.#bytes.lastIndexOf(NEWLINE, this.#used - 1)
+    if (end === -1) return
+    const block = this.#bytes.subarray(0, end)
+    if (isAscii(block)) this.#readAscii(block)
+    else this.#readUtf8(block)
+    if (end + 1 < this.#used) this.#bytes.copyWithin(0, end + 1, this.#used)
+    this.#used -= end + 1
+  }
+
+  #makeSpace(length: number): void {
+    this.flush()
+    const needed = this.#used + length
+    const { length: size } = this.#bytes
+    if (needed <= size && size <= Math.max(BLOCK_BYTES, 8 * needed)) return
+    // A long line gets a larger buffer, and short lines after it get a small one again.
+    const bytes = Buffer.allocUnsafeSlow(needed <= BLOCK_BYTES ? BLOCK_BYTES : needed + BLOCK_BYTES)
+    this.#bytes.copy(bytes, 0, 0, this.#used)
+    this.#bytes = bytes
+  }
+
+  #readAscii(block: Buffer): void {
+    const text = block.toString('latin1')
+    let start = 0
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+      this.#onLine(text.slice(start, end), block, start)
+      start = end + 1
+    }
+    this.#onLine(text.slice(start), block, start)
+  }
+
+  #readUtf8(block: Buffer): void {
+    let start = 0
+    while (start <= block.length) {
+      const newline = block.indexOf(NEWLINE, start)
+      const end = newline === -1 ? block.length : newline
+      const line = block.toString('utf8', start, end)
+      if (line.length === end - start && isAscii(block.subarray(start, end))) this.#onLine(line, block, start)
+      else this.#onLine(line, undefined, 0)
+      start = end + 1
+    }
+  }
+}
