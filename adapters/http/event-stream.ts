@@ -8,9 +8,10 @@ export interface ServerSentEvent {
 
 /**
  * Splits a response body into server-sent events, as the HTML standard defines them. Comments, ids and retry times are
- * ignored. The body is cancelled when the reader stops.
+ * ignored. The body is cancelled when the reader stops. Yields `undefined` if bytes have arrived, and the event that
+ * they belong to has not ended: a large event can take longer than the time after which a silent watch is dead.
  */
-export async function* serverSentEvents(body: ReceivedBody): AsyncGenerator<ServerSentEvent, void> {
+export async function* serverSentEvents(body: ReceivedBody): AsyncGenerator<ServerSentEvent | undefined, void> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
   /** The beginning of a line that has not ended yet. */
@@ -31,9 +32,11 @@ export async function* serverSentEvents(body: ReceivedBody): AsyncGenerator<Serv
           if (data.length > 0) yield { type: type === '' ? 'message' : type, data: data.join('\n') }
           type = ''
           data = []
-        } else if (line.startsWith('data:')) data.push(fieldOf(line, 5))
-        else if (line.startsWith('event:')) type = fieldOf(line, 6)
+        } else if (line.startsWith('data:')) {
+          data.push(fieldOf(line, 5))
+        } else if (line.startsWith('event:')) type = fieldOf(line, 6)
       }
+      if (data.length > 0 || (rest !== '' && !rest.startsWith(':'))) yield undefined
     }
   } finally {
     await reader.cancel().catch(() => {})

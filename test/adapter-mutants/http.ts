@@ -136,4 +136,20 @@ export const httpMutants: readonly AdapterMutant[] = [
     test: 'unit/http/refusals.test.ts',
     named: 'a follower that is answered with the Retry-After',
   },
+  {
+    name: 'a part of a batch does not count as contact',
+    breaks: 'A batch may arrive slowly (V20).',
+    file: at('http-source'),
+    edits: [['        } else yield { events: [], version: at }\n', '        }\n']],
+    test: 'unit/http/slow-bodies.test.ts',
+    named: 'a batch whose parts take longer than the time after which a silent watch is dead is applied',
+  },
+  {
+    name: 'comments are contact',
+    breaks: 'Comments of a proxy do not keep a watch (V20).',
+    file: at('event-stream'),
+    edits: [["rest !== '' && !rest.startsWith(':')", "rest !== ''"]],
+    test: 'unit/http/slow-bodies.test.ts',
+    named: 'comments do not keep a watch without frames',
+  },
 ]
