@@ -152,4 +152,12 @@ export const httpMutants: readonly AdapterMutant[] = [
     test: 'unit/http/slow-bodies.test.ts',
     named: 'comments do not keep a watch without frames',
   },
+  {
+    name: 'the lines of an event do not count towards its limit',
+    breaks: 'The length of an event is limited (V21).',
+    file: at('event-stream'),
+    edits: [['          characters += line.length\n', '']],
+    test: 'unit/http/slow-bodies.test.ts',
+    named: 'in many lines is refused at a limit',
+  },
 ]

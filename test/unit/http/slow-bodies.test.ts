@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { serverSentEvents } from '../../../adapters/http/event-stream.js'
 import { httpSource } from '../../../adapters/http/index.js'
 import { createInformer, type SourceError } from '../../../src/index.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
@@ -99,5 +100,41 @@ describe('over a slow connection', () => {
     await send(': a proxy is here\n\n', DEAD_MS / 2)
     await send(': the beginning of a comm', DEAD_MS / 2 + 1)
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE' }])
+  })
+})
+
+async function eventsOf(body: ReadableStream<Uint8Array>, maxCharacters: number): Promise<unknown[]> {
+  const events: unknown[] = []
+  for await (const event of serverSentEvents(body, maxCharacters)) events.push(event)
+  return events
+}
+
+describe('an event that does not end', () => {
+  const endless = (line: string) => {
+    let pulls = 0
+    return new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulls++
+        controller.enqueue(new TextEncoder().encode(line))
+        if (pulls > 100) controller.error(new Error('it was read without a limit'))
+      },
+    })
+  }
+
+  test.each([
+    ['in one line', 'data:xxxxxx'],
+    ['in many lines', 'data: x\n'],
+    ['as a comment', ': xxxxxxxxx'],
+  ])('%s is refused at a limit, and the error names it', async (_how, line) => {
+    await expect(eventsOf(endless(line), 500)).rejects.toMatchObject({
+      code: 'PROTOCOL',
+      message: expect.stringContaining('500 characters'),
+    })
+  })
+
+  test('events that end do not count together', async () => {
+    const text = 'data: x\n\n'.repeat(100)
+    const body = new Blob([text]).stream()
+    expect(await eventsOf(body, 20)).toHaveLength(100)
   })
 })
