@@ -160,4 +160,12 @@ export const httpMutants: readonly AdapterMutant[] = [
     test: 'unit/http/slow-bodies.test.ts',
     named: 'in many lines is refused at a limit',
   },
+  {
+    name: 'only the number of changes divides a batch into parts',
+    breaks: 'An event has a bounded length, apart from a larger object (V2).',
+    file: at('mirror-feed'),
+    edits: [[' || characters >= CHUNK_CHARACTERS) {\n        this.#push', ') {\n        this.#push']],
+    test: 'unit/http/serve-mirror.test.ts',
+    named: 'sends a batch of large objects in parts of a bounded length',
+  },
 ]
