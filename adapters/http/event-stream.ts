@@ -1,4 +1,8 @@
+import { SourceError } from '../../src/contract/errors.js'
 import type { ReceivedBody } from './received-response.js'
+
+/** An event with more characters than this is refused. A string of V8 has at most twice as many. */
+const MAX_EVENT_CHARACTERS = 2 ** 28
 
 /** One server-sent event. */
 export interface ServerSentEvent {
@@ -8,15 +12,22 @@ export interface ServerSentEvent {
 
 /**
  * Splits a response body into server-sent events, as the HTML standard defines them. Comments, ids and retry times are
- * ignored. The body is cancelled when the reader stops.
+ * ignored. The body is cancelled when the reader stops. Yields `undefined` if bytes have arrived, and the event that
+ * they belong to has not ended: a large event can take longer than the time after which a silent watch is dead.
+ *
+ * @throws SourceError PROTOCOL if an event has more than `maxCharacters`.
  */
-export async function* serverSentEvents(body: ReceivedBody): AsyncGenerator<ServerSentEvent, void> {
+export async function* serverSentEvents(
+  body: ReceivedBody,
+  maxCharacters: number = MAX_EVENT_CHARACTERS,
+): AsyncGenerator<ServerSentEvent | undefined, void> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
   /** The beginning of a line that has not ended yet. */
   let rest = ''
   let type = ''
   let data: string[] = []
+  let characters = 0
   try {
     for (;;) {
       const { value, done } = await reader.read()
@@ -31,9 +42,17 @@ export async function* serverSentEvents(body: ReceivedBody): AsyncGenerator<Serv
           if (data.length > 0) yield { type: type === '' ? 'message' : type, data: data.join('\n') }
           type = ''
           data = []
-        } else if (line.startsWith('data:')) data.push(fieldOf(line, 5))
-        else if (line.startsWith('event:')) type = fieldOf(line, 6)
+          characters = 0
+        } else if (line.startsWith('data:')) {
+          data.push(fieldOf(line, 5))
+          characters += line.length
+        } else if (line.startsWith('event:')) type = fieldOf(line, 6)
       }
+      if (characters + rest.length > maxCharacters) {
+        const message = `an event of the watch has more than ${maxCharacters} characters, which is the limit`
+        throw new SourceError(message, { code: 'PROTOCOL' })
+      }
+      if (data.length > 0 || (rest !== '' && !rest.startsWith(':'))) yield undefined
     }
   } finally {
     await reader.cancel().catch(() => {})

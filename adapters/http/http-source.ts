@@ -18,7 +18,6 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
-import { onAbort } from '../shared/on-abort.js'
 import { propertiesOf } from '../shared/properties.js'
 import { MAX_RETRY_AFTER_MS, retryAfterMsOf } from '../shared/retry-after.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
@@ -35,6 +34,7 @@ import {
   resumePoint,
   UNKNOWN_FEED,
 } from './http-version.js'
+import { OwnSignal, withOwnSignal } from './own-signal.js'
 import type { ReceivedResponse, SendRequest } from './received-response.js'
 
 /** How many chunks of a list are requested at a time. */
@@ -208,7 +208,7 @@ class Http<T> implements HttpSource<T> {
 
   /**
    * Yields the batches after a version, up to the sequence `until`. If the server accepts it, the first one is a
-   * bookmark at `resumed`.
+   * bookmark at `resumed`. While a batch arrives, each of its pieces is a bookmark, so that the watch is not silent.
    */
   async *#batches(
     after: HttpVersion,
@@ -223,17 +223,25 @@ class Http<T> implements HttpSource<T> {
     /** The events of a batch that arrives in parts. */
     let parts: ListEvent<T>[] = []
     let { sequence } = after
+    let at = resumed ?? resumePoint(after)
     try {
-      for await (const { type, data } of serverSentEvents(response.body)) {
+      for await (const received of serverSentEvents(response.body)) {
+        if (received === undefined) {
+          yield { events: [], version: at }
+          continue
+        }
+        const { type, data } = received
         const { version, events, code, message } = parsedJson(data)
         if (type === 'error') throw endOf(code, message)
         if (type !== 'part' && type !== 'batch') continue
         if (receivedVersion(version, 'a batch').sequence !== ++sequence) throw incomplete(sequence)
         const batch = eventsIn(events) as ListEvent<T>[]
         for (const event of batch) parts.push(event)
-        if (type === 'part') continue
-        yield { events: parts, version: String(version) }
-        parts = []
+        if (type === 'batch') {
+          at = String(version)
+          yield { events: parts, version: at }
+          parts = []
+        } else yield { events: [], version: at }
       }
     } catch (thrown) {
       throw this.#failed(thrown, signal)
@@ -352,38 +360,6 @@ function endOf(code: unknown, message: unknown): SourceError {
 /** Each frame has the next sequence. A server of another version may send some in a form that is not known here. */
 function incomplete(sequence: number): SourceError {
   return new SourceError(`the changes with the sequence ${sequence} did not arrive`, { code: 'VERSION_EXPIRED' })
-}
-
-/** A signal that aborts with the caller's, and at the end of a call: requests in progress end with it. */
-class OwnSignal {
-  readonly #controller = new AbortController()
-  readonly #unlink: () => void
-
-  constructor(signal: AbortSignal) {
-    if (signal.aborted) this.#controller.abort(signal.reason)
-    this.#unlink = onAbort(signal, () => this.#controller.abort(signal.reason))
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  end(): void {
-    this.#unlink()
-    this.#controller.abort()
-  }
-}
-
-async function* withOwnSignal<V>(
-  signal: AbortSignal,
-  of: (own: OwnSignal) => AsyncGenerator<V>,
-): AsyncGenerator<V, void> {
-  const own = new OwnSignal(signal)
-  try {
-    yield* of(own)
-  } finally {
-    own.end()
-  }
 }
 
 /** Returns the reason of a refusal: that of `serveMirror` is JSON, one of a gateway or of `scope` may be plain text. */

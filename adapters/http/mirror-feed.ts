@@ -13,11 +13,12 @@ import { errorFrame, Follower } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
 import type { InvalidKeys } from './invalid-keys.js'
+import type { ListDescription } from './list-description.js'
 import { randomId } from './random-id.js'
 import { keysIn, type Where } from './scope-keys.js'
 import { shared } from './shared-bytes.js'
 
-/** The size of a chunk of a list, in characters. */
+/** The size of a chunk of a list and of a part of a batch, in characters. An object may be larger. */
 const CHUNK_CHARACTERS = 512 * 1024
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000
@@ -43,18 +44,6 @@ interface EncodedList {
   readonly after: number
   readonly size: number
   readonly chunks: readonly Uint8Array[]
-}
-
-/** The response to a list request. */
-export interface ListDescription {
-  /** The version of the list. */
-  readonly version: string
-  /** The names of the chunks, in order. Each is a JSON array of events. */
-  readonly chunks: readonly string[]
-  /** The number of objects in the chunks. */
-  readonly size: number
-  /** The changes that follow the chunks: a watch after `after` that ends after `until`. */
-  readonly changes: { readonly after: string; readonly until: number }
 }
 
 export interface FeedOptions {
@@ -269,13 +258,21 @@ export class MirrorFeed<T> {
     // After lost access the chunks of the list must not be sent any more.
     if (changes.some(({ origin }) => origin === 'access-lost')) this.#cleared()
     const slice = new TimeSlice(this.#clock)
-    let at = 0
-    for (; changes.length - at > PART_CHANGES; at += PART_CHANGES) {
-      this.#pushFrame('part', changes.slice(at, at + PART_CHANGES))
-      await slice.turn()
+    let texts: string[] = []
+    let characters = 0
+    for (const change of changes) {
+      if (texts.length >= PART_CHANGES || characters >= CHUNK_CHARACTERS) {
+        this.#pushFrame('part', texts)
+        texts = []
+        characters = 0
+        await slice.turn()
+      }
+      const text = this.#eventText(change)
+      texts.push(text)
+      characters += text.length
     }
     this.#upstream = this.#upstreamOf(batch) // Until now the feed was before this batch.
-    this.#pushFrame('batch', at === 0 ? changes : changes.slice(at), this.#isStoreAt(batch))
+    this.#pushFrame('batch', texts, this.#isStoreAt(batch))
     this.#isEncoding = false
   }
 
@@ -285,9 +282,8 @@ export class MirrorFeed<T> {
   }
 
   /** `showsStore`: with this frame, the feed has the state that the store shows now. */
-  #pushFrame(type: 'part' | 'batch', changes: readonly Change<T>[], showsStore = false): void {
+  #pushFrame(type: 'part' | 'batch', texts: string[], showsStore = false): void {
     const sequence = this.#log.last + 1
-    const texts = changes.map((change) => this.#eventText(change))
     if (showsStore)
       for (const key of this.#options.invalid?.take(this.#informer.invalid) ?? []) texts.push(this.#stateText(key))
     const events = texts.join(',')

@@ -74,6 +74,8 @@ export class Audit<S, T> {
   /** Whether the watch cannot report its position, so that only a comparison proves it. */
   #isProofWanted = false
   #wakeWait: (() => void) | undefined
+  /** Whether a list ran that may have repaired a difference, when one was found or later. */
+  #isDoubtful = false
   /** Resolves when the source has closed the last read. */
   #closing = Promise.resolve()
 
@@ -135,7 +137,7 @@ export class Audit<S, T> {
   async #once(signal: AbortSignal): Promise<void> {
     const wasRequested = this.#isRequested
     this.#isRequested = false
-    const { source, part, clock, events, reflector, proof } = this.#host
+    const { source, clock, events, reflector, proof } = this.#host
     const isRepairing = this.#periodMs < Infinity
     const attempt = new Attempt(clock)
     const end = (): void => attempt.abort(ABORTED)
@@ -144,9 +146,7 @@ export class Audit<S, T> {
       const { drift, ...comparison } = await this.#compare(attempt)
       this.#failures = 0
       const [first] = drift
-      // The list that runs now may repair it: a key that another source released, for example. The end of a write may
-      // release that key.
-      if (first !== undefined && (part.isBusy || !this.#host.isLive())) {
+      if (first !== undefined && (this.#isDoubtful || this.#mayBeRepaired)) {
         this.#isRequested ||= isRepairing
         return
       }
@@ -170,6 +170,14 @@ export class Audit<S, T> {
       end()
       signal.removeEventListener('abort', end)
     }
+  }
+
+  /**
+   * Whether a list runs that may repair a difference: at a key that another source released, for example. The end of a
+   * write may release such a key.
+   */
+  get #mayBeRepaired(): boolean {
+    return this.#host.part.isBusy || !this.#host.isLive()
   }
 
   async #compare(attempt: Attempt): Promise<Result> {
@@ -269,9 +277,11 @@ export class Audit<S, T> {
    */
   async #drift(attempt: Attempt, written: WriteRecord, { doubtful, listed }: Snapshot<S>): Promise<readonly string[]> {
     const drift: string[] = []
+    this.#isDoubtful = false
     for (const [key, item] of doubtful) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
+      this.#isDoubtful ||= drift.length > 0 && this.#mayBeRepaired
       await attempt.yieldIfDue(SLICE_MS)
     }
     attempt.throwIfAborted()
@@ -279,6 +289,7 @@ export class Audit<S, T> {
     for (const key of this.#host.part.keysOutside(listed)) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key)) drift.push(key)
+      this.#isDoubtful ||= drift.length > 0 && this.#mayBeRepaired
       await attempt.yieldIfDue(SLICE_MS)
     }
     attempt.throwIfAborted()

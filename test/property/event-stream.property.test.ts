@@ -33,7 +33,7 @@ test('events are the same, however the response is split into chunks', async () 
           },
         })
         const received = []
-        for await (const each of serverSentEvents(body)) received.push(each)
+        for await (const each of serverSentEvents(body)) if (each !== undefined) received.push(each)
         expect(received).toEqual(events)
       },
     ),

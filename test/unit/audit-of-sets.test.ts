@@ -26,15 +26,40 @@ interface World {
   readonly errors: SourceError[]
 }
 
+/** A clock with which one yield to the event loop takes 5 s, after a comparison that took longer than a slice. */
+class SlowTurnClock extends SliceClock {
+  slowTurn = false
+  #busyMs = 0
+
+  override now(): number {
+    // Each look at the clock comes later than the one before.
+    if (this.slowTurn) this.#busyMs += 10
+    return super.now() + this.#busyMs
+  }
+
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (!this.slowTurn || ms > 0 || signal === undefined) return super.sleep(ms, signal)
+    this.slowTurn = false
+    return super.sleep(5_000, signal)
+  }
+}
+
 /** Two sources that are audited by contents; a list of us takes a second. */
-async function synced(clock: VirtualClock = new VirtualClock(), slices: Slices = DEFAULT_SLICES): Promise<World> {
+async function synced(
+  clock: VirtualClock = new VirtualClock(),
+  slices: Slices = DEFAULT_SLICES,
+  onComparison: () => void = () => {},
+): Promise<World> {
   const eu = memorySource<string>({ name: 'eu', entries: [['a', 'eu']] })
   const us = memorySource<string>({ name: 'us', entries: [['b', 'us']] })
   const lost = new Set<string>()
   let lists = 0
   const lossy: ListerWatcher<string> = {
     name: 'us',
-    hasReached: (at, mark) => us.hasReached(at, mark),
+    hasReached: (at, mark) => {
+      onComparison()
+      return us.hasReached(at, mark)
+    },
     async *list(context) {
       lists++
       await context.clock.sleep(1_000, context.signal)
@@ -93,6 +118,30 @@ describe('an audit of one source of several', () => {
     await clock.release()
     await clock.advance(PERIOD_MS)
     expect([informer.get('a'), errors]).toEqual(['us', []])
+  })
+
+  test('finds nothing in a key that a list adds while the audit yields to the event loop', async () => {
+    const clock = new SlowTurnClock()
+    let isAuditing = false
+    const { set, eu, us, lists, informer, errors } = await synced(clock, sliceEachStep(1), () => {
+      // The audit has read us, and searches for keys that are absent.
+      if (isAuditing) clock.slowTurn = true
+      isAuditing = false
+    })
+    us.put('a', 'us')
+    for (const key of ['c', 'd', 'e']) eu.put(key, 'eu')
+    await clock.advance(10)
+    errors.length = 0
+    const before = lists()
+    clock.hold()
+    set.remove('eu')
+    for (let slice = 0; slice < 3; slice++) await clock.slice()
+    while (lists() === before) await clock.advance(100)
+    // The audit reads. The end of the removal releases the key, and begins a list of us.
+    isAuditing = true
+    await clock.release()
+    await clock.advance(20_000)
+    expect([clock.slowTurn, informer.get('a'), errors]).toEqual([false, 'us', []])
   })
 
   test('finds nothing in a key that was invalid in another source, which goes meanwhile', async () => {

@@ -101,10 +101,21 @@ export const mutantsOfAudit: readonly Mutant[] = [
     breaks: 'a difference that is found during a large write is not reported (O3)',
     kind: 'set',
     file: 'informer/audit.ts',
-    edits: [['(part.isBusy || !this.#host.isLive())', '!this.#host.isLive()']],
+    edits: [['this.#host.part.isBusy || !this.#host.isLive()', '!this.#host.isLive()']],
     onlyBy: {
       test: 'unit/audit-of-sets.test.ts',
       named: 'finds nothing in a key that another source loses by a large write during the audit',
+    },
+  },
+  {
+    name: 'an audit reports a key that a list has added since it was found absent',
+    breaks: 'a difference that is found during a list is not reported (O3)',
+    kind: 'set',
+    file: 'informer/audit.ts',
+    edits: [['(this.#isDoubtful || this.#mayBeRepaired)', 'this.#mayBeRepaired']],
+    onlyBy: {
+      test: 'unit/audit-of-sets.test.ts',
+      named: 'finds nothing in a key that a list adds while the audit yields to the event loop',
     },
   },
 ]

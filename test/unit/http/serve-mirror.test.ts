@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { serverSentEvents } from '../../../adapters/http/event-stream.js'
 import { httpSource, serveMirror } from '../../../adapters/http/index.js'
 import { createInformer, OptionError } from '../../../src/index.js'
 import { memorySource } from '../../../testing/index.js'
@@ -212,6 +213,24 @@ describe('a watch', () => {
     await subscription.waitFor(mark, { timeoutMs: 4_000 })
     expect(follower.size).toBe(3_500)
     expect(new Set(sizes.slice(1))).toEqual(new Set([3_500]))
+  })
+
+  test('sends a batch of large objects in parts of a bounded length', async () => {
+    await using served = servedAccounts()
+    const { version } = await bodyOf(served.mirror(get('/version')))
+    const { body } = await served.mirror(get(`/watch?after=${version}`))
+    served.source.transaction((tx) => {
+      for (let i = 0; i < 20; i++) tx.put(`${i}`, { tenant: 'x'.repeat(100_000), balance: i })
+    })
+    const lengths: number[] = []
+    for await (const event of body === null ? [] : serverSentEvents(body)) {
+      const isHeartbeat = event === undefined || event.data.length < 1_000
+      if (isHeartbeat) continue
+      lengths.push(event.data.length)
+      if (event.type === 'batch') break
+    }
+    expect(lengths.length).toBeGreaterThan(3)
+    expect(Math.max(...lengths)).toBeLessThan(700_000)
   })
 
   test('that is not complete yet does not change the version of a list', async () => {
