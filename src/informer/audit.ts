@@ -75,7 +75,7 @@ export class Audit<S, T> {
   #isProofWanted = false
   #wakeWait: (() => void) | undefined
   /** Whether a list ran that may have repaired a difference, when one was found or later. */
-  #isDoubtful = false
+  #hasListRun = false
   /** Resolves when the source has closed the last read. */
   #closing = Promise.resolve()
 
@@ -146,7 +146,7 @@ export class Audit<S, T> {
       const { drift, ...comparison } = await this.#compare(attempt)
       this.#failures = 0
       const [first] = drift
-      if (first !== undefined && (this.#isDoubtful || this.#mayBeRepaired)) {
+      if (first !== undefined && (this.#hasListRun || this.#mayBeRepaired)) {
         this.#isRequested ||= isRepairing
         return
       }
@@ -277,11 +277,11 @@ export class Audit<S, T> {
    */
   async #drift(attempt: Attempt, written: WriteRecord, { doubtful, listed }: Snapshot<S>): Promise<readonly string[]> {
     const drift: string[] = []
-    this.#isDoubtful = false
+    this.#hasListRun = false
     for (const [key, item] of doubtful) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key) && this.#differs(item)) drift.push(key)
-      this.#isDoubtful ||= drift.length > 0 && this.#mayBeRepaired
+      this.#hasListRun ||= drift.length > 0 && this.#mayBeRepaired
       await attempt.yieldIfDue(SLICE_MS)
     }
     attempt.throwIfAborted()
@@ -289,7 +289,7 @@ export class Audit<S, T> {
     for (const key of this.#host.part.keysOutside(listed)) {
       if (written.isReplaced) return drift
       if (!written.keys.has(key)) drift.push(key)
-      this.#isDoubtful ||= drift.length > 0 && this.#mayBeRepaired
+      this.#hasListRun ||= drift.length > 0 && this.#mayBeRepaired
       await attempt.yieldIfDue(SLICE_MS)
     }
     attempt.throwIfAborted()

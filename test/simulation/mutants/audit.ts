@@ -112,7 +112,7 @@ export const mutantsOfAudit: readonly Mutant[] = [
     breaks: 'a difference that is found during a list is not reported (O3)',
     kind: 'set',
     file: 'informer/audit.ts',
-    edits: [['(this.#isDoubtful || this.#mayBeRepaired)', 'this.#mayBeRepaired']],
+    edits: [['(this.#hasListRun || this.#mayBeRepaired)', 'this.#mayBeRepaired']],
     onlyBy: {
       test: 'unit/audit-of-sets.test.ts',
       named: 'finds nothing in a key that a list adds while the audit yields to the event loop',
