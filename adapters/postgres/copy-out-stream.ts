@@ -1,8 +1,5 @@
 import type { PgConnection, Submittable } from './client-factory.js'
-import { LineBuffer } from './line-buffer.js'
-
-/** Converts a line as `LineBuffer` passes it, and never throws. */
-export type ReadLine<R> = (line: string, bytes: Buffer | undefined, at: number) => R
+import { LineBuffer, type OnLine } from './line-buffer.js'
 
 /**
  * Reads `COPY … TO STDOUT` as pages of rows, on a client of pg. It keeps at most a few pages in memory: further lines
@@ -21,7 +18,8 @@ export class CopyOut<R> implements Submittable {
   #wake: () => void = () => {}
   readonly callback = (): void => {}
 
-  constructor(text: string, pageSize: number, readLine: ReadLine<R>) {
+  /** `readLine` converts a line, and never throws. */
+  constructor(text: string, pageSize: number, readLine: OnLine<R>) {
     this.#text = text
     this.#pageSize = pageSize
     this.#lines = new LineBuffer((line, bytes, at) => this.#rows.push(readLine(line, bytes, at)))

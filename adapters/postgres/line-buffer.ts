@@ -8,7 +8,7 @@ const BLOCK_BYTES = 8_192
  * Called with each line, without its end. If `bytes` is present, each character of the line is a byte of `bytes`, and
  * the first one is at the position `at`. The bytes are overwritten later.
  */
-export type OnLine = (line: string, bytes: Buffer | undefined, at: number) => void
+export type OnLine<R = void> = (line: string, bytes: Buffer | undefined, at: number) => R
 
 /** Collects lines in UTF-8 and converts many of them at once, which is faster than one by one. */
 export class LineBuffer {
@@ -66,7 +66,7 @@ export class LineBuffer {
       const newline = block.indexOf(NEWLINE, start)
       const end = newline === -1 ? block.length : newline
       const line = block.toString('utf8', start, end)
-      if (line.length === end - start && isAscii(block.subarray(start, end))) this.#onLine(line, block, start)
+      if (isAscii(block.subarray(start, end))) this.#onLine(line, block, start)
       else this.#onLine(line, undefined, 0)
       start = end + 1
     }

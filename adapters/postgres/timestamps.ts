@@ -17,11 +17,12 @@ export function dateOf(text: string): Date | undefined {
   let milliseconds = 0
   if (text.charCodeAt(at) === POINT) {
     const start = ++at
-    while (at < text.length && isDigit(text.charCodeAt(at))) at++
+    let value = 0
+    while (at < text.length && isDigit(text.charCodeAt(at))) value = 10 * value + text.charCodeAt(at++) - ZERO
     const power = POWERS_OF_TEN[at - start]
     if (at === start || power === undefined) return undefined
     // The quotient of two exact numbers is the nearest double, which is what pg reads from the decimal text.
-    milliseconds = 1_000 * (digits(text, start, at) / power)
+    milliseconds = 1_000 * (value / power)
   }
   if (at === text.length) return new Date(year, month - 1, day, hour, minute, second, milliseconds)
   const offset = offsetAt(text, at)
@@ -45,7 +46,7 @@ function offsetAt(text: string, at: number): number | undefined {
   const hasMinutes = text.length === at + 6
   if ((sign !== PLUS && sign !== MINUS) || !(hasMinutes || text.length === at + 3)) return undefined
   if (hasMinutes && text.charCodeAt(at + 3) !== COLON) return undefined
-  const minutes = digits(text, at + 1, at + 3) * 60 + (hasMinutes ? digits(text, at + 4, at + 6) : 0)
+  const minutes = twoDigits(text, at + 1) * 60 + (hasMinutes ? twoDigits(text, at + 4) : 0)
   if (!(minutes >= 0)) return undefined
   return (sign === MINUS ? -minutes : minutes) * 60_000
 }
@@ -55,17 +56,6 @@ function twoDigits(text: string, at: number): number {
   const tens = text.charCodeAt(at)
   const ones = text.charCodeAt(at + 1)
   return isDigit(tens) && isDigit(ones) ? 10 * (tens - ZERO) + ones - ZERO : Number.NaN
-}
-
-/** Returns the number that the digits from `start` to `end` mean; NaN if another character is among them. */
-function digits(text: string, start: number, end: number): number {
-  let value = 0
-  for (let at = start; at < end; at++) {
-    const code = text.charCodeAt(at)
-    if (!isDigit(code)) return Number.NaN
-    value = value * 10 + code - ZERO
-  }
-  return value
 }
 
 function isDigit(code: number): boolean {

@@ -81,6 +81,19 @@ async function synced(
   return { clock, set, eu, us, lost, lists: () => lists, informer, errors }
 }
 
+/** A set whose source eu is being removed, in steps. The source us has the key `a` of eu too. */
+async function removing(clock: SliceClock, onComparison?: () => void) {
+  const synchronized = await synced(clock, sliceEachStep(1), onComparison)
+  const { set, eu, us, errors } = synchronized
+  us.put('a', 'us')
+  for (const key of ['c', 'd', 'e']) eu.put(key, 'eu')
+  await clock.advance(10)
+  errors.length = 0
+  clock.hold()
+  set.remove('eu')
+  return synchronized
+}
+
 describe('an audit of one source of several', () => {
   test('finds what was lost of it, and reads it again, not the others', async () => {
     const { clock, us, lost, informer, errors } = await synced()
@@ -104,14 +117,8 @@ describe('an audit of one source of several', () => {
 
   test('finds nothing in a key that another source loses by a large write during the audit', async () => {
     const clock = new SliceClock()
-    const { set, eu, us, lists, informer, errors } = await synced(clock, sliceEachStep(1))
-    us.put('a', 'us')
-    for (const key of ['c', 'd', 'e']) eu.put(key, 'eu')
-    await clock.advance(10)
-    errors.length = 0
+    const { lists, informer, errors } = await removing(clock)
     const before = lists()
-    clock.hold()
-    set.remove('eu')
     // The key is gone from the store that is being written, and readers still see it.
     await clock.advance(PERIOD_MS)
     expect([lists() > before, informer.get('a')]).toEqual([true, 'eu'])
@@ -123,18 +130,12 @@ describe('an audit of one source of several', () => {
   test('finds nothing in a key that a list adds while the audit yields to the event loop', async () => {
     const clock = new SlowTurnClock()
     let isAuditing = false
-    const { set, eu, us, lists, informer, errors } = await synced(clock, sliceEachStep(1), () => {
+    const { lists, informer, errors } = await removing(clock, () => {
       // The audit has read us, and searches for keys that are absent.
       if (isAuditing) clock.slowTurn = true
       isAuditing = false
     })
-    us.put('a', 'us')
-    for (const key of ['c', 'd', 'e']) eu.put(key, 'eu')
-    await clock.advance(10)
-    errors.length = 0
     const before = lists()
-    clock.hold()
-    set.remove('eu')
     for (let slice = 0; slice < 3; slice++) await clock.slice()
     while (lists() === before) await clock.advance(100)
     // The audit reads. The end of the removal releases the key, and begins a list of us.
