@@ -130,14 +130,19 @@ class RedisCampaign extends FaultCampaign<Item> {
     })
   }
 
-  /** The server closes connections that have little more than nothing to read. */
+  /**
+   * The server closes connections with more than a few unread bytes. The client of the pair sends snapshots again after
+   * each of these closes, so a command behind them may never run: the limit has a client of its own.
+   */
   async #smallBuffers(random: SeededRandom): Promise<void> {
+    const client = this.#pair.master.client({ maxRetriesPerRequest: null, enableReadyCheck: false })
     const limit = (bytes: number): Promise<unknown> =>
-      this.#pair.client.config('SET', 'client-output-buffer-limit', `normal ${bytes} 0 0`)
+      client.config('SET', 'client-output-buffer-limit', `normal ${bytes} 0 0`)
     await limit(1_000 + random.below(20_000))
     this.relist()
     await this.moment(random)
     await limit(0)
+    client.disconnect()
   }
 
   /** The writers find the new master first: it may have got past the mirrors. */

@@ -34,6 +34,8 @@ const FAULTS = 3
 const MORE_CHECKS = 5
 /** The longest duration of most faults. */
 const LONGEST_MS = 700
+/** The deadline of a round without its comparison. A fault or a write that does not end is named then. */
+const ROUND_MS = 120_000
 
 /**
  * Followers behind a network and a server with every kind of fault, while several writers write. Again and again the faults
@@ -49,6 +51,8 @@ export abstract class FaultCampaign<T> {
   readonly #story: string[] = []
   /** The faults that are not drawn yet. */
   readonly #deck: Fault[] = []
+  /** The names of faults and writes that have not ended. */
+  readonly #pending: string[] = []
   readonly #happened = new Set<string>()
   #decks = 0
   #server: Promise<unknown> = Promise.resolve()
@@ -72,9 +76,9 @@ export abstract class FaultCampaign<T> {
     // A mirror that is wrong already shows nothing more.
     while (divergences.length === 0 && !isOver()) {
       if (done >= checks) this.#drawOnly(this.#missing)
-      await this.#round()
+      await this.#withDeadline(this.#round())
       done++
-      const story = this.#story.slice(-2 * FAULTS).join(', ')
+      const story = this.#lastFaults
       divergences.push(...(await this.compare()).map((wrong) => `check ${done}: ${wrong} [${story}]`))
     }
     const relists = this.followers.reduce((sum, each) => sum + each.relists, 0)
@@ -211,6 +215,36 @@ export abstract class FaultCampaign<T> {
     for (const { informer } of this.followers) informer.relist({ timeoutMs: 60_000 }).catch(() => {})
   }
 
+  get #lastFaults(): string {
+    return this.#story.slice(-2 * FAULTS).join(', ')
+  }
+
+  /** Rejects with the work that is pending if the round does not end. */
+  async #withDeadline(round: Promise<void>): Promise<void> {
+    const over = new AbortController()
+    const late = async (): Promise<never> => {
+      await sleep(ROUND_MS, undefined, { signal: over.signal })
+      throw new Error(
+        `after ${ROUND_MS} ms these have not ended: ${[...this.#pending].join(', ')} [${this.#lastFaults}]`,
+      )
+    }
+    try {
+      await Promise.race([round, late()])
+    } finally {
+      over.abort()
+    }
+  }
+
+  /** Runs work of a round under a name. */
+  async #named<V>(name: string, work: Promise<V>): Promise<V> {
+    this.#pending.push(name)
+    try {
+      return await work
+    } finally {
+      this.#pending.splice(this.#pending.indexOf(name), 1)
+    }
+  }
+
   /** Some faults during writes. */
   async #round(): Promise<void> {
     const over = new AbortController()
@@ -220,7 +254,7 @@ export abstract class FaultCampaign<T> {
       for (let at = 0; at < FAULTS; at++) {
         const { name, run } = this.#draw()
         this.#story.push(name)
-        const fault = run(this.#fork()).then((isDone) => {
+        const fault = this.#named(name, run(this.#fork())).then((isDone) => {
           if (isDone !== false) this.#happened.add(name)
         })
         running.push(fault)
@@ -233,7 +267,7 @@ export abstract class FaultCampaign<T> {
       over.abort()
       await Promise.all(writing)
     }
-    await this.heal()
+    await this.#named('the end of all faults', this.heal())
   }
 
   /** Each fault and each writer has random numbers of its own: the order in which they run changes none of them. */
@@ -264,7 +298,7 @@ export abstract class FaultCampaign<T> {
   async #keepWriting(random: SeededRandom, writer: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        await this.write(random, writer, signal)
+        await this.#named(`a write of writer ${writer}`, this.write(random, writer, signal))
         this.writes++
       } catch {
         await sleep(50) // The server is away.
