@@ -11,6 +11,9 @@ import type { InformerSources } from './informer-sources.js'
 import type { InformerStatus } from './informer-status.js'
 import type { SourceRunner } from './source-runner.js'
 
+/** A wait for an informer that was not started is reported after this time, in milliseconds. */
+const NOT_STARTED_MS = 10_000
+
 interface WaitsHost<T> {
   readonly clock: Clock
   readonly random: Random
@@ -28,6 +31,7 @@ export class InformerWaits<S, T> {
   readonly #host: WaitsHost<T>
   /** The checks of pending waits for a state of the store or of the sources; each settles its wait if it can. */
   readonly #checks = new Set<() => void>()
+  #isStartReminded = false
 
   constructor(sources: InformerSources<S, T>, status: InformerStatus<S, T>, synced: Latch, host: WaitsHost<T>) {
     this.#sources = sources
@@ -192,6 +196,26 @@ export class InformerWaits<S, T> {
     register: (settle: Settle<void>) => () => void,
     details: () => string = () => '',
   ): Promise<void> {
-    return withDeadline(what, wait, this.#host.clock, register, () => `${this.#status.text}${details()}`)
+    const waiting = new AbortController()
+    const registerWithReminder = (settle: Settle<void>): (() => void) => {
+      const leave = register(settle)
+      return () => {
+        waiting.abort(ABORTED)
+        leave()
+      }
+    }
+    if (!this.#sources.isStarted && !this.#isStopped) this.#remindOfStart(what, waiting.signal)
+    const whyNot = (): string => `${this.#status.text}${details()}`
+    return withDeadline(what, wait, this.#host.clock, registerWithReminder, whyNot)
+  }
+
+  /** Without a timeout the wait of an informer that is never started has no other message. */
+  #remindOfStart(what: string, waiting: AbortSignal): void {
+    const remind = (): void => {
+      if (this.#sources.isStarted || this.#isStartReminded) return
+      this.#isStartReminded = true
+      this.#host.events.warning(`${what} waits, but the informer was not started: call start()`)
+    }
+    this.#host.clock.sleep(NOT_STARTED_MS, waiting).then(remind, () => {})
   }
 }

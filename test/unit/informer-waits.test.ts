@@ -651,6 +651,53 @@ describe('fresh', () => {
   })
 })
 
+describe('a wait for an informer that was not started', () => {
+  const { logger, messages } = (() => {
+    const messages: string[] = []
+    const log = (message: string): void => void messages.push(message)
+    return { messages, logger: { debug: log, info: log, warn: log, error: log } }
+  })()
+
+  test('a wait for an informer that was not started is reported once after 10 s, with the remedy', async () => {
+    const { clock, informer } = mirrorOf<number, object>([], { logger })
+    for (const waited of [informer.synced(), informer.fresh(), informer.relist()]) waited.catch(() => {})
+    await clock.advance(9_999)
+    expect(messages).toEqual([])
+    await clock.advance(60_000)
+    expect(messages).toEqual([expect.stringMatching(/^synced of \S+ waits, but .* was not started: call start\(\)$/)])
+  })
+
+  test('a wait for an informer that is started in time is not reported, although it continues', async () => {
+    const { clock, informer } = informerOf(scripted<number>(), { logger })
+    messages.length = 0
+    informer.synced().catch(() => {})
+    await clock.advance(9_000)
+    informer.start()
+    await clock.advance(60_000)
+    expect(messages.filter((message) => message.includes('waits'))).toEqual([])
+  })
+
+  test('a wait for an informer that is stopped before its start is not reported', async () => {
+    const { clock, informer } = mirrorOf<number, object>([], { logger })
+    messages.length = 0
+    informer.synced().catch(() => {})
+    await clock.advance(9_000)
+    await informer.stop()
+    await clock.advance(60_000)
+    expect(messages.filter((message) => message.includes('waits'))).toEqual([])
+  })
+
+  test('a wait that ends before the informer is started is not reported', async () => {
+    const { clock, informer } = mirrorOf<number, object>([], { logger })
+    messages.length = 0
+    const waited = informer.synced({ timeoutMs: 5_000 })
+    waited.catch(() => {})
+    await clock.advance(60_000)
+    await expect(waited).rejects.toMatchObject({ code: 'TIMEOUT' })
+    expect(messages.filter((message) => message.includes('waits'))).toEqual([])
+  })
+})
+
 describe('until', () => {
   test('until calls its condition at start if the set has no source', async () => {
     const clock = new VirtualClock()

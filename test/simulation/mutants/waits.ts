@@ -230,4 +230,18 @@ export const mutantsOfWaits: readonly Mutant[] = [
       ],
     ],
   },
+  {
+    name: 'a wait of an informer that was not started is not reported',
+    breaks: 'a forgotten start() has a message',
+    file: 'informer/informer-waits.ts',
+    edits: [['if (this.#sources.isStarted || this.#isStartReminded) return', 'return']],
+    onlyBy: { test: 'unit/informer-waits.test.ts', named: 'is reported once after 10 s, with the remedy' },
+  },
+  {
+    name: 'a wait that began before the start is reported as one without start',
+    breaks: 'a wait of a started informer is not reported',
+    file: 'informer/informer-waits.ts',
+    edits: [['if (this.#sources.isStarted || this.#isStartReminded) return', 'if (this.#isStartReminded) return']],
+    onlyBy: { test: 'unit/informer-waits.test.ts', named: 'a wait for an informer that is started in time' },
+  },
 ]
