@@ -74,8 +74,8 @@ export class EventValidator {
   #reportUnknown(type: unknown): void {
     if (this.#clock.now() - this.#reportedAt < REPORT_MS) return
     this.#reportedAt = this.#clock.now()
-    const what = `an event of the unknown type "${String(type)}" of ${this.#source}`
-    this.#hooks.report(new SourceError(`${what} was left out; the source is read again`, { code: 'DECODE' }))
+    const message = `an event of the unknown type "${String(type)}" of ${this.#source} was left out: put, delete, replace and invalid are allowed; a list follows within 5 minutes`
+    this.#hooks.report(new SourceError(message, { code: 'DECODE' }))
   }
 }
 

@@ -101,7 +101,9 @@ describe('an event of an unknown type', () => {
     }
     expect(errors).toHaveLength(2)
     expect(errors[0]).toMatchObject({ code: 'DECODE', phase: 'decode', source: 'scripted' })
-    expect(errors[0]?.message).toMatch(/^an event of the unknown type "patch" of \S+ was left out/)
+    expect(errors[0]?.message).toMatch(
+      /^an event of the unknown type "patch" of \S+ was left out: put, delete, replace and invalid are allowed; a list follows within 5 minutes$/,
+    )
   })
 
   test('an event of an unknown type schedules a relist 5 minutes after the last list', async () => {
