@@ -27,7 +27,7 @@ export function countriesAt(url: string, pollMs: number): ListerWatcher<Country>
   }
   return {
     name: `http:${url}`,
-    heartbeatMs: pollMs,
+    heartbeatMs: 2 * pollMs,
     async *list({ signal }) {
       const reading = await read(signal)
       if (reading === undefined) throw new SourceError('304 for a first request', { code: 'PROTOCOL' })

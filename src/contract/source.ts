@@ -164,10 +164,12 @@ export interface WatchContext extends SourceContext {
  *     const { entries, version } = await readAll(signal)
  *     yield { events: entries.map((entry) => ({ type: 'put', ...entry })), version }
  *   },
- *   async *watch({ signal, clock }) {
- *     for (; ; await clock.sleep(5_000, signal)) {
+ *   async *watch({ after, signal, clock }) {
+ *     for (let last = after; ; ) {
+ *       await clock.sleep(5_000, signal)
  *       const { entries, version } = await readAll(signal)
- *       yield { events: [{ type: 'replace', entries }], version }
+ *       yield { events: version === last ? [] : [{ type: 'replace', entries }], version }
+ *       last = version
  *     }
  *   },
  * }

@@ -1,23 +1,36 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { stripTypeScriptTypes } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { afterAll } from 'vitest'
+import { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { type ConformanceCapability, describeListerWatcher } from '../../testing/index.js'
 import { blocksOf } from '../support/documents.js'
 
-/** What the example calls a country: `name` is the value that the conformance cases write. */
+/** What the examples call a country: `name` is the value that the conformance cases write. */
 interface Country {
   readonly code: string
   readonly name: string
 }
-type Read = (signal: AbortSignal) => Promise<readonly Country[]>
 
-const example = blocksOf(['README.md']).find(({ text }) => text.includes('const countries: ListerWatcher<Country>'))
-const code = stripTypeScriptTypes(example?.text ?? '').replace(/^import .*$/m, '')
+/** The shorter poll interval of the tests, in milliseconds. */
+const POLL_MS = 10
 
-/** The source that the code block of README.md defines, with a shorter poll interval. */
-function countriesSource(read: Read, pollMs: number): ListerWatcher<Country> {
-  const define = new Function('createHash', 'read', `${code.replaceAll('60_000', String(pollMs))}\nreturn countries`)
-  return define(createHash, read) as ListerWatcher<Country>
+/** The value of a variable after the TypeScript code has run, with these arguments and short poll intervals. */
+function definedBy(variable: string, code: string, args: Readonly<Record<string, unknown>>): unknown {
+  const short = code.replace(/^import .*$/gm, '').replaceAll(/\b[36]0_000\b/g, String(POLL_MS))
+  const define = new Function(...Object.keys(args), `${stripTypeScriptTypes(short)}\nreturn ${variable}`)
+  return define(...Object.values(args))
+}
+
+/** The code block of a document that defines a source. */
+function definitionIn(document: string, variable: string): string {
+  const block = blocksOf([document]).find(({ text }) => text.includes(`const ${variable}: ListerWatcher<Country>`))
+  if (block === undefined) throw new Error(`${document} does not define ${variable}`)
+  return block.text
 }
 
 const polled = 'the source polls: it has no history, and reads the collection as it is'
@@ -34,24 +47,81 @@ const unsupported: Partial<Record<ConformanceCapability, string>> = {
   progressRequests: polled,
 }
 
-await describeListerWatcher('the polled source of README.md', {
-  create() {
-    const countries = new Map<string, Country>()
-    const read: Read = async (signal) => {
-      signal.throwIfAborted()
-      return [...countries.values()]
+/** The countries of an endpoint that is polled. */
+class Endpoint {
+  readonly #countries = new Map<string, Country>()
+
+  get countries(): Country[] {
+    return [...this.#countries.values()]
+  }
+
+  get etag(): string {
+    return `"${createHash('sha256').update(JSON.stringify(this.countries)).digest('hex')}"`
+  }
+
+  write(changes: readonly { readonly key: string; readonly value: string | undefined }[]): undefined {
+    for (const { key, value } of changes) {
+      if (value === undefined) this.#countries.delete(key)
+      else this.#countries.set(key, { code: key, name: value })
     }
-    return {
-      source: countriesSource(read, 10),
-      read: ({ name }) => name,
-      write(changes) {
-        for (const { key, value } of changes) {
-          if (value === undefined) countries.delete(key)
-          else countries.set(key, { code: key, name: value })
-        }
-        return undefined
-      },
-    }
-  },
-  unsupported,
+  }
+}
+
+async function describePolled(title: string, sourceOf: (endpoint: Endpoint) => ListerWatcher<Country>): Promise<void> {
+  await describeListerWatcher(title, {
+    create() {
+      const endpoint = new Endpoint()
+      return {
+        source: sourceOf(endpoint),
+        read: ({ name }) => name,
+        write: (changes) => endpoint.write(changes),
+      }
+    },
+    unsupported,
+  })
+}
+
+await describePolled('the polled source of README.md', (endpoint) => {
+  const read = async (signal: AbortSignal): Promise<readonly Country[]> => {
+    signal.throwIfAborted()
+    return endpoint.countries
+  }
+  return definedBy('countries', definitionIn('README.md', 'countries'), { createHash, read }) as ListerWatcher<Country>
+})
+
+await describePolled('the polled source of docs/http-and-browsers.md', (endpoint) => {
+  const read = async (signal: AbortSignal, known?: string) => {
+    signal.throwIfAborted()
+    const { etag, countries } = endpoint
+    return etag === known ? undefined : { etag, countries }
+  }
+  return definedBy('polled', definitionIn('docs/http-and-browsers.md', 'polled'), { read }) as ListerWatcher<Country>
+})
+
+// With the fetch of Node: it keeps listeners on the signal until a garbage collection.
+const endpoints = new Map<string, Endpoint>()
+const server = createServer((request, response) => {
+  const endpoint = endpoints.get(request.url ?? '')
+  const { etag = '', countries = [] } = endpoint ?? {}
+  const isKnown = request.headers['if-none-match'] === etag
+  response.writeHead(isKnown ? 304 : 200, { etag }).end(isKnown ? undefined : JSON.stringify(countries))
+})
+await once(server.listen(0, '127.0.0.1'), 'listening')
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+await describePolled('the source of examples/polled-source.ts', (endpoint) => {
+  const path = `/${endpoints.size}`
+  endpoints.set(path, endpoint)
+  const example = readFileSync('examples/polled-source.ts', 'utf8')
+  const code = example
+    .slice(0, example.indexOf('\nconst countries = createInformer('))
+    .replace('export function', 'function')
+  const countriesAt = definedBy('countriesAt', code, { SourceError }) as (
+    url: string,
+    pollMs: number,
+  ) => ListerWatcher<Country>
+  return countriesAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, POLL_MS)
 })

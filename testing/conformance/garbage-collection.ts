@@ -15,6 +15,15 @@ export async function usedHeapBytes(): Promise<number | undefined> {
   return heapUsed + external
 }
 
+/** Collects garbage until a condition holds, a few times at most. */
+export async function collectGarbageUntil(isSo: () => boolean): Promise<void> {
+  const collect = garbageCollector()
+  for (let runs = 0; runs < 5 && !isSo(); runs++) {
+    collect?.()
+    await systemClock.sleep(10) // Finalizers run after the collection.
+  }
+}
+
 function garbageCollector(): (() => unknown) | undefined {
   setFlagsFromString('--expose-gc')
   const gc: unknown = runInNewContext('globalThis.gc')

@@ -6,7 +6,7 @@ import { type CaseContext, SkipCase } from './case-context.js'
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { printable } from './expected-contents.js'
-import { usedHeapBytes } from './heap-size.js'
+import { usedHeapBytes } from './garbage-collection.js'
 import type { Position } from './watch-recorder.js'
 
 export const watchCases: readonly ConformanceCase[] = buildCases('watches', [
