@@ -26,6 +26,8 @@ export class StoreWriter {
   /** The number that the last write of a batch has in its header, until the store confirms it. */
   #unconfirmed: number | undefined
   #position: Version = ''
+  /** Whether the store was at another position than after the last write of this relay. */
+  #isElsewhere = false
   #header: RelayHeader | undefined
   #parts = 0
 
@@ -51,6 +53,7 @@ export class StoreWriter {
 
   /** Another relay may write from here on, or this one after a failure. */
   found({ position }: StoredText, header: RelayHeader | undefined): void {
+    this.#isElsewhere = position !== this.#position
     this.#position = position
     this.#header = header
   }
@@ -62,7 +65,7 @@ export class StoreWriter {
 
   /**
    * Compares what the store has with the last batch of this relay. `written`: the store has it. `missing`: it has the
-   * batch before. `other`: another relay has written, or the engine has lost writes.
+   * batch before. `other`: another relay or another client has written, or the engine has lost writes.
    */
   outcome(header: RelayHeader | undefined): 'written' | 'missing' | 'other' {
     if (header?.writer !== this.#id || !header.isWhole) return 'other'
@@ -71,7 +74,7 @@ export class StoreWriter {
       this.#unconfirmed = undefined
       return 'written'
     }
-    return header.write === this.#confirmed ? 'missing' : 'other'
+    return header.write === this.#confirmed && !this.#isElsewhere ? 'missing' : 'other'
   }
 
   /** Takes over the collection. Then no other relay can write without reading this first. */

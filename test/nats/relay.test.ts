@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../adapters/memory/index.js'
@@ -340,6 +341,21 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await confirmed()
       await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.=00relay` })
       stage.write()
+      await joins(stage, relay)
+      await stage.agree(follower)
+    })
+
+    test('a key that another client deletes is written again', async () => {
+      const { stage, relay, follower, confirmed } = await followed()
+      await stage.writes(20)
+      await stage.agree(follower)
+      await confirmed()
+      const connection = await started().connect()
+      onTestFinished(() => connection.close())
+      await (await new Kvm(connection).open(`relay-${stage.name}`)).delete('a')
+      await waitUntil('the delete', () => follower.get('a') === undefined, 60_000)
+      await waitUntil('the key', () => follower.get('a')?.n === stage.n, 60_000)
+      stage.torn.length = 0 // The other client has torn the pair.
       await joins(stage, relay)
       await stage.agree(follower)
     })

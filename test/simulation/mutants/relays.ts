@@ -90,7 +90,16 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'lost writes are noticed (true state)',
     kind,
     file: `${folder}/store-writer.ts`,
-    edits: [["return header.write === this.#confirmed ? 'missing' : 'other'", "return 'missing'"]],
+    edits: [
+      ["return header.write === this.#confirmed && !this.#isElsewhere ? 'missing' : 'other'", "return 'missing'"],
+    ],
+  },
+  {
+    name: 'a relay continues after the write of another client',
+    breaks: 'what another client has written to the store is found and removed',
+    file: `${folder}/store-writer.ts`,
+    edits: [['this.#confirmed && !this.#isElsewhere ?', 'this.#confirmed ?']],
+    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'what another client has written to its store' },
   },
   {
     name: 'a relay that begins later continues from the restored content',

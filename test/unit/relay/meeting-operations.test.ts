@@ -468,6 +468,21 @@ test('a key that the store refuses stops a relay until the source removes it', a
   expect(follower()).toEqual({ a: 0, b: 1 })
 })
 
+test('a relay finds what another client has written to its store, and removes it', async () => {
+  const source = memorySource<Item>({ entries: items('a', 'b') })
+  const store = memoryRelayStore()
+  const { relay, errors } = relayOf(source, storeOf(store))
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  const context = { signal: new AbortController().signal, clock, random }
+  const { position } = await store.read('a', context)
+  await store.write([{ key: 'a', text: undefined }], position, context)
+  await clock.advance(10_000)
+  expect(errors.map(({ code }) => code)).toEqual(['CONFLICT'])
+  expect(relay.status.state).toBe('live')
+  expect(follower()).toEqual({ a: 0, b: 0 })
+})
+
 test('a relay without changes tries again soon after a failure, although it was away before', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const store = memoryRelayStore()
