@@ -29,6 +29,8 @@ export class StoreWriter {
   /** Whether the store was at another position than after the last write of this relay. */
   #isElsewhere = false
   #header: RelayHeader | undefined
+  /** The epoch of the last header that this relay has seen. */
+  #epoch = 0
   #parts = 0
 
   constructor(store: RelayStore, random: Random) {
@@ -56,6 +58,7 @@ export class StoreWriter {
     this.#isElsewhere = position !== this.#position
     this.#position = position
     this.#header = header
+    this.#epoch = header?.epoch ?? this.#epoch
   }
 
   /** Whether another relay was the last one to write. */
@@ -77,9 +80,14 @@ export class StoreWriter {
     return header.write === this.#confirmed && !this.#isElsewhere ? 'missing' : 'other'
   }
 
-  /** Takes over the collection. Then no other relay can write without reading this first. */
+  /**
+   * Takes over the collection. Then no other relay can write without reading this first. If there is no header, another
+   * one may have been removed, and followers may have its epoch. So the new one is about the time in seconds.
+   */
   async claim(context: SourceContext): Promise<void> {
-    const { epoch = 0, isWhole = false } = this.#header ?? {}
+    const { epoch, isWhole = false } = this.#header ?? {
+      epoch: Math.max(this.#epoch + 1, Math.floor(context.clock.now() / 1_000)),
+    }
     await this.#send([], this.#before({ epoch }), isWhole, context)
   }
 
@@ -155,6 +163,7 @@ export class StoreWriter {
     this.#confirmed = header.write
     this.#unconfirmed = undefined
     this.#header = header
+    this.#epoch = header.epoch
     if (changes.length > 0) this.#parts++
   }
 

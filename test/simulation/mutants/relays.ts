@@ -102,6 +102,13 @@ export const mutantsOfRelays: readonly Mutant[] = [
     onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'what another client has written to its store' },
   },
   {
+    name: 'the first epoch after a lost header is always the same',
+    breaks: 'followers see another epoch after the header was removed',
+    file: `${folder}/store-writer.ts`,
+    edits: [['epoch: Math.max(this.#epoch + 1, Math.floor(context.clock.now() / 1_000)),', 'epoch: 0,']],
+    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'begins another epoch' },
+  },
+  {
     name: 'a relay that begins later continues from the restored content',
     breaks: 'a relay continues from the content that it has restored (true state)',
     kind,

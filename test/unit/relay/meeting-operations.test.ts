@@ -131,6 +131,11 @@ async function loseAndRepair(source: LossySource, { informer, relay }: RelayProc
   expect(informer.get('a')).toEqual({ n: 1 })
 }
 
+/** The epoch of the header in the store. */
+function epochIn(store: MemoryRelayStore): number {
+  return Number(/"epoch":(\d+)/.exec(store.texts.get('\0relay') ?? '')?.[1])
+}
+
 function items(...keys: string[]): [string, Item][] {
   return keys.map((key) => [key, { n: 0 }])
 }
@@ -482,6 +487,26 @@ test('a relay finds what another client has written to its store, and removes it
   expect(relay.status.state).toBe('live')
   expect(follower()).toEqual({ a: 0, b: 0 })
 })
+
+test.each(['a relay that runs', 'the next relay'])(
+  'after the header was removed, which leaves the history of the engine, %s begins another epoch',
+  async (which) => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const before = epochIn(store)
+    if (which === 'the next relay') await stopped(first)
+    const context = { signal: new AbortController().signal, clock, random }
+    const { position } = await store.read('a', context)
+    const changes = Array.from(store.texts.keys(), (key) => ({ key, text: undefined }))
+    await store.write(changes, position, context)
+    if (which === 'the next relay') relayOf(source, storeOf(store))
+    await clock.advance(10_000)
+    expect(store.texts.size).toBe(3)
+    expect(epochIn(store)).toBeGreaterThan(before)
+  },
+)
 
 test('a relay without changes tries again soon after a failure, although it was away before', async () => {
   const source = memorySource<Item>({ entries: items('a') })
