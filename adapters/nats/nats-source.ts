@@ -197,7 +197,10 @@ class BucketSource<T> implements NatsKvSource<T> {
       let version = after
       let messages: StoredMessage[] = []
       let aliveAt = session.clock.now()
-      const cut = new StateCut(session.clock, options.lastSeq, options.isExact)
+      const { isExact } = options
+      const cut = new StateCut(session.clock, options.lastSeq, isExact)
+      // Markers may have expired while the mirror was away. Its first state lacks their keys, too.
+      if (isExact) await search?.begin(seq)
       following.probe() // Its heartbeat is the first batch.
       for (;;) {
         const delivered = await consumer.next()
@@ -210,7 +213,11 @@ class BucketSource<T> implements NatsKvSource<T> {
         }
         known?.keys.expect(delivered.messages)
         for (const message of delivered.messages) messages.push(message)
-        if (!(await cut.isWhole(delivered))) {
+        const isWhole = await cut.isWhole(delivered)
+        if (isWhole) seq = Math.max(seq, delivered.position)
+        const missing = (isWhole && search?.missing(seq)) || []
+        if (!isWhole || (isExact && search?.hasCompared === false)) {
+          if (isWhole) await search?.begin(seq)
           if (session.clock.now() - aliveAt < this.#beatMs) continue
           aliveAt = session.clock.now()
           yield { events: [], version } // A long catch-up is alive.
@@ -219,8 +226,6 @@ class BucketSource<T> implements NatsKvSource<T> {
         aliveAt = session.clock.now()
         const last = messages.at(-1)
         if (last !== undefined) [newest, time] = [last.seq, last.time]
-        seq = Math.max(seq, delivered.position)
-        const missing = search?.missing(seq) ?? []
         const events = messages.map((message) => this.#event(message, state))
         for (const subject of missing) events.push({ type: 'delete', key: this.#key({ subject }, state) })
         version = formatVersion({ created: state.created, seq, newest, time })

@@ -162,6 +162,15 @@ export const natsMutants: readonly AdapterMutant[] = [
     named: 'a response that arrives behind other messages is waited for',
   },
   {
+    name: 'a follower shows its first state before it has searched removed keys',
+    breaks: 'A follower that was away for longer than markers are kept shows only states that the upstream had.',
+    file: at('nats-source'),
+    edits: [['if (!isWhole || (isExact && search?.hasCompared === false))', 'if (!isWhole)']],
+    test: 'nats/relay.test.ts',
+    named: 'never shows a deleted object',
+    server,
+  },
+  {
     name: 'a relay writes into a bucket that was purged since its last write',
     breaks: 'A purge leaves the sequence of a stream. The relay notices it, and writes everything again.',
     file: at('relay-store'),
