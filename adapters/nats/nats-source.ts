@@ -22,6 +22,7 @@ import {
   streamOf,
 } from './bucket-stream.js'
 import { Consumer, type ConsumerOptions } from './consumer.js'
+import { HeldMessages } from './held-messages.js'
 import { KnownKeys } from './known-keys.js'
 import { checkNatsOptions, type NatsKvOptions, type NatsKvSource } from './nats-options.js'
 import { formatVersion, includesMark, type NatsVersion, parseVersion } from './nats-version.js'
@@ -195,10 +196,10 @@ class BucketSource<T> implements NatsKvSource<T> {
       const search = known && this.#search(known.keys, state, options, probe)
       let { seq, newest, time } = from
       let version = after
-      let messages: StoredMessage[] = []
       let aliveAt = session.clock.now()
       const { isExact } = options
       const cut = new StateCut(session.clock, options.lastSeq, isExact)
+      const held = new HeldMessages(isExact)
       // Markers may have expired while the mirror was away. Its first state lacks their keys, too.
       if (isExact) await search?.begin(seq)
       following.probe() // Its heartbeat is the first batch.
@@ -212,7 +213,7 @@ class BucketSource<T> implements NatsKvSource<T> {
           continue
         }
         known?.keys.expect(delivered.messages)
-        for (const message of delivered.messages) messages.push(message)
+        held.add(delivered.messages)
         const isWhole = await cut.isWhole(delivered)
         if (isWhole) seq = Math.max(seq, delivered.position)
         const missing = (isWhole && search?.missing(seq)) || []
@@ -224,6 +225,7 @@ class BucketSource<T> implements NatsKvSource<T> {
           continue
         }
         aliveAt = session.clock.now()
+        const messages = held.take()
         const last = messages.at(-1)
         if (last !== undefined) [newest, time] = [last.seq, last.time]
         const events = messages.map((message) => this.#event(message, state))
@@ -234,7 +236,6 @@ class BucketSource<T> implements NatsKvSource<T> {
         yield { events, version, ...committedAt }
         known?.recent.settle()
         known?.keys.settle(messages)
-        messages = []
         known?.keys.forget(missing)
         await search?.begin(seq)
       }

@@ -171,6 +171,14 @@ export const natsMutants: readonly AdapterMutant[] = [
     server,
   },
   {
+    name: 'all messages are held until they add up to a state',
+    breaks: 'A follower that is slower than the relay holds at most two messages of each key.',
+    file: at('held-messages'),
+    edits: [['if (!this.#isCompact || this.#messages.length <= this.#limit) return', 'if (this.#isCompact) return']],
+    test: 'unit/nats-held-messages.test.ts',
+    named: 'are bounded by the number of its keys',
+  },
+  {
     name: 'a relay writes into a bucket that was purged since its last write',
     breaks: 'A purge leaves the sequence of a stream. The relay notices it, and writes everything again.',
     file: at('relay-store'),
