@@ -1,4 +1,5 @@
 import { unavailable } from '../shared/source-errors.js'
+import { HeldMessages } from './held-messages.js'
 import type { NatsMessage } from './nats-client.js'
 import { NO_RESPONDERS, type Session, uniqueName } from './session.js'
 import { StateCut } from './state-cut.js'
@@ -142,18 +143,18 @@ export class Consumer {
   async *through(): AsyncGenerator<Delivered> {
     const { session, lastSeq, isExact } = this.#options
     const upTo = await lastSeq()
-    const last: StoredMessage[] = []
+    const last = new HeldMessages(isExact)
     let cut: StateCut | undefined
     for (let left = MOST_PROBES; ; ) {
       const delivered = await this.next()
       if (delivered.position < upTo) yield delivered
       else {
-        for (const message of delivered.messages) last.push(message)
+        last.add(delivered.messages)
         this.#pullSize = Math.max(this.#pullSize, LAST_PULL_SIZE)
         const isFirst = cut === undefined
         cut ??= new StateCut(session.clock, lastSeq, isExact)
         if (await cut.isWhole({ ...delivered, hasGap: delivered.hasGap || isFirst })) {
-          yield { ...delivered, messages: last }
+          yield { ...delivered, messages: last.take() }
           return
         }
         yield { ...delivered, messages: [] } // The reader is alive.

@@ -22,6 +22,7 @@ import {
   streamOf,
 } from './bucket-stream.js'
 import { Consumer, type ConsumerOptions } from './consumer.js'
+import { HeldMessages } from './held-messages.js'
 import { KnownKeys } from './known-keys.js'
 import { checkNatsOptions, type NatsKvOptions, type NatsKvSource } from './nats-options.js'
 import { formatVersion, includesMark, type NatsVersion, parseVersion } from './nats-version.js'
@@ -195,9 +196,12 @@ class BucketSource<T> implements NatsKvSource<T> {
       const search = known && this.#search(known.keys, state, options, probe)
       let { seq, newest, time } = from
       let version = after
-      let messages: StoredMessage[] = []
       let aliveAt = session.clock.now()
-      const cut = new StateCut(session.clock, options.lastSeq, options.isExact)
+      const { isExact } = options
+      const cut = new StateCut(session.clock, options.lastSeq, isExact)
+      const held = new HeldMessages(isExact)
+      // Markers may have expired while the mirror was away. Its first state lacks their keys, too.
+      if (isExact) await search?.begin(seq)
       following.probe() // Its heartbeat is the first batch.
       for (;;) {
         const delivered = await consumer.next()
@@ -209,18 +213,21 @@ class BucketSource<T> implements NatsKvSource<T> {
           continue
         }
         known?.keys.expect(delivered.messages)
-        for (const message of delivered.messages) messages.push(message)
-        if (!(await cut.isWhole(delivered))) {
+        held.add(delivered.messages)
+        const isWhole = await cut.isWhole(delivered)
+        if (isWhole) seq = Math.max(seq, delivered.position)
+        const missing = (isWhole && search?.missing(seq)) || []
+        if (!isWhole || (isExact && search?.hasCompared === false)) {
+          if (isWhole) await search?.begin(seq)
           if (session.clock.now() - aliveAt < this.#beatMs) continue
           aliveAt = session.clock.now()
           yield { events: [], version } // A long catch-up is alive.
           continue
         }
         aliveAt = session.clock.now()
+        const messages = held.take()
         const last = messages.at(-1)
         if (last !== undefined) [newest, time] = [last.seq, last.time]
-        seq = Math.max(seq, delivered.position)
-        const missing = search?.missing(seq) ?? []
         const events = messages.map((message) => this.#event(message, state))
         for (const subject of missing) events.push({ type: 'delete', key: this.#key({ subject }, state) })
         version = formatVersion({ created: state.created, seq, newest, time })
@@ -229,7 +236,6 @@ class BucketSource<T> implements NatsKvSource<T> {
         yield { events, version, ...committedAt }
         known?.recent.settle()
         known?.keys.settle(messages)
-        messages = []
         known?.keys.forget(missing)
         await search?.begin(seq)
       }

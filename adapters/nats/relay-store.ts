@@ -103,6 +103,8 @@ class NatsRelayStore implements RelayStore {
   readonly maxBytes: number
   readonly #options: NatsRelayStoreOptions
   readonly #bucket: string
+  /** The last message of the bucket at a position. */
+  #last: { readonly position: Version; readonly subject: string } | undefined
 
   constructor(options: NatsRelayStoreOptions) {
     const { name, replicas: _, ...own } = options
@@ -133,16 +135,20 @@ class NatsRelayStore implements RelayStore {
   }
 
   async write(changes: readonly TextChange[], after: Version, context: SourceContext): Promise<Version> {
-    const { created, seq, newest } = parseVersion(after)
+    const { seq } = parseVersion(after)
     return await this.#within(context, async (session) => {
       const state = after === ABSENT ? await this.#create(session) : await this.#stateIn(session)
-      if (state === undefined || (after !== ABSENT && state.created !== created))
-        throw new RelayConflictError(`${this.name} was removed`)
-      if (state.isEmpty && newest > 0) throw new RelayConflictError(`${this.name} was purged`)
-      const messages = changes.map((change) => this.#message(change))
+      if (state === undefined) throw new RelayConflictError(`${this.name} was removed`)
+      // A bucket that was removed, purged or put back may be at the same sequence.
+      const now = positionOf(state)
+      if (after !== ABSENT && now !== after) throw new RelayConflictError(`${this.name} is at ${now}, not at ${after}`)
+      const messages = this.#messages(changes, after, seq)
+      this.#last = undefined // If the server refuses this write, it may be gone.
       const last = await writeAtomically(session, messages, seq, this.#sizeCheck(changes, state))
       const stored = await readMessage(session, this.#bucket, { seq: last })
-      return formatVersion({ created: state.created, seq: last, newest: last, time: stored?.time ?? '0' })
+      const position = formatVersion({ created: state.created, seq: last, newest: last, time: stored?.time ?? '0' })
+      this.#last = { position, subject: messages.at(-1)?.subject ?? '' }
+      return position
     })
   }
 
@@ -205,6 +211,19 @@ class NatsRelayStore implements RelayStore {
     const remedy = 'delete it in the source, or exclude it from the mirror: until then the relay writes nothing'
     throw new SourceError(`the key "${key.slice(0, 40)}…" is too long for a subject of NATS; ${remedy}`, {
       code: 'PROTOCOL',
+    })
+  }
+
+  /**
+   * The messages of a write at the position `after`. A purge leaves the sequence. So a message that replaces the last
+   * one of the bucket is refused if that is gone.
+   */
+  #messages(changes: readonly TextChange[], after: Version, seq: number): readonly NewMessage[] {
+    const replaced = this.#last?.position === after ? this.#last.subject : undefined
+    return changes.map((change) => {
+      const message = this.#message(change)
+      if (message.subject !== replaced) return message
+      return { ...message, headers: { ...message.headers, 'Nats-Expected-Last-Subject-Sequence': String(seq) } }
     })
   }
 

@@ -45,10 +45,16 @@ export class RemovalSearch {
   #extent = ''
   #counted = ''
   #isReading = false
+  #hasCompared = false
   #present: Present | undefined
 
   constructor(options: RemovalSearchOptions) {
     this.#options = options
+  }
+
+  /** Whether the first comparison is over: no key of the mirror was removed before this watch began. */
+  get hasCompared(): boolean {
+    return this.#hasCompared
   }
 
   /** Compares the numbers if a search is due. No message may be applied meanwhile. */
@@ -67,11 +73,15 @@ export class RemovalSearch {
   missing(position: number): readonly string[] {
     const { keys } = this.#options
     const isComplete = keys.takeSizeResult(position)
-    if (isComplete === true) this.#extent = this.#counted
+    if (isComplete === true) {
+      this.#extent = this.#counted
+      this.#hasCompared = true
+    }
     if (isComplete === false) this.#search()
     const present = this.#present
     if (present === undefined || position < present.upTo) return []
     this.#present = undefined
+    this.#hasCompared = true
     // A server that crashes may have messages again that had been erased.
     const unknown = keys.unknown(present.subjects)
     if (unknown !== undefined) throw expired(`the bucket has "${unknown}" again, which had been removed`)
@@ -89,7 +99,10 @@ export class RemovalSearch {
         this.#present = present
         this.#options.onFound()
       })
-      .catch(() => {}) // The session has ended, or a later search succeeds.
+      .catch(() => {
+        // The session has ended, or a later search succeeds. A watch may wait for the first one.
+        if (!this.#hasCompared) this.#nextAt = 0
+      })
       .finally(() => {
         this.#isReading = false
       })

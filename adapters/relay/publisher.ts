@@ -267,7 +267,7 @@ export class Publisher<T> implements Relay {
     try {
       const { start, isOther } = await this.#reach(header, context.signal)
       await this.#writer.claim(context) // Now another relay cannot write any more.
-      const epoch = (header?.epoch ?? 0) + (isOther ? 1 : 0)
+      const epoch = (this.#writer.header?.epoch ?? 0) + (isOther ? 1 : 0)
       await this.#writeDifference(this.#stream.expected, epoch, start, context)
       this.#history = start.history
       this.#isAligned = true

@@ -1,4 +1,4 @@
-import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
+import { ABORTED, messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import type {
   ListContext,
@@ -101,7 +101,7 @@ export function relaySource<T>(options: RelaySourceOptions): RelaySource<T> {
 }
 
 /**
- * How long a list waits for the rest of a batch, in milliseconds: less than the 30 s within which it must yield a page.
+ * How long a list waits for the rest of a batch, before it reads the store and after that, in milliseconds: less than the 30 s within which it must yield a page.
  */
 const REST_MS = 20_000
 /** The delays between two looks at the store meanwhile, in milliseconds. */
@@ -143,23 +143,43 @@ class Relayed<T> implements RelaySource<T> {
 
   async *list(context: ListContext): AsyncGenerator<ListPage<T>> {
     const floor = context.floor === undefined ? undefined : parsedVersion(context.floor)
-    // A store that is not complete is not read as a whole.
-    await this.#awaitComplete(context)
+    // A store that stays incomplete is not read as a whole.
+    await this.#awaitProgress(context)
     let header: RelayHeader | undefined
-    for await (const page of this.#store.collection.list({ ...context, floor: floor?.position })) {
+    let end: Version | undefined
+    const last = (events: readonly ListEvent<T>[], position: Version): ListPage<T> => {
+      const complete = this.#complete(header)
+      if (floor !== undefined && floor.epoch !== complete.epoch) throw upstreamChanged()
+      return { events, version: this.#version(position, complete) }
+    }
+    const decoded = (stored: readonly WatchEvent<string>[]): readonly ListEvent<T>[] => {
       const events: ListEvent<T>[] = []
-      for (const event of page.events) {
+      for (const each of stored) {
+        const event = changeIn(each)
         if (event.key === HEADER_KEY) header = headerIn(event)
         else events.push(...eventsOf<T>(event))
       }
-      const remaining = page.remaining === undefined ? {} : { remaining: page.remaining }
-      if (page.version === undefined) yield { events, ...remaining }
-      else {
-        const last = this.#complete(header)
-        if (floor !== undefined && floor.epoch !== last.epoch) throw upstreamChanged()
-        yield { events, version: this.#version(page.version, last), ...remaining }
-      }
+      return events
     }
+    for await (const page of this.#store.collection.list({ ...context, floor: floor?.position })) {
+      const events = decoded(page.events)
+      const remaining = page.remaining === undefined ? {} : { remaining: page.remaining }
+      end = page.version
+      yield end === undefined || header?.isWhole === false
+        ? { events, ...remaining }
+        : { ...last(events, end), ...remaining }
+    }
+    if (end === undefined || header?.isWhole !== false) return
+    // A relay that writes large batches without a pause has always written a part of one.
+    for await (const batch of this.#rest(end, context)) {
+      const events = decoded(batch.events)
+      if (header?.isWhole !== false) {
+        yield last(events, batch.version)
+        return
+      }
+      yield { events }
+    }
+    this.#complete(header)
   }
 
   async *watch(context: WatchContext): AsyncGenerator<WatchBatch<T>> {
@@ -171,10 +191,10 @@ class Relayed<T> implements RelaySource<T> {
     let pending: WatchEvent<T>[] = []
     for await (const batch of this.#store.collection.watch({ ...context, after: after.position })) {
       for (const event of batch.events) {
-        if (event.type === 'replace') throw new TypeError('the collection of a relay store must not yield "replace"')
-        if (event.key !== HEADER_KEY) pending.push(...eventsOf<T>(event))
+        const change = changeIn(event)
+        if (change.key !== HEADER_KEY) pending.push(...eventsOf<T>(change))
         else {
-          const header = laterHeaderIn(event)
+          const header = laterHeaderIn(change)
           if (header !== undefined && header.epoch !== epoch) throw upstreamChanged()
           isWhole = header?.isWhole === true
           upstream = header?.version ?? ''
@@ -190,18 +210,39 @@ class Relayed<T> implements RelaySource<T> {
     }
   }
 
-  /** Waits for the rest of a batch of which the store has a part. It may follow soon. */
-  async #awaitComplete(context: SourceContext): Promise<void> {
+  /** If the store has a part of a batch, waits until a relay has written more of it. It may follow soon. */
+  async #awaitProgress(context: SourceContext): Promise<void> {
     const { clock, random, signal } = context
     const until = clock.now() + REST_MS
+    let first: Version | undefined
     for (let delay = backoff(FIRST_LOOK_MS, MAX_LOOK_MS); ; delay = grown(delay)) {
-      const { text } = await this.#store.read(HEADER_KEY, context)
+      const { text, position } = await this.#store.read(HEADER_KEY, context)
       const header = parseHeader(text)
+      first ??= position
+      if (header?.isWhole === false && position !== first) return
       if (header?.isWhole !== false || clock.now() >= until) {
         this.#complete(header)
         return
       }
       await clock.sleep(drawDelay(delay, random), signal)
+    }
+  }
+
+  /** The changes of the store after a position, for a limited time. */
+  async *#rest(after: Version, context: ListContext): AsyncGenerator<WatchBatch<string>> {
+    const { clock, signal } = context
+    const ending = new AbortController()
+    const end = (): void => ending.abort(ABORTED)
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
+    clock.sleep(REST_MS, ending.signal).then(end, () => {})
+    try {
+      yield* this.#store.collection.watch({ ...context, signal: ending.signal, after, onProgressRequest: () => {} })
+    } catch (error) {
+      if (signal.aborted || !ending.signal.aborted) throw error
+    } finally {
+      end()
+      signal.removeEventListener('abort', end)
     }
   }
 
@@ -214,6 +255,12 @@ class Relayed<T> implements RelaySource<T> {
     if (header.isWhole) return header
     throw unavailable(`a relay has written a part of a batch to ${this.name}; the rest is missing`)
   }
+}
+
+/** Throws for an event that no collection of a relay store has. */
+function changeIn(event: WatchEvent<string>): ListEvent<string> {
+  if (event.type !== 'replace') return event
+  throw new TypeError('the collection of a relay store must not yield "replace"')
 }
 
 function headerIn(event: ListEvent<string>): RelayHeader | undefined {

@@ -26,7 +26,11 @@ export class StoreWriter {
   /** The number that the last write of a batch has in its header, until the store confirms it. */
   #unconfirmed: number | undefined
   #position: Version = ''
+  /** Whether the store was at another position than after the last write of this relay. */
+  #isElsewhere = false
   #header: RelayHeader | undefined
+  /** The epoch of the last header that this relay has seen. */
+  #epoch = 0
   #parts = 0
 
   constructor(store: RelayStore, random: Random) {
@@ -51,8 +55,10 @@ export class StoreWriter {
 
   /** Another relay may write from here on, or this one after a failure. */
   found({ position }: StoredText, header: RelayHeader | undefined): void {
+    this.#isElsewhere = position !== this.#position
     this.#position = position
     this.#header = header
+    this.#epoch = header?.epoch ?? this.#epoch
   }
 
   /** Whether another relay was the last one to write. */
@@ -62,7 +68,7 @@ export class StoreWriter {
 
   /**
    * Compares what the store has with the last batch of this relay. `written`: the store has it. `missing`: it has the
-   * batch before. `other`: another relay has written, or the engine has lost writes.
+   * batch before. `other`: another relay or another client has written, or the engine has lost writes.
    */
   outcome(header: RelayHeader | undefined): 'written' | 'missing' | 'other' {
     if (header?.writer !== this.#id || !header.isWhole) return 'other'
@@ -71,12 +77,17 @@ export class StoreWriter {
       this.#unconfirmed = undefined
       return 'written'
     }
-    return header.write === this.#confirmed ? 'missing' : 'other'
+    return header.write === this.#confirmed && !this.#isElsewhere ? 'missing' : 'other'
   }
 
-  /** Takes over the collection. Then no other relay can write without reading this first. */
+  /**
+   * Takes over the collection. Then no other relay can write without reading this first. If there is no header, another
+   * one may have been removed, and followers may have its epoch. So the new one is about the time in seconds.
+   */
   async claim(context: SourceContext): Promise<void> {
-    const { epoch = 0, isWhole = false } = this.#header ?? {}
+    const { epoch, isWhole = false } = this.#header ?? {
+      epoch: Math.max(this.#epoch + 1, Math.floor(context.clock.now() / 1_000)),
+    }
     await this.#send([], this.#before({ epoch }), isWhole, context)
   }
 
@@ -152,6 +163,7 @@ export class StoreWriter {
     this.#confirmed = header.write
     this.#unconfirmed = undefined
     this.#header = header
+    this.#epoch = header.epoch
     if (changes.length > 0) this.#parts++
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../adapters/memory/index.js'
@@ -341,6 +342,51 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.=00relay` })
       stage.write()
       await joins(stage, relay)
+      await stage.agree(follower)
+    })
+
+    test('a key that another client deletes is written again', async () => {
+      const { stage, relay, follower, confirmed } = await followed()
+      await stage.writes(20)
+      await stage.agree(follower)
+      await confirmed()
+      const connection = await started().connect()
+      onTestFinished(() => connection.close())
+      await (await new Kvm(connection).open(`relay-${stage.name}`)).delete('a')
+      await waitUntil('the delete', () => follower.get('a') === undefined, 60_000)
+      await waitUntil('the key', () => follower.get('a')?.n === stage.n, 60_000)
+      stage.torn.length = 0 // The other client has torn the pair.
+      await joins(stage, relay)
+      await stage.agree(follower)
+    })
+
+    test('a follower that is back after its missed deletes have expired never shows a deleted object', async () => {
+      const { stage, follower: other } = await followed()
+      const proxy = await startFaultProxy({ targetPort: started().port })
+      onTestFinished(() => proxy[Symbol.asyncDispose]())
+      const follower = await stage.follower(started().connect({ port: proxy.port }))
+      stage.upstream.put('deleted', { n: 0 })
+      await follower.start().synced(WAIT)
+      const shown: string[] = []
+      const before = stage.n
+      const check = (): void => {
+        if ((follower.get('a')?.n ?? 0) > before && follower.get('deleted') !== undefined) shown.push(`${stage.n}`)
+      }
+      await follower.waitFor(stage.upstream.put('deleted', { n: 1 }), WAIT)
+      follower.subscribe({ add: check, update: check, delete: check })
+      await waitUntil('the watch', () => follower.status.state === 'live', 60_000)
+      proxy.reset()
+      proxy.refuse()
+      await waitUntil('the end of the connection', () => follower.status.state === 'backing-off', 60_000)
+      stage.upstream.delete('deleted')
+      const mark = stage.write()
+      await other.waitFor(mark, WAIT)
+      // As the server does when the marker is older than an hour.
+      await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.deleted` })
+      proxy.pass()
+      await follower.waitFor(mark, WAIT)
+      expect(follower.get('deleted')).toBeUndefined()
+      expect(shown).toEqual([])
       await stage.agree(follower)
     })
 

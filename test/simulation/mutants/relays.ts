@@ -16,7 +16,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     name: 'a watch receives a header that it cannot read again and again',
     breaks: 'a follower continues after an upgrade of its relay was rolled back',
     file: `${folder}/relay-source.ts`,
-    edits: [['const header = laterHeaderIn(event)', 'const header = headerIn(event)']],
+    edits: [['const header = laterHeaderIn(change)', 'const header = headerIn(change)']],
     onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a follower continues after an upgrade' },
   },
   {
@@ -50,7 +50,10 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'a list is a state of the upstream (true state)',
     kind,
     file: `${folder}/relay-source.ts`,
-    edits: [['if (header.isWhole) return header', 'return header']],
+    edits: [
+      ['if (header.isWhole) return header', 'return header'],
+      ['yield end === undefined || header?.isWhole === false', 'yield end === undefined'],
+    ],
   },
   {
     name: 'a relay that is behind the store writes',
@@ -90,7 +93,30 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'lost writes are noticed (true state)',
     kind,
     file: `${folder}/store-writer.ts`,
-    edits: [["return header.write === this.#confirmed ? 'missing' : 'other'", "return 'missing'"]],
+    edits: [
+      ["return header.write === this.#confirmed && !this.#isElsewhere ? 'missing' : 'other'", "return 'missing'"],
+    ],
+  },
+  {
+    name: 'a relay continues after the write of another client',
+    breaks: 'what another client has written to the store is found and removed',
+    file: `${folder}/store-writer.ts`,
+    edits: [['this.#confirmed && !this.#isElsewhere ?', 'this.#confirmed ?']],
+    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'what another client has written to its store' },
+  },
+  {
+    name: 'the first epoch after a lost header is always the same',
+    breaks: 'followers see another epoch after the header was removed',
+    file: `${folder}/store-writer.ts`,
+    edits: [['epoch: Math.max(this.#epoch + 1, Math.floor(context.clock.now() / 1_000)),', 'epoch: 0,']],
+    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'begins another epoch' },
+  },
+  {
+    name: 'a list fails if it ends while the store has a part of a batch',
+    breaks: 'a follower can start while the relay writes large batches without a pause',
+    file: `${folder}/relay-source.ts`,
+    edits: [['if (end === undefined || header?.isWhole !== false) return\n', 'if (end !== "") return\n']],
+    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'a follower has a state soon' },
   },
   {
     name: 'a relay that begins later continues from the restored content',

@@ -78,7 +78,7 @@ function storeOf(store: MemoryRelayStore, replaced: Partial<RelayStore> = {}): R
 }
 
 /** Starts a follower. Returns a function that returns its objects. */
-function followerOf(store: MemoryRelayStore): () => Record<string, unknown> {
+function followerOf(store: RelayStore): () => Record<string, unknown> {
   const informer = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet })
   informer.start()
   stops.push(() => informer.stop())
@@ -129,6 +129,11 @@ async function loseAndRepair(source: LossySource, { informer, relay }: RelayProc
   void informer.relist()
   await clock.advance(10_000)
   expect(informer.get('a')).toEqual({ n: 1 })
+}
+
+/** The epoch of the header in the store. */
+function epochIn(store: MemoryRelayStore): number {
+  return Number(/"epoch":(\d+)/.exec(store.texts.get('\0relay') ?? '')?.[1])
 }
 
 function items(...keys: string[]): [string, Item][] {
@@ -466,6 +471,79 @@ test('a key that the store refuses stops a relay until the source removes it', a
   await clock.advance(20_000)
   expect(relay.status.state).toBe('live')
   expect(follower()).toEqual({ a: 0, b: 1 })
+})
+
+test('a relay finds what another client has written to its store, and removes it', async () => {
+  const source = memorySource<Item>({ entries: items('a', 'b') })
+  const store = memoryRelayStore()
+  const { relay, errors } = relayOf(source, storeOf(store))
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  const context = { signal: new AbortController().signal, clock, random }
+  const { position } = await store.read('a', context)
+  await store.write([{ key: 'a', text: undefined }], position, context)
+  await clock.advance(10_000)
+  expect(errors.map(({ code }) => code)).toEqual(['CONFLICT'])
+  expect(relay.status.state).toBe('live')
+  expect(follower()).toEqual({ a: 0, b: 0 })
+})
+
+test.each(['a relay that runs', 'the next relay'])(
+  'after the header was removed, which leaves the history of the engine, %s begins another epoch',
+  async (which) => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const before = epochIn(store)
+    if (which === 'the next relay') await stopped(first)
+    const context = { signal: new AbortController().signal, clock, random }
+    const { position } = await store.read('a', context)
+    const changes = Array.from(store.texts.keys(), (key) => ({ key, text: undefined }))
+    await store.write(changes, position, context)
+    if (which === 'the next relay') relayOf(source, storeOf(store))
+    await clock.advance(10_000)
+    expect(store.texts.size).toBe(3)
+    expect(epochIn(store)).toBeGreaterThan(before)
+  },
+)
+
+test('a follower has a state soon, although the relay has always written a part of a batch when a list ends', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const memory = memoryRelayStore({ maxChanges: 10 })
+  relayOf(
+    source,
+    storeOf(memory, {
+      write: async (changes, after, context) => {
+        await clock.sleep(20, context.signal)
+        return await memory.write(changes, after, context)
+      },
+    }),
+  )
+  const { collection } = memory
+  const { name } = collection
+  async function* list(context: ListContext): AsyncGenerator<ListPage<string>> {
+    while (memory.texts.get('\0relay')?.includes('"isWhole":true')) await clock.sleep(1, context.signal)
+    yield* collection.list(context)
+  }
+  const watch = (context: WatchContext): AsyncIterable<WatchBatch<string>> => collection.watch(context)
+  const hasReached = (at: Version, mark: Version): boolean => collection.hasReached(at, mark)
+  let n = 0
+  const writes = async (ms: number, check: () => void): Promise<void> => {
+    for (let until = clock.now() + ms; clock.now() < until; await clock.advance(10)) {
+      n++
+      source.transaction((tx) => {
+        for (let key = 0; key < 100; key++) tx.put(`k${key}`, { n })
+      })
+      check()
+    }
+  }
+  await writes(2_000, () => {})
+  const content = followerOf(storeOf(memory, { collection: { name, list, watch, hasReached } }))
+  const sizes = new Set<number>()
+  await writes(10_000, () => sizes.add(new Set(Object.values(content())).size))
+  expect(Object.keys(content())).toHaveLength(101)
+  expect(Math.max(...sizes)).toBe(2) // Of `a`, and of the newest transaction.
 })
 
 test('a relay without changes tries again soon after a failure, although it was away before', async () => {
