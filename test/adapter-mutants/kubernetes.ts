@@ -355,6 +355,15 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'two recorders that record the same moment',
   },
   {
+    // A proxy before the server writes names of fields with escapes.
+    name: 'a list whose items have an escaped name counts as empty',
+    breaks: 'An answer whose items are not read deletes nothing.',
+    file: at('list/paged-list'),
+    edits: [['!(Array.isArray(items) && items.length === 0)', '!Array.isArray(items)']],
+    test: 'kubernetes/hostile.test.ts',
+    named: 'whose items have an escaped name',
+  },
+  {
     // A ClusterRole with an ampersand in its name is larger than maxObjectBytes, and is deleted.
     name: 'the name of an object that is too large is read with its escapes',
     breaks: 'An object that cannot be read has the key under which it was read before.',
