@@ -61,6 +61,10 @@ export async function* readPages<T>(
       continue
     }
     isAgain = false
+    if (snapshot !== '' && read.version !== snapshot) {
+      const message = `a page of the list has the version ${read.version}, and the first one ${snapshot}`
+      throw new SourceError(message, { code: 'VERSION_EXPIRED' })
+    }
     snapshot = read.version
     retry.recordSuccess()
     pageLimit.recordSuccess()
