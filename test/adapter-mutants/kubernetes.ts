@@ -381,4 +381,13 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     test: 'kubernetes/failed-pages.test.ts',
     named: 'of another version than the first leads to a list in one piece',
   },
+  {
+    // A transform drops the uid of objects to save memory.
+    name: 'a finalizer of an object without a uid is never written, and no run fails',
+    breaks: 'A run fails if its finalizer cannot be written.',
+    file: at('write/finalizer'),
+    edits: [["if (typeof metadataOf(object)['uid'] !== 'string')", "if (metadataOf(object)['uid'] === null)"]],
+    test: 'unit/kubernetes-writer.test.ts',
+    named: 'rejects a run of an object without a uid',
+  },
 ]
