@@ -9,7 +9,7 @@ import type {
   WatchContext,
 } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import { type Properties, propertiesOf } from '../shared/properties.js'
+import { elementsOf, type Properties, propertiesOf } from '../shared/properties.js'
 import { Cluster } from './cluster.js'
 import { Decoder } from './decode/decoder.js'
 import { ClusterGuard, type WatchLease } from './history/cluster-guard.js'
@@ -177,7 +177,8 @@ export class ApiSource<T> implements KubernetesSource<T> {
       const requests = await this.#prepareWatch(context, lease)
       const timeoutSeconds = this.#timeoutSeconds(random.next())
       const key = this.#sharingKey(requests, this.#schemas.of(mirror))
-      const resumePoint = { after, listedAt: this.#listedAt }
+      const from = this.#resumeGuard.deletes.readFrom(mirror, after)
+      const resumePoint = { after, from, listedAt: this.#listedAt }
       const batches = this.#cluster.watches.follow(key, resumePoint, this.#decoder(requests), followContext, {
         clock,
         arrivals: this.#cluster.arrivals,
@@ -187,7 +188,8 @@ export class ApiSource<T> implements KubernetesSource<T> {
         probeMs: this.#options.probeMs ?? PROBE_MS,
         timeoutSeconds,
       })
-      const end = yield* this.#shard?.checked(batches) ?? batches
+      const checked = this.#shard?.checked(batches) ?? batches
+      const end = yield* this.#resumeGuard.deletes.recorded(mirror, checked)
       this.#stuckResumes.reset()
       this.#resumeGuard.recordWatchEnd(at, end)
     } catch (error) {
@@ -202,14 +204,16 @@ export class ApiSource<T> implements KubernetesSource<T> {
   /** What the history checks of a later process compare with. */
   resumeState(mirror: object): string {
     const { clusterId } = this.#client.credentials
-    return JSON.stringify({ clusterId, schema: this.#schemas.of(mirror) })
+    const deletedAt = this.#resumeGuard.deletes.of(mirror)
+    return JSON.stringify({ clusterId, schema: this.#schemas.of(mirror), deletedAt })
   }
 
   /** The mirror has objects that an earlier process has read. */
   #restore(mirror: object, { after, resumeState = '{}' }: WatchContext): void {
-    const { clusterId, schema } = savedState(resumeState)
+    const { clusterId, schema, deletedAt } = savedState(resumeState)
     this.#clusterGuard.restore(after, typeof clusterId === 'string' ? clusterId : undefined)
     this.#schemas.recordList(mirror, typeof schema === 'string' ? schema : undefined)
+    this.#resumeGuard.deletes.restore(mirror, elementsOf(deletedAt))
   }
 
   /** Finds the resource, and verifies the version that the watch resumes from. */

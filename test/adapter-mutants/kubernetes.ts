@@ -90,6 +90,42 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     named: 'the slower one receives every event',
   },
   {
+    // Events that were created in the same minute expire: etcd deletes all keys of a lease in one revision.
+    name: 'of several deletes in one revision only the first is delivered',
+    breaks: 'All objects that expire together are deleted.',
+    file: at('watch/batch-reader'),
+    edits: [["order > 0 || (order === 0 && line.type === 'delete')", 'order > 0']],
+    test: 'kubernetes/expired-events.test.ts',
+    named: 'are all deleted, if the watch stays open',
+  },
+  {
+    // The connection breaks off when some of the objects that expire together were deleted.
+    name: 'a watch that breaks off after a delete is resumed after its version',
+    breaks: 'All objects that expire together are deleted, also if the watch breaks off meanwhile.',
+    file: at('history/delete-positions'),
+    edits: [['this.of(mirror).includes(after) ? versionBefore(after) : after', 'after']],
+    test: 'kubernetes/expired-events.test.ts',
+    named: 'if the watch breaks off between two of them',
+  },
+  {
+    // A watch is silent after some of the objects that expire together were deleted, and is replaced.
+    name: 'a connection that replaces another begins after the version of the last delete',
+    breaks: 'All objects that expire together are deleted, also if another connection continues the watch.',
+    file: at('watch/watch-log'),
+    edits: [['after === this.#deletedAt ? versionBefore(after) : after', 'after']],
+    test: 'kubernetes/expired-events.test.ts',
+    named: 'if another connection replaces the watch between two of them',
+  },
+  {
+    // The last event of a quiet collection was a delete, and a probe repeats it every 20 s.
+    name: 'a probe that repeats the last delete proves a half-open watch',
+    breaks: 'A watch that misses nothing is not replaced.',
+    file: at('watch/bookmark-probe'),
+    edits: [["types[at] !== 'BOOKMARK' && this.#isNew(bytes)", "types[at] !== 'BOOKMARK'"]],
+    test: 'kubernetes/expired-events.test.ts',
+    named: 'prove no half-open watch',
+  },
+  {
     // A watch is half open, or silent for heartbeatMs, and continues over another connection, several times.
     name: 'the connection that was replaced is not closed',
     breaks: 'When another connection has replaced it from a silent watch, the silent one is closed.',
@@ -317,5 +353,41 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     edits: [['.${this.#id}.${(++this.#names)', '.${(++this.#names)']],
     test: 'unit/kubernetes-writer.test.ts',
     named: 'two recorders that record the same moment',
+  },
+  {
+    // A proxy before the server writes names of fields with escapes.
+    name: 'a list whose items have an escaped name counts as empty',
+    breaks: 'An answer whose items are not read deletes nothing.',
+    file: at('list/paged-list'),
+    edits: [['!(Array.isArray(items) && items.length === 0)', '!Array.isArray(items)']],
+    test: 'kubernetes/hostile.test.ts',
+    named: 'whose items have an escaped name',
+  },
+  {
+    // A ClusterRole with an ampersand in its name is larger than maxObjectBytes, and is deleted.
+    name: 'the name of an object that is too large is read with its escapes',
+    breaks: 'An object that cannot be read has the key under which it was read before.',
+    file: at('decode/metadata-scanner'),
+    edits: [["if (!raw.includes('\\\\')) return raw", 'if (raw.length > 0) return raw']],
+    test: 'unit/kubernetes-decoder.test.ts',
+    named: 'is decoded: a server escapes some characters of names',
+  },
+  {
+    // A server before its own storage answers each page with its current version, and objects are written meanwhile.
+    name: 'a list has pages of two versions',
+    breaks: 'No change is missed: all pages of a list have one version.',
+    file: at('list/paged-list'),
+    edits: [["if (snapshot !== '' && read.version !== snapshot) {", "if (snapshot === 'none') {"]],
+    test: 'kubernetes/failed-pages.test.ts',
+    named: 'of another version than the first leads to a list in one piece',
+  },
+  {
+    // A transform drops the uid of objects to save memory.
+    name: 'a finalizer of an object without a uid is never written, and no run fails',
+    breaks: 'A run fails if its finalizer cannot be written.',
+    file: at('write/finalizer'),
+    edits: [["if (typeof metadataOf(object)['uid'] !== 'string')", "if (metadataOf(object)['uid'] === null)"]],
+    test: 'unit/kubernetes-writer.test.ts',
+    named: 'rejects a run of an object without a uid',
   },
 ]

@@ -148,6 +148,21 @@ describe('a page after the first', () => {
     ),
   )
 
+  test('of another version than the first leads to a list in one piece', () =>
+    Mirror.with(
+      paged((fake) =>
+        fake.next(isLater, (exchange) => {
+          fake.collection.put('k0', 'between')
+          const { version } = fake.collection
+          exchange.json({ metadata: { resourceVersion: version }, items: fake.collection.at().slice(2) })
+        }),
+      ),
+      async (mirror) => {
+        await read(mirror)
+        expect([requested(mirror), mirror.errors]).toEqual([[0, 2, 0], []])
+      },
+    ))
+
   test('that has expired at its retry leads to a list in one piece', () =>
     Mirror.with(
       paged((fake) => {

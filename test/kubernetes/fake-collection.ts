@@ -82,6 +82,18 @@ export class FakeCollection {
     return this.version
   }
 
+  /** Deletes these in one revision, as etcd does with all keys of a lease. Returns the version. */
+  expire(...names: readonly string[]): string {
+    this.#version++
+    for (const name of names) {
+      const before = this.#objects.get(name)
+      if (before === undefined) throw new Error(`there is no ${name}`)
+      this.#objects.delete(name)
+      this.#happened('DELETED', { ...before, metadata: { ...before.metadata, resourceVersion: this.version } })
+    }
+    return this.version
+  }
+
   fill(count: number): void {
     for (let at = 0; at < count; at++) this.put(`k${at}`, at)
   }

@@ -38,10 +38,16 @@ describe('an answer to a list', () => {
     ['that has no items', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' } }],
     ['that is a table', { kind: 'Table', metadata: { resourceVersion: '5000' }, rows: [] }],
     ['whose items are not objects', { metadata: { resourceVersion: '5000' }, items: [null, 1] }],
+    [
+      'whose items have an escaped name',
+      '{"metadata":{"resourceVersion":"5000"},"it\\u0065ms":[{"metadata":{"name":"k0"}}]}',
+    ],
     ['whose items are not an array', { kind: 'ConfigMapList', metadata: { resourceVersion: '5000' }, items: {} }],
   ])('%s deletes nothing', (_what, body) =>
     Mirror.with(PAGED, async (mirror) => {
-      const errors = await relisted(mirror, (exchange) => exchange.json(body))
+      const errors = await relisted(mirror, (exchange) =>
+        typeof body === 'string' ? exchange.text(body, 200) : exchange.json(body),
+      )
       expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
     }),
   )

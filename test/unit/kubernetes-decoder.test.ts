@@ -157,6 +157,21 @@ describe('the scanned metadata of an object', () => {
     expect(scanMetadata(bytesOf({ type: 'ADDED', object }), true)).toEqual({ type: 'ADDED', name: 'outer', uid: 'u' })
   })
 
+  test('is decoded: a server escapes some characters of names', () => {
+    const text = '{"meta\\u0064ata":{"name":"a\\u0026\\"b","namespace":"n\\u00e4"},"data":tru}'
+    expect(scanMetadata(Buffer.from(text), false)).toEqual({ name: 'a&"b', namespace: 'nä' })
+  })
+
+  test('lacks what cannot be decoded', () => {
+    expect(scanMetadata('{"metadata":{"name":"a\\x","uid":"u"}}', false)).toEqual({ uid: 'u' })
+  })
+
+  test('is found between white space', () => {
+    const object = { metadata: { name: 'a', resourceVersion: '7' } }
+    const text = JSON.stringify({ type: 'DELETED', object }, null, 2).replaceAll(':', ' \t\r\n: ')
+    expect(scanMetadata(text, true)).toEqual({ type: 'DELETED', name: 'a', resourceVersion: '7' })
+  })
+
   test('ends at the cut of an incomplete object', () => {
     const text = JSON.stringify({ metadata: { name: 'a', namespace: 'n' }, data: 'x'.repeat(99) })
     expect(scanMetadata(Buffer.from(text.slice(0, 60)), false)).toEqual({ name: 'a', namespace: 'n' })

@@ -200,6 +200,18 @@ describe('kubernetesWriter', () => {
     )
   })
 
+  test('rejects a run of an object without a uid, which a transform has dropped, before any request', async () => {
+    const cleanup = vi.fn(async () => {})
+    const run = writer.finalizer('example.com/page', { reconcile: async () => {}, cleanup })
+    const metadata = { name: 'a', namespace: 'default', finalizers: ['example.com/page'], deletionTimestamp: 'now' }
+    const object = { apiVersion: 'v1', kind: 'Pod', metadata }
+    const context = { object, deleted: undefined, gone: undefined, reason: 'changed', attempt: 1 }
+    await expect(Reflect.apply(run, undefined, ['default/a', context])).rejects.toThrow(
+      new TypeError('finalizer: the object has no metadata.uid'),
+    )
+    expect(cleanup).not.toHaveBeenCalled()
+  })
+
   test('rejects wrong names and functions of finalizers, and wrong options of recorders', () => {
     const functions = { reconcile: async () => {}, cleanup: async () => {} }
     expect(() => writer.finalizer('page', functions)).toThrow('must be a domain with a path')

@@ -31,14 +31,14 @@ export function scanMetadata(bytes: Buffer | string, isInEvent: boolean): Scanne
       case '"': {
         const end = endOfString(text, at + 1)
         if (end === -1) return found
-        const word = text.slice(at + 1, end)
+        const raw = text.slice(at + 1, end)
         at = end
-        const isName = text[end + 1] === ':'
-        if (isName) names[depth] = word
-        else if (depth === 1 && isInEvent && names[1] === 'type') found['type'] = word
+        const name = names[depth] ?? ''
+        if (isBeforeColon(text, end + 1)) names[depth] = decoded(raw) ?? ''
+        else if (depth === 1 && isInEvent && name === 'type') found['type'] = raw
         else if (depth === top + 1 && names[top] === 'metadata' && (!isInEvent || names[1] === 'object')) {
-          const name = names[depth] ?? ''
-          if (WANTED.has(name)) found[name] ??= word
+          const word = WANTED.has(name) ? decoded(raw) : undefined
+          if (word !== undefined) found[name] ??= word
         }
         break
       }
@@ -54,4 +54,21 @@ function endOfString(text: string, from: number): number {
     else if (text[at] === '"') return at
   }
   return -1
+}
+
+/** Whether the next character that is not white space is a colon: then a name is before it. */
+function isBeforeColon(text: string, from: number): boolean {
+  let at = from
+  while (' \t\r\n'.includes(text[at] ?? ':')) at++
+  return text[at] === ':'
+}
+
+/** Servers escape `&`, `<` and `>`, which names of RBAC may have. Undefined if the escapes are invalid. */
+function decoded(raw: string): string | undefined {
+  if (!raw.includes('\\')) return raw
+  try {
+    return String(JSON.parse(`"${raw}"`))
+  } catch {
+    return undefined
+  }
 }

@@ -2,6 +2,7 @@ import { type Clock, wallNowOf } from '../../../src/contract/clock.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import { apiStatusIn } from '../http/api-error.js'
+import { DeletePositions } from './delete-positions.js'
 import { compareVersions } from './resource-version.js'
 
 /**
@@ -22,6 +23,7 @@ export interface ResourceRemoval {
 
 /** Decides whether a watch may resume from a version, or has to verify the server's history or list first. */
 export class ResumeGuard {
+  readonly deletes: DeletePositions = new DeletePositions()
   /**
    * Undefined before the first disconnect. After it: versions at which a list or a watch completed normally. Resuming
    * from one of them skips the history check. Any other version is verified first, because etcd may have been restored

@@ -61,6 +61,10 @@ export async function* readPages<T>(
       continue
     }
     isAgain = false
+    if (snapshot !== '' && read.version !== snapshot) {
+      const message = `a page of the list has the version ${read.version}, and the first one ${snapshot}`
+      throw new SourceError(message, { code: 'VERSION_EXPIRED' })
+    }
     snapshot = read.version
     retry.recordSuccess()
     pageLimit.recordSuccess()
@@ -160,8 +164,8 @@ function endOf(splitter: JsonListSplitter, request: ApiRequest): Omit<PageEnd<ne
   const { kind, items, metadata } = propertiesOf(envelope)
   if (kind === 'Status') throw apiError(statusOf(envelope), request)
   // Another document must not count as an empty list. An empty list may have null; another one an array without its
-  // items.
-  if (items !== null && !Array.isArray(items)) throw notAList('it has no items')
+  // items. The splitter does not find items under an escaped name.
+  if (items !== null && !(Array.isArray(items) && items.length === 0)) throw notAList('it has no items')
   const { resourceVersion, continue: next, remainingItemCount } = propertiesOf(metadata)
   return {
     version: typeof resourceVersion === 'string' ? resourceVersion : '',

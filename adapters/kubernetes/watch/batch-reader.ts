@@ -10,6 +10,7 @@ export class BatchReader<T> {
   #events: WatchEvent<T>[] = []
   #version: Version
   #streamVersion: Version
+  #deletedAt: Version | undefined
   #hasMoved = false
   #failure: ApiStatus | undefined
 
@@ -28,6 +29,11 @@ export class BatchReader<T> {
   /** The version of the lines that were read. The follower itself may be ahead of it. */
   get streamVersion(): Version {
     return this.#streamVersion
+  }
+
+  /** The version of the last line that deletes an object. */
+  get deletedAt(): Version | undefined {
+    return this.#deletedAt
   }
 
   /** The number of events that were not taken. */
@@ -50,7 +56,10 @@ export class BatchReader<T> {
     }
     const { version } = line
     if (version !== undefined && compareVersions(version, this.#streamVersion) > 0) this.#streamVersion = version
-    const isNew = version === undefined || compareVersions(version, this.#version) > 0
+    const order = version === undefined ? 1 : compareVersions(version, this.#version)
+    // Objects that expire together, such as Events, are deleted in one revision. A repeated delete has no effect.
+    const isNew = order > 0 || (order === 0 && line.type === 'delete')
+    if (line.type === 'delete') this.#deletedAt = version
     if (line.type === 'bookmark') {
       if (isNew) this.#version = line.version
       this.#hasMoved = true // A bookmark is delivered even if its version is not new.

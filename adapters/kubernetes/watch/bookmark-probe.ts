@@ -1,6 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
 import { byteLinesOf, type LineBlock } from '../decode/line-splitter.js'
-import { compareVersions } from '../history/resource-version.js'
+import { scanMetadata } from '../decode/metadata-scanner.js'
+import { compareVersions, isResourceVersion } from '../history/resource-version.js'
 import type { IDLE } from '../http/response-body.js'
 import type { WatchStream } from './watch-stream.js'
 
@@ -16,7 +17,7 @@ interface ProbeStart {
   /** When the probe was requested. */
   readonly startedAt: number
   readonly openedAt: number
-  /** The version from which the probe reads. */
+  /** Everything up to this version was delivered before. The probe may repeat the last of it. */
   readonly after: Version
 }
 
@@ -67,7 +68,7 @@ export class BookmarkProbe {
     const types = lines.map(typeOf)
     const invalidAt = types.indexOf(undefined)
     const accepted = lines.slice(0, invalidAt === -1 ? undefined : invalidAt)
-    this.#hasEvents ||= accepted.some((_line, at) => types[at] !== 'BOOKMARK')
+    this.#hasEvents ||= accepted.some(({ bytes }, at) => types[at] !== 'BOOKMARK' && this.#isNew(bytes))
     return { lines: accepted, hasFailed: invalidAt !== -1 }
   }
 
@@ -86,6 +87,11 @@ export class BookmarkProbe {
    */
   provesHalfOpen(lastDataAt: number): boolean {
     return this.#hasEvents && lastDataAt < this.#startedAt
+  }
+
+  #isNew(line: Buffer): boolean {
+    const { resourceVersion } = scanMetadata(line, true)
+    return !isResourceVersion(resourceVersion) || compareVersions(resourceVersion, this.after) > 0
   }
 
   close(): void {

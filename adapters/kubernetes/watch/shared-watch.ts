@@ -11,7 +11,7 @@ import { RetryAfterGate } from '../http/retry-after-gate.js'
 import { BatchReader } from './batch-reader.js'
 import { BookmarkProbe, PROBE_SECONDS } from './bookmark-probe.js'
 import { BUSY_MS, ProbeSchedule } from './probe-schedule.js'
-import type { WatchConnector } from './watch-connector.js'
+import type { ResumeVersions, WatchConnector } from './watch-connector.js'
 import { type LogSegment, WatchLog } from './watch-log.js'
 import { WatchStream } from './watch-stream.js'
 
@@ -87,12 +87,12 @@ export class SharedWatch {
   #end: WatchEnd | undefined
   #failure: { readonly error: unknown } | undefined
 
-  constructor(after: Version, options: SharedWatchOptions) {
+  constructor(versions: ResumeVersions, options: SharedWatchOptions) {
     this.#options = options
-    this.#log = new WatchLog(after, options.arrivals)
+    this.#log = new WatchLog(versions.from, options.arrivals)
     this.#session = options.connector.session(this.#closing.signal)
     this.#endsAt = options.clock.now() + options.timeoutSeconds * 1_000
-    this.#opening = this.#open(after, options.timeoutSeconds, false).then((stream) => {
+    this.#opening = this.#open(versions, options.timeoutSeconds, false).then((stream) => {
       this.#main = stream
     })
     this.#opening.catch(() => this.#finish('early')) // Each follower receives the error.
@@ -103,10 +103,10 @@ export class SharedWatch {
     return this.#end !== undefined || this.#closing.signal.aborted
   }
 
-  /** Whether every event after `after` is in the log or will arrive, and none of them arrived before `since`. */
-  canServe(after: Version, since: number): boolean {
+  /** Whether every event after `from` is in the log or will arrive, and none of them arrived before `since`. */
+  canServe(from: Version, since: number): boolean {
     const isOlder = [this.#main, this.#openProbe].some((stream) => (stream?.pendingArrival ?? since) < since)
-    return !this.isOver && !this.#isExpired && !isOlder && this.#log.segmentBefore(after, since) !== undefined
+    return !this.isOver && !this.#isExpired && !isOlder && this.#log.segmentBefore(from, since) !== undefined
   }
 
   /** The newest version that the followers have read from the log. */
@@ -123,17 +123,17 @@ export class SharedWatch {
 
   /** Yields everything after `after`. The watch closes when its last follower leaves. */
   async *follow<T>(
-    after: Version,
+    { after, from }: ResumeVersions,
     decoder: Decoder<T>,
     context: FollowContext,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
     const { signal } = context
     const follower: Follower = {
-      position: this.#log.segmentBefore(after),
+      position: this.#log.segmentBefore(from),
       hasWaiters: () => context.hasWaiters(),
       requestProof: () => context.requestProof(),
     }
-    const reader = new BatchReader(decoder, after, follower.position?.end ?? after)
+    const reader = new BatchReader(decoder, after, follower.position?.end ?? from)
     this.#followers.add(follower)
     try {
       await unlessAborted(this.#opening, signal)
@@ -157,6 +157,7 @@ export class SharedWatch {
             const batch = reader.size < BATCH_EVENTS ? undefined : reader.take()
             if (batch !== undefined) yield batch
           }
+        if (segment.end === undefined) this.#log.recordDelete(reader.deletedAt)
         segment.end ??= reader.streamVersion
         if (follower.position !== undefined) follower.position = segment
         const batch = reader.take()
@@ -282,7 +283,7 @@ export class SharedWatch {
     try {
       this.#retryAfter.assertOpen(clock.now())
       const seconds = Math.max(1, Math.ceil((this.#endsAt - clock.now()) / 1_000))
-      this.#main = await this.#open(end, seconds, true)
+      this.#main = await this.#open(this.#log.resumeAfter(end), seconds, true)
     } catch (error) {
       this.#retryAfter.observe(error, clock.now())
       this.#isExpired ||= error instanceof SourceError && error.code === 'VERSION_EXPIRED'
@@ -317,7 +318,7 @@ export class SharedWatch {
     this.#probe = 'opening'
     this.#isProgressRequested = false
     try {
-      const stream = await this.#open(end, PROBE_SECONDS, true)
+      const stream = await this.#open(this.#log.resumeAfter(end), PROBE_SECONDS, true)
       this.#probe = new BookmarkProbe(stream, { startedAt, openedAt: clock.now(), after: end })
       this.#probe.whenReady(() => this.#main?.interrupt())
     } catch (error) {
@@ -352,9 +353,9 @@ export class SharedWatch {
     if (this.#main !== undefined && probe.provesHalfOpen(this.#main.lastDataAt)) this.#replace().catch(() => {})
   }
 
-  async #open(after: Version, timeoutSeconds: number, isResumed: boolean): Promise<WatchStream> {
+  async #open(versions: ResumeVersions, timeoutSeconds: number, isResumed: boolean): Promise<WatchStream> {
     const { connector, maxObjectBytes } = this.#options
-    const opened = await connector.open(this.#session, after, timeoutSeconds, isResumed)
+    const opened = await connector.open(this.#session, versions, timeoutSeconds, isResumed)
     return new WatchStream(this.#session, opened, maxObjectBytes)
   }
 

@@ -9,6 +9,14 @@ import type { ApiRequests } from '../http/api-requests.js'
 import type { ApiSession } from '../http/api-session.js'
 import type { OpenedStream } from './watch-stream.js'
 
+/** The versions with which a stream is opened. */
+export interface ResumeVersions {
+  /** Everything up to this version was delivered, except for further deletes of this version. */
+  readonly after: Version
+  /** The version in the request: that before `after` if such deletes are possible. */
+  readonly from: Version
+}
+
 /** Opens the streams of one watch. Each answer is checked to come from the cluster that the watch began with. */
 export class WatchConnector {
   readonly #client: ApiClient
@@ -27,12 +35,20 @@ export class WatchConnector {
     return this.#client.session({ signal, clock: this.#clock })
   }
 
-  /** Opens a stream after `version`. If the watch resumes, the server's history is checked first. */
-  async open(session: ApiSession, version: Version, timeoutSeconds: number, isResumed: boolean): Promise<OpenedStream> {
+  /**
+   * Opens a stream of all events after `from`. If the watch resumes, the server's history is checked first: it must not
+   * end before `after`.
+   */
+  async open(
+    session: ApiSession,
+    { after, from }: ResumeVersions,
+    timeoutSeconds: number,
+    isResumed: boolean,
+  ): Promise<OpenedStream> {
     const { continueOn } = this.#lease
     this.#client.retryAfter.assertOpen(this.#clock.now())
-    const head = isResumed ? await assertHistory(session, this.#requests, version, continueOn) : undefined
-    const body = await session.open(this.#requests.watch({ resourceVersion: version, timeoutSeconds }))
+    const head = isResumed ? await assertHistory(session, this.#requests, after, continueOn) : undefined
+    const body = await session.open(this.#requests.watch({ resourceVersion: from, timeoutSeconds }))
     continueOn(session.clusterId)
     return { body, head }
   }

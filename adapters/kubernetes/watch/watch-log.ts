@@ -1,7 +1,8 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { LineBlock } from '../decode/line-splitter.js'
-import { compareVersions } from '../history/resource-version.js'
+import { compareVersions, versionBefore } from '../history/resource-version.js'
 import { ArrivalOrder } from '../http/arrival-order.js'
+import type { ResumeVersions } from './watch-connector.js'
 
 /** Lines of a watch that arrived together, and a link to the next segment. */
 export interface LogSegment {
@@ -25,6 +26,7 @@ export class WatchLog {
   #oldest: LogSegment
   #last: LogSegment
   readonly #arrivals: ArrivalOrder
+  #deletedAt: Version | undefined
 
   constructor(after: Version, arrivals: ArrivalOrder = new ArrivalOrder()) {
     this.#arrivals = arrivals
@@ -41,6 +43,16 @@ export class WatchLog {
     for (let segment: LogSegment | undefined = this.#oldest; segment !== undefined; segment = segment.next)
       heard = segment.end ?? heard
     return heard
+  }
+
+  /** The first reader of a segment has read a delete of this version, if any. */
+  recordDelete(version: Version | undefined): void {
+    this.#deletedAt = version ?? this.#deletedAt
+  }
+
+  /** Another stream that continues after this version may begin between two deletes of one revision. */
+  resumeAfter(after: Version): ResumeVersions {
+    return { after, from: after === this.#deletedAt ? versionBefore(after) : after }
   }
 
   append(blocks: readonly LineBlock[], end?: Version, arrival: number = this.#arrivals.next()): void {

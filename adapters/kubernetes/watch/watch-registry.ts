@@ -1,14 +1,13 @@
 import { isEpochChange } from '../../../src/contract/errors.js'
 import type { WatchBatch } from '../../../src/contract/source.js'
-import type { Version } from '../../../src/contract/version.js'
 import type { Decoder } from '../decode/decoder.js'
 import { historyRewound } from '../history/history-errors.js'
 import { compareVersions } from '../history/resource-version.js'
 import { type FollowContext, SharedWatch, type SharedWatchOptions, type WatchEnd } from './shared-watch.js'
+import type { ResumeVersions } from './watch-connector.js'
 
 /** The version from which a mirror resumes. */
-export interface ResumePoint {
-  readonly after: Version
+export interface ResumePoint extends ResumeVersions {
   /** The arrival number at which the list began that `after` goes back to. */
   readonly listedAt: number
 }
@@ -19,7 +18,7 @@ export class WatchRegistry {
   readonly #watches = new Map<string, readonly SharedWatch[]>()
 
   /**
-   * Follows the newest open watch with this key, if it has every event after `after` and none that arrived before
+   * Follows the newest open watch with this key, if it has every event after `from` and none that arrived before
    * `listedAt`. Otherwise opens another watch with `options`.
    *
    * A list contains every event that a watch of the same history received before the list began. If a watch is already
@@ -29,19 +28,19 @@ export class WatchRegistry {
    */
   async *follow<T>(
     key: string,
-    { after, listedAt }: ResumePoint,
+    { after, from, listedAt }: ResumePoint,
     decoder: Decoder<T>,
     context: FollowContext,
     options: SharedWatchOptions,
   ): AsyncGenerator<WatchBatch<T>, WatchEnd> {
-    const ahead = this.#openWatches(key).filter((watch) => !watch.canServe(after, listedAt))
+    const ahead = this.#openWatches(key).filter((watch) => !watch.canServe(from, listedAt))
     if (ahead.length > 0) await failRewound(ahead, options)
     const open = this.#openWatches(key)
     const newest = open.at(-1)
-    const watch = newest?.canServe(after, listedAt) === true ? newest : new SharedWatch(after, options)
+    const watch = newest?.canServe(from, listedAt) === true ? newest : new SharedWatch({ after, from }, options)
     if (watch !== newest) this.#watches.set(key, [...open, watch])
     try {
-      return yield* watch.follow(after, decoder, context)
+      return yield* watch.follow({ after, from }, decoder, context)
     } catch (error) {
       // The history has changed for all followers.
       if (isEpochChange(error)) watch.fail(error)

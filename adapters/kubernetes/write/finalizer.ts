@@ -36,6 +36,9 @@ export class Finalizer {
     return async (key: string, context: ReconcileContext<T>): Promise<void> => {
       if (!hasObject(context)) return
       const { object, signal } = context
+      // The server would refuse each patch, as it does for an object that was recreated.
+      if (typeof metadataOf(object)['uid'] !== 'string')
+        throw new TypeError('finalizer: the object has no metadata.uid')
       const isFinalized = finalizersOf(object).includes(this.#name)
       if (isBeingDeleted(object)) {
         if (!isFinalized) return

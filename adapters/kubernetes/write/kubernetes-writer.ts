@@ -115,7 +115,8 @@ export interface KubernetesWriter {
    * - A key without an object, and an object that is being deleted without this finalizer: no function is called.
    *
    * A write that fails because another client has changed the object is repeated with the current one, at most 5 times.
-   * A run rejects with the error of the function, or of the write. Needs the rights `get` and `patch`.
+   * A run rejects with the error of the function, or of the write, or with a TypeError if the object has no uid. Needs
+   * the rights `get` and `patch`.
    *
    * @throws TypeError if `name` is not a domain with a path.
    * @throws OptionError for a missing function.
