@@ -2,6 +2,7 @@ import { SourceError } from '../../src/contract/errors.js'
 import type { Delete, Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../shared/join-key.js'
 import { propertiesOf } from '../shared/properties.js'
+import { fingerprintSql, shapeSql } from './called-functions.js'
 import { codeOf, expired } from './postgres-errors.js'
 import { assertNotBehind, type PostgresVersion, parseSnapshot } from './postgres-version.js'
 import type { RowCodec } from './row-codec.js'
@@ -56,10 +57,10 @@ export function deltaSql(table: Table, where: string | undefined, maxKeys: numbe
     UNION SELECT op, ${keys.join(', ')} FROM ${table.log} WHERE xid = ANY ($2::text[]::xid8[])
   ) u LIMIT ${maxKeys + 1}
 ), c AS MATERIALIZED (SELECT count(*) AS keys FROM d
-), f AS MATERIALIZED (SELECT listwatch.fingerprint(${table.relid}::oid) AS value)
+), f AS MATERIALIZED (SELECT ${fingerprintSql(table)} AS value)
 SELECT 'H', json_build_object('snapshot', pg_current_snapshot()::text, 'epoch', s.epoch, 'covers', listwatch.covers($3::text::pg_snapshot, s.floor),
     'prepared', EXISTS (SELECT FROM unnest(s.prepared) x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()) AND NOT pg_visible_in_snapshot(x, $3::text::pg_snapshot)),
-    'shape', CASE WHEN f.value = $4::text::int8 THEN NULL ELSE listwatch.shape(${table.relid}::oid) END, 'fingerprint', f.value::text, 'access', ${accessSql(table.relid)}, 'generation', obj_description(to_regclass(${quoteLiteral(table.log)}), 'pg_class')::jsonb->>'generation',
+    'shape', CASE WHEN f.value = $4::text::int8 THEN NULL ELSE ${shapeSql(table)} END, 'fingerprint', f.value::text, 'access', ${accessSql(table.relid)}, 'generation', obj_description(to_regclass(${quoteLiteral(table.log)}), 'pg_class')::jsonb->>'generation',
     'relid', to_regclass(${quoteLiteral(table.name)})::oid::int8::text, 'keys', c.keys)::text, NULL, ${noKeys}, ${table.columnList}
   FROM c CROSS JOIN f LEFT JOIN listwatch.state s ON true LEFT JOIN ${table.name} t ON false
 UNION ALL
@@ -104,7 +105,7 @@ export function probeSql(table: Table): string {
     AND CASE WHEN pg_current_snapshot()::text = $3 THEN true
       ELSE NOT EXISTS (SELECT FROM ${log} WHERE xid >= $1::text::xid8) AND NOT EXISTS (SELECT FROM unnest($2::text[]::xid8[]) x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()))
         AND listwatch.covers($3::text::pg_snapshot, s.floor) AND to_regclass(${quoteLiteral(name)})::oid = ${relid}::oid
-        AND listwatch.fingerprint(${relid}::oid) = $6::text::int8 END)::text
+        AND ${fingerprintSql(table)} = $6::text::int8 END)::text
   FROM listwatch.state s`
 }
 

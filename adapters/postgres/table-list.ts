@@ -31,7 +31,7 @@ async function* copyTable<T>(
   // While another session changes the table and holds its lock, the server is alive.
   while (!(await begin(access, session, unlocked, context))) context.alive?.()
   // Looked up again: a column that was added before the lock is in the version's shape, and must be in its rows.
-  const table = await access.findTable(session)
+  const table = await access.findTableAgain(session, unlocked)
   const codec = access.codec(session, table)
   const version = await readListVersion(session, table, unlocked)
   if (context.floor !== undefined) {

@@ -42,8 +42,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('table-access'),
     edits: [
       [
-        '      await checkWhere(session, found, where)\n      this.#isWhereChecked = true',
-        '      this.#isWhereChecked = true\n      await checkWhere(session, found, where)',
+        '    const checked = await checkWhere(session, found, where)\n',
+        "    const unchecked = { functions: [], definition: '' }\n    const checked = await checkWhere(session, found, where).catch(() => unchecked)\n",
       ],
     ],
     test: 'postgres/rows.test.ts',
@@ -110,10 +110,60 @@ export const postgresMutants: readonly AdapterMutant[] = [
     server: 'postgres 18',
   },
   {
+    // A function that the condition calls is replaced while the watch is open.
+    name: 'the shape does not contain the functions that the condition calls',
+    breaks: 'If a function that the condition calls is replaced, one list shows the rows that it selects now.',
+    file: at('called-functions'),
+    edits: [
+      ['  if (functions.length === 0) return shape\n', '  if (functions.length >= 0) return shape\n'],
+      ['  if (functions.length === 0) return fingerprint\n', '  if (functions.length >= 0) return fingerprint\n'],
+    ],
+    test: 'postgres/conditions.test.ts',
+    named: 'leads to one list',
+    server: 'postgres 18',
+  },
+  {
+    // The condition calls a function through an operator, or through another function.
+    name: 'functions that a condition calls through others are not found',
+    breaks: 'If such a function is replaced, one list shows the rows that the condition selects now.',
+    file: at('called-functions'),
+    edits: [
+      ['UNION SELECT d.refclassid', "UNION SELECT DISTINCT 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid"],
+    ],
+    test: 'postgres/conditions.test.ts',
+    named: 'through an operator leads to one list',
+    server: 'postgres 18',
+  },
+  {
+    // A column gets another type, or a function is replaced by one that reads the clock, after the first check.
+    name: 'a condition is checked once, whatever happens to the table and its functions',
+    breaks: 'A condition depends only on the row: no row leaves it without a write.',
+    file: at('table-access'),
+    edits: [
+      [
+        '    return (await definitionOf(session, table)) === this.#checked?.definition',
+        '    return (await definitionOf(session, table)) !== this.options.where',
+      ],
+    ],
+    test: 'postgres/conditions.test.ts',
+    named: 'is refused',
+    server: 'postgres 18',
+  },
+  {
+    // A policy of the reader calls a function, which is replaced while the watch is open.
+    name: 'the access does not contain the functions that policies call',
+    breaks: 'If a function that a policy calls is replaced, one list shows the rows that it shows now.',
+    file: at('table-catalog'),
+    edits: [[', ${functions})) FROM pg_catalog.pg_policy p', ')) FROM pg_catalog.pg_policy p']],
+    test: 'postgres/row-security.test.ts',
+    named: 'a function that a policy calls',
+    server: 'postgres 18',
+  },
+  {
     // A condition has 'today', and the next day comes.
     name: 'a condition may contain literals that the server replaces by the time',
     breaks: 'A condition depends only on the row: no row leaves it without a write.',
-    file: at('table-catalog'),
+    file: at('where-check'),
     edits: [['if (timeWordsIn(predicate) < 2 * timeWordsIn(where)) {', 'if (predicate === where) {']],
     test: 'postgres/rows.test.ts',
     named: 'a literal that the server replaces by the time is refused',
