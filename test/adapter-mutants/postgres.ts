@@ -160,6 +160,16 @@ export const postgresMutants: readonly AdapterMutant[] = [
     server: 'postgres 18',
   },
   {
+    // Another role may create functions in a schema of the reader's search path, as in public before Postgres 15.
+    name: 'a poll calls a function of the search path whose signature fits better than that of Postgres',
+    breaks: 'A reader runs no function of another role, and compares keys by the operators of Postgres.',
+    file: at('delta-query'),
+    edits: [['EXISTS (SELECT FROM pg_catalog.unnest(s.prepared) x', 'EXISTS (SELECT FROM unnest(s.prepared) x']],
+    test: 'postgres/roles.test.ts',
+    named: 'runs no function that another role',
+    server: 'postgres 18',
+  },
+  {
     // A condition has 'today', and the next day comes.
     name: 'a condition may contain literals that the server replaces by the time',
     breaks: 'A condition depends only on the row: no row leaves it without a write.',
@@ -200,8 +210,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('delta-query'),
     edits: [
       [
-        'x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()))\n        AND listwatch.covers',
-        'x WHERE pg_visible_in_snapshot(x, $3::text::pg_snapshot))\n        AND listwatch.covers',
+        'x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()))\n        AND listwatch.covers',
+        'x WHERE pg_catalog.pg_visible_in_snapshot(x, $3::text::pg_snapshot))\n        AND listwatch.covers',
       ],
     ],
     test: 'postgres/statements.test.ts',
