@@ -3,7 +3,7 @@ import type { Delete, Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../shared/join-key.js'
 import { propertiesOf } from '../shared/properties.js'
 import { fingerprintSql, shapeSql } from './called-functions.js'
-import { codeOf, expired } from './postgres-errors.js'
+import { codeOf, expired, isTooLong } from './postgres-errors.js'
 import { assertNotBehind, type PostgresVersion, parseSnapshot } from './postgres-version.js'
 import type { RowCodec } from './row-codec.js'
 import type { Session } from './session.js'
@@ -139,6 +139,9 @@ async function run(
 ): Promise<(string | null)[][]> {
   return await session.texts(sql, values, name).catch((error: unknown) => {
     const cause: unknown = Object(error).cause
+    // A list reads the other rows, and reports this one.
+    if (isTooLong(error))
+      throw expired('too large', `a row cannot be read as a change: ${String(Object(cause).message)}`)
     const isShape = ['42P01', '42703', '3F000', '42883', '42804'].includes(codeOf(cause) ?? '')
     if (isShape || /cached plan/.test(String(Object(cause).message)))
       throw expired('shape', String(Object(cause).message))

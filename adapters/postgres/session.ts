@@ -4,6 +4,7 @@ import { DeadlineScope } from '../shared/deadline-scope.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
 import type { CopyOut } from './copy-out-stream.js'
 import { postgresError } from './postgres-errors.js'
+import { guardParser } from './stream-guard.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -86,6 +87,8 @@ export class Session {
     const session = new Session(client, options)
     try {
       await session.#withDeadline(session.#client.connect())
+      // TLS has its own stream, which exists now.
+      guardParser(client.connection.stream, (error) => session.destroy(postgresError(error, client)))
       const [row] = await session.query(
         `SELECT pg_backend_pid() AS pid, current_setting('server_version_num') AS version`,
       )

@@ -44,8 +44,11 @@ async function* copyTable<T>(
   if (rls === undefined) await session.query('SET LOCAL row_security = off')
   const condition = where === undefined ? '' : ` WHERE (${where}\n)`
   const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
-  const rows = new CopyOut<ListEvent<T>>(copy, context.pageSize, (line, bytes, at) =>
-    codec.fromCopyLine(line, bytes, at),
+  const rows = new CopyOut<ListEvent<T>>(
+    copy,
+    context.pageSize,
+    (line, bytes, at) => codec.fromCopyLine(line, bytes, at),
+    (fields, length) => codec.fromLongLine(fields, length),
   )
   for await (const events of session.copy(rows, () => isCopying(access, session, context))) yield { events }
   await session.query('COMMIT')

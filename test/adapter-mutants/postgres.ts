@@ -281,7 +281,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     name: 'a row of COPY is read from its bytes although they are not its characters',
     breaks: 'A listed object equals the row.',
     file: at('line-buffer'),
-    edits: [['if (isAscii(block)) this', 'if (block.length >= 0) this']],
+    edits: [['&& isAscii(block)) this', '&& block.length >= 0) this']],
     test: 'property/postgres-line-buffer.property.test.ts',
     named: 'with their bytes if each character is one byte',
   },
@@ -293,6 +293,34 @@ export const postgresMutants: readonly AdapterMutant[] = [
     edits: [['if (end + 1 < this.#used) this.#bytes.copyWithin(0, end + 1, this.#used)', '']],
     test: 'property/postgres-line-buffer.property.test.ts',
     named: 'with their bytes if each character is one byte',
+  },
+  {
+    // A row of a list has a text of 600 MB.
+    name: 'a line of COPY that is longer than a string can be becomes a string',
+    breaks: 'A row that is too large is invalid, and the rows around it are read.',
+    file: at('line-buffer'),
+    edits: [['if (end - start > this.#longest) this', 'if (end - start > constants.MAX_STRING_LENGTH) this']],
+    test: 'unit/postgres-copy-out.test.ts',
+    named: 'longer than a string can be is invalid',
+  },
+  {
+    // A text of 600 MB is written while the watch is open, or a proxy cuts a message off.
+    name: 'an error of the parser of pg is thrown in the listener of the stream',
+    breaks: 'What a server sends ends no process.',
+    file: at('stream-guard'),
+    edits: [
+      ['  if (!isDataStream(stream)) return\n', '  if (!isDataStream(stream) || stream.off.length >= 0) return\n'],
+    ],
+    test: 'unit/postgres-session.test.ts',
+    named: 'ends the session, and not the process',
+  },
+  {
+    name: 'a change that is longer than a string can be is requested again and again',
+    breaks: 'A row that is too large is invalid, and the other rows are followed.',
+    file: at('delta-query'),
+    edits: [['    if (isTooLong(error))\n', '    if (isTooLong(cause))\n']],
+    test: 'unit/postgres-delta.test.ts',
+    named: 'leads to a list, which reports the row',
   },
   {
     name: 'a text of a listed row is read from the first line of its block',
