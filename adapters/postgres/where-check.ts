@@ -57,10 +57,14 @@ export async function checkWhere(
   return checked
 }
 
-/** Returns a text that changes if the check of a condition may have another result. */
+/**
+ * Returns a text that changes if the check of a condition may have another result: with the table, with the functions,
+ * and with the search path, on which their names are looked up.
+ */
 export async function definitionOf(session: Session, table: Pick<Table, 'relid' | 'functions'>): Promise<string> {
-  const [row] = await session.query(`SELECT ${fingerprintSql(table)}::text AS fingerprint`)
-  return `${table.relid}:${row?.['fingerprint']}`
+  const sql = `SELECT ${fingerprintSql(table)}::text AS fingerprint, pg_catalog.current_schemas(false)::text AS path`
+  const [row] = await session.query(sql)
+  return [table.relid, row?.['fingerprint'], row?.['path']].join(':')
 }
 
 const MORE_THAN_ROW = 'must depend on nothing but the row'

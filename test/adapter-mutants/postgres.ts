@@ -150,6 +150,16 @@ export const postgresMutants: readonly AdapterMutant[] = [
     server: 'postgres 18',
   },
   {
+    // The search path of the role is changed, and the watch reconnects.
+    name: 'a condition counts as checked although its names mean other functions',
+    breaks: 'The rows of a mirror are selected by one function.',
+    file: at('where-check'),
+    edits: [["row?.['fingerprint'], row?.['path']]", "row?.['fingerprint']]"]],
+    test: 'postgres/conditions.test.ts',
+    named: 'means another function on a new search path',
+    server: 'postgres 18',
+  },
+  {
     // A policy of the reader calls a function, which is replaced while the watch is open.
     name: 'the access does not contain the functions that policies call',
     breaks: 'If a function that a policy calls is replaced, one list shows the rows that it shows now.',

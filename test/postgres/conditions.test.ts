@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -57,6 +58,22 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     await resumed(db.source(options), version)
     await db.sql(least('30'))
     await expect(resumed(db.source(options), version)).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
+  })
+
+  test('a version has expired if the same name means another function on a new search path', async () => {
+    const db = await at.database()
+    const inSchema = (schema: string, n: number): string =>
+      `CREATE SCHEMA ${schema}; ${least(String(n)).replace('large', `${schema}.large`)}`
+    await db.sql(`${ROWS}; ${inSchema('a', 20)}; ${inSchema('b', 30)}`)
+    await db.install('t')
+    let path = 'a,public'
+    const client = (): Client => new Client(db.config({ options: `-c search_path=${path}` }))
+    const source = db.source({ table: 't', where: 'large(n)', client })
+    const { objects, version } = await listed(source)
+    await resumed(source, version)
+    path = 'b,public'
+    await expect(resumed(source, version)).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
+    expect([objects.size, (await listed(source)).objects.size]).toEqual([2, 1])
   })
 
   test('that is replaced by one that depends on more than the row is refused', async () => {
