@@ -70,6 +70,7 @@ export class Session {
 
   private constructor(client: NodePostgresClient, options: SessionOptions) {
     this.#client = client
+    client.binary = false // COPY sends texts, and changes have to equal listed rows.
     this.#options = options
     this.#receivedAt = options.clock.now()
     this.#scope = new DeadlineScope(options)

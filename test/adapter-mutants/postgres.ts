@@ -160,6 +160,16 @@ export const postgresMutants: readonly AdapterMutant[] = [
     server: 'postgres 18',
   },
   {
+    // The program sets `binary` of its clients, or of all clients by the defaults of pg.
+    name: 'values in binary form are read as texts',
+    breaks: 'A changed object equals the row, whatever options a client has.',
+    file: at('session'),
+    edits: [['    client.binary = false // COPY sends texts, and changes have to equal listed rows.\n', '']],
+    test: 'postgres/clients.test.ts',
+    named: 'that asks for values in binary form',
+    server: 'postgres 18',
+  },
+  {
     // A policy of the reader calls a function, which is replaced while the watch is open.
     name: 'the access does not contain the functions that policies call',
     breaks: 'If a function that a policy calls is replaced, one list shows the rows that it shows now.',
