@@ -11,9 +11,12 @@ export function calledFunctionsSql(start: string): string {
   ) SELECT called.id FROM called WHERE called.class = 'pg_catalog.pg_proc'::pg_catalog.regclass`
 }
 
-/** SQL of a text that changes if one of these functions is replaced or dropped. `ids`: an expression of type oid[]. */
+/**
+ * SQL of a text that changes if one of these functions is replaced or dropped, or if another one gets its name. `ids`:
+ * an expression of type oid[].
+ */
 export function definitionsSql(ids: string): string {
-  return `(SELECT pg_catalog.string_agg(pg_catalog.concat(f.oid, ':', f.xmin), ',' ORDER BY f.oid) FROM pg_catalog.pg_proc f WHERE f.oid = ANY (${ids}))`
+  return `(SELECT pg_catalog.string_agg(pg_catalog.concat(f.oid, ':', f.xmin), ',' ORDER BY f.oid) FROM pg_catalog.pg_proc f WHERE ${hasNameOf(ids)})`
 }
 
 /** What is read of a table: the rows that a condition selects, which may call functions. */
@@ -27,7 +30,7 @@ interface Definition {
 export function shapeSql({ relid, functions }: Definition): string {
   const shape = `listwatch.shape(${relid}::oid)`
   if (functions.length === 0) return shape
-  return `pg_catalog.md5(pg_catalog.concat(${shape}, ',', ${definitionsSql(arrayOf(functions))}))`
+  return `pg_catalog.md5(pg_catalog.concat(${shape}, ',${functions.join()},', ${definitionsSql(arrayOf(functions))}))`
 }
 
 /** SQL of a bigint that changes whenever the result of `shapeSql` changes. It costs less. */
@@ -35,7 +38,12 @@ export function fingerprintSql({ relid, functions }: Definition): string {
   const fingerprint = `listwatch.fingerprint(${relid}::oid)`
   if (functions.length === 0) return fingerprint
   return `(${fingerprint} OPERATOR(pg_catalog.#) (SELECT coalesce(pg_catalog.bit_xor(pg_catalog.hash_record_extended(ROW(f.xmin, f.ctid), 17)), 0)
-    FROM pg_catalog.pg_proc f WHERE f.oid = ANY (${arrayOf(functions)})))`
+    FROM pg_catalog.pg_proc f WHERE ${hasNameOf(arrayOf(functions))}))`
+}
+
+/** The next look-up of the name may find a function whose signature fits better. */
+function hasNameOf(ids: string): string {
+  return `f.proname = ANY (ARRAY (SELECT g.proname FROM pg_catalog.pg_proc g WHERE g.oid = ANY (${ids})))`
 }
 
 function arrayOf(ids: readonly string[]): string {

@@ -150,6 +150,16 @@ export const postgresMutants: readonly AdapterMutant[] = [
     server: 'postgres 18',
   },
   {
+    // The condition passes an int to f(bigint), and f(int) is created.
+    name: 'a function that fits better, and has the name of one that the condition calls, is not noticed',
+    breaks: 'The rows of a mirror are selected by one function.',
+    file: at('called-functions'),
+    edits: [['return `f.proname = ANY (ARRAY (SELECT g.proname ', 'return `f.oid = ANY (ARRAY (SELECT g.oid ']],
+    test: 'postgres/conditions.test.ts',
+    named: 'whose name gets a signature that fits better',
+    server: 'postgres 18',
+  },
+  {
     // The search path of the role is changed, and the watch reconnects.
     name: 'a condition counts as checked although its names mean other functions',
     breaks: 'The rows of a mirror are selected by one function.',

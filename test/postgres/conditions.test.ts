@@ -23,6 +23,11 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     { name: 'that is replaced', setup: least('20'), ddl: least('30') },
     { name: 'that is dropped and created again', setup: least('20'), ddl: `DROP FUNCTION large; ${least('30')}` },
     {
+      name: 'whose name gets a signature that fits better',
+      setup: least('20').replaceAll('n int', 'n bigint'),
+      ddl: least('30'),
+    },
+    {
       name: 'through an operator',
       setup: `${least('20')}; CREATE OPERATOR public.@@@ (RIGHTARG = int, FUNCTION = large)`,
       ddl: least('30'),
