@@ -24,7 +24,7 @@ export class LineBuffer {
   #used = 0
 
   /** `longest`: the number of bytes that can become a string. */
-  constructor(onLine: OnLine, onLongLine: OnLongLine, longest = constants.MAX_STRING_LENGTH) {
+  constructor(onLine: OnLine, onLongLine: OnLongLine, longest: number = constants.MAX_STRING_LENGTH) {
     this.#onLine = onLine
     this.#onLongLine = onLongLine
     this.#longest = longest
