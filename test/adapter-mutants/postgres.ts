@@ -156,7 +156,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('called-functions'),
     edits: [['return `f.proname = ANY (ARRAY (SELECT g.proname ', 'return `f.oid = ANY (ARRAY (SELECT g.oid ']],
     test: 'postgres/conditions.test.ts',
-    named: 'whose name gets a signature that fits better',
+    named: 'whose name gets a signature',
     server: 'postgres 18',
   },
   {
