@@ -151,7 +151,10 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
   if (!flaw)
     throw new TypeError(`trimChangeLogs: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
   assertConnected('trimChangeLogs', client)
-  const [row] = await rowsOf(client, `SELECT listwatch.trim(make_interval(secs => ${keepSeconds}))::text AS removed`)
+  const [row] = await rowsOf(
+    client,
+    `SELECT listwatch.trim(pg_catalog.make_interval(secs => ${keepSeconds}))::text AS removed`,
+  )
   return Math.max(0, Number(row?.['removed']))
 }
 
@@ -243,7 +246,7 @@ function migrationError(error: unknown, table: string): SourceError {
 
 const ownersSql = (
   table: string,
-): string => `SELECT current_user AS me, current_database() AS database, has_database_privilege(current_database(), 'CREATE') AS may_create,
+): string => `SELECT current_user AS me, current_database() AS database, pg_catalog.has_database_privilege(current_database(), 'CREATE') AS may_create,
   (SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner WHERE n.nspname = 'listwatch' AND NOT pg_has_role(n.nspowner, 'USAGE')) AS schema_owner,
   (SELECT r.rolname FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = to_regclass(${quoteLiteral(table)}) AND NOT pg_has_role(c.relowner, 'USAGE')) AS table_owner,
   to_regnamespace('listwatch') IS NOT NULL AS has_schema`

@@ -57,6 +57,8 @@ export interface NodePostgresClient {
   getTypeParser(typeId: number, format: 'text'): (text: string) => unknown
   readonly connection: PgConnection
   readonly processID: number | null
+  /** Whether the server sends values in binary form. */
+  binary?: boolean
 }
 
 const ALLOWED =

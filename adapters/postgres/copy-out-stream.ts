@@ -1,5 +1,5 @@
 import type { PgConnection, Submittable } from './client-factory.js'
-import { LineBuffer, type OnLine } from './line-buffer.js'
+import { LineBuffer, type OnLine, type OnLongLine } from './line-buffer.js'
 
 /**
  * Reads `COPY … TO STDOUT` as pages of rows, on a client of pg. It keeps at most a few pages in memory: further lines
@@ -18,11 +18,14 @@ export class CopyOut<R> implements Submittable {
   #wake: () => void = () => {}
   readonly callback = (): void => {}
 
-  /** `readLine` converts a line, and never throws. */
-  constructor(text: string, pageSize: number, readLine: OnLine<R>) {
+  /** `readLine` and `readLong` convert a line, and never throw. */
+  constructor(text: string, pageSize: number, readLine: OnLine<R>, readLong: OnLongLine<R>) {
     this.#text = text
     this.#pageSize = pageSize
-    this.#lines = new LineBuffer((line, bytes, at) => this.#rows.push(readLine(line, bytes, at)))
+    this.#lines = new LineBuffer(
+      (line, bytes, at) => this.#rows.push(readLine(line, bytes, at)),
+      (fields, length) => this.#rows.push(readLong(fields, length)),
+    )
   }
 
   /** Returns the next rows, at least one; undefined at the end. Rejects with the server's error. */

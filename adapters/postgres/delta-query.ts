@@ -2,7 +2,8 @@ import { SourceError } from '../../src/contract/errors.js'
 import type { Delete, Invalid, Put } from '../../src/contract/source.js'
 import { joinKey } from '../shared/join-key.js'
 import { propertiesOf } from '../shared/properties.js'
-import { codeOf, expired } from './postgres-errors.js'
+import { fingerprintSql, shapeSql } from './called-functions.js'
+import { codeOf, expired, isTooLong } from './postgres-errors.js'
 import { assertNotBehind, type PostgresVersion, parseSnapshot } from './postgres-version.js'
 import type { RowCodec } from './row-codec.js'
 import type { Session } from './session.js'
@@ -47,7 +48,7 @@ interface Header {
  */
 export function deltaSql(table: Table, where: string | undefined, maxKeys: number): string {
   const keys = table.keyColumns.map((_, i) => `k${i + 1}`)
-  const isKey = table.keyColumns.map((column, i) => `t.${column} = d.k${i + 1}`).join(' AND ')
+  const isKey = table.keyColumns.map((column, i) => `t.${column} OPERATOR(pg_catalog.=) d.k${i + 1}`).join(' AND ')
   const noKeys = keys.map(() => 'NULL').join(', ')
   const condition = where === undefined ? '' : ` AND (${where}\n)`
   return `WITH d AS MATERIALIZED (
@@ -55,12 +56,12 @@ export function deltaSql(table: Table, where: string | undefined, maxKeys: numbe
     SELECT op, ${keys.join(', ')} FROM ${table.log} WHERE xid >= $1::text::xid8
     UNION SELECT op, ${keys.join(', ')} FROM ${table.log} WHERE xid = ANY ($2::text[]::xid8[])
   ) u LIMIT ${maxKeys + 1}
-), c AS MATERIALIZED (SELECT count(*) AS keys FROM d
-), f AS MATERIALIZED (SELECT listwatch.fingerprint(${table.relid}::oid) AS value)
-SELECT 'H', json_build_object('snapshot', pg_current_snapshot()::text, 'epoch', s.epoch, 'covers', listwatch.covers($3::text::pg_snapshot, s.floor),
-    'prepared', EXISTS (SELECT FROM unnest(s.prepared) x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()) AND NOT pg_visible_in_snapshot(x, $3::text::pg_snapshot)),
-    'shape', CASE WHEN f.value = $4::text::int8 THEN NULL ELSE listwatch.shape(${table.relid}::oid) END, 'fingerprint', f.value::text, 'access', ${accessSql(table.relid)}, 'generation', obj_description(to_regclass(${quoteLiteral(table.log)}), 'pg_class')::jsonb->>'generation',
-    'relid', to_regclass(${quoteLiteral(table.name)})::oid::int8::text, 'keys', c.keys)::text, NULL, ${noKeys}, ${table.columnList}
+), c AS MATERIALIZED (SELECT pg_catalog.count(*) AS keys FROM d
+), f AS MATERIALIZED (SELECT ${fingerprintSql(table)} AS value)
+SELECT 'H', pg_catalog.json_build_object('snapshot', pg_catalog.pg_current_snapshot()::text, 'epoch', s.epoch, 'covers', listwatch.covers($3::text::pg_snapshot, s.floor),
+    'prepared', EXISTS (SELECT FROM pg_catalog.unnest(s.prepared) x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()) AND NOT pg_catalog.pg_visible_in_snapshot(x, $3::text::pg_snapshot)),
+    'shape', CASE WHEN f.value = $4::text::int8 THEN NULL ELSE ${shapeSql(table)} END, 'fingerprint', f.value::text, 'access', ${accessSql(table.relid)}, 'generation', pg_catalog.obj_description(pg_catalog.to_regclass(${quoteLiteral(table.log)}), 'pg_class')::jsonb->>'generation',
+    'relid', pg_catalog.to_regclass(${quoteLiteral(table.name)})::oid::int8::text, 'keys', c.keys)::text, NULL, ${noKeys}, ${table.columnList}
   FROM c CROSS JOIN f LEFT JOIN listwatch.state s ON true LEFT JOIN ${table.name} t ON false
 UNION ALL
 SELECT d.op::text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y' END, ${keys.map((key) => `d.${key}`).join(', ')}, ${table.columnList}
@@ -100,11 +101,11 @@ export async function readDelta<T>(
  */
 export function probeSql(table: Table): string {
   const { relid, log, name } = table
-  return `SELECT 'H', json_build_object('snapshot', pg_current_snapshot()::text, 'isSame', s.epoch::text = $4 AND ${accessSql(relid)} = $5
-    AND CASE WHEN pg_current_snapshot()::text = $3 THEN true
-      ELSE NOT EXISTS (SELECT FROM ${log} WHERE xid >= $1::text::xid8) AND NOT EXISTS (SELECT FROM unnest($2::text[]::xid8[]) x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()))
-        AND listwatch.covers($3::text::pg_snapshot, s.floor) AND to_regclass(${quoteLiteral(name)})::oid = ${relid}::oid
-        AND listwatch.fingerprint(${relid}::oid) = $6::text::int8 END)::text
+  return `SELECT 'H', pg_catalog.json_build_object('snapshot', pg_catalog.pg_current_snapshot()::text, 'isSame', s.epoch::text = $4 AND ${accessSql(relid)} = $5
+    AND CASE WHEN pg_catalog.pg_current_snapshot()::text = $3 THEN true
+      ELSE NOT EXISTS (SELECT FROM ${log} WHERE xid >= $1::text::xid8) AND NOT EXISTS (SELECT FROM pg_catalog.unnest($2::text[]::xid8[]) x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()))
+        AND listwatch.covers($3::text::pg_snapshot, s.floor) AND pg_catalog.to_regclass(${quoteLiteral(name)})::oid = ${relid}::oid
+        AND ${fingerprintSql(table)} = $6::text::int8 END)::text
   FROM listwatch.state s`
 }
 
@@ -138,6 +139,9 @@ async function run(
 ): Promise<(string | null)[][]> {
   return await session.texts(sql, values, name).catch((error: unknown) => {
     const cause: unknown = Object(error).cause
+    // A list reads the other rows, and reports this one.
+    if (isTooLong(error))
+      throw expired('too large', `a row cannot be read as a change: ${String(Object(cause).message)}`)
     const isShape = ['42P01', '42703', '3F000', '42883', '42804'].includes(codeOf(cause) ?? '')
     if (isShape || /cached plan/.test(String(Object(cause).message)))
       throw expired('shape', String(Object(cause).message))

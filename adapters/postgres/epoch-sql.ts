@@ -3,7 +3,7 @@ export const EPOCH_SQL: string = `-- One row: the incarnation of the database, a
 CREATE UNLOGGED TABLE IF NOT EXISTS listwatch.state (
   one       boolean     PRIMARY KEY DEFAULT true CHECK (one),
   -- A random part, the transaction that seeded it, and when: the later one of two epochs is recognized by these.
-  epoch     text        NOT NULL DEFAULT concat_ws('-', replace(gen_random_uuid()::text, '-', ''), pg_current_xact_id(), (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+  epoch     text        NOT NULL DEFAULT pg_catalog.concat_ws('-', pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', ''), pg_catalog.pg_current_xact_id(), (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint),
   system_id text        NOT NULL,
   database  oid         NOT NULL,
   floor     pg_snapshot NOT NULL DEFAULT pg_current_snapshot(),

@@ -1,10 +1,11 @@
 import { SourceError } from '../../src/contract/errors.js'
 import type { Version } from '../../src/contract/version.js'
+import { shapeSql } from './called-functions.js'
 import { formatHead, incarnationChange, type PostgresVersion } from './postgres-version.js'
 import type { Session } from './session.js'
 import { accessSql, type Table } from './table-catalog.js'
 
-const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database, listwatch.seeded() AS epoch, pg_current_snapshot()::text AS snapshot`
+const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database, listwatch.seeded() AS epoch, pg_catalog.pg_current_snapshot()::text AS snapshot`
 
 /** Returns the current version of the database. */
 export async function readHead(session: Session): Promise<Version> {
@@ -20,7 +21,7 @@ export async function readHead(session: Session): Promise<Version> {
  */
 export async function readListVersion(session: Session, table: Table, unlocked: Table): Promise<PostgresVersion> {
   const { relid, name, log, generation, isSecured } = table
-  const facts = `listwatch.shape(${relid}::oid) AS shape, ${accessSql(relid)} AS access, to_regclass($1)::oid::text AS relid, to_regclass($2) IS NOT NULL AS has_log`
+  const facts = `${shapeSql(table)} AS shape, ${accessSql(relid)} AS access, pg_catalog.to_regclass($1)::oid::text AS relid, pg_catalog.to_regclass($2) IS NOT NULL AS has_log`
   const [row] = await session.query(HEAD_SQL.replace('SELECT ', `SELECT ${facts}, `), [name, log])
   const isSame = row?.['relid'] === relid && name === unlocked.name && (row['access'] !== '') === isSecured
   if (row?.['epoch'] == null || row['has_log'] !== 't' || !isSame) {

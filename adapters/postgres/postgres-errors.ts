@@ -10,6 +10,7 @@ export type ExpiredReason =
   | 'truncate or bulk change'
   | 'generation'
   | 'too many changes'
+  | 'too large'
   | 'prepared transaction'
 
 /** The history after the version was removed or is incomplete: the core lists the table once. */
@@ -84,6 +85,11 @@ function hintFor(code: string | undefined, message: string, client: unknown): st
 function addressOf(client: unknown): string {
   const { host, port } = propertiesOf(client)
   return typeof host === 'string' && typeof port === 'number' ? `${host}:${port}` : 'the server'
+}
+
+/** Whether a text of the server was longer than a string can be. */
+export function isTooLong(error: unknown): boolean {
+  return error instanceof SourceError && codeOf(error.cause) === 'ERR_STRING_TOO_LONG'
 }
 
 export function isPermissionDenied(error: unknown): boolean {

@@ -66,6 +66,15 @@ export class RowCodec<T> {
     }
   }
 
+  /** Reports a row of COPY that is longer than a string can be. Its fields may be cut off, but those of the key. */
+  fromLongLine(fields: readonly string[], bytes: number): Invalid {
+    return {
+      type: 'invalid',
+      key: this.#keyOf(fields.map(unescaped), detached),
+      error: tooLarge(bytes, 'a string cannot have as many'),
+    }
+  }
+
   /** Finds, parses and keeps one field after the other, without an array of them. */
   #fromShortLine(line: string, bytes: Buffer | undefined, at: number): Put<T> {
     const object: Record<string, unknown> = { ...this.#empty }
@@ -125,8 +134,7 @@ export class RowCodec<T> {
     if (this.#isShort(length)) return
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0)
     if (bytes <= this.#maxObjectBytes) return
-    const message = `the row has ${bytes} bytes; maxObjectBytes allows ${this.#maxObjectBytes}`
-    throw new SourceError(message, { code: 'DECODE' })
+    throw tooLarge(bytes, `maxObjectBytes allows ${this.#maxObjectBytes}`)
   }
 
   #object(texts: readonly (string | null)[], keep: (text: string) => string): T {
@@ -138,6 +146,10 @@ export class RowCodec<T> {
     }
     return object as T
   }
+}
+
+function tooLarge(bytes: number, limit: string): SourceError {
+  return new SourceError(`the row has ${bytes} bytes; ${limit}`, { code: 'DECODE' })
 }
 
 /** V8 copies shorter parts of a string. A longer part is a reference to the whole string, and keeps it in memory. */

@@ -4,6 +4,7 @@ import { DeadlineScope } from '../shared/deadline-scope.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
 import type { CopyOut } from './copy-out-stream.js'
 import { postgresError } from './postgres-errors.js'
+import { guardParser } from './stream-guard.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -69,6 +70,7 @@ export class Session {
 
   private constructor(client: NodePostgresClient, options: SessionOptions) {
     this.#client = client
+    client.binary = false // COPY sends texts, and changes have to equal listed rows.
     this.#options = options
     this.#receivedAt = options.clock.now()
     this.#scope = new DeadlineScope(options)
@@ -86,6 +88,8 @@ export class Session {
     const session = new Session(client, options)
     try {
       await session.#withDeadline(session.#client.connect())
+      // TLS has its own stream, which exists now.
+      guardParser(client.connection.stream, (error) => session.destroy(postgresError(error, client)))
       const [row] = await session.query(
         `SELECT pg_backend_pid() AS pid, current_setting('server_version_num') AS version`,
       )

@@ -1,16 +1,18 @@
+import { SourceError } from '../../src/contract/errors.js'
 import type { SourceContext } from '../../src/contract/source.js'
 import { ClientFactory } from './client-factory.js'
 import type { PostgresSourceOptions } from './postgres-options.js'
 import { RowCodec } from './row-codec.js'
 import { Session } from './session.js'
-import { checkWhere, findTable, type Table } from './table-catalog.js'
+import { findTable, type Table } from './table-catalog.js'
+import { type CheckedCondition, checkWhere, definitionOf } from './where-check.js'
 
 /** Opens the connections of a source, and looks its table up on them. */
 export class TableAccess<T> {
   readonly options: PostgresSourceOptions
   readonly timeoutMs: number
   readonly clients: ClientFactory
-  #isWhereChecked = false
+  #checked: CheckedCondition | undefined
 
   constructor(options: PostgresSourceOptions) {
     this.options = { ...options }
@@ -22,14 +24,37 @@ export class TableAccess<T> {
     return Session.open(this.clients, { signal, clock, timeoutMs: this.timeoutMs })
   }
 
+  /**
+   * Looks the table up. Checks the condition, unless neither the table nor a function that the condition calls has
+   * changed since the last check.
+   */
   async findTable(session: Session): Promise<Table> {
-    const { table, columns, where, rls } = this.options
-    const found = await findTable(session, { table, columns, where, rls })
-    if (where !== undefined && !this.#isWhereChecked) {
-      await checkWhere(session, found, where)
-      this.#isWhereChecked = true
-    }
+    const found = await this.#find(session)
+    const { where } = this.options
+    if (where === undefined) return found
+    const { functions } = this.#checked ?? {}
+    if (functions !== undefined && (await this.#isChecked(session, { ...found, functions })))
+      return { ...found, functions }
+    const checked = await checkWhere(session, found, where)
+    this.#checked = checked
+    return { ...found, functions: checked.functions }
+  }
+
+  /** Looks the table up again, in a transaction. Throws if the condition has to be checked again. */
+  async findTableAgain(session: Session, { functions }: Table): Promise<Table> {
+    const found = { ...(await this.#find(session)), functions }
+    if (this.options.where !== undefined && !(await this.#isChecked(session, found)))
+      throw new SourceError(`${found.name} was changed during its look-up`, { code: 'UNAVAILABLE' })
     return found
+  }
+
+  async #isChecked(session: Session, table: Table): Promise<boolean> {
+    return (await definitionOf(session, table)) === this.#checked?.definition
+  }
+
+  async #find(session: Session): Promise<Table> {
+    const { table, columns, where, rls } = this.options
+    return await findTable(session, { table, columns, where, rls })
   }
 
   codec(session: Session, { columns }: Table): RowCodec<T> {

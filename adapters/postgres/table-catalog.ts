@@ -1,6 +1,7 @@
 import { SourceError } from '../../src/contract/errors.js'
 import { elementsOf, propertiesOf } from '../shared/properties.js'
-import { codeOf, postgresError } from './postgres-errors.js'
+import { calledFunctionsSql, definitionsSql } from './called-functions.js'
+import { codeOf } from './postgres-errors.js'
 import type { Column } from './row-codec.js'
 import { SCHEMA_VERSION } from './schema-sql.js'
 import type { Session } from './session.js'
@@ -20,6 +21,8 @@ export interface Table {
   readonly keyColumns: readonly string[]
   /** Whether row security applies to this role. */
   readonly isSecured: boolean
+  /** The object ids of the functions of users that the option `where` calls. */
+  readonly functions: readonly string[]
 }
 
 export interface TableOptions {
@@ -74,85 +77,34 @@ export async function findTable(session: Session, options: TableOptions): Promis
     columnList: columns.map((column) => `t.${quoteIdentifier(column.name)}`).join(', '),
     keyColumns: keyNames.map(quoteIdentifier),
     isSecured,
+    functions: [],
   }
 }
 
 /**
  * SQL of the access that row security grants this role: an empty text if row security does not apply, else a hash of
- * the role's name and of its policies. It is read each time, because the server's plan cache does not notice changes of
- * memberships.
+ * the role's name, of its policies, and of the functions that policies call. It is read each time, because the server's
+ * plan cache does not notice changes of memberships.
  */
 export function accessSql(relid: string): string {
-  return `CASE WHEN row_security_active(${relid}::oid) THEN (
-    SELECT md5(concat_ws(',', current_user, string_agg(p.oid::text, ',' ORDER BY p.oid))) FROM pg_catalog.pg_policy p
-     WHERE p.polrelid = ${relid}::oid AND (0::oid = ANY (p.polroles) OR EXISTS (SELECT FROM unnest(p.polroles) r(id) WHERE pg_has_role(r.id, 'USAGE'))))
+  const policies = `SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid, q.oid FROM pg_catalog.pg_policy q WHERE q.polrelid = ${relid}::oid`
+  const functions = definitionsSql(`ARRAY (${calledFunctionsSql(policies)})`)
+  return `CASE WHEN pg_catalog.row_security_active(${relid}::oid) THEN (
+    SELECT pg_catalog.md5(pg_catalog.concat_ws(',', current_user, pg_catalog.string_agg(p.oid::text, ',' ORDER BY p.oid), ${functions})) FROM pg_catalog.pg_policy p
+     WHERE p.polrelid = ${relid}::oid AND (0::oid = ANY (p.polroles) OR EXISTS (SELECT FROM pg_catalog.unnest(p.polroles) r(id) WHERE pg_catalog.pg_has_role(r.id, 'USAGE'))))
   ELSE '' END`
 }
 
-/**
- * Throws for a condition that depends on more than its row, for example the clock: a row could enter or leave it
- * without a write. Postgres checks the condition when it creates a partial index on an empty copy of the table.
- */
-export async function checkWhere(session: Session, { relid, name, keyColumns }: Table, where: string): Promise<void> {
-  const columns = await session.query(READABLE_SQL, [relid])
-  const readable = columns.map((row) => quoteIdentifier(String(row['name']))).join(', ')
-  let predicate: string
-  try {
-    await session.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
-    )
-    const [index] = await session.query(PREDICATE_SQL)
-    predicate = String(index?.['predicate'])
-    await session.query('ROLLBACK')
-  } catch (error) {
-    await session.query('ROLLBACK').catch(() => {}) // The first error says more.
-    const { code, message } = postgresError(error)
-    const sqlState = codeOf(Object(error).cause) ?? ''
-    // The condition causes these: wrong syntax, unknown names, invalid values, expressions that an index cannot have.
-    if (/^(42|22|0A)/.test(sqlState)) {
-      const reason = DEPENDS_ON_MORE.has(sqlState) ? MORE_THAN_ROW : 'is refused by the server'
-      const hint = sqlState === UNDEFINED_COLUMN ? `; a text needs quotes: status = 'new'` : ''
-      const flaw = `where: "${where}" ${reason}: ${message}${hint}`
-      throw new SourceError(flaw, { code: 'PROTOCOL', cause: error })
-    }
-    throw new SourceError(`the condition could not be checked: ${message}`, { code, cause: error })
-  }
-  // The server replaces such a literal of a date or a time by the time at which it reads the condition.
-  if (timeWordsIn(predicate) < 2 * timeWordsIn(where)) {
-    const flaw = `where: "${where}" ${MORE_THAN_ROW}: 'now', 'today', 'tomorrow' and 'yesterday' depend on the clock`
-    throw new SourceError(flaw, { code: 'PROTOCOL' })
-  }
-}
-
-const MORE_THAN_ROW = 'must depend on nothing but the row'
-
-/** The condition as the server has stored it. It contains the condition twice. */
-const PREDICATE_SQL = `SELECT pg_catalog.pg_get_expr(i.indpred, i.indrelid) AS predicate FROM pg_catalog.pg_index i
-   WHERE i.indrelid = 'pg_temp.listwatch_where'::regclass`
-
-/** The number of words in the literals of a condition that mean a time, if the literal is a date or a time. */
-function timeWordsIn(condition: string): number {
-  const literals = condition.match(/'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$/gs) ?? []
-  return literals.flatMap((literal) => literal.match(/\b(?:now|today|tomorrow|yesterday)\b/gi) ?? []).length
-}
-
-/** Not immutable, a subquery, an aggregate, a window function: what a condition of an index cannot have. */
-const DEPENDS_ON_MORE: ReadonlySet<string> = new Set(['42P17', '0A000', '42803', '42P20'])
-const UNDEFINED_COLUMN = '42703'
-
-const READABLE_SQL = `SELECT a.attname AS name FROM pg_catalog.pg_attribute a
-   WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')`
-
-const FIND_SQL = `SELECT c.oid::text AS relid, n.nspname AS schema, c.relname AS name, c.relkind IN ('r', 'p') AS is_table, row_security_active(c.oid) AS is_secured
-  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)`
+const FIND_SQL = `SELECT c.oid::text AS relid, n.nspname AS schema, c.relname AS name, c.relkind IN ('r', 'p') AS is_table, pg_catalog.row_security_active(c.oid) AS is_secured
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass($1)`
 
 async function findLog(
   session: Session,
   relid: string,
   name: string,
 ): Promise<{ readonly log: string; readonly generation: string; readonly keyNames: readonly string[] }> {
-  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, to_json(listwatch.problems(l.relid)) AS problems,
-    has_table_privilege(l.log, 'SELECT') AS is_readable
+  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, pg_catalog.to_json(listwatch.problems(l.relid)) AS problems,
+    pg_catalog.has_table_privilege(l.log, 'SELECT') AS is_readable
     FROM listwatch.logs() l WHERE l.relid = $1::text::oid`
   const [found] = await session.query(sql, [relid]).catch((error: unknown) => {
     const code = codeOf(Object(error).cause)
@@ -229,9 +181,9 @@ const COLUMNS_SQL = `WITH RECURSIVE base(attnum, attname, typ) AS (
 SELECT b.attname AS name, b.typ::int8::text AS type FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype <> 'd' ORDER BY b.attnum`
 
 async function noSuchTable(session: Session, table: string): Promise<SourceError> {
-  const sql = `SELECT current_database() AS database, (SELECT string_agg(format('%I.%I', n.nspname, c.relname), ', ')
+  const sql = `SELECT pg_catalog.current_database() AS database, (SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', n.nspname, c.relname), ', ')
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p') AND lower(c.relname) = lower($1) AND n.nspname NOT LIKE 'pg\\_%') AS alike`
+    WHERE c.relkind IN ('r', 'p') AND pg_catalog.lower(c.relname) = pg_catalog.lower($1) AND n.nspname NOT LIKE 'pg\\_%') AS alike`
   const bare = (table.split('.').at(-1) ?? table).replaceAll('"', '')
   const [row] = await session.query(sql, [bare])
   const alike =

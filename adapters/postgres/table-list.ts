@@ -31,7 +31,7 @@ async function* copyTable<T>(
   // While another session changes the table and holds its lock, the server is alive.
   while (!(await begin(access, session, unlocked, context))) context.alive?.()
   // Looked up again: a column that was added before the lock is in the version's shape, and must be in its rows.
-  const table = await access.findTable(session)
+  const table = await access.findTableAgain(session, unlocked)
   const codec = access.codec(session, table)
   const version = await readListVersion(session, table, unlocked)
   if (context.floor !== undefined) {
@@ -44,8 +44,11 @@ async function* copyTable<T>(
   if (rls === undefined) await session.query('SET LOCAL row_security = off')
   const condition = where === undefined ? '' : ` WHERE (${where}\n)`
   const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
-  const rows = new CopyOut<ListEvent<T>>(copy, context.pageSize, (line, bytes, at) =>
-    codec.fromCopyLine(line, bytes, at),
+  const rows = new CopyOut<ListEvent<T>>(
+    copy,
+    context.pageSize,
+    (line, bytes, at) => codec.fromCopyLine(line, bytes, at),
+    (fields, length) => codec.fromLongLine(fields, length),
   )
   for await (const events of session.copy(rows, () => isCopying(access, session, context))) yield { events }
   await session.query('COMMIT')

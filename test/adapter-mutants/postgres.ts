@@ -42,8 +42,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('table-access'),
     edits: [
       [
-        '      await checkWhere(session, found, where)\n      this.#isWhereChecked = true',
-        '      this.#isWhereChecked = true\n      await checkWhere(session, found, where)',
+        '    const checked = await checkWhere(session, found, where)\n',
+        "    const unchecked = { functions: [], definition: '' }\n    const checked = await checkWhere(session, found, where).catch(() => unchecked)\n",
       ],
     ],
     test: 'postgres/rows.test.ts',
@@ -110,10 +110,100 @@ export const postgresMutants: readonly AdapterMutant[] = [
     server: 'postgres 18',
   },
   {
+    // A function that the condition calls is replaced while the watch is open.
+    name: 'the shape does not contain the functions that the condition calls',
+    breaks: 'If a function that the condition calls is replaced, one list shows the rows that it selects now.',
+    file: at('called-functions'),
+    edits: [
+      ['  if (functions.length === 0) return shape\n', '  if (functions.length >= 0) return shape\n'],
+      ['  if (functions.length === 0) return fingerprint\n', '  if (functions.length >= 0) return fingerprint\n'],
+    ],
+    test: 'postgres/conditions.test.ts',
+    named: 'leads to one list',
+    server: 'postgres 18',
+  },
+  {
+    // The condition calls a function through an operator, or through another function.
+    name: 'functions that a condition calls through others are not found',
+    breaks: 'If such a function is replaced, one list shows the rows that the condition selects now.',
+    file: at('called-functions'),
+    edits: [
+      ['UNION SELECT d.refclassid', "UNION SELECT DISTINCT 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid"],
+    ],
+    test: 'postgres/conditions.test.ts',
+    named: 'through an operator leads to one list',
+    server: 'postgres 18',
+  },
+  {
+    // A column gets another type, or a function is replaced by one that reads the clock, after the first check.
+    name: 'a condition is checked once, whatever happens to the table and its functions',
+    breaks: 'A condition depends only on the row: no row leaves it without a write.',
+    file: at('table-access'),
+    edits: [
+      [
+        '    return (await definitionOf(session, table)) === this.#checked?.definition',
+        '    return (await definitionOf(session, table)) !== this.options.where',
+      ],
+    ],
+    test: 'postgres/conditions.test.ts',
+    named: 'is refused',
+    server: 'postgres 18',
+  },
+  {
+    // The condition passes an int to f(bigint), and f(int) is created.
+    name: 'a function that fits better, and has the name of one that the condition calls, is not noticed',
+    breaks: 'The rows of a mirror are selected by one function.',
+    file: at('called-functions'),
+    edits: [['return `f.proname = ANY (ARRAY (SELECT g.proname ', 'return `f.oid = ANY (ARRAY (SELECT g.oid ']],
+    test: 'postgres/conditions.test.ts',
+    named: 'whose name gets a signature',
+    server: 'postgres 18',
+  },
+  {
+    // The search path of the role is changed, and the watch reconnects.
+    name: 'a condition counts as checked although its names mean other functions',
+    breaks: 'The rows of a mirror are selected by one function.',
+    file: at('where-check'),
+    edits: [["row?.['fingerprint'], row?.['path']]", "row?.['fingerprint']]"]],
+    test: 'postgres/conditions.test.ts',
+    named: 'means another function on a new search path',
+    server: 'postgres 18',
+  },
+  {
+    // The program sets `binary` of its clients, or of all clients by the defaults of pg.
+    name: 'values in binary form are read as texts',
+    breaks: 'A changed object equals the row, whatever options a client has.',
+    file: at('session'),
+    edits: [['    client.binary = false // COPY sends texts, and changes have to equal listed rows.\n', '']],
+    test: 'postgres/clients.test.ts',
+    named: 'that asks for values in binary form',
+    server: 'postgres 18',
+  },
+  {
+    // A policy of the reader calls a function, which is replaced while the watch is open.
+    name: 'the access does not contain the functions that policies call',
+    breaks: 'If a function that a policy calls is replaced, one list shows the rows that it shows now.',
+    file: at('table-catalog'),
+    edits: [[', ${functions})) FROM pg_catalog.pg_policy p', ')) FROM pg_catalog.pg_policy p']],
+    test: 'postgres/row-security.test.ts',
+    named: 'a function that a policy calls',
+    server: 'postgres 18',
+  },
+  {
+    // Another role may create functions in a schema of the reader's search path, as in public before Postgres 15.
+    name: 'a poll calls a function of the search path whose signature fits better than that of Postgres',
+    breaks: 'A reader runs no function of another role, and compares keys by the operators of Postgres.',
+    file: at('delta-query'),
+    edits: [['EXISTS (SELECT FROM pg_catalog.unnest(s.prepared) x', 'EXISTS (SELECT FROM unnest(s.prepared) x']],
+    test: 'postgres/roles.test.ts',
+    named: 'runs no function that another role',
+    server: 'postgres 18',
+  },
+  {
     // A condition has 'today', and the next day comes.
     name: 'a condition may contain literals that the server replaces by the time',
     breaks: 'A condition depends only on the row: no row leaves it without a write.',
-    file: at('table-catalog'),
+    file: at('where-check'),
     edits: [['if (timeWordsIn(predicate) < 2 * timeWordsIn(where)) {', 'if (predicate === where) {']],
     test: 'postgres/rows.test.ts',
     named: 'a literal that the server replaces by the time is refused',
@@ -150,8 +240,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('delta-query'),
     edits: [
       [
-        'x WHERE pg_visible_in_snapshot(x, pg_current_snapshot()))\n        AND listwatch.covers',
-        'x WHERE pg_visible_in_snapshot(x, $3::text::pg_snapshot))\n        AND listwatch.covers',
+        'x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()))\n        AND listwatch.covers',
+        'x WHERE pg_catalog.pg_visible_in_snapshot(x, $3::text::pg_snapshot))\n        AND listwatch.covers',
       ],
     ],
     test: 'postgres/statements.test.ts',
@@ -221,7 +311,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     name: 'a row of COPY is read from its bytes although they are not its characters',
     breaks: 'A listed object equals the row.',
     file: at('line-buffer'),
-    edits: [['if (isAscii(block)) this', 'if (block.length >= 0) this']],
+    edits: [['&& isAscii(block)) this', '&& block.length >= 0) this']],
     test: 'property/postgres-line-buffer.property.test.ts',
     named: 'with their bytes if each character is one byte',
   },
@@ -233,6 +323,34 @@ export const postgresMutants: readonly AdapterMutant[] = [
     edits: [['if (end + 1 < this.#used) this.#bytes.copyWithin(0, end + 1, this.#used)', '']],
     test: 'property/postgres-line-buffer.property.test.ts',
     named: 'with their bytes if each character is one byte',
+  },
+  {
+    // A row of a list has a text of 600 MB.
+    name: 'a line of COPY that is longer than a string can be becomes a string',
+    breaks: 'A row that is too large is invalid, and the rows around it are read.',
+    file: at('line-buffer'),
+    edits: [['if (end - start > this.#longest) this', 'if (end - start > constants.MAX_STRING_LENGTH) this']],
+    test: 'unit/postgres-copy-out.test.ts',
+    named: 'longer than a string can be is invalid',
+  },
+  {
+    // A text of 600 MB is written while the watch is open, or a proxy cuts a message off.
+    name: 'an error of the parser of pg is thrown in the listener of the stream',
+    breaks: 'What a server sends ends no process.',
+    file: at('stream-guard'),
+    edits: [
+      ['  if (!isDataStream(stream)) return\n', '  if (!isDataStream(stream) || stream.off.length >= 0) return\n'],
+    ],
+    test: 'unit/postgres-session.test.ts',
+    named: 'ends the session, and not the process',
+  },
+  {
+    name: 'a change that is longer than a string can be is requested again and again',
+    breaks: 'A row that is too large is invalid, and the other rows are followed.',
+    file: at('delta-query'),
+    edits: [['    if (isTooLong(error))\n', '    if (isTooLong(cause))\n']],
+    test: 'unit/postgres-delta.test.ts',
+    named: 'leads to a list, which reports the row',
   },
   {
     name: 'a text of a listed row is read from the first line of its block',

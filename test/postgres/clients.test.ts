@@ -4,7 +4,7 @@ import type { PostgresSourceOptions } from '../../adapters/postgres/index.js'
 import { OptionError } from '../../src/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { type Database, errorOf, mirrorOf, useServer } from './support.js'
+import { type Database, errorOf, mirror, mirrorOf, useServer } from './support.js'
 
 describePostgres('the option client', (postgres) => {
   const at = useServer(postgres)
@@ -63,6 +63,17 @@ describePostgres('the option client', (postgres) => {
     expect(error).toBeInstanceOf(OptionError)
     expect(error).toMatchObject({ option: 'client', message: expect.stringMatching(message) })
     expect(informer.status.state).toBe('failed')
+  })
+
+  test('that asks for values in binary form reads the same objects, in lists and changes', async () => {
+    const db = await installed()
+    const client = (): Client => Object.assign(new Client(db.config()), { binary: true })
+    const rows = await mirror(db, { table: 't', client })
+    expect(rows.informer.get('1')).toEqual({ id: 1, n: 1 })
+    await db.sql('UPDATE t SET n = 7; INSERT INTO t VALUES (2, -2)')
+    await rows.informer.fresh({ timeoutMs: 15_000 })
+    expect(Object.fromEntries(rows.informer.entries())).toEqual({ 1: { id: 1, n: 7 }, 2: { id: 2, n: -2 } })
+    expect(rows.errors).toEqual([])
   })
 
   test('that requires TLS of a server without TLS is reported with host and port', async () => {

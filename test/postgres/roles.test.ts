@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { installChangeLog } from '../../adapters/postgres/index.js'
+import { changeLogStatus, installChangeLog, trimChangeLogs } from '../../adapters/postgres/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { type Database, errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'
@@ -93,6 +93,42 @@ describePostgres('a role that mirrors', (postgres) => {
     await db.sql(`ALTER TABLE t OWNER TO ${role}`)
     const error = await errorOf(installChangeLog(await db.connect({ user: role }), { table: 't' }))
     expect(error.message).toMatch(new RegExp(`GRANT CREATE ON DATABASE "?${db.name}"? TO "?${role}"?$`))
+  })
+
+  /** Functions and an operator whose signatures fit calls of the adapter better than those of Postgres do. */
+  const TRAPS = [
+    ['unnest(xid8[])', 'SETOF xid8'],
+    ['unnest(oid[])', 'SETOF oid'],
+    ['to_json(text[])', 'json'],
+    ['obj_description(regclass, text)', 'text'],
+    ['has_table_privilege(regclass, text)', 'boolean'],
+    ['lower(name)', 'text'],
+    ['format(text, name, name)', 'text'],
+    ['concat_ws(text, name, text)', 'text'],
+    ['concat_ws(text, text, xid8, bigint)', 'text'],
+    ['json_build_object(text, text, text, boolean)', 'json'],
+    ['make_interval(secs int)', 'interval'],
+    ['same(varchar, text)', 'boolean'],
+  ] as const
+
+  test('runs no function that another role has put on its search path', async () => {
+    const { db, role } = await withRole()
+    const functions = TRAPS.map(
+      ([signature, result]) =>
+        `CREATE FUNCTION public.${signature} RETURNS ${result} LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'trapped'; END $$`,
+    )
+    await db.sql(`${functions.join('; ')}; CREATE OPERATOR public.= (LEFTARG = varchar, RIGHTARG = text, FUNCTION = same);
+      ALTER TABLE t ALTER id TYPE varchar(9); ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (n < 5)`)
+    await db.install('t', { grant: [role] })
+    const options = { table: 't', where: 'n >= 0', rls: 'row-local', connection: { user: role } } as const
+    const rows = await mirror(db, options)
+    await db.sql('UPDATE t SET n = n + 1')
+    await rows.informer.fresh({ timeoutMs: 15_000 })
+    expect([rows.informer.size, rows.informer.get('7')?.['n'], rows.errors]).toEqual([20, 1, []])
+    expect((await errorOf(mirror(db, { table: 'T9' }))).message).toMatch(/there is no table/)
+    const owner = await db.connect()
+    expect((await changeLogStatus(owner)).tables).toMatchObject([{ problems: [] }])
+    await trimChangeLogs(owner)
   })
 })
 

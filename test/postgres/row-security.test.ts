@@ -68,6 +68,20 @@ describePostgres('row security', (postgres) => {
       expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 1])
     })
 
+    test('a function that a policy calls and that is replaced arrives by one relist', async () => {
+      const db = await at.database()
+      const role = `${db.name}_called`
+      const visible = (n: number): string =>
+        `CREATE OR REPLACE FUNCTION visible(n int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n = ${n}'`
+      await db.sql(`${ROWS}; ${visible(10)}; CREATE ROLE ${role} LOGIN;
+        ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (visible(n))`)
+      await db.install('t', { grant: [role] })
+      const rows = await mirror(db, { table: 't', rls: 'row-local', connection: { user: role } })
+      await db.sql(visible(20))
+      await expectMirrorEqualsTable(rows)
+      expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 1])
+    })
+
     test('a reader to whom it does not apply is not bothered', async () => {
       const { db } = await secured(ACROSS, 'bystander')
       const rows = await mirror(db, { table: 't' })

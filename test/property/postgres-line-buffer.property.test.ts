@@ -20,11 +20,14 @@ test('lines of any length are read in any division into chunks, with their bytes
       (texts, sizes, flushes) => {
         const expected = texts.map((text) => Buffer.from(text.replaceAll('\n', ' ')).toString())
         const read: string[] = []
-        const buffer = new LineBuffer((line, bytes, at) => {
-          read.push(line)
-          const hasBytes = /^[\0-\x7f]*$/.test(line)
-          expect(bytes?.toString('latin1', at, at + line.length)).toBe(hasBytes ? line : undefined)
-        })
+        const buffer = new LineBuffer(
+          (line, bytes, at) => {
+            read.push(line)
+            const hasBytes = /^[\0-\x7f]*$/.test(line)
+            expect(bytes?.toString('latin1', at, at + line.length)).toBe(hasBytes ? line : undefined)
+          },
+          () => expect.unreachable(),
+        )
         const all = Buffer.from(expected.map((line) => `${line}\n`).join(''))
         for (let at = 0; at < all.length; ) {
           const size = sizes.next().value ?? 1

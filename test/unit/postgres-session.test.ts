@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { ClientFactory, NodePostgresClient } from '../../adapters/postgres/client-factory.js'
 import { Session } from '../../adapters/postgres/session.js'
@@ -8,7 +9,7 @@ const TIMEOUT_MS = 4_000
 const PERIOD_MS = TIMEOUT_MS / 4
 
 /** A session whose next query has no response before `respond` is called. `stream.bytesRead` counts received bytes. */
-async function sessionOf(): Promise<{
+async function sessionOf(more: object = {}): Promise<{
   readonly clock: VirtualClock
   readonly session: Session
   readonly stream: { bytesRead: number }
@@ -16,7 +17,7 @@ async function sessionOf(): Promise<{
 }> {
   const clock = new VirtualClock(0)
   const response = Promise.withResolvers<void>()
-  const stream = { bytesRead: 0, destroy: () => {}, pause: () => {}, resume: () => {} }
+  const stream = Object.assign(more, { bytesRead: 0, destroy: () => {}, pause: () => {}, resume: () => {} })
   const client = {
     connect: async () => {},
     query: async ({ text }: { readonly text: string }) => {
@@ -56,4 +57,19 @@ test('a response of which no bytes arrive for the whole time-out is UNAVAILABLE'
   })
   await clock.advance(6 * PERIOD_MS)
   await late
+})
+
+test('an error of the parser of pg ends the session, and not the process', async () => {
+  const stream = new PassThrough()
+  const chunks: unknown[] = []
+  stream.on('data', (chunk) => {
+    chunks.push(chunk)
+    if (chunks.length === 2) throw Object.assign(new Error('too long'), { code: 'ERR_STRING_TOO_LONG' })
+  })
+  const { session } = await sessionOf(stream)
+  const rows = session.query('SELECT slow')
+  stream.emit('data', 'one')
+  stream.emit('data', 'two')
+  await expect(rows).rejects.toMatchObject({ code: 'UNAVAILABLE', cause: { code: 'ERR_STRING_TOO_LONG' } })
+  expect(chunks).toEqual(['one', 'two'])
 })

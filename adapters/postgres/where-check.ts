@@ -1,0 +1,88 @@
+import { SourceError } from '../../src/contract/errors.js'
+import { elementsOf } from '../shared/properties.js'
+import { calledFunctionsSql, fingerprintSql } from './called-functions.js'
+import { codeOf, postgresError } from './postgres-errors.js'
+import type { Session } from './session.js'
+import { quoteIdentifier, type Table } from './table-catalog.js'
+
+/** What a condition was found to be. */
+export interface CheckedCondition {
+  /** The object ids of the functions of users that it calls. */
+  readonly functions: readonly string[]
+  /** The definition of the table and of these functions at the check. */
+  readonly definition: string
+}
+
+/**
+ * Throws for a condition that depends on more than its row, for example the clock: a row could enter or leave it
+ * without a write. Postgres checks the condition when it creates a partial index on an empty copy of the table.
+ */
+export async function checkWhere(
+  session: Session,
+  { relid, name, keyColumns }: Table,
+  where: string,
+): Promise<CheckedCondition> {
+  const columns = await session.query(READABLE_SQL, [relid])
+  const readable = columns.map((row) => quoteIdentifier(String(row['name']))).join(', ')
+  let predicate: string
+  let checked: CheckedCondition
+  try {
+    await session.query(
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
+    )
+    const [index] = await session.query(PREDICATE_SQL)
+    predicate = String(index?.['predicate'])
+    const functions = elementsOf(JSON.parse(index?.['functions'] ?? '[]')).map(String)
+    // The transaction holds a lock on the table, which has not changed since the check.
+    checked = { functions, definition: await definitionOf(session, { relid, functions }) }
+    await session.query('ROLLBACK')
+  } catch (error) {
+    await session.query('ROLLBACK').catch(() => {}) // The first error says more.
+    const { code, message } = postgresError(error)
+    const sqlState = codeOf(Object(error).cause) ?? ''
+    // The condition causes these: wrong syntax, unknown names, invalid values, expressions that an index cannot have.
+    if (/^(42|22|0A)/.test(sqlState)) {
+      const reason = DEPENDS_ON_MORE.has(sqlState) ? MORE_THAN_ROW : 'is refused by the server'
+      const hint = sqlState === UNDEFINED_COLUMN ? `; a text needs quotes: status = 'new'` : ''
+      const flaw = `where: "${where}" ${reason}: ${message}${hint}`
+      throw new SourceError(flaw, { code: 'PROTOCOL', cause: error })
+    }
+    throw new SourceError(`the condition could not be checked: ${message}`, { code, cause: error })
+  }
+  // The server replaces such a literal of a date or a time by the time at which it reads the condition.
+  if (timeWordsIn(predicate) < 2 * timeWordsIn(where)) {
+    const flaw = `where: "${where}" ${MORE_THAN_ROW}: 'now', 'today', 'tomorrow' and 'yesterday' depend on the clock`
+    throw new SourceError(flaw, { code: 'PROTOCOL' })
+  }
+  return checked
+}
+
+/**
+ * Returns a text that changes if the check of a condition may have another result: with the table, with the functions,
+ * and with the search path, on which their names are looked up.
+ */
+export async function definitionOf(session: Session, table: Pick<Table, 'relid' | 'functions'>): Promise<string> {
+  const sql = `SELECT ${fingerprintSql(table)}::text AS fingerprint, pg_catalog.current_schemas(false)::text AS path`
+  const [row] = await session.query(sql)
+  return [table.relid, row?.['fingerprint'], row?.['path']].join(':')
+}
+
+const MORE_THAN_ROW = 'must depend on nothing but the row'
+
+/** The condition as the server has stored it, which contains it twice, and the functions that it calls. */
+const PREDICATE_SQL = `SELECT pg_catalog.pg_get_expr(i.indpred, i.indrelid) AS predicate, (SELECT pg_catalog.json_agg(f.id::text ORDER BY f.id) FROM (
+    ${calledFunctionsSql(`SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, i.indexrelid`)}) f) AS functions
+  FROM pg_catalog.pg_index i WHERE i.indrelid = 'pg_temp.listwatch_where'::regclass`
+
+/** The number of words in the literals of a condition that mean a time, if the literal is a date or a time. */
+function timeWordsIn(condition: string): number {
+  const literals = condition.match(/'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$/gs) ?? []
+  return literals.flatMap((literal) => literal.match(/\b(?:now|today|tomorrow|yesterday)\b/gi) ?? []).length
+}
+
+/** Not immutable, a subquery, an aggregate, a window function: what a condition of an index cannot have. */
+const DEPENDS_ON_MORE: ReadonlySet<string> = new Set(['42P17', '0A000', '42803', '42P20'])
+const UNDEFINED_COLUMN = '42703'
+
+const READABLE_SQL = `SELECT a.attname AS name FROM pg_catalog.pg_attribute a
+   WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT')`
