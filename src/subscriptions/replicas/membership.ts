@@ -218,7 +218,11 @@ export class Membership {
     this.#pending = undefined
     this.#retryAt = at.now + drawDelay(this.#retry, this.#options.random)
     this.#retry = grown(this.#retry)
-    if (error instanceof SourceError && error.code === 'LEASE_LOST') return this.#lost()
+    if (error instanceof SourceError && error.code === 'LEASE_LOST') {
+      // Others evict no valid lease. So the store may have lost their records too, as by FLUSHALL.
+      if (this.#leased !== undefined && !this.#hasEnded(at)) this.#epoch = undefined
+      return this.#lost()
+    }
     // Whether the record exists is unknown. It joins again under another name.
     if (request.record.renewal === 0) this.#lost()
     return false
