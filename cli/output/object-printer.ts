@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { fieldOf, printable, shownValue } from '../args/fields.js'
+import { fieldOf, jsonText, printable, shownValue } from '../args/fields.js'
 import type { SourceKind } from '../args/source-kinds.js'
 import { colors } from '../bundled.js'
 import type { Row } from '../sources/source-types.js'
@@ -50,7 +50,7 @@ function* jsonLines(entries: readonly Entry[], format: ObjectFormat): Generator<
 }
 
 function jsonLine(entry: Entry, format: ObjectFormat): string {
-  return `${JSON.stringify({ key: entry[0], object: selected(entry, format) }, printable)}\n`
+  return `${jsonText({ key: entry[0], object: selected(entry, format) })}\n`
 }
 
 function selected([, object]: Entry, { fields }: ObjectFormat): unknown {

@@ -6,7 +6,7 @@ import type { Change } from '../../src/queue/change.js'
 import type { Equal, IndexBuilder } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { parseDuration } from '../args/duration.js'
-import { fieldOf, printable } from '../args/fields.js'
+import { fieldOf, jsonText } from '../args/fields.js'
 import { objectNoun } from '../args/source-kinds.js'
 import { colors } from '../bundled.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
@@ -71,7 +71,7 @@ async function printChanges(rows: Informer<Row, Indexes>, signal: AbortSignal): 
   for await (const batch of rows.changes({ signal })) {
     let lines = ''
     for (const { type, key, object, previous, origin } of batch.changes) {
-      lines += `${JSON.stringify({ type, key, object, previous, origin }, printable)}\n`
+      lines += `${jsonText({ type, key, object, previous, origin })}\n`
     }
     if (batch.isSynced && !isSynced)
       lines += `${JSON.stringify({ type: 'synced', size: rows.size, version: batch.version })}\n`
