@@ -58,6 +58,9 @@ const DEADLINE_PART = 1 / 3
 const LOOK_PART = 1 / 20
 /** The part of the time between renewals that lies at least between two requests because of hints. */
 const HINT_PART = 1 / 20
+const RESTORED =
+  'because the store was restored to an older state: no key runs until it is greater; ' +
+  'reset what compares fences, and restart all replicas'
 const FIRST_RETRY_MS = 100
 const MEMBER_LENGTH = 12
 
@@ -329,9 +332,12 @@ export class Membership {
   }
 
   /** Why a store cannot be relied on; undefined if nothing is wrong. */
-  #flawIn({ fence, records }: LeaseView, { member, renewal }: LeaseRecord): string | undefined {
+  #flawIn({ fence, epoch, records }: LeaseView, { member, renewal }: LeaseRecord): string | undefined {
     if (!Number.isSafeInteger(fence)) return `the fence ${fence} is not a safe integer`
-    if (fence <= this.#fence) return `the fence ${fence} is not greater than the last one, ${this.#fence}`
+    if (fence <= this.#fence) {
+      const flaw = `the fence ${fence} is not greater than the last one, ${this.#fence}`
+      return this.#epoch?.name === epoch ? flaw : `${flaw}, ${RESTORED}`
+    }
     if (records.some((record) => record.member === member && record.renewal === renewal)) return undefined
     return 'the view does not have the record that was just written'
   }

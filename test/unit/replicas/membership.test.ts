@@ -324,6 +324,16 @@ describe('the membership of a replica', () => {
     refused({ records: [] })
   })
 
+  test('a store that was restored, so that its fence is smaller, is refused with the remedy', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_500
+    const request = first.request()
+    const view = { ...first.perform(request), fence: 1, epoch: 'restored' }
+    expect(() => first.membership.replied(request, view, first.at)).toThrow(
+      /the fence 1 is not greater than the last one, \d+, because the store was restored .* restart all replicas/,
+    )
+  })
+
   test('a failed request is repeated with a growing delay, at most the time between renewals', () => {
     const [first] = joined(1) as [Member]
     now += 2_000
