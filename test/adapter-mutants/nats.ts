@@ -170,4 +170,13 @@ export const natsMutants: readonly AdapterMutant[] = [
     named: 'a bucket that is purged, which leaves its sequence',
     server,
   },
+  {
+    name: 'a refused subscription to hints is read as a message',
+    breaks: 'A connection that may not receive hints continues to work.',
+    file: at('leases/lease-session'),
+    edits: [['if (error !== null) return reject(error)\n', 'if (error !== null) reject(error)\n']],
+    test: 'nats/leases.test.ts',
+    named: 'may not receive hints renews without them',
+    server,
+  },
 ]
