@@ -62,11 +62,15 @@ function checkSourceUrl(command: Command): void {
   if (hasSource && typeof url === 'string') sourceKindOf(withPlainScheme(url), {})
 }
 
+function ignoreClosedPipe(error: { readonly code?: string }): void {
+  if (error.code !== 'EPIPE') throw error
+}
+
 async function main(): Promise<void> {
   // The reader of the output has closed it. The running command then ends by itself: see shutdown-signal.ts.
-  process.stdout.on('error', (error: { readonly code?: string }) => {
-    if (error.code !== 'EPIPE') throw error
-  })
+  process.stdout.on('error', ignoreClosedPipe)
+  // A command continues without its messages: a mirror or a relay does not need their reader.
+  process.stderr.on('error', ignoreClosedPipe)
   const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   const program = new Command('listwatch')
     .description('Mirrors a versioned collection into an indexed local store, and prints its changes.')

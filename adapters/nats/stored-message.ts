@@ -1,3 +1,4 @@
+import { propertiesOf } from '../shared/properties.js'
 import type { NatsMessage } from './nats-client.js'
 
 /** A message of the stream, as a consumer delivers it. */
@@ -21,20 +22,39 @@ const TOKENS = 9
 /** With a domain and the hash of an account before the stream. */
 const EXTRA = 2
 
-export function storedMessage({ subject, reply = '', data, headers }: NatsMessage): StoredMessage | undefined {
+export function storedMessage(message: NatsMessage): StoredMessage | undefined {
+  const { subject, reply = '', data } = message
   const tokens = reply.split('.')
   const at = tokens.length > TOKENS ? EXTRA : 0
   const [seq, delivery] = [Number(tokens[at + 5]), Number(tokens[at + 6])]
   if (tokens.length < TOKENS || !Number.isSafeInteger(seq) || !Number.isSafeInteger(delivery)) return undefined
-  const operation = headers?.get('KV-Operation') ?? ''
+  const header = headersOf(message)
+  const operation = header('KV-Operation')
   return {
     consumer: tokens[at + 3] ?? '',
     subject,
     seq,
     delivery,
     time: tokens[at + 7] ?? '0',
-    isDelete: operation === 'DEL' || operation === 'PURGE' || (headers?.get('Nats-Marker-Reason') ?? '') !== '',
-    isInBatch: (headers?.get('Nats-Batch-Id') ?? '') !== '' && headers?.get('Nats-Batch-Commit') === '',
+    isDelete: operation === 'DEL' || operation === 'PURGE' || header('Nats-Marker-Reason') !== '',
+    isInBatch: header('Nats-Batch-Id') !== '' && header('Nats-Batch-Commit') === '',
     data,
+  }
+}
+
+/**
+ * Returns a function for the value of a header. nats.js throws for a message with a name that it does not accept, such
+ * as one with a space. Thrown in a callback, that would end the reader of the connection.
+ */
+function headersOf(message: NatsMessage): (name: string) => string {
+  try {
+    const { headers } = message
+    return (name) => headers?.get(name) ?? ''
+  } catch {
+    const { _rdata: raw, _msg: position } = propertiesOf(message)
+    const length = propertiesOf(position)['hdr']
+    const text =
+      raw instanceof Uint8Array && typeof length === 'number' ? Buffer.from(raw.subarray(0, length)).toString() : ''
+    return (name) => new RegExp(`^${name}: *(.*?) *\\r?$`, 'm').exec(text)?.[1] ?? ''
   }
 }

@@ -1,9 +1,13 @@
-import { SourceError, thrownFor } from '../../src/contract/errors.js'
+import { systemClock } from '../../src/contract/clock.js'
+import { messageOf, SourceError, thrownFor } from '../../src/contract/errors.js'
+import { emitWarning } from '../../src/contract/node-or-browser.js'
 import type { Status } from '../../src/contract/status.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import type { Change } from '../../src/queue/change.js'
 import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscription-types.js'
 
+/** Warnings about subscribers of a collection are at least this far apart, in milliseconds. */
+const WARNING_MS = 60_000
 const TYPES = { add: 'insert', update: 'update', delete: 'delete' } as const
 
 /**
@@ -50,6 +54,7 @@ export class CollectionFilling<T extends object> {
   #isEnded = false
   /** Whether a transaction has begun: that of the initial content consists of several batches. */
   #hasBegun = false
+  #warnedAt = -Infinity
 
   constructor(
     informer: Informer<T, object>,
@@ -101,11 +106,28 @@ export class CollectionFilling<T extends object> {
     if (!isSynced) return
     if (this.#hasBegun) {
       this.#hasBegun = false
-      commit()
+      this.#notifying(commit)
     }
     if (this.#isReady) return
     this.#isReady = true
-    markReady()
+    this.#notifying(markReady)
+  }
+
+  /**
+   * Calls a function of the collection that notifies subscribers. It throws what one of them has thrown, after it has
+   * done its work: the others still need the next batches.
+   */
+  #notifying(call: () => unknown): void {
+    try {
+      call()
+    } catch (thrown) {
+      const now = systemClock.now()
+      if (now - this.#warnedAt < WARNING_MS) return
+      this.#warnedAt = now
+      const detail = thrown instanceof Error ? thrown.stack : undefined
+      const message = `a subscriber of a collection of ${this.#informer.name} threw: ${messageOf(thrown)}`
+      emitWarning(message, { code: 'HANDLER', ...(detail === undefined ? {} : { detail }) })
+    }
   }
 
   #write({ type, key, object }: Change<T>): void {

@@ -53,13 +53,25 @@ function quotedText(value: unknown): string {
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`
-  if (value instanceof Date) return value.toISOString()
+  if (value instanceof Date) return String(printable.call({ value }, 'value', value.toJSON()))
   return JSON.stringify(value, printable) ?? String(value)
 }
 
-/** A replacer for JSON.stringify: bigints as strings. */
-export function printable(_name: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? String(value) : value
+/** Control characters that JSON.stringify leaves as they are. */
+const CONTROLS = /[\x7f-\x9f]/g
+
+/** A value as one line of JSON, without characters that a terminal would obey. */
+export function jsonText(value: unknown): string {
+  const escaped = (control: string): string => `\\u00${control.charCodeAt(0).toString(16)}`
+  return JSON.stringify(value, printable).replace(CONTROLS, escaped)
+}
+
+/** A replacer for JSON.stringify: bigints, and numbers and dates without a form in JSON, as strings. */
+export function printable(this: unknown, name: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
+  // JSON.stringify has called toJSON of a date before.
+  return value === null && propertiesOf(this)[name] instanceof Date ? 'Invalid Date' : value
 }
 
 function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {

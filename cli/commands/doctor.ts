@@ -1,3 +1,4 @@
+import { jsonText } from '../args/fields.js'
 import { withPlainScheme } from '../args/server-url.js'
 import { sourceKindOf } from '../args/source-kinds.js'
 import { type Command, colors } from '../bundled.js'
@@ -17,7 +18,7 @@ export async function doctor(given: string, flags: DoctorFlags, command: Command
     diagnose(withPlainScheme(given), flags, command, onProgress),
   )
   const { findings } = diagnosis
-  if (flags.json === true) process.stdout.write(`${JSON.stringify(diagnosis)}\n`)
+  if (flags.json === true) process.stdout.write(`${jsonText(diagnosis)}\n`)
   else {
     for (const finding of findings) process.stdout.write(`${lineOf(finding)}\n`)
     process.stdout.write(`${summary(diagnosis)}\n`)

@@ -2,6 +2,7 @@ import { systemClock } from '../../src/contract/clock.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { formatDuration, parseDuration } from '../args/duration.js'
+import { jsonText } from '../args/fields.js'
 import { objectNoun } from '../args/source-kinds.js'
 import { type Command, colors } from '../bundled.js'
 import { CliError } from '../output/cli-error.js'
@@ -119,9 +120,7 @@ async function readSource(
 function print(comparison: Comparison, { kind }: OpenSource, { json }: VerifyFlags): void {
   const { version, otherSource, objects, differing, differences, busy } = comparison
   if (json === true) {
-    process.stdout.write(
-      `${JSON.stringify({ equal: differing === 0, version, objects, differing, busy, differences })}\n`,
-    )
+    process.stdout.write(`${jsonText({ equal: differing === 0, version, objects, differing, busy, differences })}\n`)
     return
   }
   const things = objectNoun(kind)

@@ -1,10 +1,10 @@
-import { once } from 'node:events'
-import { fieldOf, printable, shownValue } from '../args/fields.js'
+import { fieldOf, jsonText, printable, shownValue } from '../args/fields.js'
 import type { SourceKind } from '../args/source-kinds.js'
 import { colors } from '../bundled.js'
 import type { Row } from '../sources/source-types.js'
 import { withoutControls } from './status-view.js'
 import { fitted, widthOf } from './text-width.js'
+import { writeAll } from './write-all.js'
 
 export interface ObjectFormat {
   /** Whether the output is for a terminal. */
@@ -18,8 +18,6 @@ export interface ObjectFormat {
 
 type Entry = readonly [key: string, object: Row]
 
-/** How much text is written at a time, in characters. */
-const CHUNK = 64 * 1_024
 /** The columns and their widths are those of the first objects. */
 const SAMPLE = 1_000
 const MAX_COLUMNS = 12
@@ -50,7 +48,7 @@ function* jsonLines(entries: readonly Entry[], format: ObjectFormat): Generator<
 }
 
 function jsonLine(entry: Entry, format: ObjectFormat): string {
-  return `${JSON.stringify({ key: entry[0], object: selected(entry, format) }, printable)}\n`
+  return `${jsonText({ key: entry[0], object: selected(entry, format) })}\n`
 }
 
 function selected([, object]: Entry, { fields }: ObjectFormat): unknown {
@@ -99,20 +97,4 @@ function defaultFields(sample: readonly Entry[], kind: SourceKind): string[] {
       if (typeof value !== 'object' || value instanceof Date) names.add(name)
   }
   return [...names].slice(0, MAX_COLUMNS)
-}
-
-async function writeAll(texts: Iterable<string>, signal: AbortSignal): Promise<void> {
-  let chunk = ''
-  for (const text of texts) {
-    chunk += text
-    if (chunk.length < CHUNK) continue
-    await write(chunk, signal)
-    if (signal.aborted) return
-    chunk = ''
-  }
-  await write(chunk, signal)
-}
-
-async function write(text: string, signal: AbortSignal): Promise<void> {
-  if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain', { signal }).catch(() => {})
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { systemClock } from '../../src/contract/clock.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer } from '../../src/informer/informer-types.js'
@@ -6,7 +5,7 @@ import type { Change } from '../../src/queue/change.js'
 import type { Equal, IndexBuilder } from '../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../src/store/indexes/scalar.js'
 import { parseDuration } from '../args/duration.js'
-import { fieldOf, printable } from '../args/fields.js'
+import { fieldOf } from '../args/fields.js'
 import { objectNoun } from '../args/source-kinds.js'
 import { colors } from '../bundled.js'
 import { forceExit, shutDownAfter, shutdownSignal } from '../shutdown-signal.js'
@@ -14,6 +13,7 @@ import type { OpenSource, Row } from '../sources/source-types.js'
 import { ChangeLines } from './change-lines.js'
 import { oneLine } from './error-hints.js'
 import { awaitFirstList, reportErrors } from './first-list.js'
+import { printChanges } from './json-changes.js'
 import { RateMeter } from './rate-meter.js'
 import { labelled, statusLines, thousands, wrapParts } from './status-view.js'
 import { showView } from './terminal-ui.js'
@@ -63,21 +63,6 @@ export function indexesOf(columns: readonly string[]): (ix: IndexBuilder<Row>) =
 /** Returns the value of --for in milliseconds. Throws a CliError for a wrong duration. */
 export function durationOf(flags: Pick<WatchFlags, 'for'>): number | undefined {
   return flags.for === undefined ? undefined : parseDuration(flags.for, '--for')
-}
-
-/** Prints one line for each change, and `{"type":"synced"}` after the changes of the first list. */
-async function printChanges(rows: Informer<Row, Indexes>, signal: AbortSignal): Promise<void> {
-  let isSynced = false
-  for await (const batch of rows.changes({ signal })) {
-    let lines = ''
-    for (const { type, key, object, previous, origin } of batch.changes) {
-      lines += `${JSON.stringify({ type, key, object, previous, origin }, printable)}\n`
-    }
-    if (batch.isSynced && !isSynced)
-      lines += `${JSON.stringify({ type: 'synced', size: rows.size, version: batch.version })}\n`
-    isSynced ||= batch.isSynced
-    if (lines !== '' && !process.stdout.write(lines)) await once(process.stdout, 'drain', { signal }).catch(() => {})
-  }
 }
 
 async function showRows(

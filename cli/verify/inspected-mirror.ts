@@ -65,17 +65,28 @@ export class InspectedMirror implements Mirror {
     throw new CliError(`${this.#origin} refuses the request: ${String(reason ?? response.status)}`)
   }
 
+  /** @throws CliError for a response that ends early, or that is not that of an inspector. */
   async #read(response: Response): Promise<MirrorView> {
+    try {
+      return await this.#viewOf(response)
+    } catch (error) {
+      if (error instanceof CliError || this.#options.signal.aborted) throw error
+      const reason = messageOf(fieldOf(error, 'cause') ?? error)
+      throw new CliError(`the response of ${this.#origin} ended early, or is not that of an inspector: ${reason}`)
+    }
+  }
+
+  async #viewOf(response: Response): Promise<MirrorView> {
     const lines = linesOf(response)
-    const { value: first } = await lines.next()
-    const { informer, versions, isSynced, invalid, showsSecrets } = JSON.parse(first ?? '{}') as MirrorPosition
+    const { value: first = '' } = await lines.next()
+    const { informer, versions, isSynced, invalid, showsSecrets } = positionIn(first)
     const [[sourceName, version] = [], another] = Object.entries(versions)
     if (!isSynced) throw new CliError(`the mirror ${informer} has not completed its first list`)
     if (another !== undefined)
       throw new CliError(`the mirror ${informer} has several sources, and can be compared with one only`)
     const objects = new Map<string, ObjectDigest>()
     for await (const line of lines) {
-      const object = JSON.parse(line) as ObjectDigest
+      const object = digestIn(line)
       objects.set(object[0], object)
     }
     const isInvalid = new Set(invalid)
@@ -94,6 +105,19 @@ export class InspectedMirror implements Mirror {
       [Symbol.dispose]: () => objects.clear(),
     }
   }
+}
+
+function positionIn(line: string): MirrorPosition {
+  const position: unknown = JSON.parse(line)
+  const { versions, invalid } = Object(position)
+  if (typeof versions === 'object' && versions !== null && Array.isArray(invalid)) return position as MirrorPosition
+  throw new TypeError('its first line has no versions')
+}
+
+function digestIn(line: string): ObjectDigest {
+  const digest: unknown = JSON.parse(line)
+  if (Array.isArray(digest) && typeof digest[0] === 'string') return digest as unknown as ObjectDigest
+  throw new TypeError('a line is not a digest')
 }
 
 /** The lines of a response. */

@@ -10,7 +10,7 @@ import { RedisCluster } from '../servers/redis-cluster.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
 import { root } from '../support/sources.js'
-import { listwatch, node, refusalOf, resultOf, SECRET } from './support.js'
+import { listwatch, main, node, refusalOf, resultOf, SECRET } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -116,6 +116,20 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
     child.kill('SIGINT')
     await child.ended
     expect(child.errors).toBe('')
+  })
+
+  test('a watch continues after the reader of its errors has ended', async () => {
+    const client = own.redis.client()
+    await client.mset('deaf:1', '{"n":1}')
+    const command = `exec '${node}' '${main}' watch ${own.redis.url} --keys 'deaf:*' --json 2> >(exec true)`
+    await using child = new Child('bash', ['-c', command])
+    await synced(child)
+    await client.set('deaf:2', 'notjson') // It is reported.
+    await client.del('deaf:1')
+    await gone(child)
+    await client.set('deaf:3', 'notjson')
+    await client.set('deaf:1', '{"n":2}')
+    await child.until(() => child.lines.some((line) => line.includes('"n":2')), 'the next object')
   })
 
   describe('what cannot be decoded is named, and the rest is mirrored', () => {

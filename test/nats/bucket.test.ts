@@ -74,6 +74,23 @@ async function consumersOf(admin: NatsConnection, bucket: string): Promise<numbe
 describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
   const shared = useNats(server)
 
+  test('a header that nats.js cannot read leaves the connection and the mirror as they are', async () => {
+    const { admin, kv, mirror, lists } = await stage(shared.nats)
+    const { bucket } = await kv.status()
+    // As a program in Go may write it.
+    const publish = (key: string, payload: string, header: string): void =>
+      admin.publish(`$KV.${bucket}.${key}`, payload, {
+        headers: { encode: () => Buffer.from(`NATS/1.0\r\nMy Header: x\r\n${header}\r\n`) } as never,
+      })
+    publish('d', '4', '')
+    await waitUntil('the value', () => mirror.get('d') === 4)
+    publish('a', '', 'KV-Operation: DEL\r\n')
+    await kv.put('b', '7')
+    await waitUntil('the next value', () => mirror.get('b') === 7)
+    expect(mirror.get('a')).toBeUndefined()
+    expect([mirror.size, mirror.invalid.size, lists()]).toEqual([3, 0, 1])
+  })
+
   describe('keys that are removed without a marker that can be read', () => {
     test('deletes whose markers were purged while the connection was down are found, without a list', async () => {
       const { proxy, kv, mirror, lists } = await stage(shared.nats)

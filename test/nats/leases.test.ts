@@ -178,6 +178,22 @@ describe('the rights of leases in NATS', () => {
       await expectReleasedMembers(natsLeases({ connection: await nats.connect(), group: 'g', leaseMs: 5_000 }))
     })
 
+    test('that may not receive hints renews without them', async () => {
+      const config = `authorization { users: [{ user: "u", password: "p", permissions: { subscribe: ["_INBOX.>"] } }] }`
+      await using nats = await NatsServer.start({ server, config, login: { user: 'u', pass: 'p' } })
+      const connection = await nats.connect()
+      const session = natsLeases({ connection, group: 'g', leaseMs: 5_000 }).open()
+      const end = new AbortController()
+      session.watch?.(() => {}, end.signal)
+      for (const renewal of [0, 1, 2]) {
+        const view = await session.renew(record(renewal), [], signal)
+        expect(view.records).toMatchObject([{ renewal }])
+        await connection.flush() // The server has answered the subscription.
+      }
+      end.abort()
+      await session.close()
+    })
+
     test('that lacks the right to write gets UNAUTHORIZED', async () => {
       const config = `authorization { users: [{ user: "u", password: "p", permissions: { publish: ["$JS.API.>"] } }] }`
       await using nats = await NatsServer.start({ server, config, login: { user: 'u', pass: 'p' } })

@@ -1,5 +1,6 @@
 import { check } from './assertions.js'
 import { buildCases } from './case-builder.js'
+import type { Listing } from './case-context.js'
 import { writeMany } from './case-helpers.js'
 import type { ConformanceCase } from './conformance-case.js'
 import { areEqual, difference } from './expected-contents.js'
@@ -88,6 +89,31 @@ export const listCases: readonly ConformanceCase[] = buildCases('lists', [
       } finally {
         isStopped = true
         await writing
+      }
+    },
+  },
+  {
+    name: 'a list that is read while a writer writes names a version without later writes',
+    async check(context) {
+      let isStopped = false
+      const writing = (async () => {
+        // A watch that misses one of them never shows it: each has a key of its own.
+        for (let round = 0; round < 300 && !isStopped; round++) {
+          await context.put(`n${round}`, 'once')
+          await context.clock.sleep(0)
+        }
+      })()
+      const listings: Listing[] = []
+      try {
+        for (let times = 0; times < 5; times++) listings.push(await context.list({ pageSize: 10_000 }))
+      } finally {
+        isStopped = true
+        await writing
+      }
+      for (const listing of listings) {
+        const watch = context.watch(listing)
+        await watch.untilEqual(context.current)
+        await watch.stop()
       }
     },
   },

@@ -194,9 +194,10 @@ export class NatsLeaseSession implements LeaseSession {
     session.onEnd(reject)
     const { connection } = this.#settings
     const subscription = connection.subscribe(this.#hints, {
-      callback: (error, { data }) => {
-        if (error !== null) reject(error)
-        const [, dash, member] = /^(-?)(.*)$/s.exec(Buffer.from(data).toString()) ?? []
+      callback: (error, message) => {
+        // An error has no message. What is thrown here would end the reader of the connection.
+        if (error !== null) return reject(error)
+        const [, dash, member] = /^(-?)(.*)$/s.exec(Buffer.from(message.data).toString()) ?? []
         if (member !== this.#member && !signal.aborted) changed(dash === '-' ? member : undefined)
       },
     })

@@ -58,6 +58,9 @@ const DEADLINE_PART = 1 / 3
 const LOOK_PART = 1 / 20
 /** The part of the time between renewals that lies at least between two requests because of hints. */
 const HINT_PART = 1 / 20
+const RESTORED =
+  'because the store was restored to an older state: no key runs until it is greater; ' +
+  'reset what compares fences, and restart all replicas'
 const FIRST_RETRY_MS = 100
 const MEMBER_LENGTH = 12
 
@@ -218,7 +221,11 @@ export class Membership {
     this.#pending = undefined
     this.#retryAt = at.now + drawDelay(this.#retry, this.#options.random)
     this.#retry = grown(this.#retry)
-    if (error instanceof SourceError && error.code === 'LEASE_LOST') return this.#lost()
+    if (error instanceof SourceError && error.code === 'LEASE_LOST') {
+      // Others evict no valid lease. So the store may have lost their records too, as by FLUSHALL.
+      if (this.#leased !== undefined && !this.#hasEnded(at)) this.#epoch = undefined
+      return this.#lost()
+    }
     // Whether the record exists is unknown. It joins again under another name.
     if (request.record.renewal === 0) this.#lost()
     return false
@@ -325,9 +332,12 @@ export class Membership {
   }
 
   /** Why a store cannot be relied on; undefined if nothing is wrong. */
-  #flawIn({ fence, records }: LeaseView, { member, renewal }: LeaseRecord): string | undefined {
+  #flawIn({ fence, epoch, records }: LeaseView, { member, renewal }: LeaseRecord): string | undefined {
     if (!Number.isSafeInteger(fence)) return `the fence ${fence} is not a safe integer`
-    if (fence <= this.#fence) return `the fence ${fence} is not greater than the last one, ${this.#fence}`
+    if (fence <= this.#fence) {
+      const flaw = `the fence ${fence} is not greater than the last one, ${this.#fence}`
+      return this.#epoch?.name === epoch ? flaw : `${flaw}, ${RESTORED}`
+    }
     if (records.some((record) => record.member === member && record.renewal === renewal)) return undefined
     return 'the view does not have the record that was just written'
   }

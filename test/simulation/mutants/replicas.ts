@@ -178,7 +178,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     breaks: 'LEASE_LOST stops all runs (exclusive)',
     kind,
     file,
-    edits: [["error.code === 'LEASE_LOST') return this.#lost()", "error.code === 'LEASE_LOST') return false"]],
+    edits: [['      return this.#lost()\n    }\n    // Whether', '      return false\n    }\n    // Whether']],
     onlyBy: {
       test: 'unit/replicas/membership.test.ts',
       named: 'a member whose record is missing stops and joins again',
@@ -195,6 +195,17 @@ export const mutantsOfReplicas: readonly Mutant[] = [
         '    if (this.#hasEnded(at)) return this.#lost()\n',
       ],
     ],
+  },
+  {
+    name: 'a member whose record was removed claims keys at once',
+    breaks: 'of two members whose records were removed, one has no key that the other still runs (exclusive)',
+    kind,
+    file,
+    edits: [['      if (this.#leased !== undefined && !this.#hasEnded(at)) this.#epoch = undefined\n', '']],
+    onlyBy: {
+      test: 'unit/replicas/membership.test.ts',
+      named: 'after all records were removed, no member claims keys as long as another may have a lease',
+    },
   },
   {
     name: 'a member that lost its lease keeps its name',

@@ -281,10 +281,23 @@ describe('the membership of a replica', () => {
     expect(() => first.perform(request)).toThrow(LeaseLostError)
     expect(first.membership.failed(request, first.at, new LeaseLostError('gone'))).toBe(true)
     expect(first.runs()).toEqual([])
-    pass(1_000, first)
-    // The epoch is known for long enough, so it need not wait again.
+    pass(LEASE_MS, first)
     expect(first.runs()).toEqual(KEYS)
     expect(first.membership.member).not.toBe(member)
+  })
+
+  test('after all records were removed, no member claims keys as long as another may have a lease', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    for (const { membership } of [first, second]) table.leave(membership.member)
+    const kept = second.runs()
+    for (const end = now + 6_000; now < end; ) {
+      pass(100, first) // The second one cannot send.
+      const both = second.runs().filter((key) => first.runs().includes(key))
+      expect(both).toEqual([])
+    }
+    expect(kept.length).toBeGreaterThan(0)
+    pass(2 * LEASE_MS, first, second)
+    expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
   })
 
   test('in a new epoch no run begins until no lease of the old one can be valid', () => {
@@ -309,6 +322,16 @@ describe('the membership of a replica', () => {
     refused({ fence: first.membership.fence })
     refused({ fence: 2 ** 60 })
     refused({ records: [] })
+  })
+
+  test('a store that was restored, so that its fence is smaller, is refused with the remedy', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_500
+    const request = first.request()
+    const view = { ...first.perform(request), fence: 1, epoch: 'restored' }
+    expect(() => first.membership.replied(request, view, first.at)).toThrow(
+      /the fence 1 is not greater than the last one, \d+, because the store was restored .* restart all replicas/,
+    )
   })
 
   test('a failed request is repeated with a growing delay, at most the time between renewals', () => {

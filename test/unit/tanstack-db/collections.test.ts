@@ -108,6 +108,25 @@ describe('a collection', () => {
     for (const [key, object] of informer.entries()) expect(rows.syncedData.get(key)).toBe(object)
   })
 
+  test('continues after a subscriber has thrown, with a process warning', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const { source, clock, collection, transactions } = await ready()
+    collection.subscribeChanges(() => {
+      throw new Error('the chart is broken')
+    })
+    for (const total of [10, 20]) {
+      source.put('1', order(total))
+      await clock.advance(0)
+    }
+    expect(collection.status).toBe('ready')
+    expect(transactions).toEqual([['update 1'], ['update 1']])
+    expect(totals(collection.entries())).toEqual({ 1: 20, 2: 2, 3: 3 })
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/subscriber .* threw: the chart is broken/), expect.objectContaining({ code: 'HANDLER' })],
+    ])
+    warn.mockRestore()
+  })
+
   test('receives only the differences of a relist', async () => {
     const { source, clock, informer, transactions } = await ready()
     source.restore([

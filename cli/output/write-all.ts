@@ -1,0 +1,21 @@
+import { once } from 'node:events'
+
+/** How much text is written at a time, in characters. */
+const CHUNK = 64 * 1_024
+
+/** Writes the texts to stdout in parts, and waits for its reader. An abort ends it. */
+export async function writeAll(texts: Iterable<string>, signal: AbortSignal): Promise<void> {
+  let chunk = ''
+  for (const text of texts) {
+    chunk += text
+    if (chunk.length < CHUNK) continue
+    await write(chunk, signal)
+    if (signal.aborted) return
+    chunk = ''
+  }
+  await write(chunk, signal)
+}
+
+async function write(text: string, signal: AbortSignal): Promise<void> {
+  if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain', { signal }).catch(() => {})
+}
