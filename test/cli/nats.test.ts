@@ -5,7 +5,7 @@ import { useNats } from '../nats/support.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
-import { listwatch, refusalOf, resultOf, SECRET } from './support.js'
+import { type CommandOptions, listwatch, refusalOf, resultOf, SECRET } from './support.js'
 
 beforeAll(ensureBuilt)
 
@@ -18,25 +18,27 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
 
   describeServer('etcd 3.6', 'from etcd', (etcd) => {
     const upstream = useEtcd(etcd)
-    const relay = (name = 'jobs'): Child =>
-      listwatch(['relay', `etcd://${upstream.etcd.endpoint}`, '--prefix', '/jobs/', '--to', urlOf(), '--as', name])
+    const relay = (name: string, options: CommandOptions): Child => {
+      const source = [`etcd://${upstream.etcd.endpoint}`, '--prefix', `/${name}/`]
+      return listwatch(['relay', ...source, '--to', urlOf(), '--as', name], options)
+    }
     const isLive = (child: Child): boolean => child.lines.some((line) => line.includes('"state":"live"'))
 
-    test('publishes the keys, continues after a restart, and watch and list read the relay', async () => {
+    test.concurrent('publishes the keys, continues after a restart, and watch and list read the relay', async (context) => {
       const client = upstream.etcd.client()
       await client.put('/jobs/1').value('{"state":"new"}')
-      const first = relay()
+      const first = relay('jobs', context)
       await first.until(() => isLive(first), 'the first relay to be live')
-      const watch = listwatch(['watch', urlOf(), '--relay', 'jobs', '--json'])
+      const watch = listwatch(['watch', urlOf(), '--relay', 'jobs', '--json'], context)
       await watch.until(() => watch.output.includes('"synced"'), 'the first list of the follower')
       await client.put('/jobs/1').value('{"state":"done"}')
       await watch.until(() => watch.output.includes('"update"'), 'the update in the follower')
       first.kill('SIGINT')
       await first.ended
       await client.put('/jobs/2').value('{"state":"new"}')
-      const second = relay()
+      const second = relay('jobs', context)
       await watch.until(() => watch.output.includes('/jobs/2'), 'the change during the restart')
-      const list = await resultOf(listwatch(['list', urlOf(), '--relay', 'jobs']))
+      const list = await resultOf(listwatch(['list', urlOf(), '--relay', 'jobs'], context))
       expect(list).toMatchObject({ code: 0, errors: '' })
       expect(
         list.output
@@ -56,23 +58,23 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
       expect(`${first.errors}${second.errors}${watch.errors}`).toBe('')
     })
 
-    test('of two relays the second waits, and replaces the first after it was killed', async () => {
+    test.concurrent('of two relays the second waits, and replaces the first after it was killed', async (context) => {
       const client = upstream.etcd.client()
-      await client.put('/jobs/3').value('{"state":"new"}')
-      const first = relay('two')
+      await client.put('/two/3').value('{"state":"new"}')
+      const first = relay('two', context)
       await first.until(() => isLive(first), 'the first relay to be live')
-      const second = relay('two')
+      const second = relay('two', context)
       await second.until(() => second.output.includes('"state":"standby"'), 'the second relay to wait')
-      const watch = listwatch(['watch', urlOf(), '--relay', 'two', '--json'])
+      const watch = listwatch(['watch', urlOf(), '--relay', 'two', '--json'], context)
       await watch.until(() => watch.output.includes('"synced"'), 'the first list of the follower')
       // Longer than a lease: relays without leases would replace each other.
       await sleep(15_000)
       expect(isLive(second)).toBe(false)
-      await client.put('/jobs/3').value('{"state":"running"}')
+      await client.put('/two/3').value('{"state":"running"}')
       await watch.until(() => watch.output.includes('running'), 'the change in the follower')
       first.kill('SIGKILL')
       await first.ended
-      await client.put('/jobs/3').value('{"state":"done"}')
+      await client.put('/two/3').value('{"state":"done"}')
       await second.until(() => isLive(second), 'the second relay to write')
       await watch.until(() => watch.output.includes('done'), 'the change after the kill')
       expect(watch.output.match(/"synced"/g)).toHaveLength(1)

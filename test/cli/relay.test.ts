@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { PostgresSource } from '../../adapters/postgres/index.js'
 import { redisRelayStore } from '../../adapters/redis/index.js'
 import { relaySource } from '../../adapters/relay/index.js'
@@ -31,7 +31,7 @@ interface Follower {
 
 const SEED = Number(process.env['LISTWATCH_RELAY_SEED'] ?? 1)
 
-function followerOf(redis: RedisServer, name: string, upstream: PostgresSource<Pair>): Follower {
+function followerOf(db: Database, redis: RedisServer, name: string, upstream: PostgresSource<Pair>): Follower {
   const store = redisRelayStore({ client: userClient('ioredis 6', redis.port), name, blockMs: 300 })
   const rows = createInformer({ source: relaySource<Pair>({ store, upstream }), random: { next: () => 0 } })
   const errors: SourceError[] = []
@@ -44,7 +44,7 @@ function followerOf(redis: RedisServer, name: string, upstream: PostgresSource<P
   }
   rows.subscribe({ add: look, update: look, delete: look })
   rows.start()
-  onTestFinished(() => rows.stop())
+  db.atEnd(() => rows.stop())
   return { rows, errors, torn }
 }
 
@@ -88,14 +88,16 @@ describe('a relay of a table behind Redis', () => {
       const own = useRedis(found, { isDurable: true })
 
       const relay = (db: Database, name: string): Child =>
-        listwatch(['relay', urlOf(db), '--table', 'pairs', '--to', own.redis.url, '--as', name])
+        listwatch(['relay', urlOf(db), '--table', 'pairs', '--to', own.redis.url, '--as', name], {
+          onTestFinished: db.atEnd,
+        })
 
-      test('prints its status as NDJSON, passes on marks, and writes pending changes before it ends', async () => {
-        const db = await at.database()
+      test.concurrent('prints its status as NDJSON, passes on marks, and writes pending changes before it ends', async (context) => {
+        const db = await at.database(context.onTestFinished)
         const { source, write } = await tableIn(db)
         const child = relay(db, 'status')
         await live(child)
-        const follower = followerOf(own.redis, 'status', source)
+        const follower = followerOf(db, own.redis, 'status', source)
         await follower.rows.synced({ timeoutMs: 10_000 })
         for (let n = 1; n <= 20; n++) {
           await follower.rows.waitFor(await write(n), { timeoutMs: 10_000 })
@@ -113,20 +115,20 @@ describe('a relay of a table behind Redis', () => {
         expect(stored(follower)).toEqual(await contentOf(db))
         expect(follower.rows.status.relists).toBe(0)
         expect(follower.torn).toEqual([])
-        const watch = listwatch(['watch', own.redis.url, '--relay', 'status', '--json'])
+        const watch = listwatch(['watch', own.redis.url, '--relay', 'status', '--json'], context)
         await watch.until(() => watch.lines.some((line) => line.includes('"synced"')), 'the first list')
         expect(watch.lines.map((line) => JSON.parse(line).object?.id)).toContain('a')
         for (const each of [watch, second]) each.kill('SIGTERM')
         await Promise.all([watch.ended, second.ended])
       })
 
-      test('killed at random moments, two at once: followers list once, and see whole transactions', async () => {
+      test.concurrent('killed at random moments, two at once: followers list once, and see whole transactions', async (context) => {
         const random = new SeededRandom(SEED)
-        const db = await at.database()
+        const db = await at.database(context.onTestFinished)
         const { source, write } = await tableIn(db)
         let relays = [relay(db, 'killed'), relay(db, 'killed')]
         await waitUntil('a relay to be live', () => relays.some(isLive), 60_000)
-        const followers = [1, 2].map(() => followerOf(own.redis, 'killed', source))
+        const followers = [1, 2].map(() => followerOf(db, own.redis, 'killed', source))
         for (const { rows } of followers) await rows.synced({ timeoutMs: 20_000 })
         let isOver = false
         let mark = ''
@@ -164,7 +166,7 @@ describe('a relay of a table behind Redis', () => {
         const { source, write } = await tableIn(db)
         const child = relay(db, 'lost')
         await live(child)
-        const follower = followerOf(own.redis, 'lost', source)
+        const follower = followerOf(db, own.redis, 'lost', source)
         await follower.rows.synced({ timeoutMs: 10_000 })
         const current = async (mark: string): Promise<void> => {
           await waitUntil(

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, type TestContext } from 'vitest'
 import type { Database } from '../postgres/support.js'
 import { binary } from '../support/build.js'
 import { Child } from '../support/child.js'
@@ -18,13 +18,16 @@ export interface CommandOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Another copy of the program. */
   readonly main?: string
+  /** Of the context of a concurrent test. */
+  readonly onTestFinished?: TestContext['onTestFinished']
 }
 
 /** The command line, as a user starts it; killed when the test is over. */
 export function listwatch(args: readonly string[], options: CommandOptions = {}): Child {
   const env = { ...environment, ...options.env }
   const child = new Child(node, [options.main ?? main, ...args], { cwd: root, env })
-  onTestFinished(() => child[Symbol.asyncDispose]())
+  const atEnd = options.onTestFinished ?? onTestFinished
+  atEnd(() => child[Symbol.asyncDispose]())
   return child
 }
 

@@ -49,29 +49,6 @@ describeEtcd('a connection that fails', (server) => {
         expect([mirror.relists, mirror.errors.map(({ code }) => code)]).toEqual([0, ['UNAVAILABLE']])
       }, options))
 
-    test(`that is slow carries a list (${form})`, () =>
-      stage(async (mirror) => {
-        await mirror.fill(20) // Small entries, whose pages are quick, come before the large ones.
-        await writeLarge(mirror, 20)
-        mirror.proxy.throttle(1_000_000)
-        await mirror.live()
-        await mirror.healed()
-      }, options))
-
-    test(`that is slow carries a catch-up, though one message takes longer than any timeout (${form})`, () =>
-      stage(async (mirror) => {
-        await mirror.fill(20)
-        await mirror.live()
-        mirror.proxy.reset()
-        mirror.proxy.refuse()
-        await writeLarge(mirror, 20)
-        mirror.proxy.pass()
-        mirror.proxy.throttle(1_000_000)
-        await mirror.healed()
-        // The client does not show the bytes of an unfinished message: after two watches without progress, one list.
-        expect(mirror.relists).toBeLessThanOrEqual(form === 'endpoints' ? 0 : 1)
-      }, options))
-
     test(`twice before a whole revision has arrived leads to a list (${form})`, () =>
       stage(async (mirror) => {
         await mirror.fill(20)
@@ -92,6 +69,53 @@ describeEtcd('a connection that fails', (server) => {
         expect(mirror.relists).toBe(1)
       }, options))
   }
+
+  // These mostly wait for a slow line.
+  for (const options of [{}, { form: 'client' }] as const) {
+    const form = options.form ?? 'endpoints'
+    test.concurrent(`that is slow carries a list (${form})`, () =>
+      stage(async (mirror) => {
+        await mirror.fill(20) // Small entries, whose pages are quick, come before the large ones.
+        await writeLarge(mirror, 20)
+        mirror.proxy.throttle(1_000_000)
+        await mirror.live()
+        await mirror.healed()
+      }, options))
+
+    test.concurrent(`that is slow carries a catch-up, though one message takes longer than any timeout (${form})`, () =>
+      stage(async (mirror) => {
+        await mirror.fill(20)
+        await mirror.live()
+        mirror.proxy.reset()
+        mirror.proxy.refuse()
+        await writeLarge(mirror, 20)
+        mirror.proxy.pass()
+        mirror.proxy.throttle(1_000_000)
+        await mirror.healed()
+        // The client does not show the bytes of an unfinished message: after two watches without progress, one list.
+        expect(mirror.relists).toBeLessThanOrEqual(form === 'endpoints' ? 0 : 1)
+      }, options))
+  }
+
+  test.concurrent('that was refused, and is no longer wanted, is not opened later', async () => {
+    await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
+    for (const ms of [10, 60, 110, 160, 260]) {
+      proxy.refuse()
+      const stop = new AbortController()
+      const source = etcdSource({ endpoints: `127.0.0.1:${proxy.port}`, prefix: '/unwanted/' })
+      const list = source
+        .list({ ...context(stop.signal), pageSize: 100 })
+        [Symbol.asyncIterator]()
+        .next()
+      list.catch(() => {})
+      await sleep(ms)
+      stop.abort()
+      await expect(list).rejects.toThrow()
+      proxy.pass()
+      await sleep(1_500) // As long as between two attempts, and more.
+      expect(proxy.counts.open, `after ${ms} ms`).toBe(0)
+    }
+  })
 
   test('by a network that is down for long is retried until it succeeds', () =>
     stage(async (mirror) => {
@@ -203,26 +227,6 @@ describeEtcd('a connection that fails', (server) => {
       await mirror.live()
       await mirror.healed()
     }))
-
-  test('that was refused, and is no longer wanted, is not opened later', async () => {
-    await using proxy = await startFaultProxy({ targetPort: own.etcd.port })
-    for (const ms of [10, 60, 110, 160, 260]) {
-      proxy.refuse()
-      const stop = new AbortController()
-      const source = etcdSource({ endpoints: `127.0.0.1:${proxy.port}`, prefix: '/unwanted/' })
-      const list = source
-        .list({ ...context(stop.signal), pageSize: 100 })
-        [Symbol.asyncIterator]()
-        .next()
-      list.catch(() => {})
-      await sleep(ms)
-      stop.abort()
-      await expect(list).rejects.toThrow()
-      proxy.pass()
-      await sleep(1_500) // As long as between two attempts, and more.
-      expect(proxy.counts.open, `after ${ms} ms`).toBe(0)
-    }
-  })
 
   test('whose peer is silent fails after stallMs', async () => {
     await using proxy = await startFaultProxy({ targetPort: own.etcd.port })

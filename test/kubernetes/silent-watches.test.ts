@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { describeKubernetes } from '../servers/index.js'
 import { isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
-import { Stage } from './stage.js'
-import { useKubernetes } from './support.js'
 
 const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(1)
 const BUSY = { code: 429, reason: 'TooManyRequests', message: 'too many requests' }
@@ -142,27 +139,4 @@ describe('a half-open watch', () => {
       expect(mirror.fake.watches.length).toBeLessThanOrEqual(7)
       expect([mirror.errors, mirror.relists]).toEqual([[], 0])
     }))
-})
-
-describeKubernetes('a collection in which nothing happens', (server) => {
-  const own = useKubernetes(server)
-
-  test('keeps its watches over the minutes', async () => {
-    const { kubernetes } = own
-    const idle = (): Promise<void> =>
-      Stage.with({ kubernetes, speed: 1, source: { probeMs: false } }, async (stage) => {
-        await stage.fill(1)
-        await stage.live()
-        await stage.healed()
-        const { accepted } = stage.proxy.counts
-        for (let beat = 0; beat < 3; beat++) {
-          const before = stage.informer.status.lastContactAt
-          await stage.until('a word', () => stage.informer.status.lastContactAt !== before, 100_000)
-        }
-        // A server without any write since then sends nothing: a probe over another connection follows.
-        expect(stage.proxy.counts.accepted - accepted).toBeLessThan(3)
-        expect([stage.reconnects, stage.relists]).toEqual([0, 0])
-      })
-    await Promise.all([idle(), idle(), idle(), idle(), idle(), idle()])
-  }, 400_000)
 })

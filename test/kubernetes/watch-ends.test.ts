@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { describeKubernetes } from '../servers/index.js'
 import { isAny } from './fake.js'
 import { Mirror } from './mirror.js'
-import { Stage } from './stage.js'
-import { useKubernetes } from './support.js'
 
 describe('a watch is open for maxWatchMs at most', () => {
   const options = { source: { maxWatchMs: 60_000 }, prepare: ({ collection }: Mirror['fake']) => collection.fill(1) }
@@ -46,22 +43,4 @@ describe('a watch is open for maxWatchMs at most', () => {
         expect(mirror.informer.status.retryInMs ?? 0).toBe(0)
       }
     }))
-})
-
-describeKubernetes('a right that is taken away', (server) => {
-  const own = useKubernetes(server)
-
-  test('ends a watch that is open by maxWatchMs, and leaves what there was', () =>
-    Stage.with(
-      { kubernetes: own.kubernetes, way: { user: 'bob' }, speed: 1, source: { maxWatchMs: 60_000 } },
-      async (stage) => {
-        await own.kubernetes.grant('bob', 'bob-reads', ['list', 'watch'], ['configmaps'])
-        await stage.fill(5)
-        await stage.live()
-        await own.kubernetes.revoke('bob-reads')
-        await stage.until('it to fail', () => stage.informer.status.state === 'failed', 100_000)
-        expect([stage.informer.size, stage.proxy.counts.reset]).toEqual([5, 0])
-        expect(stage.errors.at(-1)).toMatchObject({ code: 'UNAUTHORIZED' })
-      },
-    ))
 })

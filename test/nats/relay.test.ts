@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, type TestContext, test } from 'vitest'
 import { type MemoryLeases, type MemorySource, memoryLeases, memorySource } from '../../adapters/memory/index.js'
 import { natsLeases, natsRelayStore } from '../../adapters/nats/index.js'
 import { publish, type Relay, relayCache, relaySource } from '../../adapters/relay/index.js'
@@ -32,12 +32,14 @@ class RelayStage {
   readonly upstream: MemorySource<Item> = memorySource<Item>()
   readonly name = `relay-${++names}`
   readonly engine: Engine
+  readonly #test: TestContext
   /** Batches in which the two keys of each transaction differ. */
   readonly torn: string[] = []
   n = 0
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, test: TestContext) {
     this.engine = engine
+    this.#test = test
   }
 
   /** A relay with a mirror and a connection of its own, as another process has. `kill` ends its connection at once. */
@@ -52,7 +54,7 @@ class RelayStage {
       await relay.stop()
       await informer.stop()
     }
-    onTestFinished(kill)
+    this.#test.onTestFinished(kill)
     return { relay, informer, kill }
   }
 
@@ -65,7 +67,7 @@ class RelayStage {
       if (a !== b) this.torn.push(`${a} and ${b}`)
     }
     follower.subscribe({ add: check, update: check, delete: check })
-    onTestFinished(async () => {
+    this.#test.onTestFinished(async () => {
       await follower.stop()
       await connection.close()
     })
@@ -105,8 +107,8 @@ class RelayStage {
 }
 
 function relayTests(engine: () => Engine): void {
-  test('a follower waits for marks of the upstream, and receives each batch as a whole', async () => {
-    const stage = new RelayStage(engine())
+  test('a follower waits for marks of the upstream, and receives each batch as a whole', async (context) => {
+    const stage = new RelayStage(engine(), context)
     stage.write()
     const { relay } = await stage.relay()
     await relay.synced(WAIT)
@@ -121,8 +123,8 @@ function relayTests(engine: () => Engine): void {
     expect(follower.status.relists).toBe(0)
   })
 
-  test('relays are killed at any moment, and others continue: the follower reads no list', async () => {
-    const stage = new RelayStage(engine())
+  test('relays are killed at any moment, and others continue: the follower reads no list', async (context) => {
+    const stage = new RelayStage(engine(), context)
     stage.write()
     let { relay, kill } = await stage.relay()
     await relay.synced(WAIT)
@@ -139,8 +141,8 @@ function relayTests(engine: () => Engine): void {
     expect(follower.status.relists).toBe(0)
   })
 
-  test('of two relays with leases one writes, and the other replaces it', async () => {
-    const stage = new RelayStage(engine())
+  test('of two relays with leases one writes, and the other replaces it', async (context) => {
+    const stage = new RelayStage(engine(), context)
     stage.write()
     const leases = memoryLeases({ group: stage.name, mode: 'leader', leaseMs: 3_000 })
     const one = await stage.relay(leases)
@@ -158,8 +160,8 @@ function relayTests(engine: () => Engine): void {
     expect(follower.status.relists).toBe(0)
   })
 
-  test('another history of the upstream is one of the follower', async () => {
-    const stage = new RelayStage(engine())
+  test('another history of the upstream is one of the follower', async (context) => {
+    const stage = new RelayStage(engine(), context)
     stage.write()
     const { relay } = await stage.relay()
     await relay.synced(WAIT)
@@ -175,13 +177,13 @@ function relayTests(engine: () => Engine): void {
 }
 
 describeServer('nats 2.15', 'a relay through NATS', (server) => {
-  describe('one server', () => {
+  describe.concurrent('one server', () => {
     const started = startForTests(() => NatsServer.start({ server }))
     relayTests(() => ({ connect: () => started().connect(), replicas: 1 }))
 
     /** A relay that has written the first objects, and a follower that has them. */
-    async function followed() {
-      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
+    async function followed(context: TestContext) {
+      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 }, context)
       stage.write()
       const { relay, informer } = await stage.relay()
       await relay.synced(WAIT)
@@ -192,15 +194,15 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       return { stage, relay, follower, confirmed }
     }
 
-    test('a relay whose leases are on a server that is away has the error and the address as its reason', async () => {
+    test('a relay whose leases are on a server that is away has the error and the address as its reason', async (context) => {
       const own = await NatsServer.start({ server })
-      onTestFinished(() => own[Symbol.asyncDispose]())
+      context.onTestFinished(() => own[Symbol.asyncDispose]())
       const connection = await own.connect()
       const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
       await own.kill()
       const replicas = natsLeases({ connection, group: 'away', mode: 'leader', leaseMs: 1_500 })
       const relay = publish(informer, natsRelayStore({ connection, name: 'away' }), { replicas, logger: quiet })
-      onTestFinished(async () => {
+      context.onTestFinished(async () => {
         await relay.stop()
         await informer.stop()
       })
@@ -212,8 +214,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       )
     })
 
-    test('two relays without leases never write a state that the upstream did not have', async () => {
-      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
+    test('two relays without leases never write a state that the upstream did not have', async (context) => {
+      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 }, context)
       stage.write()
       const one = await stage.relay()
       await one.relay.synced(WAIT)
@@ -226,13 +228,13 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
     })
 
-    test('a follower that receives a few bytes at a time shows each batch as a whole', async () => {
-      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 })
+    test('a follower that receives a few bytes at a time shows each batch as a whole', async (context) => {
+      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 }, context)
       stage.write()
       const { relay } = await stage.relay()
       await relay.synced(WAIT)
       const proxy = await startFaultProxy({ targetPort: started().port })
-      onTestFinished(() => proxy[Symbol.asyncDispose]())
+      context.onTestFinished(() => proxy[Symbol.asyncDispose]())
       const follower = await stage.follower(started().connect({ port: proxy.port }))
       await follower.start().synced(WAIT)
       proxy.chop(40)
@@ -242,8 +244,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    test('a key that is too long stops the relay, whose status names it and the remedy, until it is deleted', async () => {
-      const { stage, relay, follower } = await followed()
+    test('a key that is too long stops the relay, whose status names it and the remedy, until it is deleted', async (context) => {
+      const { stage, relay, follower } = await followed(context)
       const key = `orders-${'x'.repeat(4_000)}`
       stage.upstream.put(key, { n: 1 })
       await waitUntil('the failure', () => relay.status.state === 'backing-off')
@@ -266,10 +268,10 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       ['max_bytes is 1000000, and discard is not "new"', { max_bytes: 1_000_000, discard: 'old' }],
       ['max_msgs is 1000, and discard is not "new"', { max_msgs: 1_000, discard: 'old' }],
     ]
-    test.each(removing)(
+    test.for(removing)(
       'a bucket that removes keys by itself, because its %s, stops the relay',
-      async (limit, config) => {
-        const { stage, relay, follower } = await followed()
+      async ([limit, config], context) => {
+        const { stage, relay, follower } = await followed(context)
         const stream = `KV_relay-${stage.name}`
         const undo = await configure(stream, config)
         await waitUntil('the failure', () => relay.status.state === 'backing-off')
@@ -284,8 +286,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       },
     )
 
-    test('an object that is larger than a message of the bucket stops the relay, whose status names it', async () => {
-      const { stage, relay, follower } = await followed()
+    test('an object that is larger than a message of the bucket stops the relay, whose status names it', async (context) => {
+      const { stage, relay, follower } = await followed(context)
       const stream = `KV_relay-${stage.name}`
       const undo = await configure(stream, { max_msg_size: 2_000 })
       stage.upstream.transaction((tx) => {
@@ -308,8 +310,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       expect(relay.status.state).toBe('live')
     }
 
-    test('a bucket that is purged, which leaves its sequence, is written again at the next write', async () => {
-      const { stage, relay, follower, confirmed } = await followed()
+    test('a bucket that is purged, which leaves its sequence, is written again at the next write', async (context) => {
+      const { stage, relay, follower, confirmed } = await followed(context)
       await stage.writes(20)
       await stage.agree(follower)
       await confirmed()
@@ -324,8 +326,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       ['all messages', '>'],
       ['the header', '=00relay'],
     ]
-    test.each(purged)('after a purge of %s the bucket is written again, without a change', async (_what, keys) => {
-      const { stage, relay, follower, confirmed } = await followed()
+    test.for(purged)('after a purge of %s the bucket is written again, without a change', async ([, keys], context) => {
+      const { stage, relay, follower, confirmed } = await followed(context)
       await stage.writes(20)
       await stage.agree(follower)
       await confirmed()
@@ -334,8 +336,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    test('a purge of the header alone, which a write follows at once, loses nothing: new followers read a list', async () => {
-      const { stage, relay, follower, confirmed } = await followed()
+    test('a purge of the header alone, which a write follows at once, loses nothing: new followers read a list', async (context) => {
+      const { stage, relay, follower, confirmed } = await followed(context)
       await stage.writes(20)
       await stage.agree(follower)
       await confirmed()
@@ -345,13 +347,13 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    test('a key that another client deletes is written again', async () => {
-      const { stage, relay, follower, confirmed } = await followed()
+    test('a key that another client deletes is written again', async (context) => {
+      const { stage, relay, follower, confirmed } = await followed(context)
       await stage.writes(20)
       await stage.agree(follower)
       await confirmed()
       const connection = await started().connect()
-      onTestFinished(() => connection.close())
+      context.onTestFinished(() => connection.close())
       await (await new Kvm(connection).open(`relay-${stage.name}`)).delete('a')
       await waitUntil('the delete', () => follower.get('a') === undefined, 60_000)
       await waitUntil('the key', () => follower.get('a')?.n === stage.n, 60_000)
@@ -360,10 +362,10 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    test('a follower that is back after its missed deletes have expired never shows a deleted object', async () => {
-      const { stage, follower: other } = await followed()
+    test('a follower that is back after its missed deletes have expired never shows a deleted object', async (context) => {
+      const { stage, follower: other } = await followed(context)
       const proxy = await startFaultProxy({ targetPort: started().port })
-      onTestFinished(() => proxy[Symbol.asyncDispose]())
+      context.onTestFinished(() => proxy[Symbol.asyncDispose]())
       const follower = await stage.follower(started().connect({ port: proxy.port }))
       stage.upstream.put('deleted', { n: 0 })
       await follower.start().synced(WAIT)
@@ -390,8 +392,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    test('a bucket that is removed is written again', async () => {
-      const { stage, follower } = await followed()
+    test('a bucket that is removed is written again', async (context) => {
+      const { stage, follower } = await followed(context)
       await started().ask(`STREAM.DELETE.KV_relay-${stage.name}`)
       await stage.writes(20)
       await waitUntil('the bucket', () => follower.get('a')?.n === stage.n, 60_000)
@@ -405,8 +407,8 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     afterEach(() => started().mend())
     relayTests(engine)
 
-    test('the leader of the bucket is killed again and again: batches stay whole, and nothing is lost', async () => {
-      const stage = new RelayStage(engine())
+    test('the leader of the bucket is killed again and again: batches stay whole, and nothing is lost', async (context) => {
+      const stage = new RelayStage(engine(), context)
       stage.write()
       const { relay } = await stage.relay()
       await relay.synced(WAIT)

@@ -33,7 +33,7 @@ async function withFolder(
 describeServer('nats 2.15', 'a data folder that is put back', (server) => {
   const epochChanges = (stage: Stage): number => stage.codes.filter((code) => code === 'EPOCH_CHANGED').length
 
-  test('is another history if its sequence is lower', async () => {
+  test.concurrent('is another history if its sequence is lower', async () => {
     await using nats = await NatsServer.start({ server })
     await withFolder(nats, {}, async (stage, save, putBack) => {
       await stage.fill(10)
@@ -48,7 +48,7 @@ describeServer('nats 2.15', 'a data folder that is put back', (server) => {
     })
   })
 
-  test.each([
+  test.concurrent.each([
     ['the newest message of the mirror is another', 3],
     ['the newest message of the mirror was replaced', 40],
   ])('is another history if %s', async (_title, writes) => {
@@ -72,7 +72,7 @@ describeServer('nats 2.15', 'a data folder that is put back', (server) => {
     })
   })
 
-  test('is another history if a key of the filter was written at a sequence that the mirror has passed', async () => {
+  test.concurrent('is another history if a key of the filter was written at a sequence that the mirror has passed', async () => {
     await using nats = await NatsServer.start({ server })
     await withFolder(nats, { source: { filter: 'mine.*' } }, async (stage, save, putBack) => {
       await stage.put('mine.a', 1)
@@ -90,7 +90,7 @@ describeServer('nats 2.15', 'a data folder that is put back', (server) => {
     })
   })
 
-  test('is a list if all that identifies its history was replaced', async () => {
+  test.concurrent('is a list if all that identifies its history was replaced', async () => {
     await using nats = await NatsServer.start({ server })
     await withFolder(nats, {}, async (stage, save, putBack) => {
       await stage.fill(600)

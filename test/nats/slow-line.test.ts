@@ -8,7 +8,7 @@ const BYTES_PER_SECOND = 1_000_000
 describeServer('nats 2.15', 'over a connection of 1 MB/s', (server) => {
   const shared = useNats(server)
 
-  test.each([
+  test.concurrent.each([
     ['many values', 12, 500_000],
     ['a large value', 1, 6_000_000],
   ])('a bucket with %s is listed at the first attempt, and so it catches up', async (_title, values, bytes) => {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startFaultProxy } from '../servers/fault-proxy.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -7,19 +7,19 @@ import { type Database, expectMirrorEqualsTable, mirrorOf, useServer } from './s
 const BYTES_PER_SECOND = 1_000_000
 const WAIT = { timeoutMs: 60_000 }
 
-describePostgres('over a line of 1 MB/s', (postgres) => {
+describePostgres.concurrent('over a line of 1 MB/s', (postgres) => {
   const at = useServer(postgres)
 
-  test.each([
+  test.for<[string, number, number]>([
     ['many rows', 12, 1_000_000],
     ['a large row', 1, 12_000_000],
-  ])('a table with %s is listed at the first attempt, and so is a catch-up', async (_what, rows, bytes) => {
-    const db = await at.database()
+  ])('a table with %s is listed at the first attempt, and so is a catch-up', async ([, rows, bytes], context) => {
+    const db = await at.database(context.onTestFinished)
     await db.sql('CREATE TABLE t (id int PRIMARY KEY, n int, pad text)')
     await write(db, rows, bytes, 1)
     await db.install('t')
     const proxy = await startFaultProxy({ targetPort: at.server.port })
-    onTestFinished(() => proxy[Symbol.asyncDispose]())
+    context.onTestFinished(() => proxy[Symbol.asyncDispose]())
     proxy.throttle(BYTES_PER_SECOND)
     const mirror = mirrorOf(db, { table: 't', connection: { port: proxy.port } })
     const { informer, errors } = mirror

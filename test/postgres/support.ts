@@ -1,5 +1,5 @@
 import { Client, type ClientConfig, type types } from 'pg'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, type TestContext } from 'vitest'
 import {
   type ChangeLogOptions,
   installChangeLog,
@@ -28,11 +28,14 @@ export type Row = Readonly<Record<string, unknown>>
 /** Values as the server writes them, whatever a test has registered. */
 const TEXTS = { getTypeParser: () => (text: string) => text } as unknown as typeof types
 
+/** Takes a function that runs at the end of the test. */
+type AtEnd = TestContext['onTestFinished']
+
 /** One server for all tests of a file; each gets a database of its own. */
 export interface TestServer {
   readonly server: PostgresServer
-  /** An empty database, removed when the test is over. */
-  database(): Promise<Database>
+  /** An empty database, removed when the test is over. A concurrent test passes the `onTestFinished` of its context. */
+  database(atEnd?: AtEnd): Promise<Database>
 }
 
 /** Called in the body of a `describePostgres`. */
@@ -54,19 +57,22 @@ export function useServer(
     get server() {
       return server()
     },
-    async database() {
-      return await freshDatabase(server(), `db${++count}`)
+    async database(atEnd) {
+      return await freshDatabase(server(), `db${++count}`, atEnd)
     },
   }
 }
 
 export class Database {
   readonly name: string
+  /** Clients and mirrors of this database end with the test. */
+  readonly atEnd: AtEnd
   readonly #port: number
   #shared: Promise<Client> | undefined
 
-  constructor(name: string, port: number) {
+  constructor(name: string, port: number, atEnd: AtEnd = onTestFinished) {
     this.name = name
+    this.atEnd = atEnd
     this.#port = port
   }
 
@@ -79,13 +85,13 @@ export class Database {
     const client = new Client(this.config(options))
     client.on('error', () => {})
     await client.connect()
-    onTestFinished(() => client.end())
+    this.atEnd(() => client.end())
     return client
   }
 
   /** Another database of the same server. */
   sibling(name: string): Database {
-    return new Database(name, this.#port)
+    return new Database(name, this.#port, this.atEnd)
   }
 
   /** Runs SQL on a connection that the test shares, each call a transaction of its own. Returns the rows of the last result. */
@@ -124,13 +130,17 @@ export interface TestSourceOptions extends Omit<PostgresSourceOptions, 'client'>
   readonly connection?: ClientConfig
 }
 
-export async function freshDatabase(server: PostgresServer, name: string): Promise<Database> {
+export async function freshDatabase(
+  server: PostgresServer,
+  name: string,
+  atEnd: AtEnd = onTestFinished,
+): Promise<Database> {
   const admin = new Database('postgres', server.port)
   await alone(admin, `CREATE DATABASE ${name} STRATEGY FILE_COPY`)
-  onTestFinished(async () => {
+  atEnd(async () => {
     if (server.pid !== undefined) await alone(admin, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   })
-  return new Database(name, server.port)
+  return new Database(name, server.port, atEnd)
 }
 
 /** One statement on a connection that outlives no test. */
@@ -168,7 +178,7 @@ export function mirrorOf<T = Row>(database: Database, options: TestSourceOptions
   informer.on('error', (error) => errors.push(error))
   const fold = new Fold<T>()
   informer.subscribe(fold.handlers)
-  onTestFinished(() => informer.stop())
+  database.atEnd(() => informer.stop())
   return { database, source, informer, errors, fold, options }
 }
 

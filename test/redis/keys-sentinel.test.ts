@@ -21,7 +21,7 @@ async function watched(group: RedisSentinel): Promise<Mirror> {
   return mirror
 }
 
-describeRedis('plain keys with a sentinel', (server) => {
+describeRedis.concurrent('plain keys with a sentinel', (server) => {
   test('are read from the new master when the old one is gone, without a list', async () => {
     await using group = await RedisSentinel.start(server)
     const { first, second } = group

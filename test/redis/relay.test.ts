@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Redis } from 'ioredis'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, type TestContext, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
 import { redisLeases, redisRelayStore } from '../../adapters/redis/index.js'
 import { publish, type Relay, relaySource } from '../../adapters/relay/index.js'
@@ -23,8 +23,8 @@ const CONTENT = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`
 const random = { next: () => 0 }
 let names = 0
 
-/** A relay of 20 objects, and a follower that has them. */
-async function followed(redis: RedisServer) {
+/** A relay of 20 objects, and a follower that has them. Both stop at the end of the test. */
+async function followed(redis: RedisServer, { onTestFinished }: TestContext) {
   const name = `relay-${++names}`
   const upstream: MemorySource<Item> = memorySource<Item>()
   upstream.transaction((tx) => {
@@ -76,7 +76,7 @@ function sorted(content: Informer<Item> | Readonly<Record<string, Item>>): reado
 }
 
 describe('a relay whose leases are in a Redis that cannot be reached', () => {
-  async function standby(port: number): Promise<Relay> {
+  async function standby(port: number, { onTestFinished }: TestContext): Promise<Relay> {
     const client = new Redis({ host: '127.0.0.1', port, username: 'relay', password: 'secret', lazyConnect: true })
     onTestFinished(() => client.disconnect())
     const informer = createInformer({ source: memorySource<Item>(), logger: quiet })
@@ -92,19 +92,19 @@ describe('a relay whose leases are in a Redis that cannot be reached', () => {
     return relay
   }
 
-  test('because nothing listens there, has the error and the address as its reason', async () => {
-    const { status } = await standby(1)
+  test('because nothing listens there, has the error and the address as its reason', async (context) => {
+    const { status } = await standby(1, context)
     expect(status.reason).toMatch(
       /^it has no lease, because redis leases "relay:away": connect ECONNREFUSED 127\.0\.0\.1:1 \(/,
     )
   })
 
-  test('because it does not respond, has the error and the address as its reason', async () => {
+  test('because it does not respond, has the error and the address as its reason', async (context) => {
     const silent = createServer(() => {})
     await once(silent.listen(0, '127.0.0.1'), 'listening')
-    onTestFinished(() => void silent.close())
+    context.onTestFinished(() => void silent.close())
     const { port } = silent.address() as AddressInfo
-    const { status } = await standby(port)
+    const { status } = await standby(port, context)
     expect(status.reason).toMatch(
       new RegExp(
         `^it has no lease, because redis leases "relay:away": no response from 127\\.0\\.0\\.1:${port} for 450 ms`,
@@ -114,7 +114,7 @@ describe('a relay whose leases are in a Redis that cannot be reached', () => {
   })
 })
 
-describeRedis('a relay whose keys in Redis are removed by hand', (server) => {
+describeRedis.concurrent('a relay whose keys in Redis are removed by hand', (server) => {
   const own = useRedis(server)
   const admin = () => own.redis.client()
   type Removal = (key: (kind: 'h' | 's' | 'm') => string) => Promise<unknown>
@@ -129,8 +129,8 @@ describeRedis('a relay whose keys in Redis are removed by hand', (server) => {
     ['the hash and the position are deleted', (key) => admin().del(key('h'), key('m'))],
   ]
 
-  test.each(removals)('%s, and the next write writes everything again', async (_what, remove) => {
-    const stage = await followed(own.redis)
+  test.for(removals)('%s, and the next write writes everything again', async ([, remove], context) => {
+    const stage = await followed(own.redis, context)
     await remove(stage.key)
     await waitUntil('the removal', async () => (await admin().pttl(stage.key('h'))) < 0)
     stage.upstream.put('k1', { n: 100 })
@@ -138,16 +138,16 @@ describeRedis('a relay whose keys in Redis are removed by hand', (server) => {
     expect(stage.codes).toEqual(['CONFLICT'])
   })
 
-  test.each(removals)('%s, and the relay writes everything again without a change', async (_what, remove) => {
-    const stage = await followed(own.redis)
+  test.for(removals)('%s, and the relay writes everything again without a change', async ([, remove], context) => {
+    const stage = await followed(own.redis, context)
     await remove(stage.key)
     await waitUntil('the error', () => stage.codes.length > 0, 10_000)
     await agree(stage, CONTENT)
     expect(stage.codes).toEqual(['CONFLICT'])
   })
 
-  test('without its stream nothing is lost: no relay writes again, and followers list at most once', async () => {
-    const stage = await followed(own.redis)
+  test('without its stream nothing is lost: no relay writes again, and followers list at most once', async (context) => {
+    const stage = await followed(own.redis, context)
     const { batches } = stage.relay.status
     await admin().del(stage.key('s'))
     stage.upstream.put('k1', { n: 100 })

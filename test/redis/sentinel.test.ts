@@ -12,7 +12,7 @@ import { Mirror } from './mirror.js'
 
 const NAME = 'mirrored'
 
-describeRedis('a sentinel', (server) => {
+describeRedis.concurrent('a sentinel', (server) => {
   describe.each(kinds)('with $name', (kind) => {
     test('that replaces a master: mirrors and writers find the new one, and continue', async () => {
       await using group = await RedisSentinel.start(server)

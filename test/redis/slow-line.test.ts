@@ -8,11 +8,11 @@ import { useRedis } from './support.js'
 const BYTES_PER_SECOND = 1_000_000
 let names = 0
 
-describeRedis('over a connection of 1 MB/s', (server) => {
+describeRedis.concurrent('over a connection of 1 MB/s', (server) => {
   const own = useRedis(server)
 
   describe.each(forms)('$name', (form) => {
-    test.concurrent.each([
+    test.each([
       ['many values', 12, 500_000],
       ['a large value', 1, form.large],
     ] as const)('with %s is listed at the first attempt, and so it catches up', async (_what, values, bytes) => {

@@ -17,57 +17,55 @@ declare module 'vitest' {
   }
 }
 
+type Body<S> = (server: S) => void | Promise<void>
+
+interface Describe<S> {
+  (title: string, body: Body<S>): void
+  /** All tests run at the same time, those against other versions too. They use `onTestFinished` of their context. */
+  concurrent(title: string, body: Body<S>): void
+}
+
+function describer<S>(ofEach: (body: Body<S>) => Promise<void>): Describe<S> {
+  return Object.assign((title: string, body: Body<S>) => describe(title, () => ofEach(body)), {
+    concurrent: (title: string, body: Body<S>) => describe.concurrent(title, () => ofEach(body)),
+  })
+}
+
 /**
  * Tests against every Postgres we know of. One that is lacking becomes a skipped test, and a line in the table at the end of
  * the run; with `LISTWATCH_REQUIRE_SERVERS=all`, a failed one.
  */
-export function describePostgres(title: string, body: (postgres: PostgresVersion) => void | Promise<void>): void {
-  describe(title, async () => {
-    for (const name of postgresNames()) describeLocated(name, await locateServer(name), body)
-  })
-}
+export const describePostgres = describer<PostgresVersion>(async (body) => {
+  for (const name of postgresNames()) describeLocated(name, await locateServer(name), body)
+})
 
 /** The same for every etcd. */
-export function describeEtcd(title: string, body: (etcd: FoundServer) => void | Promise<void>): void {
-  describe(title, async () => {
-    for (const name of etcdNames()) describeLocated(name, await locateServer(name), body)
-  })
-}
+export const describeEtcd = describer<FoundServer>(async (body) => {
+  for (const name of etcdNames()) describeLocated(name, await locateServer(name), body)
+})
 
 /** The same for every Kubernetes, which needs an etcd too. */
-export function describeKubernetes(title: string, body: (server: KubernetesPrograms) => void | Promise<void>): void {
-  describe(title, async () => {
-    const etcd = await locateServer('etcd 3.6')
-    const apiServer = await locateServer('kubernetes 1.36')
-    describeLocated('kubernetes 1.36', etcd.type === 'missing' ? etcd : apiServer, async (found) => {
-      if (etcd.type === 'found') await body({ apiServer: found, etcd })
-    })
+export const describeKubernetes = describer<KubernetesPrograms>(async (body) => {
+  const etcd = await locateServer('etcd 3.6')
+  const apiServer = await locateServer('kubernetes 1.36')
+  describeLocated('kubernetes 1.36', etcd.type === 'missing' ? etcd : apiServer, async (found) => {
+    if (etcd.type === 'found') await body({ apiServer: found, etcd })
   })
-}
+})
 
 /** The same for every Redis, and what speaks as it does. */
-export function describeRedis(title: string, body: (redis: FoundServer) => void | Promise<void>): void {
-  describe(title, async () => {
-    for (const name of redisNames()) describeLocated(name, await locateServer(name), body)
-  })
-}
+export const describeRedis = describer<FoundServer>(async (body) => {
+  for (const name of redisNames()) describeLocated(name, await locateServer(name), body)
+})
 
 /** The same for tests against one server. */
-export function describeServer(
-  name: ServerName,
-  title: string,
-  body: (server: FoundServer) => void | Promise<void>,
-): void {
+export function describeServer(name: ServerName, title: string, body: Body<FoundServer>): void {
   describe(title, async () => {
     describeLocated(`with ${name}`, await locateServer(name), body)
   })
 }
 
-function describeLocated(
-  title: string,
-  server: LocatedServer,
-  body: (server: FoundServer) => void | Promise<void>,
-): void {
+function describeLocated(title: string, server: LocatedServer, body: Body<FoundServer>): void {
   describe(title, async () => {
     if (server.type === 'found') await body(server)
     else standIn(server)
