@@ -66,6 +66,11 @@ export class SourceCache<T> implements WarmStart {
   #changes = 0
   /** Whether the content may differ from that of the last save, although its version is the same. */
   #hasChanged = false
+  /**
+   * Whether the history of the last save has ended. A later process could resume it in the new history, if versions do
+   * not name their history.
+   */
+  #isOutdated = false
   /** Whether a saved object could not be decoded, and no list has restored it. A later process would never list. */
   #isIncomplete = false
   #saving: Promise<void> | undefined
@@ -183,7 +188,7 @@ export class SourceCache<T> implements WarmStart {
     const cache = this.#savedTo
     if (cache === undefined || this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return
     const at = nextSaveAt(cache, {
-      savedAt: this.#saved?.at,
+      savedAt: this.#isOutdated ? undefined : this.#saved?.at,
       hasMoved: this.#hasMoved,
       changes: this.#changes,
       size: this.#mirror.part.size,
@@ -202,7 +207,8 @@ export class SourceCache<T> implements WarmStart {
   get #hasMoved(): boolean {
     const { reached, isRepairDue } = this.#mirror
     const isWhole = !isRepairDue && !this.#isIncomplete
-    return reached !== undefined && isWhole && (this.#hasChanged || reached !== this.#saved?.version)
+    const hasChanged = this.#hasChanged || this.#isOutdated
+    return reached !== undefined && isWhole && (hasChanged || reached !== this.#saved?.version)
   }
 
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */
@@ -226,6 +232,13 @@ export class SourceCache<T> implements WarmStart {
 
   #save(): Promise<void> {
     return this.#begin(this.#saveNow())
+  }
+
+  /** The history ended. Ends a save of it that is in progress. The next history is saved as soon as it is live. */
+  historyEnded(): void {
+    this.#isOutdated = true
+    this.#saves.abort(ABORTED)
+    this.#saves = new AbortController()
   }
 
   /** Ends a save that is in progress, and removes the saved content: readers may not see its objects any more. */
@@ -272,6 +285,7 @@ export class SourceCache<T> implements WarmStart {
       const pinned = part.pin()
       this.#changes = 0
       this.#hasChanged = false
+      this.#isOutdated = false
       this.#saved = { version, at: this.#clock.now() }
       try {
         const { size } = pinned
@@ -294,6 +308,7 @@ export class SourceCache<T> implements WarmStart {
       if (this.#saved === last) this.#saved = { version: last?.version, at: began }
       this.#changes = Infinity
       this.#hasChanged = true
+      if (!signal.aborted) this.#isOutdated = false // The same: it is tried again after `saveEveryMs`.
       this.#report(thrown, signal)
     }
   }

@@ -205,3 +205,63 @@ test("with onAccessLost: 'clear' the saved content is removed, also that of a sa
     await assertCleanStop(second.informer, second.clock)
   }
 })
+
+describe('a new history', () => {
+  const isLive = async ({ clock }: Mirror, source: ReturnType<typeof scripted<number>>, version: string) => {
+    await clock.advance(1_000)
+    source.lists.at(-1)?.answer([put('a', Number(version)), put('b', 1)], version)
+    await clock.advance(1)
+    source.watches.at(-1)?.batch([], version)
+    await clock.advance(1)
+  }
+  const endHistory = async ({ clock }: Mirror, source: ReturnType<typeof scripted<number>>) => {
+    source.watches.at(-1)?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+    await clock.advance(1)
+  }
+
+  test('is saved at once, so that a process that starts after a crash does not resume the one before', async () => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = new MemoryCache()
+    cache.saveAfterShare = 1
+    const mirror = await started(source, cache)
+    await isLive(mirror, source, '7')
+    await endHistory(mirror, source)
+    await isLive(mirror, source, '5')
+    expect(cache.saves).toEqual(['7', '5'])
+    await endHistory(mirror, source)
+    await isLive(mirror, source, '5')
+    expect(cache.saves).toEqual(['7', '5', '5'])
+    await assertCleanStop(mirror.informer, mirror.clock)
+  })
+
+  test('ends a save of the history before', async () => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = new MemoryCache()
+    const held = Promise.withResolvers<void>()
+    cache.onSave = () => held.promise
+    const mirror = await started(source, cache)
+    await isLive(mirror, source, '7')
+    await endHistory(mirror, source)
+    held.resolve()
+    await isLive(mirror, source, '5')
+    expect([cache.saves, mirror.errors]).toEqual([['5'], [expect.stringContaining('restored')]])
+    await assertCleanStop(mirror.informer, mirror.clock)
+  })
+
+  test('that cannot be saved is tried again later', async () => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = new MemoryCache()
+    const mirror = await started(source, cache)
+    await isLive(mirror, source, '7')
+    let attempts = 0
+    cache.onSave = () => {
+      attempts++
+      throw new Error('the disk is full')
+    }
+    await endHistory(mirror, source)
+    await isLive(mirror, source, '5')
+    await mirror.clock.advance(59_000)
+    expect(attempts).toBe(1)
+    await assertCleanStop(mirror.informer, mirror.clock)
+  })
+})

@@ -96,6 +96,27 @@ export const mutantsOfCaches: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a new history is saved when its changes are enough',
+    breaks: 'a new history is saved at once, because a later process could resume the one before (H6)',
+    file: sourceCache,
+    edits: [['this.#isOutdated ? undefined : this.#saved?.at', 'this.#saved?.at']],
+    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'is saved at once, so that a process' },
+  },
+  {
+    name: 'a save of an ended history continues',
+    breaks: 'a save of a history that has ended is aborted (H6)',
+    file: 'informer/source-runner.ts',
+    edits: [['    this.warmStart?.historyEnded()\n', '']],
+    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'ends a save of the history before' },
+  },
+  {
+    name: 'a new history that cannot be saved is tried again at once',
+    breaks: 'a save that fails is tried again later (H7)',
+    file: sourceCache,
+    edits: [['if (!signal.aborted) this.#isOutdated = false', 'if (signal.aborted) this.#isOutdated = false']],
+    onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'while a new history is saved' },
+  },
+  {
     name: 'access loss keeps the saved content',
     breaks: 'after access was lost the saved content is removed (H10)',
     file: 'informer/source-runner.ts',
