@@ -164,6 +164,8 @@ export class SourceCache<T> implements WarmStart {
     if (origin === 'initial' || origin === 'relist') this.#isIncomplete = false
     // The first list has no changes.
     this.#changes += origin === 'initial' ? this.#mirror.part.size : changes
+    // The list may have repaired an object, which a later process would not list again.
+    if (origin === 'relist' && changes > 0) this.#changes = Infinity
     // A list may also have changed the resume state, and keys that are not stored.
     if (changes > 0 || origin !== 'watch') this.#hasChanged = true
     this.schedule()

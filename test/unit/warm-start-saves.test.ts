@@ -265,3 +265,38 @@ describe('a new history', () => {
     await assertCleanStop(mirror.informer, mirror.clock)
   })
 })
+
+describe('a list that was requested because the store may be wrong', () => {
+  const live = async (cache: MemoryCache) => {
+    const source = scripted<number>({ hasReached: numbered })
+    const { clock, informer } = await started(source, cache)
+    source.lists.at(-1)?.answer([put('a', 1), ...Array.from({ length: 98 }, (_, n) => put(`${n}`, n))], '7')
+    await clock.advance(1)
+    source.watches.at(-1)?.batch([], '7')
+    await clock.advance(1)
+    source.watches.at(-1)?.batch([put('b', 1)], '8')
+    await clock.advance(1)
+    informer.relist().catch(() => {})
+    await clock.advance(1_000)
+    return { source, clock, informer }
+  }
+
+  test('is waited for: a process that starts after a stop would resume, and never list', async () => {
+    const cache = new MemoryCache()
+    const { clock, informer } = await live(cache)
+    await assertCleanStop(informer, clock)
+    expect(cache.saves).toEqual(['7'])
+  })
+
+  test('and that has changed an object is saved after `saveEveryMs`', async () => {
+    const cache = new MemoryCache()
+    const { source, clock, informer } = await live(cache)
+    const others = Array.from({ length: 98 }, (_, n) => put(`${n}`, n))
+    source.lists.at(-1)?.answer([put('a', 2), put('b', 1), ...others], '9')
+    await clock.advance(1)
+    source.watches.at(-1)?.batch([], '9')
+    await clock.advance(60_000)
+    expect(cache.saves).toEqual(['7', '9'])
+    await assertCleanStop(informer, clock)
+  })
+})

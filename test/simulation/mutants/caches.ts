@@ -117,6 +117,20 @@ export const mutantsOfCaches: readonly Mutant[] = [
     onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'while a new history is saved' },
   },
   {
+    name: 'a mirror is saved while a requested list is due',
+    breaks: 'a mirror that may be wrong is saved only after the list that was requested (H6a)',
+    file: 'reflector/incomplete-list-repair.ts',
+    edits: [['return this.#isDue || this.#isRequested', 'return this.#isDue']],
+    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'is waited for: a process' },
+  },
+  {
+    name: 'a repair by a list is saved when its changes are enough',
+    breaks: 'a list that has changed an object is saved after saveEveryMs (H6)',
+    file: sourceCache,
+    edits: [["    if (origin === 'relist' && changes > 0) this.#changes = Infinity\n", '']],
+    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'that has changed an object is saved after' },
+  },
+  {
     name: 'access loss keeps the saved content',
     breaks: 'after access was lost the saved content is removed (H10)',
     file: 'informer/source-runner.ts',
