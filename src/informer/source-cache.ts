@@ -74,6 +74,8 @@ export class SourceCache<T> implements WarmStart {
   /** Whether a saved object could not be decoded, and no list has restored it. A later process would never list. */
   #isIncomplete = false
   #saving: Promise<void> | undefined
+  /** Whether the saved content is being removed, which the end of a history does not end. */
+  #isDiscarding = false
   /** The wait for the next save. */
   #timer: { readonly at: number; readonly cancel: AbortController } | undefined
   /** The code of the last failure, until a save succeeds. */
@@ -239,8 +241,7 @@ export class SourceCache<T> implements WarmStart {
   /** The history ended. Ends a save of it that is in progress. The next history is saved as soon as it is live. */
   historyEnded(): void {
     this.#isOutdated = true
-    this.#saves.abort(ABORTED)
-    this.#saves = new AbortController()
+    if (!this.#isDiscarding) this.#endSave()
   }
 
   /** Ends a save that is in progress, and removes the saved content: readers may not see its objects any more. */
@@ -248,15 +249,27 @@ export class SourceCache<T> implements WarmStart {
     const cache = this.#savedTo
     if (cache === undefined) return
     const saving = this.#saving
+    this.#endSave()
+    const { signal } = this.#saves
+    this.#isDiscarding = true
+    const discarded = async (): Promise<void> => {
+      try {
+        await saving
+        this.#isDiscarding = true // An earlier removal may have ended.
+        await cache.discard?.(this.#context(signal))
+        this.#saved = undefined
+      } catch (thrown) {
+        this.#report(thrown, signal)
+      } finally {
+        this.#isDiscarding = false
+      }
+    }
+    void this.#begin(discarded())
+  }
+
+  #endSave(): void {
     this.#saves.abort(ABORTED)
     this.#saves = new AbortController()
-    const { signal } = this.#saves
-    const discarded = async (): Promise<void> => {
-      await saving
-      await cache.discard?.(this.#context(signal))
-      this.#saved = undefined
-    }
-    void this.#begin(discarded().catch((thrown: unknown) => this.#report(thrown, signal)))
   }
 
   #begin(work: Promise<void>): Promise<void> {

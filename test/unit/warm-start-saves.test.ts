@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/contract/errors.js'
-import type { SavedRecord } from '../../src/contract/mirror-cache.js'
+import type { MirrorCacheContext, SavedRecord } from '../../src/contract/mirror-cache.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
@@ -299,4 +299,33 @@ describe('a list that was requested because the store may be wrong', () => {
     expect(cache.saves).toEqual(['7', '9'])
     await assertCleanStop(informer, clock)
   })
+})
+
+test('the end of a history does not end the removal of the saved content after lost access', async () => {
+  const source = scripted<number>({ hasReached: numbered })
+  const cache = new MemoryCache()
+  const clock = new VirtualClock()
+  const options = { source, cache, clock, onAccessLost: 'clear', random: new SeededRandom(1) } as const
+  const informer = createInformer<number, object>(options)
+  const held = Promise.withResolvers<void>()
+  cache.discard = async (context?: MirrorCacheContext) => {
+    await held.promise
+    context?.signal.throwIfAborted()
+    cache.content = undefined
+  }
+  informer.on('error', () => {})
+  informer.start()
+  await clock.advance(1)
+  source.lists[0]?.answer([put('a', 1)], '1')
+  await clock.advance(1)
+  source.watches[0]?.batch([], '1')
+  await clock.advance(1)
+  source.watches[0]?.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
+  await clock.advance(1_000)
+  source.lists[1]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+  await clock.advance(1)
+  held.resolve()
+  await clock.advance(1)
+  expect(cache.content).toBeUndefined()
+  await assertCleanStop(informer, clock)
 })

@@ -131,6 +131,13 @@ export const mutantsOfCaches: readonly Mutant[] = [
     onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'that has changed an object is saved after' },
   },
   {
+    name: 'the end of a history ends the removal of saved content',
+    breaks: 'the saved content is removed after lost access (H10)',
+    file: sourceCache,
+    edits: [['if (!this.#isDiscarding) this.#endSave()', 'this.#endSave()']],
+    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'does not end the removal of the saved content' },
+  },
+  {
     name: 'access loss keeps the saved content',
     breaks: 'after access was lost the saved content is removed (H10)',
     file: 'informer/source-runner.ts',
