@@ -64,13 +64,11 @@ export class SourceCache<T> implements WarmStart {
   /** The version and the time of the last save; no version if none has begun. */
   #saved: { readonly version: Version | undefined; readonly at: number } | undefined
   #changes = 0
-  /** Whether the content may differ from that of the last save, although its version is the same. */
-  #hasChanged = false
   /**
-   * Whether the history of the last save has ended. A later process could resume it in the new history, if versions do
-   * not name their history.
+   * `content`: it may differ from that of the last save, although its version is the same. `history`: that of the last
+   * save has ended. A later process could resume it in the new history, if versions do not name their history.
    */
-  #isOutdated = false
+  #unsaved: 'content' | 'history' | undefined
   /** Whether a saved object could not be decoded, and no list has restored it. A later process would never list. */
   #isIncomplete = false
   #saving: Promise<void> | undefined
@@ -169,7 +167,7 @@ export class SourceCache<T> implements WarmStart {
     // The list may have repaired an object, which a later process would not list again.
     if (origin === 'relist' && changes > 0) this.#changes = Infinity
     // A list may also have changed the resume state, and keys that are not stored.
-    if (changes > 0 || origin !== 'watch') this.#hasChanged = true
+    if (changes > 0 || origin !== 'watch') this.#unsaved ??= 'content'
     this.schedule()
     return undefined
   }
@@ -192,7 +190,7 @@ export class SourceCache<T> implements WarmStart {
     const cache = this.#savedTo
     if (cache === undefined || this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return
     const at = nextSaveAt(cache, {
-      savedAt: this.#isOutdated ? undefined : this.#saved?.at,
+      savedAt: this.#unsaved === 'history' ? undefined : this.#saved?.at,
       hasMoved: this.#hasMoved,
       changes: this.#changes,
       size: this.#mirror.part.size,
@@ -211,8 +209,8 @@ export class SourceCache<T> implements WarmStart {
   get #hasMoved(): boolean {
     const { reached, isRepairDue } = this.#mirror
     const isWhole = !isRepairDue && !this.#isIncomplete
-    const hasChanged = this.#hasChanged || this.#isOutdated
-    return reached !== undefined && isWhole && (hasChanged || reached !== this.#saved?.version)
+    const hasChanged = this.#unsaved !== undefined || reached !== this.#saved?.version
+    return reached !== undefined && isWhole && hasChanged
   }
 
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */
@@ -240,7 +238,7 @@ export class SourceCache<T> implements WarmStart {
 
   /** The history ended. Ends a save of it that is in progress. The next history is saved as soon as it is live. */
   historyEnded(): void {
-    this.#isOutdated = true
+    this.#unsaved = 'history'
     if (!this.#isDiscarding) this.#endSave()
   }
 
@@ -299,8 +297,7 @@ export class SourceCache<T> implements WarmStart {
       signal = this.#saves.signal
       const pinned = part.pin()
       this.#changes = 0
-      this.#hasChanged = false
-      this.#isOutdated = false
+      this.#unsaved = undefined
       this.#saved = { version, at: this.#clock.now() }
       try {
         const { size } = pinned
@@ -322,8 +319,8 @@ export class SourceCache<T> implements WarmStart {
       // If no save has begun, the next attempt must not follow at once.
       if (this.#saved === last) this.#saved = { version: last?.version, at: began }
       this.#changes = Infinity
-      this.#hasChanged = true
-      if (!signal.aborted) this.#isOutdated = false // The same: it is tried again after `saveEveryMs`.
+      // Without an abort by the end of a history, it is tried again after `saveEveryMs`.
+      if (!signal.aborted || this.#unsaved === undefined) this.#unsaved = 'content'
       this.#report(thrown, signal)
     }
   }

@@ -92,14 +92,14 @@ export const mutantsOfCaches: readonly Mutant[] = [
     kind,
     edits: [
       ['const { reached: version, proof } = this.#mirror', 'const { part: { version }, proof } = this.#mirror'],
-      ['return reached !== undefined && isWhole && (', 'return isWhole && ('],
+      ['return reached !== undefined && isWhole', 'return isWhole'],
     ],
   },
   {
     name: 'a new history is saved when its changes are enough',
     breaks: 'a new history is saved at once, because a later process could resume the one before (H6)',
     file: sourceCache,
-    edits: [['this.#isOutdated ? undefined : this.#saved?.at', 'this.#saved?.at']],
+    edits: [["this.#unsaved === 'history' ? undefined : this.#saved?.at", 'this.#saved?.at']],
     onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'is saved at once, so that a process' },
   },
   {
@@ -113,7 +113,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'a new history that cannot be saved is tried again at once',
     breaks: 'a save that fails is tried again later (H7)',
     file: sourceCache,
-    edits: [['if (!signal.aborted) this.#isOutdated = false', 'if (signal.aborted) this.#isOutdated = false']],
+    edits: [['if (!signal.aborted || this.#unsaved', 'if (this.#unsaved']],
     onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'while a new history is saved' },
   },
   {
