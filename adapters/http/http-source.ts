@@ -21,6 +21,7 @@ import {
 import { propertiesOf } from '../shared/properties.js'
 import { MAX_RETRY_AFTER_MS, retryAfterMsOf } from '../shared/retry-after.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
+import { EndedEpochs } from './ended-epoch.js'
 import { eventsIn } from './event-json.js'
 import { serverSentEvents } from './event-stream.js'
 import type { HttpSource, HttpSourceOptions, RequestHeaders } from './http-options.js'
@@ -89,6 +90,7 @@ class Http<T> implements HttpSource<T> {
   readonly #headers: HttpSourceOptions['headers']
   readonly #send: SendRequest
   readonly #upstream: UpstreamVersions | undefined
+  readonly #endedEpochs: EndedEpochs
 
   constructor(
     { url, name, headers, heartbeatMs = DEFAULT_HEARTBEAT_MS, upstream }: Omit<HttpSourceOptions, 'fetch'>,
@@ -103,10 +105,11 @@ class Http<T> implements HttpSource<T> {
     this.#headers = headers
     this.#send = send
     this.#upstream = upstream
+    this.#endedEpochs = new EndedEpochs(upstream)
   }
 
-  list({ signal }: ListContext): AsyncIterable<ListPage<T>> {
-    return withOwnSignal(signal, (own) => this.#list(own.signal))
+  list(context: ListContext): AsyncIterable<ListPage<T>> {
+    return withOwnSignal(context.signal, (own) => this.#list(context, own.signal))
   }
 
   watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
@@ -130,10 +133,12 @@ class Http<T> implements HttpSource<T> {
     return isLaterEpoch(at, mark, this.#upstream)
   }
 
-  async *#list(signal: AbortSignal): AsyncGenerator<ListPage<T>> {
-    const description = await this.#json('/list', signal)
-    const { version, chunks, changes } = description
-    receivedVersion(version, 'a list')
+  async *#list(context: ListContext, signal: AbortSignal): AsyncGenerator<ListPage<T>> {
+    const description = await this.#json(`/list${this.#endedEpochs.queryFor(context)}`, signal)
+    const { version, chunks, changes, hasEnded } = description
+    const listed = receivedVersion(version, 'a list')
+    this.#endedEpochs.assertSameEpoch(String(version), context)
+    if (hasEnded !== true) this.#endedEpochs.assertNotBehind(listed, context)
     const { after, until } = propertiesOf(changes)
     const from = receivedVersion(after, 'a list')
     if (!Array.isArray(chunks) || typeof until !== 'number') throw notServed('a list')
@@ -149,9 +154,13 @@ class Http<T> implements HttpSource<T> {
     }
     if (from.sequence !== until) {
       let reached = String(after)
-      for await (const batch of this.#batches(from, signal, { until })) {
-        yield { events: batch.events }
-        reached = batch.version
+      try {
+        for await (const batch of this.#batches(from, signal, { until })) {
+          yield { events: batch.events }
+          reached = batch.version
+        }
+      } catch (error) {
+        throw this.#endedEpochs.ended(error, context, from.feed, context.floor)
       }
       // A body that ends early is not an error of every connection.
       if (parseVersion(reached)?.sequence !== until)
@@ -163,6 +172,19 @@ class Http<T> implements HttpSource<T> {
   async *#watch(context: WatchContext, signal: AbortSignal): AsyncGenerator<WatchBatch<T>> {
     const position = parseVersion(context.after)
     if (position === undefined) throw new SourceError('the version is not one of an HTTP source', { code: 'PROTOCOL' })
+    this.#endedEpochs.watching(context)
+    let at = context.after
+    try {
+      for await (const batch of this.#followed(context, position, signal)) {
+        at = batch.version
+        yield batch
+      }
+    } catch (error) {
+      throw this.#endedEpochs.ended(error, context, position.feed, at)
+    }
+  }
+
+  async *#followed(context: WatchContext, position: HttpVersion, signal: AbortSignal): AsyncGenerator<WatchBatch<T>> {
     let at = context.after
     // A snapshot is followed by the changes since it was packed, as one batch.
     const until = context.isUnconfirmed === true ? Number(context.resumeState ?? 0) : 0

@@ -8,4 +8,6 @@ export interface ListDescription {
   readonly size: number
   /** The changes that follow the chunks: a watch after `after` that ends after `until`. */
   readonly changes: { readonly after: string; readonly until: number }
+  /** Whether the server has ended the feed that the request names with `ended`, so that the list is of a later epoch. */
+  readonly hasEnded?: boolean
 }

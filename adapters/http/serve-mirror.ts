@@ -17,6 +17,7 @@ import {
 import { directResponse } from './direct-body.js'
 import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { InvalidKeys } from './invalid-keys.js'
+import type { ListDescription } from './list-description.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
 
 /**
@@ -261,10 +262,13 @@ class MirrorServer<T> {
     const scope = await this.#scopeOf(request)
     if (scope instanceof Response) return scope
     assertScope(scope)
+    // Read before the feed: a feed that is found later is of a later epoch.
+    const hasEnded = this.#endedFeeds.has(url.searchParams.get('ended') ?? '')
     const feed = await this.feedOf(scope, request.signal)
     if (path === 'watch') return this.#watch(feed, url, request)
     if (path === 'version') return this.#version(feed, url, request.signal)
-    return chunk === undefined ? json(await feed.describe()) : this.#chunk(feed, chunk)
+    if (chunk !== undefined) return this.#chunk(feed, chunk)
+    return json({ ...(await feed.describe()), ...(hasEnded && { hasEnded }) } satisfies ListDescription)
   }
 
   async feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {

@@ -64,11 +64,16 @@ export class SourceCache<T> implements WarmStart {
   /** The version and the time of the last save; no version if none has begun. */
   #saved: { readonly version: Version | undefined; readonly at: number } | undefined
   #changes = 0
-  /** Whether the content may differ from that of the last save, although its version is the same. */
-  #hasChanged = false
+  /**
+   * `content`: it may differ from that of the last save, although its version is the same. `history`: that of the last
+   * save has ended. A later process could resume it in the new history, if versions do not name their history.
+   */
+  #unsaved: 'content' | 'history' | undefined
   /** Whether a saved object could not be decoded, and no list has restored it. A later process would never list. */
   #isIncomplete = false
   #saving: Promise<void> | undefined
+  /** Whether the saved content is being removed, which the end of a history does not end. */
+  #isDiscarding = false
   /** The wait for the next save. */
   #timer: { readonly at: number; readonly cancel: AbortController } | undefined
   /** The code of the last failure, until a save succeeds. */
@@ -159,8 +164,10 @@ export class SourceCache<T> implements WarmStart {
     if (origin === 'initial' || origin === 'relist') this.#isIncomplete = false
     // The first list has no changes.
     this.#changes += origin === 'initial' ? this.#mirror.part.size : changes
+    // The list may have repaired an object, which a later process would not list again.
+    if (origin === 'relist' && changes > 0) this.#changes = Infinity
     // A list may also have changed the resume state, and keys that are not stored.
-    if (changes > 0 || origin !== 'watch') this.#hasChanged = true
+    if (changes > 0 || origin !== 'watch') this.#unsaved ??= 'content'
     this.schedule()
     return undefined
   }
@@ -183,7 +190,7 @@ export class SourceCache<T> implements WarmStart {
     const cache = this.#savedTo
     if (cache === undefined || this.#saving !== undefined || this.#hasEnded || !this.#mirror.isLive) return
     const at = nextSaveAt(cache, {
-      savedAt: this.#saved?.at,
+      savedAt: this.#unsaved === 'history' ? undefined : this.#saved?.at,
       hasMoved: this.#hasMoved,
       changes: this.#changes,
       size: this.#mirror.part.size,
@@ -202,7 +209,8 @@ export class SourceCache<T> implements WarmStart {
   get #hasMoved(): boolean {
     const { reached, isRepairDue } = this.#mirror
     const isWhole = !isRepairDue && !this.#isIncomplete
-    return reached !== undefined && isWhole && (this.#hasChanged || reached !== this.#saved?.version)
+    const hasChanged = this.#unsaved !== undefined || reached !== this.#saved?.version
+    return reached !== undefined && isWhole && hasChanged
   }
 
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */
@@ -228,20 +236,38 @@ export class SourceCache<T> implements WarmStart {
     return this.#begin(this.#saveNow())
   }
 
+  /** The history ended. Ends a save of it that is in progress. The next history is saved as soon as it is live. */
+  historyEnded(): void {
+    this.#unsaved = 'history'
+    if (!this.#isDiscarding) this.#endSave()
+  }
+
   /** Ends a save that is in progress, and removes the saved content: readers may not see its objects any more. */
   discard(): void {
     const cache = this.#savedTo
     if (cache === undefined) return
     const saving = this.#saving
+    this.#endSave()
+    const { signal } = this.#saves
+    this.#isDiscarding = true
+    const discarded = async (): Promise<void> => {
+      try {
+        await saving
+        this.#isDiscarding = true // An earlier removal may have ended.
+        await cache.discard?.(this.#context(signal))
+        this.#saved = undefined
+      } catch (thrown) {
+        this.#report(thrown, signal)
+      } finally {
+        this.#isDiscarding = false
+      }
+    }
+    void this.#begin(discarded())
+  }
+
+  #endSave(): void {
     this.#saves.abort(ABORTED)
     this.#saves = new AbortController()
-    const { signal } = this.#saves
-    const discarded = async (): Promise<void> => {
-      await saving
-      await cache.discard?.(this.#context(signal))
-      this.#saved = undefined
-    }
-    void this.#begin(discarded().catch((thrown: unknown) => this.#report(thrown, signal)))
   }
 
   #begin(work: Promise<void>): Promise<void> {
@@ -271,7 +297,7 @@ export class SourceCache<T> implements WarmStart {
       signal = this.#saves.signal
       const pinned = part.pin()
       this.#changes = 0
-      this.#hasChanged = false
+      this.#unsaved = undefined
       this.#saved = { version, at: this.#clock.now() }
       try {
         const { size } = pinned
@@ -293,7 +319,8 @@ export class SourceCache<T> implements WarmStart {
       // If no save has begun, the next attempt must not follow at once.
       if (this.#saved === last) this.#saved = { version: last?.version, at: began }
       this.#changes = Infinity
-      this.#hasChanged = true
+      // Without an abort by the end of a history, it is tried again after `saveEveryMs`.
+      if (!signal.aborted || this.#unsaved === undefined) this.#unsaved = 'content'
       this.#report(thrown, signal)
     }
   }

@@ -291,6 +291,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
   /** Until the next list no version of the store settles a wait: the new history may contain an equal version. */
   #epochChanged(error: SourceError): void {
     const at = this.#history.ended(this.reached)
+    this.warmStart?.historyEnded()
     if (at !== undefined)
       this.waiters.epochChanged(at, error, (...versions) => this.source.isLaterEpoch?.(...versions) === true)
     this.#history.notify(error)

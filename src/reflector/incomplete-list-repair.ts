@@ -13,6 +13,7 @@ export class IncompleteListRepair {
   #listedAt = -Infinity
   #isScheduled = false
   #isDue = false
+  #isRequested = false
 
   constructor(clock: Clock, signal: AbortSignal, relist: (reason: string) => void) {
     this.#clock = clock
@@ -20,13 +21,22 @@ export class IncompleteListRepair {
     this.#relist = relist
   }
 
-  /** Whether a relist has to complete the mirror, since an event could not be applied. */
+  /**
+   * Whether a relist has to complete the mirror: an event could not be applied, or a list was requested, because an
+   * audit has found a difference for example.
+   */
   get isDue(): boolean {
-    return this.#isDue
+    return this.#isDue || this.#isRequested
   }
 
-  /** A list was committed. */
-  listed(): void {
+  /** A list was requested. */
+  requested(): void {
+    this.#isRequested = true
+  }
+
+  /** A list was committed. `isAnotherRequested`: another one was requested after it had begun. */
+  listed(isAnotherRequested: boolean): void {
+    this.#isRequested = isAnotherRequested
     this.#listedAt = this.#clock.now()
     this.#isDue = this.#isScheduled
   }

@@ -141,7 +141,7 @@ export class Reflector<T> {
     return this.#source.resumeState?.(this.#mirror)
   }
 
-  /** @internal Whether an event could not be applied, so that only a list makes the sink equal to the source. */
+  /** @internal Whether only a list is known to make the sink equal to the source. */
   get isRepairDue(): boolean {
     return this.#repair.isDue
   }
@@ -158,6 +158,7 @@ export class Reflector<T> {
 
   /** @internal Reads the source again. */
   relist(reason: string): void {
+    if (this.#state.name !== 'idle' && this.#state.name !== 'stopped') this.#repair.requested()
     this.#tell({ type: 'relist', reason })
   }
 
@@ -282,7 +283,7 @@ export class Reflector<T> {
       const accepted = (): void => {
         this.#version = version
         this.#restoration.end()
-        this.#repair.listed()
+        this.#repair.listed('isListWanted' in this.#state && this.#state.isListWanted)
       }
       const refused = (): void => replacement.abandon()
       await this.#sink.accepted(attempt, () => replacement.commit(version), accepted, refused)

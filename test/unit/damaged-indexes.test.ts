@@ -89,6 +89,26 @@ test('an index that throws while a save prepares it is reported once, and the sa
   await assertCleanStop(informer, clock)
 })
 
+test('an index that throws while a new history is saved is prepared again later', async () => {
+  const { source, cache, clock, informer } = await live()
+  const prepare = vi.spyOn(SortedIndex.prototype, 'prepare')
+  source.restore([['a', 10]])
+  await clock.advance(5_000)
+  expect(cache.saves.at(-1)).toBe(informer.version)
+  prepare.mockClear()
+  for (let call = 0; call < 100; call++)
+    prepare.mockImplementationOnce(() => {
+      throw outOfMemory
+    })
+  source.restore([['a', 20]])
+  await clock.advance(50_000)
+  expect(prepare.mock.calls.length).toBeLessThanOrEqual(2)
+  prepare.mockRestore()
+  await clock.advance(60_000)
+  expect(cache.saves.at(-1)).toBe(informer.version)
+  await assertCleanStop(informer, clock)
+})
+
 test('damaged indexes are not packed, and leave no pin', () => {
   const indexer = new Indexer<number, ReturnType<typeof indexes>>({ indexes }, { report: () => {} })
   const list = indexer.replace()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/contract/errors.js'
-import type { SavedRecord } from '../../src/contract/mirror-cache.js'
+import type { MirrorCacheContext, SavedRecord } from '../../src/contract/mirror-cache.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
@@ -204,4 +204,128 @@ test("with onAccessLost: 'clear' the saved content is removed, also that of a sa
     expect([second.informer.size, second.informer.status.state]).toEqual([0, 'listing'])
     await assertCleanStop(second.informer, second.clock)
   }
+})
+
+describe('a new history', () => {
+  const isLive = async ({ clock }: Mirror, source: ReturnType<typeof scripted<number>>, version: string) => {
+    await clock.advance(1_000)
+    source.lists.at(-1)?.answer([put('a', Number(version)), put('b', 1)], version)
+    await clock.advance(1)
+    source.watches.at(-1)?.batch([], version)
+    await clock.advance(1)
+  }
+  const endHistory = async ({ clock }: Mirror, source: ReturnType<typeof scripted<number>>) => {
+    source.watches.at(-1)?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+    await clock.advance(1)
+  }
+
+  test('is saved at once, so that a process that starts after a crash does not resume the one before', async () => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = new MemoryCache()
+    cache.saveAfterShare = 1
+    const mirror = await started(source, cache)
+    await isLive(mirror, source, '7')
+    await endHistory(mirror, source)
+    await isLive(mirror, source, '5')
+    expect(cache.saves).toEqual(['7', '5'])
+    await endHistory(mirror, source)
+    await isLive(mirror, source, '5')
+    expect(cache.saves).toEqual(['7', '5', '5'])
+    await assertCleanStop(mirror.informer, mirror.clock)
+  })
+
+  test('ends a save of the history before', async () => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = new MemoryCache()
+    const held = Promise.withResolvers<void>()
+    cache.onSave = () => held.promise
+    const mirror = await started(source, cache)
+    await isLive(mirror, source, '7')
+    await endHistory(mirror, source)
+    held.resolve()
+    await isLive(mirror, source, '5')
+    expect([cache.saves, mirror.errors]).toEqual([['5'], [expect.stringContaining('restored')]])
+    await assertCleanStop(mirror.informer, mirror.clock)
+  })
+
+  test('that cannot be saved is tried again later', async () => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = new MemoryCache()
+    const mirror = await started(source, cache)
+    await isLive(mirror, source, '7')
+    let attempts = 0
+    cache.onSave = () => {
+      attempts++
+      throw new Error('the disk is full')
+    }
+    await endHistory(mirror, source)
+    await isLive(mirror, source, '5')
+    await mirror.clock.advance(59_000)
+    expect(attempts).toBe(1)
+    await assertCleanStop(mirror.informer, mirror.clock)
+  })
+})
+
+describe('a list that was requested because the store may be wrong', () => {
+  const live = async (cache: MemoryCache) => {
+    const source = scripted<number>({ hasReached: numbered })
+    const { clock, informer } = await started(source, cache)
+    source.lists.at(-1)?.answer([put('a', 1), ...Array.from({ length: 98 }, (_, n) => put(`${n}`, n))], '7')
+    await clock.advance(1)
+    source.watches.at(-1)?.batch([], '7')
+    await clock.advance(1)
+    source.watches.at(-1)?.batch([put('b', 1)], '8')
+    await clock.advance(1)
+    informer.relist().catch(() => {})
+    await clock.advance(1_000)
+    return { source, clock, informer }
+  }
+
+  test('is waited for: a process that starts after a stop would resume, and never list', async () => {
+    const cache = new MemoryCache()
+    const { clock, informer } = await live(cache)
+    await assertCleanStop(informer, clock)
+    expect(cache.saves).toEqual(['7'])
+  })
+
+  test('and that has changed an object is saved after `saveEveryMs`', async () => {
+    const cache = new MemoryCache()
+    const { source, clock, informer } = await live(cache)
+    const others = Array.from({ length: 98 }, (_, n) => put(`${n}`, n))
+    source.lists.at(-1)?.answer([put('a', 2), put('b', 1), ...others], '9')
+    await clock.advance(1)
+    source.watches.at(-1)?.batch([], '9')
+    await clock.advance(60_000)
+    expect(cache.saves).toEqual(['7', '9'])
+    await assertCleanStop(informer, clock)
+  })
+})
+
+test('the end of a history does not end the removal of the saved content after lost access', async () => {
+  const source = scripted<number>({ hasReached: numbered })
+  const cache = new MemoryCache()
+  const clock = new VirtualClock()
+  const options = { source, cache, clock, onAccessLost: 'clear', random: new SeededRandom(1) } as const
+  const informer = createInformer<number, object>(options)
+  const held = Promise.withResolvers<void>()
+  cache.discard = async (context?: MirrorCacheContext) => {
+    await held.promise
+    context?.signal.throwIfAborted()
+    cache.content = undefined
+  }
+  informer.on('error', () => {})
+  informer.start()
+  await clock.advance(1)
+  source.lists[0]?.answer([put('a', 1)], '1')
+  await clock.advance(1)
+  source.watches[0]?.batch([], '1')
+  await clock.advance(1)
+  source.watches[0]?.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
+  await clock.advance(1_000)
+  source.lists[1]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+  await clock.advance(1)
+  held.resolve()
+  await clock.advance(1)
+  expect(cache.content).toBeUndefined()
+  await assertCleanStop(informer, clock)
 })
