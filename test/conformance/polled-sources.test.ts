@@ -90,12 +90,14 @@ await describePolled('the polled source of README.md', (endpoint) => {
 })
 
 await describePolled('the polled source of docs/http-and-browsers.md', (endpoint) => {
-  const read = async (signal: AbortSignal, known?: string) => {
+  const readIfChanged = async (signal: AbortSignal, known?: string) => {
     signal.throwIfAborted()
     const { etag, countries } = endpoint
     return etag === known ? undefined : { etag, countries }
   }
-  return definedBy('polled', definitionIn('docs/http-and-browsers.md', 'polled'), { read }) as ListerWatcher<Country>
+  return definedBy('polled', definitionIn('docs/http-and-browsers.md', 'polled'), {
+    readIfChanged,
+  }) as ListerWatcher<Country>
 })
 
 // With the fetch of Node: it keeps listeners on the signal until a garbage collection.

@@ -80,6 +80,7 @@ declare global {
 
   interface Country { readonly code: string; readonly name: string }
   function read(signal: AbortSignal): Promise<readonly Country[]>
+  function readIfChanged(signal: AbortSignal, etag?: string): Promise<{ etag: string; countries: readonly Country[] } | undefined>
   function makeItSo(key: string, order: Order | undefined): Promise<void>
   /** A backend that says when something was written. */
   const journal: {
