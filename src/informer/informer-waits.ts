@@ -196,26 +196,31 @@ export class InformerWaits<S, T> {
     register: (settle: Settle<void>) => () => void,
     details: () => string = () => '',
   ): Promise<void> {
-    const waiting = new AbortController()
     const registerWithReminder = (settle: Settle<void>): (() => void) => {
       const leave = register(settle)
+      const forget = this.#remindOfStart(what)
       return () => {
-        waiting.abort(ABORTED)
+        forget()
         leave()
       }
     }
-    if (!this.#sources.isStarted && !this.#isStopped) this.#remindOfStart(what, waiting.signal)
     const whyNot = (): string => `${this.#status.text}${details()}`
     return withDeadline(what, wait, this.#host.clock, registerWithReminder, whyNot)
   }
 
-  /** Without a timeout the wait of an informer that is never started has no other message. */
-  #remindOfStart(what: string, waiting: AbortSignal): void {
+  /**
+   * Without a timeout the wait of an informer that is never started has no other message. Returns a function that ends
+   * the timer.
+   */
+  #remindOfStart(what: string): () => void {
+    if (this.#sources.isStarted || this.#isStopped) return () => {}
+    const waiting = new AbortController()
     const remind = (): void => {
       if (this.#sources.isStarted || this.#isStartReminded) return
       this.#isStartReminded = true
       this.#host.events.warning(`${what} waits, but the informer was not started: call start()`)
     }
-    this.#host.clock.sleep(NOT_STARTED_MS, waiting).then(remind, () => {})
+    this.#host.clock.sleep(NOT_STARTED_MS, waiting.signal).then(remind, () => {})
+    return () => waiting.abort(ABORTED)
   }
 }

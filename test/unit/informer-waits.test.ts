@@ -687,6 +687,12 @@ describe('a wait for an informer that was not started', () => {
     expect(messages.filter((message) => message.includes('waits'))).toEqual([])
   })
 
+  test('a wait whose signal has aborted already leaves no timer, although the informer was not started', async () => {
+    const { clock, informer } = mirrorOf<number, object>([], { logger })
+    await expect(informer.synced({ signal: AbortSignal.abort('no') })).rejects.toBe('no')
+    expect(clock.sleeping).toBe(0)
+  })
+
   test('a wait that ends before the informer is started is not reported', async () => {
     const { clock, informer } = mirrorOf<number, object>([], { logger })
     messages.length = 0

@@ -244,4 +244,10 @@ export const mutantsOfWaits: readonly Mutant[] = [
     edits: [['if (this.#sources.isStarted || this.#isStartReminded) return', 'if (this.#isStartReminded) return']],
     onlyBy: { test: 'unit/informer-waits.test.ts', named: 'a wait for an informer that is started in time' },
   },
+  {
+    name: 'the reminder of a wait of an informer that was not started outlives the wait',
+    breaks: 'no timer is left after stop() (I15)',
+    file: 'informer/informer-waits.ts',
+    edits: [['return () => waiting.abort(ABORTED)', 'return () => {}']],
+  },
 ]
