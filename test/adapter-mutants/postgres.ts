@@ -431,4 +431,13 @@ export const postgresMutants: readonly AdapterMutant[] = [
     named: 'renewals that change nothing else send no notification',
     server: 'postgres 18',
   },
+  {
+    name: 'a pool has no error listener after its first leases have ended',
+    breaks: 'A pool has an error listener while leases use it.',
+    file: at('leases/pg-pool'),
+    edits: [["if (left === 0) pool.off?.('error', ignoreError)", "pool.off?.('error', ignoreError)"]],
+    test: 'postgres/leases.test.ts',
+    named: 'a pool without an error listener survives',
+    server: 'postgres 18',
+  },
 ]
