@@ -199,7 +199,7 @@ function tableOf(row: Properties, logRows: number): ChangeLog {
   const { fires, wakes, keyColumns, readers } = propertiesOf(row['options'])
   const table = String(row['table']).replaceAll("'", `'\\''`)
   const problems = textsOf(row['problems']).map(
-    (problem) => `${problem}: changes are missed; run: listwatch pg install <url> --table '${table}'`,
+    (problem) => `${problem}: changes are missed; run: npx listwatch pg install <url> --table '${table}'`,
   )
   return {
     table: String(row['table']),

@@ -19,7 +19,7 @@ export class TableAccess<T> {
   }
 
   connect({ signal, clock }: SourceContext): Promise<Session> {
-    return Session.open(this.clients, { signal, clock, timeoutMs: this.timeoutMs })
+    return Session.open(this.clients, { signal, clock, timeoutMs: this.timeoutMs, table: this.options.table })
   }
 
   async findTable(session: Session): Promise<Table> {

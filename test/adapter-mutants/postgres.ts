@@ -376,6 +376,15 @@ export const postgresMutants: readonly AdapterMutant[] = [
     named: 'a value of an enum that is renamed',
     server: 'postgres 18',
   },
+  {
+    name: 'the command for a missing right does not name the table',
+    breaks: 'The error of a missing right names the command that grants it.',
+    file: at('session'),
+    edits: [['?? postgresError(error, this.#client, this.#options.table)', '?? postgresError(error, this.#client)']],
+    test: 'postgres/install.test.ts',
+    named: 'the role can mirror the table; without it',
+    server: 'postgres 18',
+  },
   // Leases.
   {
     name: 'a lease is renewed again with the same renewal',

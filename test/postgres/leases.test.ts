@@ -43,7 +43,9 @@ describePostgres('leases in Postgres', (postgres) => {
     const session = sessionOf(poolOf(db, { user: role }))
     expect(await errorOf(renew(session))).toMatchObject({
       code: 'UNAUTHORIZED',
-      message: expect.stringMatching(/permission denied .*\(run: listwatch pg install-leases <url> --grant <role>\)$/),
+      message: expect.stringMatching(
+        /permission denied .*\(run: npx listwatch pg install-leases <url> --grant <role>\)$/,
+      ),
     })
     await installLeases(await db.connect(), { grant: [role] })
     expect((await renew(session)).records).toHaveLength(1)
@@ -56,7 +58,7 @@ describePostgres('leases in Postgres', (postgres) => {
     const session = sessionOf(poolOf(await at.database()))
     expect(await errorOf(renew(session))).toMatchObject({
       code: 'NOT_FOUND',
-      message: expect.stringMatching(/ \(run: listwatch pg install-leases <url>\)$/),
+      message: expect.stringMatching(/ \(run: npx listwatch pg install-leases <url>\)$/),
     })
   })
 

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/contract/clock.js'
-import { ABORTED, OptionError, SourceError } from '../../../src/contract/errors.js'
+import { ABORTED, messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
 import type { Eviction, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { keepListening } from '../../shared/lease-hints.js'
@@ -111,13 +111,12 @@ export class PostgresLeaseSession implements LeaseSession {
     const { code, cause } = error
     const hint =
       code === 'NOT_FOUND'
-        ? ' (run: listwatch pg install-leases <url>)'
+        ? ' (run: npx listwatch pg install-leases <url>)'
         : codeOf(cause) === '42501'
-          ? ' (run: listwatch pg install-leases <url> --grant <role>)'
+          ? ' (run: npx listwatch pg install-leases <url> --grant <role>)'
           : undefined
     if (hint === undefined) return error
-    const [message = ''] = error.message.split(' (')
-    return new SourceError(message + hint, { code, cause })
+    return new SourceError(messageOf(cause) + hint, { code, cause }) // Without the hint for readers of a table.
   }
 
   /** Listens over a connection of its own, until it is lost. */
