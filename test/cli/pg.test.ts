@@ -203,6 +203,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
       await said('install', urlOf(db), '--table', 'orders')
       expect(await said('uninstall', urlOf(db), '--table', 'orders')).toBe('removed from orders\n')
       expect(await inventory(db)).toEqual(before)
+      expect(await said('uninstall', urlOf(db), '--table', 'orders')).toBe('there was no change log of orders\n')
     })
 
     test.each([['--table', 'orders'], ['--all']])(
