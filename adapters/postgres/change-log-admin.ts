@@ -108,6 +108,7 @@ export async function installChangeLog(client: PgConnected, options: ChangeLogOp
 /**
  * Removes the change log of a table, or with `all` the schema `listwatch` with all logs. Running mirrors fail with
  * `NOT_FOUND`.
+ * @returns Whether there was a change log; with `all` always true.
  * @throws SourceError like `installChangeLog`.
  *
  * @example
@@ -124,9 +125,14 @@ export async function installChangeLog(client: PgConnected, options: ChangeLogOp
 export async function uninstallChangeLog(
   client: PgConnected,
   options: { readonly table: string } | { readonly all: true },
-): Promise<void> {
+): Promise<boolean> {
   assertConnected('uninstallChangeLog', client, true)
-  await migrate(client, uninstallChangeLogSql(options), tableToUninstall(options) ?? 'the schema listwatch')
+  const sql = uninstallChangeLogSql(options)
+  const table = tableToUninstall(options)
+  const results = await migrate(client, sql, table ?? 'the schema listwatch')
+  if (table === undefined) return true
+  const rows = elementsOf(results).flatMap((result) => elementsOf(propertiesOf(result)['rows']))
+  return rows.some((row) => propertiesOf(row)['uninstall'] === true)
 }
 
 /**
@@ -202,7 +208,7 @@ function tableOf(row: Properties, logRows: number): ChangeLog {
   const { fires, wakes, keyColumns, readers } = propertiesOf(row['options'])
   const table = String(row['table']).replaceAll("'", `'\\''`)
   const problems = textsOf(row['problems']).map(
-    (problem) => `${problem}: changes are missed; run: listwatch pg install <url> --table '${table}'`,
+    (problem) => `${problem}: changes are missed; run: npx listwatch pg install <url> --table '${table}'`,
   )
   return {
     table: String(row['table']),
@@ -222,11 +228,10 @@ function textsOf(value: unknown): readonly string[] {
 }
 
 /** Runs a migration. `table`: what it locks, for errors. */
-export async function migrate(client: PgConnected, sql: string, table: string): Promise<void> {
+export async function migrate(client: PgConnected, sql: string, table: string): Promise<unknown> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await client.query(sql)
-      return
+      return await client.query(sql)
     } catch (error) {
       await client.query('ROLLBACK')
       if (codeOf(error) === '55P03' && attempt < LOCK_ATTEMPTS) continue

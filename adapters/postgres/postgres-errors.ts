@@ -26,13 +26,14 @@ export function codeOf(thrown: unknown): string | undefined {
 
 /**
  * Converts an error of the driver, the network or the server. Codes that are not listed here are transient, because
- * most errors of Postgres do not say that a retry is useless. `client`: the client of pg that failed, if it is known.
+ * most errors of Postgres do not say that a retry is useless. `client` and `table`: the client of pg that failed, and
+ * the table that it should read, if they are known.
  */
-export function postgresError(thrown: unknown, client?: unknown): SourceError {
+export function postgresError(thrown: unknown, client?: unknown, table?: string): SourceError {
   if (thrown instanceof SourceError) return thrown
   const code = codeOf(thrown)
   const message = redact(messageOf(thrown))
-  return new SourceError(message + hintFor(code, message, client), {
+  return new SourceError(message + hintFor(code, message, client, table), {
     code: sourceErrorCodeOf(code, message),
     cause: redactError(thrown),
   })
@@ -59,7 +60,7 @@ function sourceErrorCodeOf(code: string | undefined, message: string): SourceErr
   }
 }
 
-function hintFor(code: string | undefined, message: string, client: unknown): string {
+function hintFor(code: string | undefined, message: string, client: unknown, table: string | undefined): string {
   switch (code) {
     case 'ECONNREFUSED':
       return ' (no server listens there: check host and port)'
@@ -68,7 +69,7 @@ function hintFor(code: string | undefined, message: string, client: unknown): st
       return ' (no such host: check its name)'
     case '42501':
       if (/row-level security/.test(message)) return ''
-      return ' (a role that was granted columns keeps these alone); as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>'
+      return `; as the owner of the table run: ${grantCommand(client, table)}`
     case '0A000': // unlogged tables
     case '25006': // LISTEN
       return /recovery/.test(message) ? ' (the server is a standby; mirrors need the primary)' : ''
@@ -79,6 +80,18 @@ function hintFor(code: string | undefined, message: string, client: unknown): st
         ? ' (the server requires a password, and the client has none)'
         : ''
   }
+}
+
+/** The command that grants the role of a client of pg the rights to read a table. */
+export function grantCommand(client: unknown, table: string | undefined): string {
+  const { user } = propertiesOf(client)
+  const role = typeof user === 'string' && user !== '' ? shellWord(user) : '<role>'
+  return `npx listwatch pg install <url> --table ${table === undefined ? '<table>' : shellWord(table)} --grant ${role}`
+}
+
+/** One word for a shell, without unnecessary quotes. */
+function shellWord(word: string): string {
+  return /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 /** The host and the port of a client of pg. */

@@ -188,7 +188,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
   async mark(tx: PgTransaction): Promise<Version> {
     assertTransaction(tx)
     const { rows } = await tx.query(MARK_SQL).catch((error: unknown) => {
-      throw postgresError(error)
+      throw postgresError(error, tx, this.#access.options.table)
     })
     const { mark } = propertiesOf(rows[0])
     if (typeof mark !== 'string')

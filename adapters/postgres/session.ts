@@ -3,7 +3,7 @@ import { SourceError } from '../../src/contract/errors.js'
 import { DeadlineScope } from '../shared/deadline-scope.js'
 import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRow } from './client-factory.js'
 import type { CopyOut } from './copy-out-stream.js'
-import { postgresError } from './postgres-errors.js'
+import { grantCommand, postgresError } from './postgres-errors.js'
 import { guardParser } from './stream-guard.js'
 
 export interface SessionOptions {
@@ -14,6 +14,8 @@ export interface SessionOptions {
    * closed.
    */
   readonly timeoutMs: number
+  /** The table that the session should read, for errors. */
+  readonly table?: string
 }
 
 /** How values become text. The same in every session, whatever the settings of the role or the database are. */
@@ -77,7 +79,7 @@ export class Session {
     this.#scope.onEnd(() => {
       if (!this.#isClosed) client.connection.stream.destroy()
     })
-    client.on('error', (error) => this.destroy(postgresError(error, client)))
+    client.on('error', (error) => this.destroy(postgresError(error, client, options.table)))
     client.on('end', () => this.destroy(new SourceError('the connection was closed', { code: 'UNAVAILABLE' })))
   }
 
@@ -258,6 +260,11 @@ export class Session {
     })
   }
 
+  /** The command that grants the role of this session the rights to read its table. */
+  get grantCommand(): string {
+    return grantCommand(this.#client, this.#options.table)
+  }
+
   /**
    * Returns the result of `work`, or SILENT if the connection received nothing for this many quarters of the time-out.
    */
@@ -277,7 +284,7 @@ export class Session {
       return periods < most ? periodMs : undefined
     }
     const result = work.catch((error: unknown) => {
-      throw this.#scope.ending ?? postgresError(error, this.#client)
+      throw this.#scope.ending ?? postgresError(error, this.#client, this.#options.table)
     })
     return this.#scope.race(result, { ms: periodMs, extendMs, late })
   }

@@ -21,7 +21,7 @@ export class TableAccess<T> {
   }
 
   connect({ signal, clock }: SourceContext): Promise<Session> {
-    return Session.open(this.clients, { signal, clock, timeoutMs: this.timeoutMs })
+    return Session.open(this.clients, { signal, clock, timeoutMs: this.timeoutMs, table: this.options.table })
   }
 
   /**

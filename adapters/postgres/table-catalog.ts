@@ -122,7 +122,7 @@ async function findLog(
   }
   if (found['is_readable'] !== 't') {
     // A list does not need this right, but the watch after it does.
-    const message = `permission denied for the log of ${name}; as the owner of the table run: listwatch pg install <url> --table <table> --grant <role>`
+    const message = `permission denied for the log of ${name}; as the owner of the table run: ${session.grantCommand}`
     throw new SourceError(message, { code: 'UNAUTHORIZED' })
   }
   const { generation, keyColumns } = propertiesOf(JSON.parse(found['options'] ?? '{}'))
@@ -200,7 +200,7 @@ function notInstalled(name: string): SourceError {
 /** The command for a shell, without unnecessary quotes around the name. */
 function installCommand(name: string): string {
   const table = name.replace(/^"([a-z_][a-z0-9_]*)"(?=\.)/, '$1').replace(/(?<=\.)"([a-z_][a-z0-9_]*)"$/, '$1')
-  return `listwatch pg install <url> --table '${table.replaceAll("'", `'\\''`)}'`
+  return `npx listwatch pg install <url> --table '${table.replaceAll("'", `'\\''`)}'`
 }
 
 function notFound(message: string): SourceError {

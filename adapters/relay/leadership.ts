@@ -51,7 +51,7 @@ export class Leadership {
     gate.ready()
     while (!gate.mayRun(KEY)) {
       signal.throwIfAborted()
-      waits(reasonOf(gate.failure))
+      waits(reasonOf(gate))
       this.#gained = new AbortController()
       await this.#clock.sleep(this.#retryMs, AbortSignal.any([signal, this.#gained.signal])).catch(() => {})
     }
@@ -67,11 +67,12 @@ export class Leadership {
   }
 }
 
-/** Why a relay has no lease: another one has it, or the leases fail. */
-function reasonOf(failure: SourceError | undefined): string {
-  return failure === undefined
-    ? 'it has no lease: another relay may write'
-    : `it has no lease, because ${redact(failure.message)}`
+/** Why a relay has no lease: the leases fail, it is new, or another one has it. */
+function reasonOf({ failure, isNew, settleMs }: ReplicaGate): string {
+  if (failure !== undefined) return `it has no lease, because ${redact(failure.message)}`
+  if (!isNew) return 'it has no lease: another relay may write'
+  const seconds = Math.ceil(settleMs / 1_000)
+  return `it has no lease yet: a new relay waits up to ${seconds} s, in case an earlier relay still writes`
 }
 
 /** The error of a relay when another one has written to its store. */

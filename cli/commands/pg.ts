@@ -76,10 +76,9 @@ export async function pgUninstall(
     process.stdout.write(uninstallChangeLogSql(what))
     return
   }
-  await withPg({ url: urlOf(url), table }, (client) => uninstallChangeLog(client, what))
-  process.stdout.write(
-    table === undefined ? 'removed the schema listwatch and all triggers\n' : `removed from ${table}\n`,
-  )
+  const isRemoved = await withPg({ url: urlOf(url), table }, (client) => uninstallChangeLog(client, what))
+  const done = isRemoved ? `removed from ${table}` : `there was no change log of ${table}`
+  process.stdout.write(table === undefined ? 'removed the schema listwatch and all triggers\n' : `${done}\n`)
 }
 
 /** Shows the installed change logs. The exit code is 1 if there are warnings. */

@@ -53,7 +53,7 @@ export function withCommands(message: string, { url, table }: CommandTarget): st
   const role = URL.canParse(url) ? decodeURIComponent(new URL(url).username) : ''
   // Functions, because a `$` in a replacement has a meaning.
   return message
-    .replaceAll('listwatch pg ', `${PROGRAM} pg `)
+    .replaceAll(/(?:npx )?listwatch pg /g, `${PROGRAM} pg `)
     .replaceAll('<url>', () => quoted(isForOwner ? ownersUrl(url) : urlWithoutSecrets(url)))
     .replaceAll('<table>', () => (table === undefined ? '<table>' : quoted(table)))
     .replaceAll('<role>', () => (role === '' ? '<role>' : quoted(role)))

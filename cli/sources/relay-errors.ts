@@ -15,7 +15,11 @@ function isReachedStore(message: string): boolean {
   return /\brelay has written\b/.test(message)
 }
 
+/** A new relay of the command waits for about this time, because an earlier relay may still write. */
+const NEW_RELAY_SECONDS = 9
+
 /** Adds the remedy if no relay has written. */
 export function withRelayRemedy(message: string): string {
-  return message.replace(/no relay has written to .+? yet/, '$&: start listwatch relay, or check the name')
+  const remedy = `start listwatch relay, check the name, or wait: a new relay begins after about ${NEW_RELAY_SECONDS} s`
+  return message.replace(/no relay has written to .+? yet/, `$&: ${remedy}`)
 }

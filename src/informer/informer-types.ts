@@ -27,19 +27,23 @@ import type { StandardSchema } from './standard-schema.js'
  * ```
  */
 export interface HealthOptions {
-  /** Not ready if the source has sent nothing for longer than this, in milliseconds. Default: no limit. */
+  /**
+   * Not ready if the source has sent nothing for longer than this, in milliseconds. It should be longer than the
+   * heartbeat of the source. Default: no limit.
+   */
   readonly staleAfterMs?: number | undefined
   /** Not ready if a handler or a run has been running for longer than this, in milliseconds. Default: no limit. */
   readonly stuckAfterMs?: number | undefined
 }
 
 /**
- * The result of `health`, for liveness and readiness probes.
+ * The result of `health`, for liveness and readiness probes. Without `staleAfterMs` a mirror that is synced stays ready
+ * with the objects that it has, also in the state `failed`, for example after its table was dropped.
  *
  * @example
  * ```ts
  * app.get('/readyz', (_request, response) => {
- *   const { isReady, reason } = orders.health()
+ *   const { isReady, reason } = orders.health({ staleAfterMs: 120_000 })
  *   response.status(isReady ? 200 : 503).send(reason)
  * })
  * ```

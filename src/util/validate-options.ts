@@ -10,6 +10,8 @@ export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? u
 export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'must be a string')
 export const isObject: OptionCheck = (value) =>
   typeof value === 'object' && value !== null ? undefined : 'must be an object'
+/** The check of an option that only tests use. No message names it as allowed. */
+export const isInternal: OptionCheck = (value) => isObject(value)
 /** An object whose properties are data: no Map, array or instance of a class. It may be of another realm. */
 export const isPlainObject: OptionCheck = (value) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a plain object'
@@ -63,25 +65,35 @@ const holdsSecrets: ReadonlySet<string> = new Set([
 
 /**
  * Throws an OptionError for an unknown or a wrong option. It names the call, the option and the allowed values. An
- * option that is `undefined` counts as absent.
+ * option that is `undefined` counts as absent. A `call` that is a function is called for an error only.
  */
-export function checkOptions(call: string, options: unknown, checks: Readonly<Record<string, OptionCheck>>): void {
+export function checkOptions(
+  call: string | (() => string),
+  options: unknown,
+  checks: Readonly<Record<string, OptionCheck>>,
+): void {
   if (options === undefined) return
   if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw new TypeError(`${call}: the options must be an object`)
+    throw new TypeError(`${nameOf(call)}: the options must be an object`)
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(checks, name)) {
-      const allowed = Object.keys(checks).join(', ')
-      throw new OptionError(`${call}: unknown option ${quote(name)}; allowed are ${allowed}`, { option: name })
+      const allowed = Object.keys(checks)
+        .filter((each) => checks[each] !== isInternal)
+        .join(', ')
+      throw new OptionError(`${nameOf(call)}: unknown option ${quote(name)}; allowed are ${allowed}`, { option: name })
     }
     if (value === undefined) continue
     const flaw = checks[name]?.(value)
     if (flaw === undefined) continue
     throw new OptionError(
-      `${call}: option ${quote(name)} ${flaw}, got ${holdsSecrets.has(name) ? showType(value) : show(value)}`,
+      `${nameOf(call)}: option ${quote(name)} ${flaw}, got ${holdsSecrets.has(name) ? showType(value) : show(value)}`,
       { option: name },
     )
   }
+}
+
+function nameOf(call: string | (() => string)): string {
+  return typeof call === 'string' ? call : call()
 }
 
 function quote(text: string): string {

@@ -494,6 +494,15 @@ export const postgresMutants: readonly AdapterMutant[] = [
     named: 'a value of an enum that is renamed',
     server: 'postgres 18',
   },
+  {
+    name: 'the command for a missing right does not name the table',
+    breaks: 'The error of a missing right names the command that grants it.',
+    file: at('session'),
+    edits: [['?? postgresError(error, this.#client, this.#options.table)', '?? postgresError(error, this.#client)']],
+    test: 'postgres/install.test.ts',
+    named: 'the role can mirror the table; without it',
+    server: 'postgres 18',
+  },
   // Leases.
   {
     name: 'a lease is renewed again with the same renewal',
@@ -547,6 +556,15 @@ export const postgresMutants: readonly AdapterMutant[] = [
     edits: [['is_changed := FOUND OR old_body IS DISTINCT FROM new_body', 'is_changed := true']],
     test: 'postgres/leases.test.ts',
     named: 'renewals that change nothing else send no notification',
+    server: 'postgres 18',
+  },
+  {
+    name: 'a pool has no error listener after its first leases have ended',
+    breaks: 'A pool has an error listener while leases use it.',
+    file: at('leases/pg-pool'),
+    edits: [["if (left === 0) pool.off?.('error', ignoreError)", "pool.off?.('error', ignoreError)"]],
+    test: 'postgres/leases.test.ts',
+    named: 'a pool without an error listener survives',
     server: 'postgres 18',
   },
 ]

@@ -100,7 +100,7 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
       [
         'a relay that has not written',
         () => ['list', urlOf(), '--relay', 'none'],
-        'no relay has written to nats:relay-none yet: start listwatch relay, or check the name',
+        'no relay has written to nats:relay-none yet: start listwatch relay, check the name, or wait: a new relay begins after about 9 s',
       ],
       ['a prefix', () => ['list', urlOf(), '--prefix', 'a'], '--prefix is an option of etcd; NATS has --relay'],
       ['no server', () => ['list', 'nats://127.0.0.1:1', '--relay', 'a'], 'cannot connect to nats://127.0.0.1:1'],

@@ -144,7 +144,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
 
     test('makes leases possible, and a second installation keeps them', async () => {
       const db = await at.database()
-      await expect(renew(db)).rejects.toThrow('run: listwatch pg install-leases <url>')
+      await expect(renew(db)).rejects.toThrow('run: npx listwatch pg install-leases <url>')
       expect(await said('install-leases', urlOf(db))).toBe('installed the tables and functions of leases\n')
       expect(await renew(db)).toBe(1)
       await said('install-leases', urlOf(db))
@@ -155,7 +155,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
       const db = await at.database()
       const user = await role('worker')
       await said('install-leases', urlOf(db))
-      await expect(renew(db, user)).rejects.toThrow('run: listwatch pg install-leases <url> --grant <role>')
+      await expect(renew(db, user)).rejects.toThrow('run: npx listwatch pg install-leases <url> --grant <role>')
       await said('install-leases', urlOf(db), '--grant', user)
       expect(await renew(db, user)).toBe(1)
       const client = await db.connect({ user })
@@ -203,6 +203,7 @@ describeServer('postgres 18', 'pg', (postgres) => {
       await said('install', urlOf(db), '--table', 'orders')
       expect(await said('uninstall', urlOf(db), '--table', 'orders')).toBe('removed from orders\n')
       expect(await inventory(db)).toEqual(before)
+      expect(await said('uninstall', urlOf(db), '--table', 'orders')).toBe('there was no change log of orders\n')
     })
 
     test.each([['--table', 'orders'], ['--all']])(

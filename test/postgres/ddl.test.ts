@@ -144,7 +144,7 @@ describePostgres('the definition of a table', (postgres) => {
       await waitUntil('the failure', () => orders.informer.status.state === 'failed')
       expect(orders.informer.status.lastError).toMatchObject({
         code: 'NOT_FOUND',
-        message: expect.stringContaining(`run: listwatch pg install <url> --table 'public.orders'`),
+        message: expect.stringContaining(`run: npx listwatch pg install <url> --table 'public.orders'`),
       })
     })
 
@@ -173,20 +173,28 @@ describePostgres('the definition of a table', (postgres) => {
     const losses: readonly (readonly [string, string, string])[] = [
       ['a dropped table', 'DROP TABLE t', 'there is no table "t"'],
       ['a renamed table', 'ALTER TABLE t RENAME TO other', 'there is no table "t"'],
-      ['dropped triggers', `SELECT listwatch.uninstall('t')`, `run: listwatch pg install <url> --table 'public.t'`],
-      ['one dropped trigger', 'DROP TRIGGER zz_listwatch_u ON t', `run: listwatch pg install <url> --table 'public.t'`],
+      ['dropped triggers', `SELECT listwatch.uninstall('t')`, `run: npx listwatch pg install <url> --table 'public.t'`],
+      [
+        'one dropped trigger',
+        'DROP TRIGGER zz_listwatch_u ON t',
+        `run: npx listwatch pg install <url> --table 'public.t'`,
+      ],
       [
         'a trigger that is switched off',
         'ALTER TABLE t DISABLE TRIGGER zz_listwatch_d',
-        `run: listwatch pg install <url> --table 'public.t'`,
+        `run: npx listwatch pg install <url> --table 'public.t'`,
       ],
-      ['triggers that a data-only restore has demoted', DEMOTED, `run: listwatch pg install <url> --table 'public.t'`],
+      [
+        'triggers that a data-only restore has demoted',
+        DEMOTED,
+        `run: npx listwatch pg install <url> --table 'public.t'`,
+      ],
       [
         'a trigger that fires only for replicas',
         'ALTER TABLE t ENABLE REPLICA TRIGGER zz_listwatch_i',
         'fires only if',
       ],
-      ['a dropped schema', 'DROP SCHEMA listwatch CASCADE', `run: listwatch pg install <url> --table 'public.t'`],
+      ['a dropped schema', 'DROP SCHEMA listwatch CASCADE', `run: npx listwatch pg install <url> --table 'public.t'`],
     ]
 
     test.each(losses)('%s makes the mirror fail with NOT_FOUND, and say what to do', async (_name, ddl, says) => {

@@ -214,7 +214,8 @@ describePostgres('installing', (postgres) => {
       const { informer, errors } = mirrorOf(db, options)
       informer.start()
       const error = await errorOf(informer.synced({ timeoutMs: 60_000 }))
-      expect(error).toMatchObject({ code: 'UNAUTHORIZED', message: expect.stringContaining('--grant') })
+      const hint = `; as the owner of the table run: npx listwatch pg install <url> --table t --grant ${db.role}`
+      expect(error).toMatchObject({ code: 'UNAUTHORIZED', message: expect.stringContaining(hint) })
       await informer.stop()
       expect(errors).not.toEqual([])
 
@@ -330,7 +331,7 @@ describePostgres('installing', (postgres) => {
         tables: [
           {
             problems: [
-              expect.stringMatching(/zz_listwatch_u is disabled: changes are missed; run: listwatch pg install/),
+              expect.stringMatching(/zz_listwatch_u is disabled: changes are missed; run: npx listwatch pg install/),
               expect.stringMatching(
                 /zz_listwatch_d does not fire if session_replication_role is replica .*: changes are missed; run/,
               ),

@@ -43,7 +43,9 @@ describePostgres('leases in Postgres', (postgres) => {
     const session = sessionOf(poolOf(db, { user: role }))
     expect(await errorOf(renew(session))).toMatchObject({
       code: 'UNAUTHORIZED',
-      message: expect.stringMatching(/permission denied .*\(run: listwatch pg install-leases <url> --grant <role>\)$/),
+      message: expect.stringMatching(
+        /permission denied .*\(run: npx listwatch pg install-leases <url> --grant <role>\)$/,
+      ),
     })
     await installLeases(await db.connect(), { grant: [role] })
     expect((await renew(session)).records).toHaveLength(1)
@@ -56,7 +58,7 @@ describePostgres('leases in Postgres', (postgres) => {
     const session = sessionOf(poolOf(await at.database()))
     expect(await errorOf(renew(session))).toMatchObject({
       code: 'NOT_FOUND',
-      message: expect.stringMatching(/ \(run: listwatch pg install-leases <url>\)$/),
+      message: expect.stringMatching(/ \(run: npx listwatch pg install-leases <url>\)$/),
     })
   })
 
@@ -73,6 +75,25 @@ describePostgres('leases in Postgres', (postgres) => {
       expect(await errorOf(renew(session, renewal))).toMatchObject({ code: 'NOT_FOUND' })
     }
     expect({ clients: pool.totalCount, listeners: await errorListeners() }).toEqual({ clients: 1, listeners: before })
+  })
+
+  test('a pool without an error listener survives the loss of its idle connections', async () => {
+    const db = await installed()
+    const pool = new Pool(db.config())
+    onTestFinished(() => pool.end())
+    const [first, second] = [sessionOf(pool), sessionOf(pool)]
+    await renew(first)
+    await first.close()
+    await first.close()
+    expect(pool.listenerCount('error')).toBe(1)
+    // A server that restarts ends its connections with the same error.
+    await db.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND state = 'idle'`)
+    await waitUntil('the loss of the connection', async () => pool.totalCount === 0)
+    expect((await renew(second, 1)).records).toMatchObject([{ renewal: 1 }])
+    await second.close()
+    expect(pool.listenerCount('error')).toBe(0)
+    pool.on('error', () => {}) // Its database is dropped while it ends.
   })
 
   test('a role that is read-only, or has another isolation level, by default renews too', async () => {

@@ -118,15 +118,22 @@ describe('options of a writer that make no sense are refused at the call, with w
   const writer = redisWriter(good)
   const changes: readonly (readonly [what: string, changes: unknown, options: object, says: string])[] = [
     ['invalid changes', { put: 'a', object: 1 }, {}, 'the changes must be an array'],
-    ['a change of nothing', [{}], {}, 'a change must be { put: key, object } or { delete: key }'],
-    ['a put without an object', [{ put: 'a' }], {}, 'a change must be { put: key, object } or { delete: key }'],
+    [
+      'a change of nothing',
+      [{}],
+      {},
+      'changes[0] must be { put: key, object } or { delete: key } with a string as its key, got {}',
+    ],
+    ['a put without an object', [{ delete: 'b' }, { put: 'a' }], {}, 'changes[1] must be { put: key, object }'],
     [
       'a put and a delete in one',
       [{ put: 'a', object: 1, delete: 'a' }],
       {},
-      'a change must be { put: key, object } or { delete: key }',
+      'got { put: string, object: number, delete: string }',
     ],
-    ['a key that is a number', [{ delete: 7 }], {}, 'with a string as its key'],
+    ['a key that is a number', [{ delete: 7 }], {}, 'with a string as its key, got { delete: number }'],
+    ['no object', [null], {}, 'got null'],
+    ['a large object', [Object.fromEntries('abcdef'.split('').map((name) => [name, []]))], {}, 'd: array, … }'],
     ['an invalid version', [], { ifVersion: '7' }, 'option "ifVersion" must be a version of apply'],
     ['a misspelt option', [], { ifversion: '7' }, 'unknown option "ifversion"; allowed are ifVersion'],
   ]

@@ -39,11 +39,20 @@ test.each<[string, unknown, string]>([
   ['an object', { at: 'a' }, 'got an object'],
 ])('a lookup with %s, which no index can have, is a TypeError that says so', (_what, value, got) => {
   const { by } = mirror([['1', item('a')]]).indexer
-  const message = `an index: the value must be a string, number, bigint, boolean or Date, ${got}`
-  for (const index of [by.equal, by.multi]) {
-    expect(() => index(value as never)).toThrow(new TypeError(message))
-    expect(() => index.count(value as never)).toThrow(new TypeError(message))
+  for (const name of ['equal', 'multi'] as const) {
+    const message = `index "${name}": the value must be a string, number, bigint, boolean or Date, ${got}`
+    expect(() => by[name](value as never)).toThrow(new TypeError(message))
+    expect(() => by[name].count(value as never)).toThrow(new TypeError(message))
   }
+})
+
+test('a wrong range, and a wrong prefix, name the index and what it got', () => {
+  const { by } = mirror([['1', item('a')]]).indexer
+  expect(() => by.ordered({ min: 1 } as never)).toThrow('index "ordered": unknown option "min"; allowed are gt, gte, ')
+  expect(() => by.compound([], { min: 1 } as never)).toThrow('index "compound": unknown option "min"')
+  const flaw = `index "compound": the prefix must be an array of scalars, such as ['acme']`
+  expect(() => by.compound('a' as never)).toThrow(new TypeError(`${flaw}, got a string`))
+  expect(() => by.compound(['a', null] as never)).toThrow(new TypeError(`${flaw}, got [a string, null]`))
 })
 
 describe.each(names)('an %s index of Dates', (name) => {

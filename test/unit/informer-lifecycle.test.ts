@@ -657,6 +657,18 @@ describe('health', () => {
     })
   })
 
+  test('a synced mirror whose state is failed is ready, unless staleAfterMs is set', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    source.fail(REFUSED, 100)
+    source.disconnect()
+    await clock.advance(60_000)
+    expect(informer.status.state).toBe('failed')
+    expect(informer.health()).toMatchObject({ isReady: true, reason: expect.stringMatching(/^failed: /) })
+    expect(informer.health({ staleAfterMs: 30_000 })).toMatchObject({ isReady: false })
+  })
+
   test('an informer of a source that always rejects is live, and is ready while its data is not too old', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([])
     source.fail(REFUSED)
@@ -703,7 +715,7 @@ describe('createInformer rejects invalid options at the call', () => {
 
   test('the error of an unknown option names it and the allowed options', () => {
     expect(() => Reflect.apply(createInformer, undefined, [{ source, indices: () => ({}) }])).toThrow(
-      /^createInformer: unknown option "indices"; allowed are source, .*indexes/,
+      /^createInformer: unknown option "indices"; allowed are source, name, .*indexes, .*intern, audit, .*logger$/,
     )
   })
 })

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/contract/clock.js'
-import { ABORTED, OptionError, SourceError } from '../../../src/contract/errors.js'
+import { ABORTED, messageOf, OptionError, SourceError } from '../../../src/contract/errors.js'
 import type { Eviction, LeaseRecord, LeaseSession, LeaseView } from '../../../src/contract/leases.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
 import { keepListening } from '../../shared/lease-hints.js'
@@ -13,7 +13,7 @@ import { codeOf, postgresError } from '../postgres-errors.js'
 import { Session } from '../session.js'
 import { listenForWakeUps } from '../wake-up-listener.js'
 import { LEASES_CHANNEL, leaveSql, renewSql } from './leases-sql.js'
-import type { PgPool, PgPoolClient } from './pg-pool.js'
+import { ignoreError, type PgPool, type PgPoolClient, survivePoolErrors } from './pg-pool.js'
 
 interface SessionOptions extends LeaseSettings {
   readonly pool: PgPool
@@ -26,6 +26,7 @@ export class PostgresLeaseSession implements LeaseSession {
   readonly #options: SessionOptions
   readonly #views: LeaseViews
   readonly #closed = new AbortController()
+  readonly #releasePool: () => void
   /** The member of the last request. Its own notifications are ignored. */
   #member: string | undefined
   readonly watch?: (changed: () => void, signal: AbortSignal) => void
@@ -33,6 +34,7 @@ export class PostgresLeaseSession implements LeaseSession {
   constructor(options: SessionOptions) {
     this.#options = options
     this.#views = new LeaseViews(options.name)
+    this.#releasePool = survivePoolErrors(options.pool)
     const { listen, leaseMs } = options
     if (listen === undefined) return
     const clients = new ClientFactory(listen, 'postgresLeases', 'listen')
@@ -61,6 +63,7 @@ export class PostgresLeaseSession implements LeaseSession {
 
   async close(): Promise<void> {
     this.#closed.abort(ABORTED)
+    this.#releasePool()
   }
 
   /** Returns the first value of the last result. */
@@ -78,9 +81,9 @@ export class PostgresLeaseSession implements LeaseSession {
     const connecting = borrowFrom(pool)
     try {
       const client = await scope.race(connecting, deadline)
-      client.on('error', ignore) // It also rejects the query. Without a listener it would end the process.
+      client.on('error', ignoreError) // It also rejects the query. Without a listener it would end the process.
       const results = await scope.race(client.query(text), deadline)
-      client.off('error', ignore)
+      client.off('error', ignoreError)
       client.release()
       const last = propertiesOf(elementsOf(results).at(-1))
       const [row] = elementsOf(last['rows'])
@@ -90,7 +93,7 @@ export class PostgresLeaseSession implements LeaseSession {
       const isBroken = !/^[0-9A-Z]{5}$/.test(codeOf(error) ?? '')
       connecting.then(
         (client) => {
-          if (!isBroken) client.off('error', ignore)
+          if (!isBroken) client.off('error', ignoreError)
           client.release(isBroken)
         },
         () => {}, // There is no client to give back.
@@ -108,13 +111,12 @@ export class PostgresLeaseSession implements LeaseSession {
     const { code, cause } = error
     const hint =
       code === 'NOT_FOUND'
-        ? ' (run: listwatch pg install-leases <url>)'
+        ? ' (run: npx listwatch pg install-leases <url>)'
         : codeOf(cause) === '42501'
-          ? ' (run: listwatch pg install-leases <url> --grant <role>)'
+          ? ' (run: npx listwatch pg install-leases <url> --grant <role>)'
           : undefined
     if (hint === undefined) return error
-    const [message = ''] = error.message.split(' (')
-    return new SourceError(message + hint, { code, cause })
+    return new SourceError(messageOf(cause) + hint, { code, cause }) // Without the hint for readers of a table.
   }
 
   /** Listens over a connection of its own, until it is lost. */
@@ -137,8 +139,6 @@ export class PostgresLeaseSession implements LeaseSession {
     }
   }
 }
-
-function ignore(): void {}
 
 async function borrowFrom(pool: PgPool): Promise<PgPoolClient> {
   const client = await pool.connect()

@@ -9,7 +9,7 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../../src/util/validate-options.js'
-import { propertiesOf } from '../../shared/properties.js'
+import { isRecord, propertiesOf } from '../../shared/properties.js'
 import { isCodec } from '../../shared/value-codec.js'
 import { assertGiven, clientFlaw, keyPrefixOf, type RedisClient } from '../connection/client.js'
 import { ClusterRoute } from '../connection/cluster-route.js'
@@ -226,6 +226,9 @@ class ShardedWriter<T> implements RedisShardedWriter<T> {
   }
 }
 
+/** How many properties of a wrong change an error names. */
+const SHOWN_PROPERTIES = 4
+
 const isVersion: OptionCheck = (value) => {
   try {
     parseVersion(String(value))
@@ -239,10 +242,25 @@ function checkChanges(changes: unknown): void {
   if (!Array.isArray(changes)) throw new TypeError('apply: the changes must be an array')
   if (changes.length > MAX_CHANGES)
     throw new TypeError(`apply: ${changes.length} changes; one call makes at most ${MAX_CHANGES}`)
-  for (const change of changes) {
+  for (const [index, change] of changes.entries()) {
     const { put, delete: deleted } = propertiesOf(change)
     const isPut = typeof put === 'string' && 'object' in change && deleted === undefined
     if (!isPut && !(typeof deleted === 'string' && put === undefined))
-      throw new TypeError('apply: a change must be { put: key, object } or { delete: key }, with a string as its key')
+      throw new TypeError(
+        `apply: changes[${index}] must be { put: key, object } or { delete: key } with a string as its key, got ${shapeOf(change)}`,
+      )
   }
+}
+
+/** The properties of a wrong change with their types. Their values may be secret. */
+function shapeOf(change: unknown): string {
+  if (!isRecord(change) || Array.isArray(change)) return typeOf(change)
+  const properties = Object.entries(change)
+  const shown = properties.slice(0, SHOWN_PROPERTIES).map(([name, value]) => `${name}: ${typeOf(value)}`)
+  if (properties.length > SHOWN_PROPERTIES) shown.push('…')
+  return shown.length === 0 ? '{}' : `{ ${shown.join(', ')} }`
+}
+
+function typeOf(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 }

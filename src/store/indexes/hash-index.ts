@@ -35,7 +35,7 @@ const FORGET_AFTER = 8
  */
 export abstract class HashIndex<T> implements StoreIndex<T> {
   readonly store: Store<T>
-  readonly #byValue = new ScalarMap<Bucket<T>>()
+  readonly #byValue: ScalarMap<Bucket<T>>
   /** By id. No bucket has id 0. */
   readonly #buckets: (Bucket<T> | undefined)[] = [undefined]
   readonly #freeIds: number[] = []
@@ -45,8 +45,9 @@ export abstract class HashIndex<T> implements StoreIndex<T> {
   /** The packed entries below those of the store. */
   #base: KeptHash<T> | undefined
 
-  constructor(store: Store<T>) {
+  constructor(store: Store<T>, nameOf?: () => string) {
     this.store = store
+    this.#byValue = new ScalarMap(nameOf)
   }
 
   abstract set(ordinal: Ordinal, entry: Entry<T>): void
@@ -264,8 +265,8 @@ export class EqualIndex<T> extends HashIndex<T> {
   /** Two numbers for each ordinal, next to each other in memory: the id of its bucket, and its position there. */
   readonly #places = new Int32List()
 
-  constructor(store: Store<T>, of: (entry: Entry<T>) => Scalar | undefined) {
-    super(store)
+  constructor(store: Store<T>, of: (entry: Entry<T>) => Scalar | undefined, nameOf?: () => string) {
+    super(store, nameOf)
     this.#of = of
   }
 

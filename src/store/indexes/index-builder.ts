@@ -44,8 +44,9 @@ export function declareIndexes<T, I extends object>(
 ): { readonly by: I; readonly declared: DeclaredIndex<T>[] } {
   const made = new Map<unknown, Omit<DeclaredIndex<T>, 'name'>>()
   const names = new Map<StoreIndex<T>, string>()
-  const builder = builderFor(store, made, (index, cause, key) => {
-    report(`the function of index "${names.get(index) ?? '?'}" failed: ${messageOf(cause)}`, cause, key)
+  const nameOf = (index: StoreIndex<T>): string => `index "${names.get(index) ?? '?'}"`
+  const builder = builderFor(store, made, nameOf, (index, cause, key) => {
+    report(`the function of ${nameOf(index)} failed: ${messageOf(cause)}`, cause, key)
   })
   const by: unknown = declare(builder)
   if (typeof by !== 'object' || by === null) throw new TypeError('indexes: must return an object of indexes')
@@ -62,6 +63,7 @@ export function declareIndexes<T, I extends object>(
 function builderFor<T>(
   store: Store<T>,
   made: Map<unknown, Omit<DeclaredIndex<T>, 'name'>>,
+  nameOf: (index: StoreIndex<T>) => string,
   report: (index: StoreIndex<T>, cause: unknown, key: string) => void,
 ): IndexBuilder<T> {
   /**
@@ -104,6 +106,7 @@ function builderFor<T>(
       const index: EqualIndex<T> = new EqualIndex(
         store,
         guarded(of, readScalar, undefined, () => index),
+        () => nameOf(index),
       )
       const scalarsOf = (remembered: unknown) => (isScalar(remembered) ? [remembered] : [])
       return register(index.accessor<V>(), { ...ofBuckets(index), signature: `equal ${of}`, scalarsOf })
@@ -112,6 +115,7 @@ function builderFor<T>(
       const index: MultiIndex<T> = new MultiIndex(
         store,
         guarded(of, readScalars, [], () => index),
+        () => nameOf(index),
       )
       return register(index.accessor<V>(), { ...ofBuckets(index), signature: `multi ${of}`, scalarsOf: scalarsIn })
     },
@@ -123,6 +127,7 @@ function builderFor<T>(
       const index: SortedIndex<T> = new SortedIndex(
         store,
         guarded(of, read, undefined, () => index),
+        () => nameOf(index),
       )
       return register(index.ordered<V>(), {
         signature: `ordered ${of}`,
@@ -140,6 +145,7 @@ function builderFor<T>(
       const index: SortedIndex<T> = new SortedIndex(
         store,
         guarded(of, readTuple, undefined, () => index),
+        () => nameOf(index),
       )
       return register(index.compound<{ [K in keyof V]: NonNullable<V[K]> }>(), {
         signature: `compound ${of}`,

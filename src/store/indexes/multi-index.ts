@@ -19,8 +19,8 @@ export class MultiIndex<T> extends HashIndex<T> {
   /** The first of the free places. */
   #free = 0
 
-  constructor(store: Store<T>, of: (entry: Entry<T>) => readonly Scalar[]) {
-    super(store)
+  constructor(store: Store<T>, of: (entry: Entry<T>) => readonly Scalar[], nameOf?: () => string) {
+    super(store, nameOf)
     this.#of = of
   }
 

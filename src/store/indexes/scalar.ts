@@ -80,22 +80,35 @@ function rankOf(value: Scalar): number {
   }
 }
 
-/** A lookup without types may have an array, as compound indexes take, or an object, as `where` does. */
-function timeOf(key: Date): number {
-  if (typeof key.getTime === 'function') return key.getTime()
-  const type = Array.isArray(key) ? 'an array' : 'an object'
-  throw new TypeError(`an index: the value must be a string, number, bigint, boolean or Date, got ${type}`)
+/** The type of a wrong value, in an error. */
+export function typeOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object'
+  return `a ${typeof value}`
 }
 
 /** A Map keyed by scalars, in which equal scalars are one key. */
 export class ScalarMap<V> {
   readonly #plain = new Map<unknown, V>()
   readonly #dates = new Map<number, V>()
+  readonly #nameOf: () => string
+
+  /** `nameOf` returns the name of the index in errors. */
+  constructor(nameOf: () => string = () => 'an index') {
+    this.#nameOf = nameOf
+  }
 
   /** Returns undefined also for null and undefined, which callers without types may pass. */
   get(key: Scalar): V | undefined {
-    if (typeof key === 'object' && key !== null) return this.#dates.get(timeOf(key))
+    if (typeof key === 'object' && key !== null) return this.#dates.get(this.#timeOf(key))
     return this.#plain.get(plainKey(key))
+  }
+
+  /** A lookup without types may have an array, as compound indexes take, or an object, as `where` does. */
+  #timeOf(key: Date): number {
+    if (typeof key.getTime === 'function') return key.getTime()
+    const what = `the value must be a string, number, bigint, boolean or Date, got ${typeOf(key)}`
+    throw new TypeError(`${this.#nameOf()}: ${what}`)
   }
 
   set(key: Scalar, value: V): void {

@@ -13,7 +13,7 @@ import { ChunkObjects } from './chunk-objects.js'
 import type { Compound, Ordered, Range } from './index-types.js'
 import { MovedTuples, type OrdinalTuple } from './moved-tuples.js'
 import { Moves } from './moves.js'
-import { compareScalars, copyScalar, isScalar, isScalars, type Scalar } from './scalar.js'
+import { compareScalars, copyScalar, isScalar, isScalars, type Scalar, typeOf } from './scalar.js'
 import type { Run } from './slot-order.js'
 import {
   compareElements,
@@ -32,14 +32,17 @@ import {
 export class SortedIndex<T> implements StoreIndex<T> {
   readonly #store: Store<T>
   readonly #of: (entry: Entry<T>) => Tuple | undefined
+  /** The name of the index in errors. */
+  readonly #nameOf: () => string
   readonly #tuples = new SortedTuples((chunk) => this.#objects.changed(chunk))
   readonly #objects: ChunkObjects<T>
   readonly #moves = new Moves<Keyed, MovedTuples>(() => new MovedTuples())
   /** The packed entries below those of the store. */
   #base: KeptOrder<T> | undefined
 
-  constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined) {
+  constructor(store: Store<T>, of: (entry: Entry<T>) => Tuple | undefined, nameOf?: () => string) {
     this.#store = store
+    this.#nameOf = nameOf ?? (() => 'an index')
     this.#of = of
     this.#objects = new ChunkObjects(this.#tuples.order, (ordinal) => store.entryAt(ordinal)?.object as T)
   }
@@ -133,11 +136,11 @@ export class SortedIndex<T> implements StoreIndex<T> {
   /** Returns the public function of an index with one component, over the store or over a pin. */
   ordered<V extends Scalar>(pin?: Pin<T>): Ordered<T, V> {
     const entriesIn = (range: Range<V> & { readonly prefix?: string } = {}): readonly Entry<T>[] => {
-      checkOptions('an ordered index', range, PREFIX_RANGE)
+      checkOptions(this.#nameOf, range, PREFIX_RANGE)
       return this.#select(spanOf([], range), range, pin)
     }
     const objects = (range: Range<V> & { readonly prefix?: string } = {}): readonly T[] => {
-      checkOptions('an ordered index', range, PREFIX_RANGE)
+      checkOptions(this.#nameOf, range, PREFIX_RANGE)
       return this.#selectObjects(spanOf([], range), range, pin)
     }
     return Object.assign(objects, {
@@ -152,9 +155,9 @@ export class SortedIndex<T> implements StoreIndex<T> {
   compound<V extends readonly Scalar[]>(pin?: Pin<T>): Compound<T, V> {
     const objects = (prefix: Partial<V>, range: Range<V[number]> = {}): readonly T[] => {
       if (!isScalars(prefix)) {
-        throw new TypeError('a compound index: the prefix must be an array of scalars')
+        throw new TypeError(`${this.#nameOf()}: ${flawInPrefix(prefix)}`)
       }
-      checkOptions('a compound index', range, RANGE)
+      checkOptions(this.#nameOf, range, RANGE)
       return this.#selectObjects(spanOf(prefix, range), range, pin)
     }
     return Object.assign(objects, {
@@ -309,6 +312,11 @@ const RANGE = { gt: isBound, gte: isBound, lt: isBound, lte: isBound, reverse: i
 const PREFIX_RANGE = { ...RANGE, prefix: isPrefix }
 
 const everything: Span = { isBefore: () => false, isWithin: () => true }
+
+function flawInPrefix(prefix: unknown): string {
+  const got = Array.isArray(prefix) ? `[${prefix.map(typeOf).join(', ')}]` : typeOf(prefix)
+  return `the prefix must be an array of scalars, such as ['acme'], got ${got}`
+}
 
 function equalTo(value: Tuple): Span {
   return {

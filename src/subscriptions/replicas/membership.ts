@@ -51,7 +51,7 @@ export interface Step {
  * lease is left for that: the keys of a member that crashed have another owner after about one lease.
  */
 const STOP_PART = 0.7
-const EXPIRY_PART = 0.85
+export const EXPIRY_PART = 0.85
 /** The part of a lease after which a request is given up. */
 const DEADLINE_PART = 1 / 3
 /** With a lease, the clocks are read at least once in this part of it. */

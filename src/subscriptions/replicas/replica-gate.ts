@@ -5,7 +5,7 @@ import type { Random } from '../../contract/random.js'
 import { settleWithin } from '../../util/deadline.js'
 import type { ReplicaStatus } from '../controller-types.js'
 import { abortedByClock } from './aborted-by-clock.js'
-import { type Instant, type LeaseRequest, Membership } from './membership.js'
+import { EXPIRY_PART, type Instant, type LeaseRequest, Membership } from './membership.js'
 import { hashOf } from './owners.js'
 import { Ownership } from './ownership.js'
 
@@ -82,6 +82,16 @@ export class ReplicaGate {
   /** The error of the last request; undefined if it was successful. */
   get failure(): SourceError | undefined {
     return this.#failure
+  }
+
+  /** Whether it claims no key yet, because an earlier member may still run keys. That lasts `settleMs`. */
+  get isNew(): boolean {
+    return this.#membership.members.length === 0
+  }
+
+  /** For how long a new member claims no key, in milliseconds. */
+  get settleMs(): number {
+    return this.#leases.leaseMs * EXPIRY_PART
   }
 
   /** For how long it has had a lease so far, in milliseconds. */

@@ -239,6 +239,13 @@ export const mutantsOfRelays: readonly Mutant[] = [
     onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a relay whose leases cannot be reached says so' },
   },
   {
+    name: 'a new relay says that another relay may write',
+    breaks: 'a new relay names the time for which it waits (Y14)',
+    file: `${folder}/leadership.ts`,
+    edits: [['if (!isNew)', 'if (isNew || !isNew)']],
+    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a new relay without another one says for how long' },
+  },
+  {
     name: 'a list of a follower does not wait for the rest of a batch',
     breaks: 'a list waits for the rest of a batch (Y12)',
     file: `${folder}/relay-source.ts`,

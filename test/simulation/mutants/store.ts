@@ -170,6 +170,13 @@ export const mutantsOfStore: readonly Mutant[] = [
     onlyBy: { test: 'unit/ordinal-table.test.ts', named: 'has no keys after it was cleared' },
   },
   {
+    name: 'a wrong range of an index is reported without the name of the index',
+    breaks: 'a wrong option is reported with the call (B1)',
+    file: 'store/indexes/sorted-index.ts',
+    edits: [["this.#nameOf = nameOf ?? (() => 'an index')", "this.#nameOf = () => 'an index'"]],
+    onlyBy: { test: 'unit/index-values.test.ts', named: 'name the index and what it got' },
+  },
+  {
     name: 'two that prepare an ordered index sort it at the same time',
     breaks: 'every index equals the recomputed one (I9)',
     file: 'util/shared-steps.ts',

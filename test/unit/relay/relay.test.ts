@@ -393,6 +393,17 @@ describe('of two relays', () => {
     expect(relay.status).toMatchObject({ state: 'live', reason: 'the store follows the mirror' })
   })
 
+  test('a new relay without another one says for how long it waits', async () => {
+    const { relay } = relayOf(memorySource<Item>({ entries: items('a') }), memoryRelayStore(), { replicas: replicas() })
+    await clock.advance(3_000)
+    expect(relay.status).toMatchObject({
+      state: 'standby',
+      reason: 'it has no lease yet: a new relay waits up to 5 s, in case an earlier relay still writes',
+    })
+    await clock.advance(3_000)
+    expect(relay.status.state).toBe('live')
+  })
+
   test('a relay that waits for another one does not name an error of the leases that is over', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
@@ -409,7 +420,7 @@ describe('of two relays', () => {
     }
     const { relay } = relayOf(source, store, { replicas: { name, mode, leaseMs, renewMs, open } })
     relay.on('error', () => {})
-    await clock.advance(3_000)
+    await clock.advance(6_000)
     expect(relay.status.reason).toBe('it has no lease: another relay may write')
     isAway = true
     await clock.advance(3_000)

@@ -52,6 +52,7 @@ export declare function installChangeLog(client: PgConnected, options: ChangeLog
 /**
  * Removes the change log of a table, or with `all` the schema `listwatch` with all logs. Running mirrors fail with
  * `NOT_FOUND`.
+ * @returns Whether there was a change log; with `all` always true.
  * @throws SourceError like `installChangeLog`.
  *
  * @example
@@ -69,7 +70,7 @@ export declare function uninstallChangeLog(client: PgConnected, options: {
     readonly table: string;
 } | {
     readonly all: true;
-}): Promise<void>;
+}): Promise<boolean>;
 /**
  * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600).
  * @returns The number of removed rows; 0 if another session trims at the same time.
@@ -106,6 +107,6 @@ export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number
  */
 export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus>;
 /** Runs a migration. `table`: what it locks, for errors. */
-export declare function migrate(client: PgConnected, sql: string, table: string): Promise<void>;
+export declare function migrate(client: PgConnected, sql: string, table: string): Promise<unknown>;
 /** Returns the SQL of one transaction, which excludes other migrations. */
 export declare function migration(body: string): string;

@@ -38,4 +38,17 @@ export interface PgPoolClient {
 export interface PgPool {
     /** Returns a client that is connected. */
     connect(): Promise<PgPoolClient>;
+    /** Adds a listener of errors of idle clients. */
+    on?(event: 'error', listener: (error: Error) => void): unknown;
+    /** Removes a listener. */
+    off?(event: 'error', listener: (error: Error) => void): unknown;
 }
+/**
+ * Keeps the process alive when an idle client of the pool loses its connection, as in a restart of the server. A pool
+ * without an `error` listener would end the process. All sessions of a pool share one listener, because Node warns of
+ * more than ten.
+ * @returns The function to call when the session ends.
+ */
+export declare function survivePoolErrors(pool: PgPool): () => void;
+/** The listener of an error that also rejects a query, or concerns a client that the pool replaces. */
+export declare function ignoreError(): void;

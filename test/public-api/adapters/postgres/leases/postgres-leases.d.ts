@@ -18,7 +18,8 @@ import type { PgPool } from './pg-pool.js';
 export interface PostgresLeasesOptions extends LeaseOptions {
     /**
      * A Pool of pg 8. Each renewal takes a client of it for one statement. A pool that is used up by other work delays
-     * renewals, and then leases end. A transaction pooler may be between the pool and the server.
+     * renewals, and then leases end. A transaction pooler may be between the pool and the server. While the leases are
+     * used, the pool has an `error` listener, so that a restart of the server does not end the process.
      */
     readonly pool: PgPool;
     /**

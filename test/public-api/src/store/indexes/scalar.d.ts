@@ -24,9 +24,13 @@ export declare function sameScalar(a: Scalar | undefined, b: Scalar | undefined)
  * unit. Returns a negative number, 0 or a positive number.
  */
 export declare function compareScalars(a: Scalar, b: Scalar): number;
+/** The type of a wrong value, in an error. */
+export declare function typeOf(value: unknown): string;
 /** A Map keyed by scalars, in which equal scalars are one key. */
 export declare class ScalarMap<V> {
     #private;
+    /** `nameOf` returns the name of the index in errors. */
+    constructor(nameOf?: () => string);
     /** Returns undefined also for null and undefined, which callers without types may pass. */
     get(key: Scalar): V | undefined;
     set(key: Scalar, value: V): void;
