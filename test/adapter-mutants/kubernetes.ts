@@ -311,11 +311,20 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'A finalizer that another client adds at the same time is kept.',
     file: at('write/finalizer'),
     edits: [
-      ['      ? [test, { op', '      ? [{ op'],
-      ['      : [test, { op', '      : [{ op'],
+      ["return [test, { op: 'add'", "return [{ op: 'add'"],
+      ["return [test, { op: 'test'", "return [{ op: 'test'"],
     ],
     test: 'kubernetes/writer.test.ts',
     named: 'although the mirror is behind other clients',
+  },
+  {
+    // A transform drops the finalizers of objects.
+    name: 'a finalizer replaces those that the mirrored object lacks',
+    breaks: 'The finalizers of other controllers are kept.',
+    file: at('write/finalizer'),
+    edits: [["{ op: 'test', path, value: null }, ", '']],
+    test: 'kubernetes/writer.test.ts',
+    named: 'of which a transform has dropped the finalizers',
   },
   {
     name: 'the functions run before the finalizer is added',

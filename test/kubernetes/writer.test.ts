@@ -208,10 +208,11 @@ describeKubernetes('kubernetesWriter', (server) => {
     const old = await read('raced')
     // Another client is first: the mirrored version and the mirrored list are old.
     await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: ['example.com/a', 'example.com/b'] } })
+    const listed = await read('raced')
     await run('default/raced', contextOf(old))
     const finalized = await read('raced')
     expect(finalized.metadata.finalizers).toEqual(['example.com/a', 'example.com/b', FINALIZER])
-    await run('default/raced', contextOf(old)) // It has the finalizer by now.
+    for (const each of [old, listed]) await run('default/raced', contextOf(each)) // It has the finalizer by now.
     expect((await read('raced')).metadata.resourceVersion).toBe(finalized.metadata.resourceVersion)
     await admin.patch(`${WIDGETS}/raced`, { metadata: { finalizers: ['example.com/a', FINALIZER, 'example.com/b'] } })
     await admin.delete(`${WIDGETS}/raced`)
@@ -230,6 +231,21 @@ describeKubernetes('kubernetesWriter', (server) => {
     expect((await read('raced')).metadata.finalizers).toEqual([FINALIZER])
     await run('default/raced', contextOf(old))
     expect(cleanup).toHaveBeenCalledTimes(3)
+  })
+
+  test('the finalizers of an object of which a transform has dropped the finalizers are kept, and the run fails', async () => {
+    await serveWidgets()
+    const writer = writerOf()
+    const finalizers = ['example.com/other']
+    await writer.apply({ ...widget('dropped', 1), metadata: { name: 'dropped', namespace: 'default', finalizers } })
+    const { metadata, ...rest } = await read('dropped')
+    const { finalizers: _, ...others } = metadata
+    const run = writer.finalizer<Widget>(FINALIZER, { reconcile: async () => {}, cleanup: async () => {} })
+    await expect(run('default/dropped', contextOf({ ...rest, metadata: others }))).rejects.toThrow(
+      new TypeError('finalizer: the object lacks its metadata.finalizers'),
+    )
+    expect((await read('dropped')).metadata.finalizers).toEqual(finalizers)
+    await own.kubernetes.admin.patch(`${WIDGETS}/dropped`, { metadata: { finalizers: null } })
   })
 
   test('an event is created, and its repetitions become a series', async () => {

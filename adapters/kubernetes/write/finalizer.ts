@@ -54,11 +54,12 @@ export class Finalizer {
     const finalizers = finalizersOf(object)
     if (isBeingDeleted(object) || finalizers.includes(this.#name)) return undefined
     const { resourceVersion } = metadataOf(object)
-    // Without the test a list that another client has added meanwhile would be replaced.
+    // Without the test a finalizer that another process of this controller has added would be added twice.
     const test: Operation = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }
-    return finalizers.length === 0
-      ? [test, { op: 'add', path: '/metadata/finalizers', value: [this.#name] }]
-      : [test, { op: 'add', path: '/metadata/finalizers/-', value: this.#name }]
+    const path = '/metadata/finalizers'
+    if (finalizers.length > 0) return [test, { op: 'add', path: `${path}/-`, value: this.#name }]
+    // A transform may have dropped a list that the server has.
+    return [test, { op: 'test', path, value: null }, { op: 'add', path, value: [this.#name] }]
   }
 
   #removal(object: unknown): readonly Operation[] | undefined {
@@ -94,6 +95,7 @@ export class Finalizer {
       }
       const read = await this.#read(mirrored, signal)
       if (metadataOf(read)['uid'] !== uid) return // It was deleted, and perhaps recreated.
+      if (isIncomplete(mirrored, read)) throw new TypeError('finalizer: the object lacks its metadata.finalizers')
       current = read
     }
   }
@@ -122,6 +124,12 @@ function metadataOf(object: unknown): Readonly<Record<string, unknown>> {
 
 function finalizersOf(object: unknown): readonly unknown[] {
   return elementsOf(metadataOf(object)['finalizers'])
+}
+
+/** Whether a transform has dropped the finalizers of the mirrored object: the server has others at the same version. */
+function isIncomplete(mirrored: unknown, read: unknown): boolean {
+  const isSameVersion = metadataOf(mirrored)['resourceVersion'] === metadataOf(read)['resourceVersion']
+  return isSameVersion && finalizersOf(mirrored).length !== finalizersOf(read).length
 }
 
 function isBeingDeleted(object: unknown): boolean {
