@@ -85,6 +85,24 @@ test('a mirror that misses an object of packed content is not saved before the n
   await assertCleanStop(informer, clock)
 })
 
+test('a mirror that misses an object of packed content, which is read after the stop, is not saved', async () => {
+  const life = await saved()
+  life.cache.keepsPacked = true
+  life.source.put('k0', { n: 1_000 })
+  const first = begin({ ...life, hasHandler: false })
+  await first.clock.advance(5_000)
+  life.cache.damagedKeys.add('k19')
+  const stopped = first.informer.stop()
+  expect([first.informer.get('k0'), first.informer.get('k19')]).toEqual([{ n: 1_000 }, undefined])
+  await first.clock.advance(20_000)
+  await stopped
+  life.cache.damagedKeys.clear()
+  const { informer, clock } = begin(life)
+  await clock.advance(1_000)
+  expect([informer.get('k0'), informer.get('k19')]).toEqual([{ n: 1_000 }, { n: 19 }])
+  await assertCleanStop(informer, clock)
+})
+
 describe('while packed content is decoded', () => {
   test('changes, audits and new indexes wait, and snapshots keep its state', async () => {
     const life = await saved()

@@ -268,7 +268,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'a mirror that misses a damaged object is saved',
     breaks: 'nothing is saved before the list that restores a damaged object (H14)',
     file: sourceCache,
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'a mirror that misses an object of packed content' },
+    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'which is read after the stop, is not saved' },
     edits: [['      this.#isIncomplete = true\n', '']],
   },
   {
