@@ -30,6 +30,7 @@ import { readPages } from './list/paged-list.js'
 import { reportProgress } from './list/progress-reporter.js'
 import { EVERY_OBJECT, Shard } from './shard.js'
 import type { KubernetesSource } from './types/kubernetes-source-type.js'
+import { observedBatches } from './watch/observed-batches.js'
 import type { FollowContext } from './watch/shared-watch.js'
 import { StuckResumeDetector } from './watch/stuck-resume-detector.js'
 import { WatchConnector } from './watch/watch-connector.js'
@@ -188,8 +189,10 @@ export class ApiSource<T> implements KubernetesSource<T> {
         probeMs: this.#options.probeMs ?? PROBE_MS,
         timeoutSeconds,
       })
-      const checked = this.#shard?.checked(batches) ?? batches
-      const end = yield* this.#resumeGuard.deletes.recorded(mirror, checked)
+      const end = yield* observedBatches(batches, (batch) => {
+        this.#shard?.check(batch.events)
+        this.#resumeGuard.deletes.record(mirror, batch)
+      })
       this.#stuckResumes.reset()
       this.#resumeGuard.recordWatchEnd(at, end)
     } catch (error) {

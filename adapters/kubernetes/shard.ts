@@ -63,22 +63,6 @@ export class Shard {
       if (event.type === 'put' && event.uid !== undefined && !this.includes(event.uid)) throw this.#ignored(event.key)
   }
 
-  /** Yields the same batches, each checked. */
-  async *checked<B extends { readonly events: readonly WatchEvent<unknown>[] }, R>(
-    batches: AsyncGenerator<B, R>,
-  ): AsyncGenerator<B, R> {
-    try {
-      for (;;) {
-        const { done, value } = await batches.next()
-        if (done === true) return value
-        this.check(value.events)
-        yield value
-      }
-    } finally {
-      await batches.return(undefined as R) // Nothing happens if it has ended.
-    }
-  }
-
   #ignored(key: string): SourceError {
     const remedy =
       'the option shard needs Kubernetes 1.36 or later, and every API server with --feature-gates=ShardedListAndWatch=true'

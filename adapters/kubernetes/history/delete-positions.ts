@@ -27,20 +27,10 @@ export class DeletePositions {
     return this.of(mirror).includes(after) ? versionBefore(after) : after
   }
 
-  /** Yields the same batches. If the last event of one is a delete, the mirror is at such a position. */
-  async *recorded<T, R>(mirror: object, batches: AsyncGenerator<WatchBatch<T>, R>): AsyncGenerator<WatchBatch<T>, R> {
-    try {
-      for (;;) {
-        const { done, value } = await batches.next()
-        if (done === true) return value
-        const { events, version } = value
-        const last = events.at(-1)
-        if (last?.type === 'delete' && last.version === version && this.of(mirror).at(-1) !== version)
-          this.#positions.set(mirror, [...this.of(mirror), version].slice(-MAX_POSITIONS))
-        yield value
-      }
-    } finally {
-      await batches.return(undefined as R) // Nothing happens if it has ended.
-    }
+  /** A batch of the mirror follows. If its last event is a delete, the mirror is at such a position. */
+  record(mirror: object, { events, version }: WatchBatch<unknown>): void {
+    const last = events.at(-1)
+    if (last?.type === 'delete' && last.version === version && this.of(mirror).at(-1) !== version)
+      this.#positions.set(mirror, [...this.of(mirror), version].slice(-MAX_POSITIONS))
   }
 }

@@ -32,8 +32,4 @@ export declare class Shard {
      * for it.
      */
     check(events: readonly (ListEvent<unknown> | WatchEvent<unknown>)[]): void;
-    /** Yields the same batches, each checked. */
-    checked<B extends {
-        readonly events: readonly WatchEvent<unknown>[];
-    }, R>(batches: AsyncGenerator<B, R>): AsyncGenerator<B, R>;
 }
