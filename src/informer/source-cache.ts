@@ -39,7 +39,7 @@ export interface CachedMirror<T> {
   readonly part: Partition<T>
   /** The version of the store, if the source has confirmed it and its history has not ended. */
   readonly reached: Version | undefined
-  /** Whether an event could not be applied. A later process would resume after it, and never list. */
+  /** Whether a list has to complete the mirror. A later process would resume from its version, and never list. */
   readonly isRepairDue: boolean
   /** Whether the watch is live. */
   readonly isLive: boolean
@@ -69,8 +69,6 @@ export class SourceCache<T> implements WarmStart {
    * save has ended. A later process could resume it in the new history, if versions do not name their history.
    */
   #unsaved: 'content' | 'history' | undefined
-  /** Whether a saved object could not be decoded, and no list has restored it. A later process would never list. */
-  #isIncomplete = false
   #saving: Promise<void> | undefined
   /** Whether the saved content is being removed, which the end of a history does not end. */
   #isDiscarding = false
@@ -104,7 +102,6 @@ export class SourceCache<T> implements WarmStart {
 
   serve(saved: SavedMirror, content: PackedContent): ServedContent | undefined {
     const damaged = (error: unknown): void => {
-      this.#isIncomplete = true
       this.warn(`a saved object cannot be used: ${messageOf(error)}; the source is listed`)
       this.#mirror.relist('a saved object cannot be used')
     }
@@ -161,7 +158,6 @@ export class SourceCache<T> implements WarmStart {
       this.#saved = { version: restored.version, at: Math.min(restored.savedAt, this.#clock.now()) }
       return restored
     }
-    if (origin === 'initial' || origin === 'relist') this.#isIncomplete = false
     // The first list has no changes.
     this.#changes += origin === 'initial' ? this.#mirror.part.size : changes
     // The list may have repaired an object, which a later process would not list again.
@@ -208,9 +204,8 @@ export class SourceCache<T> implements WarmStart {
 
   get #hasMoved(): boolean {
     const { reached, isRepairDue } = this.#mirror
-    const isWhole = !isRepairDue && !this.#isIncomplete
     const hasChanged = this.#unsaved !== undefined || reached !== this.#saved?.version
-    return reached !== undefined && isWhole && hasChanged
+    return reached !== undefined && !isRepairDue && hasChanged
   }
 
   /** Saves the mirror a last time, if its version has moved. Resolves after 10 s at the latest. */

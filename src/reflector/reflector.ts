@@ -158,7 +158,7 @@ export class Reflector<T> {
 
   /** @internal Reads the source again. */
   relist(reason: string): void {
-    if (this.#state.name !== 'idle' && this.#state.name !== 'stopped') this.#repair.requested()
+    if (this.#state.name !== 'idle') this.#repair.requested() // Also after the end: no save may follow.
     this.#tell({ type: 'relist', reason })
   }
 

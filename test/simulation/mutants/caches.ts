@@ -92,7 +92,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     kind,
     edits: [
       ['const { reached: version, proof } = this.#mirror', 'const { part: { version }, proof } = this.#mirror'],
-      ['return reached !== undefined && isWhole', 'return isWhole'],
+      ['return reached !== undefined && !isRepairDue', 'return !isRepairDue'],
     ],
   },
   {
@@ -267,9 +267,14 @@ export const mutantsOfCaches: readonly Mutant[] = [
   {
     name: 'a mirror that misses a damaged object is saved',
     breaks: 'nothing is saved before the list that restores a damaged object (H14)',
-    file: sourceCache,
+    file: 'reflector/reflector.ts',
     onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'which is read after the stop, is not saved' },
-    edits: [['      this.#isIncomplete = true\n', '']],
+    edits: [
+      [
+        "if (this.#state.name !== 'idle') this.#repair",
+        "if (this.#state.name !== 'idle' && this.#state.name !== 'stopped') this.#repair",
+      ],
+    ],
   },
   {
     name: 'stop ends the decoding of saved objects',
