@@ -18,6 +18,7 @@ import {
   isPositive,
   type OptionCheck,
 } from '../../src/util/validate-options.js'
+import { OwnSignal, withOwnSignal } from '../shared/own-signal.js'
 import { propertiesOf } from '../shared/properties.js'
 import { MAX_RETRY_AFTER_MS, retryAfterMsOf } from '../shared/retry-after.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
@@ -35,7 +36,6 @@ import {
   resumePoint,
   UNKNOWN_FEED,
 } from './http-version.js'
-import { OwnSignal, withOwnSignal } from './own-signal.js'
 import type { ReceivedResponse, SendRequest } from './received-response.js'
 
 /** How many chunks of a list are requested at a time. */

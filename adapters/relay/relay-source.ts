@@ -1,4 +1,4 @@
-import { ABORTED, messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
+import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
 import type { RelayStore } from '../../src/contract/relay-store.js'
 import type {
   ListContext,
@@ -13,6 +13,7 @@ import type {
 import type { Version } from '../../src/contract/version.js'
 import { backoff, drawDelay, grown } from '../../src/reflector/backoff.js'
 import { checkOptions } from '../../src/util/validate-options.js'
+import { OwnSignal } from '../shared/own-signal.js'
 import { unavailable } from '../shared/source-errors.js'
 import { isUpstream, type UpstreamVersions } from '../shared/upstream-versions.js'
 import { eventsOf, HEADER_KEY, parseHeader, type RelayHeader } from './relay-texts.js'
@@ -101,7 +102,8 @@ export function relaySource<T>(options: RelaySourceOptions): RelaySource<T> {
 }
 
 /**
- * How long a list waits for the rest of a batch, before it reads the store and after that, in milliseconds: less than the 30 s within which it must yield a page.
+ * How long a list waits for the rest of a batch, before it reads the store and after that, in milliseconds: less than
+ * the 30 s within which it must yield a page.
  */
 const REST_MS = 20_000
 /** The delays between two looks at the store meanwhile, in milliseconds. */
@@ -230,19 +232,18 @@ class Relayed<T> implements RelaySource<T> {
 
   /** The changes of the store after a position, for a limited time. */
   async *#rest(after: Version, context: ListContext): AsyncGenerator<WatchBatch<string>> {
-    const { clock, signal } = context
-    const ending = new AbortController()
-    const end = (): void => ending.abort(ABORTED)
-    signal.addEventListener('abort', end, { once: true })
-    if (signal.aborted) end()
-    clock.sleep(REST_MS, ending.signal).then(end, () => {})
+    const own = new OwnSignal(context.signal)
+    const { signal } = own
+    context.clock.sleep(REST_MS, signal).then(
+      () => own.end(),
+      () => {},
+    )
     try {
-      yield* this.#store.collection.watch({ ...context, signal: ending.signal, after, onProgressRequest: () => {} })
+      yield* this.#store.collection.watch({ ...context, signal, after, onProgressRequest: () => {} })
     } catch (error) {
-      if (signal.aborted || !ending.signal.aborted) throw error
+      if (context.signal.aborted || !signal.aborted) throw error
     } finally {
-      end()
-      signal.removeEventListener('abort', end)
+      own.end()
     }
   }
 
