@@ -3,7 +3,7 @@ import { describeKubernetes } from '../servers/index.js'
 import { isWatch } from './fake.js'
 import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
-import { type Resource, Stage } from './stage.js'
+import { EVENTS, Stage } from './stage.js'
 import { useKubernetes } from './support.js'
 
 const prepare = ({ collection }: { readonly collection: { fill(count: number): void } }): void => collection.fill(3)
@@ -86,18 +86,6 @@ describe('objects that are deleted in one revision', () => {
       expect(mirror.fake.watches).toHaveLength(2)
     }))
 })
-
-const EVENTS: Resource = {
-  apiVersion: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  draft: (name, n, namespace) => ({
-    metadata: { name },
-    involvedObject: { kind: 'Pod', name: 'one', namespace },
-    reason: `n${n}`,
-    type: 'Normal',
-  }),
-}
 
 describeKubernetes('Events that expire together', (server) => {
   const own = useKubernetes(server, { flags: ['--event-ttl=40s'] })

@@ -25,6 +25,19 @@ export const CONFIGMAPS: Resource = {
   draft: (name, n) => ({ metadata: { name, labels: { half: String(Math.abs(n) % 2) } }, data: { n: String(n) } }),
 }
 
+/** No server has a watch cache of these. */
+export const EVENTS: Resource = {
+  apiVersion: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  draft: (name, n, namespace) => ({
+    metadata: { name },
+    involvedObject: { kind: 'Pod', name: 'one', namespace },
+    reason: `n${n}`,
+    type: 'Normal',
+  }),
+}
+
 export const PODS: Resource = {
   apiVersion: 'v1',
   kind: 'Pod',

@@ -1,20 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { describeKubernetes } from '../servers/index.js'
-import { CONFIGMAPS, type Resource, Stage } from './stage.js'
+import { CONFIGMAPS, EVENTS, Stage } from './stage.js'
 import { useKubernetes } from './support.js'
-
-/** No server has a watch cache of these. */
-const EVENTS: Resource = {
-  apiVersion: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  draft: (name, n, namespace) => ({
-    metadata: { name },
-    involvedObject: { kind: 'Pod', name: 'one', namespace },
-    reason: `n${n}`,
-    type: 'Normal',
-  }),
-}
 
 describeKubernetes('a quiet collection without a watch cache', (server) => {
   describe.each([
