@@ -44,7 +44,7 @@ export function storedMessage(message: NatsMessage): StoredMessage | undefined {
 
 /**
  * Returns a function for the value of a header. nats.js throws for a message with a name that it does not accept, such
- * as one with a space. Thrown in a callback, that would end the reader of the connection.
+ * as one with a space. An exception in a callback would end the reader of the connection.
  */
 function headersOf(message: NatsMessage): (name: string) => string {
   try {

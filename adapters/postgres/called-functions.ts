@@ -19,7 +19,7 @@ export function definitionsSql(ids: string): string {
   return `(SELECT pg_catalog.string_agg(pg_catalog.concat(f.oid, ':', f.xmin), ',' ORDER BY f.oid) FROM pg_catalog.pg_proc f WHERE ${hasNameOf(ids)})`
 }
 
-/** What is read of a table: the rows that a condition selects, which may call functions. */
+/** A table, and the functions that the option `where` of its source calls. */
 interface Definition {
   readonly relid: string
   /** The object ids of the functions of users that the condition calls. */

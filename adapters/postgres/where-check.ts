@@ -5,7 +5,7 @@ import { codeOf, postgresError } from './postgres-errors.js'
 import type { Session } from './session.js'
 import { quoteIdentifier, type Table } from './table-catalog.js'
 
-/** What a condition was found to be. */
+/** The result of a check of a condition. */
 export interface CheckedCondition {
   /** The object ids of the functions of users that it calls. */
   readonly functions: readonly string[]

@@ -195,7 +195,7 @@ export class NatsLeaseSession implements LeaseSession {
     const { connection } = this.#settings
     const subscription = connection.subscribe(this.#hints, {
       callback: (error, message) => {
-        // An error has no message. What is thrown here would end the reader of the connection.
+        // With an error there is no message. An exception in this callback would end the reader of the connection.
         if (error !== null) return reject(error)
         const [, dash, member] = /^(-?)(.*)$/s.exec(Buffer.from(message.data).toString()) ?? []
         if (member !== this.#member && !signal.aborted) changed(dash === '-' ? member : undefined)
