@@ -1,5 +1,6 @@
 import { messageOf, SourceError } from '../../src/contract/errors.js'
 import { redact } from '../../src/util/redact.js'
+import { shellQuoted } from '../../src/util/shell-quoted.js'
 import { checkOptions, isCount, isName, isNames, isOneOf, type OptionCheck } from '../../src/util/validate-options.js'
 import { elementsOf, type Properties, propertiesOf } from '../shared/properties.js'
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
@@ -206,9 +207,9 @@ const TABLES_SQL = `SELECT l.relid::regclass::text AS "table", l.log::text AS lo
 
 function tableOf(row: Properties, logRows: number): ChangeLog {
   const { fires, wakes, keyColumns, readers } = propertiesOf(row['options'])
-  const table = String(row['table']).replaceAll("'", `'\\''`)
+  const table = shellQuoted(String(row['table']))
   const problems = textsOf(row['problems']).map(
-    (problem) => `${problem}: changes are missed; run: npx listwatch pg install <url> --table '${table}'`,
+    (problem) => `${problem}: changes are missed; run: npx listwatch pg install <url> --table ${table}`,
   )
   return {
     table: String(row['table']),

@@ -1,5 +1,6 @@
 import { messageOf, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
 import { redact, redactError } from '../../src/util/redact.js'
+import { shellQuoted } from '../../src/util/shell-quoted.js'
 import { propertiesOf } from '../shared/properties.js'
 
 /** Why a watch can no longer resume from a version. */
@@ -91,7 +92,7 @@ export function grantCommand(client: unknown, table: string | undefined): string
 
 /** One word for a shell, without unnecessary quotes. */
 function shellWord(word: string): string {
-  return /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+  return /^[\w.-]+$/.test(word) ? word : shellQuoted(word)
 }
 
 /** The host and the port of a client of pg. */

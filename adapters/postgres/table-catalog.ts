@@ -1,4 +1,5 @@
 import { SourceError } from '../../src/contract/errors.js'
+import { shellQuoted } from '../../src/util/shell-quoted.js'
 import { elementsOf, propertiesOf } from '../shared/properties.js'
 import { calledFunctionsSql, definitionsSql } from './called-functions.js'
 import { codeOf } from './postgres-errors.js'
@@ -200,7 +201,7 @@ function notInstalled(name: string): SourceError {
 /** The command for a shell, without unnecessary quotes around the name. */
 function installCommand(name: string): string {
   const table = name.replace(/^"([a-z_][a-z0-9_]*)"(?=\.)/, '$1').replace(/(?<=\.)"([a-z_][a-z0-9_]*)"$/, '$1')
-  return `npx listwatch pg install <url> --table '${table.replaceAll("'", `'\\''`)}'`
+  return `npx listwatch pg install <url> --table ${shellQuoted(table)}`
 }
 
 function notFound(message: string): SourceError {

@@ -1,3 +1,4 @@
+import { shellQuoted } from '../../src/util/shell-quoted.js'
 import type { Command } from '../bundled.js'
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -75,10 +76,9 @@ complete -o default -F _${name} ${name}
 }
 
 function zshScript(name: string, nodes: readonly Node[]): string {
-  const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
-  const described = ([word, description]: Word): string => quoted(`${word}:${description.replaceAll(':', '\\:')}`)
+  const described = ([word, description]: Word): string => shellQuoted(`${word}:${description.replaceAll(':', '\\:')}`)
   const choices = nodes.flatMap(({ path, choices }) =>
-    choices.map(([option, values]) => `    '${path} ${option}') offered=(${values.map(quoted).join(' ')}) ;;`),
+    choices.map(([option, values]) => `    '${path} ${option}') offered=(${values.map(shellQuoted).join(' ')}) ;;`),
   )
   const words = nodes.map(({ path, words }) => `      '${path}') offered=(${words.map(described).join(' ')}) ;;`)
   return `_${name}() {

@@ -1,6 +1,7 @@
 import { codeOf, postgresError } from '../../adapters/postgres/internal.js'
 import { messageOf } from '../../src/contract/errors.js'
 import { redact } from '../../src/util/redact.js'
+import { shellQuoted } from '../../src/util/shell-quoted.js'
 import { shownAddress } from '../args/server-url.js'
 import { CliError } from './cli-error.js'
 
@@ -84,7 +85,7 @@ function urlWithoutSecrets(given: string): string {
 
 /** Quotes one word for a shell. */
 function quoted(word: string): string {
-  return /^[\w.:/@%*+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+  return /^[\w.:/@%*+=,-]+$/.test(word) ? word : shellQuoted(word)
 }
 
 /** The longest line, in characters: a server may send a message of any length. */
