@@ -6,9 +6,9 @@
 export function calledFunctionsSql(start: string): string {
   return `WITH RECURSIVE called(class, id) AS (
     ${start}
-    UNION SELECT d.refclassid, d.refobjid FROM called JOIN pg_catalog.pg_depend d ON d.classid = called.class AND d.objid = called.id
-     WHERE d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass)
-  ) SELECT called.id FROM called WHERE called.class = 'pg_catalog.pg_proc'::pg_catalog.regclass`
+    UNION SELECT d.refclassid, d.refobjid FROM called JOIN pg_catalog.pg_depend d ON d.classid OPERATOR(pg_catalog.=) called.class AND d.objid OPERATOR(pg_catalog.=) called.id
+     WHERE d.refclassid OPERATOR(pg_catalog.=) ANY (ARRAY['pg_catalog.pg_proc', 'pg_catalog.pg_operator']::pg_catalog.regclass[])
+  ) SELECT called.id FROM called WHERE called.class OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass`
 }
 
 /**
@@ -28,14 +28,14 @@ interface Definition {
 
 /** SQL of a text that changes with the shape of a table, or with a function that the condition calls. */
 export function shapeSql({ relid, functions }: Definition): string {
-  const shape = `listwatch.shape(${relid}::oid)`
+  const shape = `listwatch.shape(${relid}::pg_catalog.oid)`
   if (functions.length === 0) return shape
   return `pg_catalog.md5(pg_catalog.concat(${shape}, ',${functions.join()},', ${definitionsSql(arrayOf(functions))}))`
 }
 
 /** SQL of a bigint that changes whenever the result of `shapeSql` changes. It costs less. */
 export function fingerprintSql({ relid, functions }: Definition): string {
-  const fingerprint = `listwatch.fingerprint(${relid}::oid)`
+  const fingerprint = `listwatch.fingerprint(${relid}::pg_catalog.oid)`
   if (functions.length === 0) return fingerprint
   return `(${fingerprint} OPERATOR(pg_catalog.#) (SELECT coalesce(pg_catalog.bit_xor(pg_catalog.hash_record_extended(ROW(f.xmin, f.ctid), 17)), 0)
     FROM pg_catalog.pg_proc f WHERE ${hasNameOf(arrayOf(functions))}))`
@@ -43,7 +43,7 @@ export function fingerprintSql({ relid, functions }: Definition): string {
 
 /** The next look-up of the name may find a function whose signature fits better. */
 function hasNameOf(ids: string): string {
-  return `f.proname = ANY (ARRAY (SELECT g.proname FROM pg_catalog.pg_proc g WHERE g.oid = ANY (${ids})))`
+  return `f.proname OPERATOR(pg_catalog.=) ANY (ARRAY (SELECT g.proname FROM pg_catalog.pg_proc g WHERE g.oid OPERATOR(pg_catalog.=) ANY (${ids})))`
 }
 
 function arrayOf(ids: readonly string[]): string {

@@ -6,8 +6,9 @@ import { elementsOf, type Properties, propertiesOf } from '../shared/properties.
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
 import { assertConnected } from './connected-client.js'
 import { codeOf, postgresError } from './postgres-errors.js'
-import { SCHEMA_SQL } from './schema-sql.js'
-import { quoteIdentifier, quoteLiteral } from './table-catalog.js'
+import { quoteIdentifier, quoteLiteral } from './quoting.js'
+import { LOCK_SQL, SCHEMA_SQL } from './schema-sql.js'
+import { assertTrusted, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
 
 /** The longest wait for a lock at one attempt, so that the table's writers never wait longer behind it. */
 const LOCK_TIMEOUT = '3s'
@@ -44,8 +45,11 @@ export function installChangeLogSql(options: ChangeLogOptions): string {
     bulk: bulk === undefined ? undefined : String(bulk),
     readers: grant === undefined ? undefined : textArray(grant),
   }).flatMap(([name, value]) => (value === undefined ? [] : [`, ${name} => ${value}`]))
-  return migration(`${SCHEMA_SQL}
-SELECT listwatch.install(${quoteLiteral(table)}${named.join('')});`)
+  return migration(
+    `${SCHEMA_SQL}
+SELECT listwatch.install(${MIGRATED_TABLE}${named.join('')});`,
+    table,
+  )
 }
 
 /**
@@ -65,12 +69,13 @@ export function uninstallChangeLogSql(options: { readonly table: string } | { re
   checkOptions('uninstallChangeLogSql', options, { table: isName, all: isTrue })
   const table = tableToUninstall(options)
   if (table === undefined) {
-    return migration(`DO $$ DECLARE rel oid; BEGIN
+    return migration(`${LOCK_SQL}
+DO $do$ DECLARE rel pg_catalog.regclass; BEGIN
   FOR rel IN SELECT l.relid FROM listwatch.logs() l LOOP PERFORM listwatch.uninstall(rel); END LOOP;
-END $$;
+END $do$;
 DROP SCHEMA listwatch CASCADE;`)
   }
-  return migration(`SELECT listwatch.uninstall(${quoteLiteral(table)});`)
+  return migration(`${LOCK_SQL}\nSELECT listwatch.uninstall(${MIGRATED_TABLE}) AS uninstall;`, table)
 }
 
 /** Returns undefined for all tables. Options that might mean one table or all of them are refused. */
@@ -130,7 +135,7 @@ export async function uninstallChangeLog(
   assertConnected('uninstallChangeLog', client, true)
   const sql = uninstallChangeLogSql(options)
   const table = tableToUninstall(options)
-  const results = await migrate(client, sql, table ?? 'the schema listwatch')
+  const results = await migrate(client, sql, table)
   if (table === undefined) return true
   const rows = elementsOf(results).flatMap((result) => elementsOf(propertiesOf(result)['rows']))
   return rows.some((row) => propertiesOf(row)['uninstall'] === true)
@@ -138,7 +143,7 @@ export async function uninstallChangeLog(
 
 /**
  * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600).
- * @returns The number of removed rows; 0 if another session trims at the same time.
+ * @returns The number of removed rows, without those that another session removes at the same time.
  * @throws TypeError for a negative or infinite number of seconds, or a client without a connection; SourceError for an
  * error of the query.
  *
@@ -158,11 +163,13 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
   if (!flaw)
     throw new TypeError(`trimChangeLogs: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
   assertConnected('trimChangeLogs', client)
+  const [schema] = await rowsOf(client, `SELECT ${UNTRUSTED_OWNER_SQL} AS owner`)
+  assertTrusted(schema?.['owner'])
   const [row] = await rowsOf(
     client,
-    `SELECT listwatch.trim(pg_catalog.make_interval(secs => ${keepSeconds}))::text AS removed`,
+    `SELECT listwatch.trim(pg_catalog.make_interval(secs => ${keepSeconds}))::pg_catalog.text AS removed`,
   )
-  return Math.max(0, Number(row?.['removed']))
+  return Number(row?.['removed'])
 }
 
 /**
@@ -184,6 +191,7 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
 export async function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus> {
   assertConnected('changeLogStatus', client)
   const [server] = await rowsOf(client, SERVER_SQL)
+  assertTrusted(server?.['owner'])
   const notifyQueueUsage = Number(server?.['usage'])
   const oldestTransactionMs = Number(server?.['oldest'] ?? 0)
   if (server?.['is_installed'] !== true) {
@@ -192,18 +200,23 @@ export async function changeLogStatus(client: PgConnected): Promise<ChangeLogSta
   const [schema] = await rowsOf(client, 'SELECT listwatch.schema_version() AS version')
   const tables: ChangeLog[] = []
   for (const row of await rowsOf(client, TABLES_SQL)) {
-    const [count] = await rowsOf(client, `SELECT count(*)::text AS rows FROM ${String(row['log'])}`)
+    const [count] = await rowsOf(
+      client,
+      `SELECT pg_catalog.count(*)::pg_catalog.text AS rows FROM ${String(row['log'])}`,
+    )
     tables.push(tableOf(row, Number(count?.['rows'])))
   }
   return { schemaVersion: Number(schema?.['version']), tables, notifyQueueUsage, oldestTransactionMs }
 }
 
-const SERVER_SQL = `SELECT to_regnamespace('listwatch') IS NOT NULL AS is_installed, pg_notification_queue_usage() AS usage,
-  (SELECT extract(epoch FROM max(clock_timestamp() - xact_start)) * 1000 FROM pg_stat_activity WHERE pid <> pg_backend_pid()) AS oldest`
+const SERVER_SQL = `SELECT pg_catalog.to_regnamespace('listwatch') IS NOT NULL AS is_installed, pg_catalog.pg_notification_queue_usage() AS usage,
+  ${UNTRUSTED_OWNER_SQL} AS owner,
+  (SELECT extract(epoch FROM pg_catalog.max(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) a.xact_start)) OPERATOR(pg_catalog.*) 1000
+     FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()) AS oldest`
 
-const TABLES_SQL = `SELECT l.relid::regclass::text AS "table", l.log::text AS log, l.options, pg_total_relation_size(l.log)::text AS bytes,
-  listwatch.problems(l.relid) AS problems
-  FROM listwatch.logs() l ORDER BY 1`
+const TABLES_SQL = `SELECT l.relid::pg_catalog.regclass::pg_catalog.text AS "table", pg_catalog.format('listwatch.%I', c.relname) AS log, l.options,
+  pg_catalog.pg_total_relation_size(l.log)::pg_catalog.text AS bytes, listwatch.problems(l.relid) AS problems
+  FROM listwatch.logs() l JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.log ORDER BY 1`
 
 function tableOf(row: Properties, logRows: number): ChangeLog {
   const { fires, wakes, keyColumns, readers } = propertiesOf(row['options'])
@@ -228,8 +241,8 @@ function textsOf(value: unknown): readonly string[] {
   return elementsOf(value).map(String)
 }
 
-/** Runs a migration. `table`: what it locks, for errors. */
-export async function migrate(client: PgConnected, sql: string, table: string): Promise<unknown> {
+/** Runs a migration. `table`: what it locks, for errors; default: the schema. */
+export async function migrate(client: PgConnected, sql: string, table?: string): Promise<unknown> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await client.query(sql)
@@ -242,7 +255,7 @@ export async function migrate(client: PgConnected, sql: string, table: string): 
   }
 }
 
-function migrationError(error: unknown, table: string): SourceError {
+function migrationError(error: unknown, table = 'the schema listwatch'): SourceError {
   const { hint } = propertiesOf(error)
   const { message, code, cause } = ownerError(error)
   const more = typeof hint === 'string' ? ` (${hint})` : ''
@@ -251,14 +264,20 @@ function migrationError(error: unknown, table: string): SourceError {
 }
 
 const ownersSql = (
-  table: string,
-): string => `SELECT current_user AS me, current_database() AS database, pg_catalog.has_database_privilege(current_database(), 'CREATE') AS may_create,
-  (SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner WHERE n.nspname = 'listwatch' AND NOT pg_has_role(n.nspowner, 'USAGE')) AS schema_owner,
-  (SELECT r.rolname FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = to_regclass(${quoteLiteral(table)}) AND NOT pg_has_role(c.relowner, 'USAGE')) AS table_owner,
-  to_regnamespace('listwatch') IS NOT NULL AS has_schema`
+  table: string | undefined,
+): string => `SELECT current_user AS me, pg_catalog.current_database() AS database, pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE') AS may_create,
+  (SELECT r.rolname FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) n.nspowner
+    WHERE n.nspname OPERATOR(pg_catalog.=) 'listwatch'::pg_catalog.name AND r.rolname OPERATOR(pg_catalog.<>) current_user
+      AND NOT (r.rolsuper AND pg_catalog.pg_has_role(r.oid, 'USAGE'))) AS schema_owner,
+  (SELECT pg_catalog.pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class c
+    WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass(${table === undefined ? 'NULL' : quoteLiteral(table)}) AND NOT pg_catalog.pg_has_role(c.relowner, 'USAGE')) AS table_owner`
 
 /** Returns an error that names the role with the needed right, or the missing GRANT. */
-async function missingRightError(client: PgConnected, thrown: unknown, table: string): Promise<SourceError> {
+async function missingRightError(
+  client: PgConnected,
+  thrown: unknown,
+  table: string | undefined,
+): Promise<SourceError> {
   const error = ownerError(thrown)
   const { rows } = await client.query(ownersSql(table)).catch(() => ({ rows: [] })) // The first error says more.
   const row = propertiesOf(rows[0])
@@ -270,7 +289,8 @@ async function missingRightError(client: PgConnected, thrown: unknown, table: st
   const foreign = owners.filter(([, owner]) => typeof owner === 'string')
   const hints = foreign.map(([what, owner]) => {
     const role = quoteIdentifier(String(owner))
-    return `${what} belongs to ${role}: run it as that role, or after GRANT ${role} TO ${me}`
+    const orMember = what.startsWith('the table') ? `, or after GRANT ${role} TO ${me}` : ''
+    return `${what} belongs to ${role}: run it as that role${orMember}`
   })
   if (foreign.length === 0 && row['may_create'] === false) {
     const database = quoteIdentifier(String(row['database']))
@@ -302,16 +322,33 @@ function ownerError(thrown: unknown): SourceError {
   return new SourceError(message + hint, { code: error.code, cause: error.cause })
 }
 
-/** Returns the SQL of one transaction, which excludes other migrations. */
-export function migration(body: string): string {
+/** The table that a migration has looked up, for SQL. */
+const MIGRATED_TABLE = `pg_catalog.current_setting('listwatch.table')::pg_catalog.oid::pg_catalog.regclass`
+
+/**
+ * Returns the SQL of one transaction. Only the name of `table` is looked up on the search path of the role that runs it.
+ * A schema of another owner is refused, unless the owner is a superuser: a migration calls functions of the schema, and
+ * the owner could give them any body.
+ */
+export function migration(body: string, table?: string): string {
+  const lookUp =
+    table === undefined
+      ? ''
+      : `SELECT pg_catalog.set_config('listwatch.table', ${quoteLiteral(table)}::pg_catalog.regclass::pg_catalog.oid::pg_catalog.text, true);\n`
   return `BEGIN;
 SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
-SELECT pg_advisory_xact_lock(7305191, 2); -- One migration of listwatch at a time.
+${lookUp}SET LOCAL search_path = pg_catalog, pg_temp;
+DO $do$ DECLARE
+  owner pg_catalog.name := (SELECT r.rolname FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
+                             WHERE n.nspname = 'listwatch' AND NOT r.rolsuper);
+BEGIN
+  IF owner <> current_user THEN RAISE EXCEPTION 'the functions of the schema listwatch belong to %', owner USING ERRCODE = '42501'; END IF;
+END $do$;
 ${body}
 COMMIT;
 `
 }
 
 function textArray(texts: readonly string[]): string {
-  return `ARRAY[${texts.map(quoteLiteral).join(', ')}]::text[]`
+  return `ARRAY[${texts.map(quoteLiteral).join(', ')}]::pg_catalog.text[]`
 }

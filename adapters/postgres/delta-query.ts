@@ -5,13 +5,15 @@ import { propertiesOf } from '../shared/properties.js'
 import { fingerprintSql, shapeSql } from './called-functions.js'
 import { codeOf, expired, isTooLong } from './postgres-errors.js'
 import { assertNotBehind, type PostgresVersion, parseSnapshot } from './postgres-version.js'
+import { quoteLiteral } from './quoting.js'
 import type { RowCodec } from './row-codec.js'
 import type { Session } from './session.js'
-import { accessSql, quoteLiteral, type Table } from './table-catalog.js'
+import { accessSql, type Table } from './table-catalog.js'
 
 /** The changes of a table since a version. */
 export interface Delta<T> {
-  readonly events: readonly (Put<T> | Delete<T> | Invalid)[]
+  /** Undefined if there are changes, and row security does not allow to read which. */
+  readonly events: readonly (Put<T> | Delete<T> | Invalid)[] | undefined
   readonly version: PostgresVersion
   /** The fingerprint of the table's definition in the same snapshot, for the next poll of the same session. */
   readonly fingerprint: string
@@ -44,30 +46,54 @@ interface Header {
  * The shape is the most expensive part. It is computed only if the fingerprint differs from the known one ($4).
  *
  * LATERAL with LIMIT makes the planner use the index of the key. With a plain join it reads the whole table at each
- * poll.
+ * poll. A key is compared only if its column has the type of the look-up: another type may have its own cast, a function
+ * of the table's owner.
+ *
+ * If row security applies to the reader, the statement reads no keys, but only whether there are any.
  */
 export function deltaSql(table: Table, where: string | undefined, maxKeys: number): string {
   const keys = table.keyColumns.map((_, i) => `k${i + 1}`)
   const isKey = table.keyColumns.map((column, i) => `t.${column} OPERATOR(pg_catalog.=) d.k${i + 1}`).join(' AND ')
+  const isKnown = table.keyColumns.map(
+    (column, i) =>
+      `pg_catalog.pg_typeof(CASE WHEN false THEN t.${column} END)::pg_catalog.oid OPERATOR(pg_catalog.=) ${table.keyTypes[i]}::pg_catalog.oid`,
+  )
   const noKeys = keys.map(() => 'NULL').join(', ')
   const condition = where === undefined ? '' : ` AND (${where}\n)`
+  const fingerprint = `f AS MATERIALIZED (SELECT ${fingerprintSql(table)} AS value)`
+  const header = headerSql(table)
+  if (table.isSecured) {
+    const hasChanges = `listwatch.has_changes(${quoteLiteral(table.log)}::pg_catalog.regclass, $1::pg_catalog.text::pg_catalog.xid8, $2::pg_catalog.text[]::pg_catalog.xid8[])`
+    return `WITH c AS MATERIALIZED (SELECT CASE WHEN ${hasChanges} THEN 1 ELSE 0 END AS keys), ${fingerprint}
+SELECT 'H', ${header} FROM c CROSS JOIN f LEFT JOIN listwatch.state s ON true`
+  }
   return `WITH d AS MATERIALIZED (
   SELECT u.* FROM (
-    SELECT op, ${keys.join(', ')} FROM ${table.log} WHERE xid >= $1::text::xid8
-    UNION SELECT op, ${keys.join(', ')} FROM ${table.log} WHERE xid = ANY ($2::text[]::xid8[])
+    SELECT l.op, ${keys.join(', ')} FROM ${table.log} l WHERE l.xid OPERATOR(pg_catalog.>=) $1::pg_catalog.text::pg_catalog.xid8
+    UNION SELECT l.op, ${keys.join(', ')} FROM ${table.log} l WHERE l.xid OPERATOR(pg_catalog.=) ANY ($2::pg_catalog.text[]::pg_catalog.xid8[])
   ) u LIMIT ${maxKeys + 1}
 ), c AS MATERIALIZED (SELECT pg_catalog.count(*) AS keys FROM d
-), f AS MATERIALIZED (SELECT ${fingerprintSql(table)} AS value)
-SELECT 'H', pg_catalog.json_build_object('snapshot', pg_catalog.pg_current_snapshot()::text, 'epoch', s.epoch, 'covers', listwatch.covers($3::text::pg_snapshot, s.floor),
-    'prepared', EXISTS (SELECT FROM pg_catalog.unnest(s.prepared) x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()) AND NOT pg_catalog.pg_visible_in_snapshot(x, $3::text::pg_snapshot)),
-    'shape', CASE WHEN f.value = $4::text::int8 THEN NULL ELSE ${shapeSql(table)} END, 'fingerprint', f.value::text, 'access', ${accessSql(table.relid)}, 'generation', pg_catalog.obj_description(pg_catalog.to_regclass(${quoteLiteral(table.log)}), 'pg_class')::jsonb->>'generation',
-    'relid', pg_catalog.to_regclass(${quoteLiteral(table.name)})::oid::int8::text, 'keys', c.keys)::text, NULL, ${noKeys}, ${table.columnList}
+), ${fingerprint}
+SELECT 'H', ${header}, NULL, ${noKeys}, ${table.columnList}
   FROM c CROSS JOIN f LEFT JOIN listwatch.state s ON true LEFT JOIN ${table.name} t ON false
 UNION ALL
-SELECT d.op::text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y' END, ${keys.map((key) => `d.${key}`).join(', ')}, ${table.columnList}
-  FROM c JOIN d ON c.keys <= ${maxKeys}
-  LEFT JOIN LATERAL (SELECT ${table.columnList} FROM ${table.name} t WHERE ${isKey}${condition} LIMIT 1) t ON true`
+SELECT d.op::pg_catalog.text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y' END, ${keys.map((key) => `d.${key}`).join(', ')}, ${table.columnList}
+  FROM c JOIN d ON c.keys OPERATOR(pg_catalog.<=) ${maxKeys}::pg_catalog.int8
+  LEFT JOIN LATERAL (SELECT ${table.columnList} FROM ${table.name} t WHERE ${isKnown.join(' AND ')} AND ${isKey}${condition} LIMIT 1) t ON true`
 }
+
+/** SQL of a JSON text: everything that makes a version expire. */
+function headerSql(table: Table): string {
+  const { relid, log, name } = table
+  return `pg_catalog.json_build_object('snapshot', pg_catalog.pg_current_snapshot()::pg_catalog.text, 'epoch', s.epoch, 'covers', ${COVERS_FLOOR},
+    'prepared', EXISTS (SELECT FROM pg_catalog.unnest(s.prepared) x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()) AND NOT pg_catalog.pg_visible_in_snapshot(x, $3::pg_catalog.text::pg_catalog.pg_snapshot)),
+    'shape', CASE WHEN f.value OPERATOR(pg_catalog.=) $4::pg_catalog.int8 THEN NULL ELSE ${shapeSql(table)} END, 'fingerprint', f.value::pg_catalog.text, 'access', ${accessSql(relid)},
+    'generation', pg_catalog.obj_description(pg_catalog.to_regclass(${quoteLiteral(log)}), 'pg_class')::pg_catalog.jsonb OPERATOR(pg_catalog.->>) 'generation'::pg_catalog.text,
+    'relid', pg_catalog.to_regclass(${quoteLiteral(name)})::pg_catalog.oid::pg_catalog.int8::pg_catalog.text, 'keys', c.keys)::pg_catalog.text`
+}
+
+/** Whether the version ($3) misses nothing that was trimmed. */
+const COVERS_FLOOR = `NOT EXISTS (SELECT FROM listwatch.floor g WHERE NOT listwatch.covers($3::pg_catalog.text::pg_catalog.pg_snapshot, g.snap))`
 
 /**
  * Runs the delta. Throws `VERSION_EXPIRED` if the log lacks changes. `fingerprint`: that of this session's last poll.
@@ -85,13 +111,15 @@ export async function readDelta<T>(
   const header = parseHeader(rows.find(([kind]) => kind === 'H')?.[1] ?? '{}')
   const events: (Put<T> | Delete<T> | Invalid)[] = []
   assertCurrent(header, rows, table, from)
+  const version = { ...from, snapshot: header.snapshot }
+  if (table.isSecured && header.keys > 0) return { events: undefined, version, fingerprint: header.fingerprint }
   const keyCount = table.keyColumns.length
   for (const [kind, , found, ...texts] of rows) {
     if (kind === 'H') continue
     if (found === null) events.push({ type: 'delete', key: joinKey(texts.slice(0, keyCount).map(String)) })
     else events.push(codec.fromTexts(texts.slice(keyCount)))
   }
-  return { events, version: { ...from, snapshot: header.snapshot }, fingerprint: header.fingerprint }
+  return { events, version, fingerprint: header.fingerprint }
 }
 
 /**
@@ -101,11 +129,23 @@ export async function readDelta<T>(
  */
 export function probeSql(table: Table): string {
   const { relid, log, name } = table
-  return `SELECT 'H', pg_catalog.json_build_object('snapshot', pg_catalog.pg_current_snapshot()::text, 'isSame', s.epoch::text = $4 AND ${accessSql(relid)} = $5
-    AND CASE WHEN pg_catalog.pg_current_snapshot()::text = $3 THEN true
-      ELSE NOT EXISTS (SELECT FROM ${log} WHERE xid >= $1::text::xid8) AND NOT EXISTS (SELECT FROM pg_catalog.unnest($2::text[]::xid8[]) x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()))
-        AND listwatch.covers($3::text::pg_snapshot, s.floor) AND pg_catalog.to_regclass(${quoteLiteral(name)})::oid = ${relid}::oid
-        AND ${fingerprintSql(table)} = $6::text::int8 END)::text
+  const isUnlogged = table.isSecured
+    ? `NOT listwatch.has_changes(${quoteLiteral(log)}::pg_catalog.regclass, $1::pg_catalog.text::pg_catalog.xid8, '{}'::pg_catalog.xid8[])`
+    : [
+        `NOT EXISTS (SELECT FROM ${log} l WHERE l.xid OPERATOR(pg_catalog.>=) $1::pg_catalog.text::pg_catalog.xid8)`,
+        // Without this right the log shows nothing.
+        ...table.columns
+          .filter(({ keyPosition }) => keyPosition !== undefined)
+          .map(
+            (column) =>
+              `pg_catalog.has_column_privilege(${relid}::pg_catalog.oid, ${quoteLiteral(column.name)}, 'SELECT')`,
+          ),
+      ].join(' AND ')
+  return `SELECT 'H', pg_catalog.json_build_object('snapshot', pg_catalog.pg_current_snapshot()::pg_catalog.text, 'isSame', s.epoch OPERATOR(pg_catalog.=) $4::pg_catalog.text AND ${accessSql(relid)} OPERATOR(pg_catalog.=) $5::pg_catalog.text
+    AND CASE WHEN pg_catalog.pg_current_snapshot()::pg_catalog.text OPERATOR(pg_catalog.=) $3::pg_catalog.text THEN true
+      ELSE ${isUnlogged} AND NOT EXISTS (SELECT FROM pg_catalog.unnest($2::pg_catalog.text[]::pg_catalog.xid8[]) x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()))
+        AND ${COVERS_FLOOR} AND pg_catalog.to_regclass(${quoteLiteral(name)})::pg_catalog.oid OPERATOR(pg_catalog.=) ${relid}::pg_catalog.oid
+        AND ${fingerprintSql(table)} OPERATOR(pg_catalog.=) $6::pg_catalog.int8 END)::pg_catalog.text
   FROM listwatch.state s`
 }
 
@@ -142,7 +182,7 @@ async function run(
     // A list reads the other rows, and reports this one.
     if (isTooLong(error))
       throw expired('too large', `a row cannot be read as a change: ${String(Object(cause).message)}`)
-    const isShape = ['42P01', '42703', '3F000', '42883', '42804'].includes(codeOf(cause) ?? '')
+    const isShape = ['42P01', '42703', '3F000', '42883', '42804', '42P21', '42P22'].includes(codeOf(cause) ?? '')
     if (isShape || /cached plan/.test(String(Object(cause).message)))
       throw expired('shape', String(Object(cause).message))
     throw error
@@ -192,5 +232,6 @@ function assertCurrent(header: Header, rows: readonly (string | null)[][], table
       'a transaction ended that was prepared before the server recovered from a crash',
     )
   if (header.covers !== true) throw expired('trimmed', `the log of ${name} was trimmed after the version`)
-  if (header.keys > 0 && rows.length === 1) throw expired('too many changes', `a list of ${name} is cheaper`)
+  if (header.keys > 0 && rows.length === 1 && !table.isSecured)
+    throw expired('too many changes', `a list of ${name} is cheaper`)
 }

@@ -5,7 +5,7 @@ import { formatHead, incarnationChange, type PostgresVersion } from './postgres-
 import type { Session } from './session.js'
 import { accessSql, type Table } from './table-catalog.js'
 
-const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database, listwatch.seeded() AS epoch, pg_catalog.pg_current_snapshot()::text AS snapshot`
+const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::pg_catalog.int8::pg_catalog.text AS database, listwatch.seeded() AS epoch, pg_catalog.pg_current_snapshot()::pg_catalog.text AS snapshot`
 
 /** Returns the current version of the database. */
 export async function readHead(session: Session): Promise<Version> {
@@ -21,7 +21,7 @@ export async function readHead(session: Session): Promise<Version> {
  */
 export async function readListVersion(session: Session, table: Table, unlocked: Table): Promise<PostgresVersion> {
   const { relid, name, log, generation, isSecured } = table
-  const facts = `${shapeSql(table)} AS shape, ${accessSql(relid)} AS access, pg_catalog.to_regclass($1)::oid::text AS relid, pg_catalog.to_regclass($2) IS NOT NULL AS has_log`
+  const facts = `${shapeSql(table)} AS shape, ${accessSql(relid)} AS access, pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid::pg_catalog.text AS relid, pg_catalog.to_regclass($2::pg_catalog.text) IS NOT NULL AS has_log`
   const [row] = await session.query(HEAD_SQL.replace('SELECT ', `SELECT ${facts}, `), [name, log])
   const isSame = row?.['relid'] === relid && name === unlocked.name && (row['access'] !== '') === isSecured
   if (row?.['epoch'] == null || row['has_log'] !== 't' || !isSame) {
@@ -43,7 +43,7 @@ export async function readListVersion(session: Session, table: Table, unlocked: 
  */
 export async function assertSameDatabase(session: Session, version: PostgresVersion): Promise<void> {
   const [row] = await session.query(
-    'SELECT listwatch.system_id() AS system, listwatch.database_id()::int8::text AS database',
+    'SELECT listwatch.system_id() AS system, listwatch.database_id()::pg_catalog.int8::pg_catalog.text AS database',
   )
   const current = { system: String(row?.['system']), database: String(row?.['database']), epoch: version.epoch }
   const change = incarnationChange(current, version)

@@ -1,11 +1,29 @@
 import { WAKE_BLOCK } from './wake-sql.js'
 
+/** What a reader calls. These functions run as the reader, except `epoch`, `tend` and `has_changes`. */
+const READER_FUNCTIONS = [
+  'epoch()',
+  'tend()',
+  'has_changes(pg_catalog.regclass, pg_catalog.xid8, pg_catalog.xid8[])',
+  'logs()',
+  'shows_keys(pg_catalog.regclass)',
+  'covers(pg_catalog.pg_snapshot, pg_catalog.pg_snapshot)',
+  'shape(pg_catalog.oid)',
+  'fingerprint(pg_catalog.oid)',
+  'problems(pg_catalog.oid)',
+  'needs_row_triggers(pg_catalog.oid)',
+  'firing(pg_catalog."char")',
+  'is_not_null(pg_catalog.oid, pg_catalog.int2)',
+  'base_type(pg_catalog.oid)',
+  'collate_clause(pg_catalog.oid)',
+]
+
 /** SQL that installs and removes the log of one table and its triggers, and grants rights to readers. */
 export const INSTALL_SQL: string = `-- Creates the log of a table and the triggers that write it. Replaces existing ones.
 CREATE OR REPLACE FUNCTION listwatch.install(
-  rel regclass, key text[] DEFAULT NULL, level text DEFAULT 'auto', wake text DEFAULT 'auto',
-  bulk integer DEFAULT 100000, readers text[] DEFAULT '{}'
-) RETURNS text LANGUAGE plpgsql SET search_path = '' AS $install$
+  rel pg_catalog.regclass, key pg_catalog.text[] DEFAULT NULL, level pg_catalog.text DEFAULT 'auto', wake pg_catalog.text DEFAULT 'auto',
+  bulk pg_catalog.int4 DEFAULT 100000, readers pg_catalog.text[] DEFAULT '{}'
+) RETURNS pg_catalog.text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $install$
 DECLARE
   rel_kind pg_catalog."char";
   key_columns pg_catalog.name[];
@@ -13,16 +31,8 @@ DECLARE
   col record;
   log_type pg_catalog.text;
   log_columns pg_catalog.text := '';
-  names pg_catalog.text := '';
-  of_new pg_catalog.text := '';
-  of_old pg_catalog.text := '';
-  of_new_row pg_catalog.text := '';
-  of_old_row pg_catalog.text := '';
-  signal pg_catalog.text := '';
   chosen_level pg_catalog.text := level;
   chosen_wake pg_catalog.text := wake;
-  event record;
-  reader pg_catalog.text;
   n pg_catalog.int4 := 0;
 BEGIN
   IF level NOT IN ('auto', 'statement', 'row') THEN RAISE EXCEPTION 'level must be auto, statement or row, not %', level USING ERRCODE = '22023'; END IF;
@@ -78,8 +88,7 @@ BEGIN
       SELECT b.attnum, b.attname, b.is_not_null, b.coll, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype = 'd'
     )
     SELECT b.attnum, b.attname, b.is_not_null, b.typ, t.typtype,
-           (SELECT pg_catalog.format(' COLLATE %I.%I', n.nspname, c.collname) FROM pg_catalog.pg_collation c
-              JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace WHERE c.oid = b.coll AND c.collname <> 'default') AS collation,
+           listwatch.collate_clause(b.coll) AS collation,
            (SELECT c.collisdeterministic FROM pg_catalog.pg_collation c WHERE c.oid = b.coll) AS is_exact
       FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ
      WHERE t.typtype <> 'd' ORDER BY pg_catalog.array_position(key_columns, b.attname)
@@ -111,11 +120,6 @@ BEGIN
         HINT = 'Integers, text, varchar, char, uuid, boolean, date, timestamps, bytea, enums and network addresses are allowed.';
     END IF;
     log_columns := log_columns || pg_catalog.format(', k%s %s%s', n, log_type, col.collation);
-    names := names || pg_catalog.format(', k%s', n);
-    of_new := of_new || pg_catalog.format(', n.%I', col.attname);
-    of_old := of_old || pg_catalog.format(', o.%I', col.attname);
-    of_new_row := of_new_row || pg_catalog.format(', NEW.%I', col.attname);
-    of_old_row := of_old_row || pg_catalog.format(', OLD.%I', col.attname);
   END LOOP;
 
   IF listwatch.needs_row_triggers(rel) THEN
@@ -131,117 +135,208 @@ BEGIN
     chosen_wake := CASE WHEN pg_catalog.current_setting('max_prepared_transactions') = '0' THEN 'bucket' ELSE 'none' END;
   END IF;
 
-  EXECUTE pg_catalog.format('CREATE UNLOGGED TABLE listwatch.%I (xid pg_catalog.xid8 NOT NULL, op "char" NOT NULL DEFAULT ''K''%s)
+  EXECUTE pg_catalog.format('CREATE UNLOGGED TABLE listwatch.%I (xid pg_catalog.xid8 NOT NULL, op pg_catalog."char" NOT NULL DEFAULT ''K''%s)
     WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 10000, autovacuum_analyze_threshold = 10000, autovacuum_vacuum_insert_threshold = -1)',
     log, log_columns);
   EXECUTE pg_catalog.format('CREATE INDEX ON listwatch.%I (xid)', log);
+  EXECUTE pg_catalog.format('COMMENT ON TABLE listwatch.%I IS %L', log, pg_catalog.jsonb_build_object(
+    'table', rel::pg_catalog.text, 'generation', pg_catalog.gen_random_uuid(), 'key', key, 'level', level, 'wake', wake, 'bulk', bulk,
+    'readers', readers, 'keyColumns', key_columns, 'fires', chosen_level, 'wakes', chosen_wake));
+  PERFORM listwatch.define(rel, pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass);
+  FOR col IN SELECT t.* FROM listwatch.triggers(log, chosen_level) t LOOP
+    EXECUTE pg_catalog.format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I()',
+      col.name, col.event, rel, col.referencing, col.for_each, col.fn);
+    -- They fire even if a restore or a replication tool has set session_replication_role to replica.
+    EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', rel, col.name);
+  END LOOP;
+  RETURN 'listwatch.' || log;
+END $install$;
 
-  signal := CASE chosen_wake
+-- The triggers of a table and their functions. Partitions get the trigger for rows too, and may have one of their own: its name distinguishes
+-- the two.
+CREATE OR REPLACE FUNCTION listwatch.triggers(log pg_catalog.text, fires pg_catalog.text)
+RETURNS TABLE (name pg_catalog.text, fn pg_catalog.text, event pg_catalog.text, referencing pg_catalog.text, for_each pg_catalog.text)
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT 'zz_listwatch_' || v.suffix, log || '_' || v.suffix, v.event, v.referencing, CASE v.fires WHEN 'row' THEN 'ROW' ELSE 'STATEMENT' END
+    FROM (VALUES
+      ('i', 'INSERT', 'REFERENCING NEW TABLE AS n', 'statement'),
+      ('u', 'UPDATE', 'REFERENCING OLD TABLE AS o NEW TABLE AS n', 'statement'),
+      ('d', 'DELETE', 'REFERENCING OLD TABLE AS o', 'statement'),
+      ('r_' || pg_catalog.substr(log, 5), 'INSERT OR UPDATE OR DELETE', '', 'row'),
+      ('t', 'TRUNCATE', '', NULL)
+    ) v(suffix, event, referencing, fires) WHERE v.fires IS NULL OR v.fires = triggers.fires
+$$;
+
+-- Creates or replaces the trigger functions of a log, its policy, and the rights of its readers. It takes no lock on the table.
+--
+-- The trigger functions run as their owner, because writers have no right on the log. Therefore they read the value of a key column only if
+-- the column has the type and the collation that the log was made for: another type may have its own cast, which is a function of another
+-- role. Otherwise they log that something changed, and mirrors list. The type is that of the parsed statement, because a look-up in the
+-- catalog shows an older definition to a transaction with an older snapshot. The type of CASE is the base type of a domain. The planner
+-- reduces CASE to NULL, so that the check is done once for each statement and not for each row.
+CREATE OR REPLACE FUNCTION listwatch.define(rel pg_catalog.regclass, log pg_catalog.regclass) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $define$
+DECLARE
+  log_name pg_catalog.text := (SELECT l.relname FROM pg_catalog.pg_class l WHERE l.oid = log);
+  options pg_catalog.jsonb := pg_catalog.obj_description(log, 'pg_class')::pg_catalog.jsonb;
+  signal pg_catalog.text := CASE options->>'wakes'
     WHEN 'none' THEN ''
     WHEN 'each' THEN $s$ PERFORM pg_catalog.pg_notify('listwatch', '');$s$
     ELSE $s$${WAKE_BLOCK}$s$ END;
-
-  FOR event IN
-    SELECT * FROM (VALUES
-      ('i', 'INSERT', 'REFERENCING NEW TABLE AS n', 'statement', 'n', 'SELECT ' || pg_catalog.substr(of_new, 3) || ' FROM n'),
-      ('u', 'UPDATE', 'REFERENCING OLD TABLE AS o NEW TABLE AS n', 'statement', 'n',
-        'SELECT ' || pg_catalog.substr(of_old, 3) || ' FROM o UNION SELECT ' || pg_catalog.substr(of_new, 3) || ' FROM n'),
-      ('d', 'DELETE', 'REFERENCING OLD TABLE AS o', 'statement', 'o', 'SELECT ' || pg_catalog.substr(of_old, 3) || ' FROM o'),
-      -- Partitions get this trigger too, and may have one of their own: the name distinguishes the two.
-      ('r_' || pg_catalog.substr(log, 5), 'INSERT OR UPDATE OR DELETE', '', 'row', NULL, NULL),
-      ('t', 'TRUNCATE', '', NULL, NULL, NULL)
-    ) v(name, on_what, referencing, at_level, rows_of, keys) WHERE v.at_level IS NULL OR v.at_level = chosen_level
+  col record;
+  is_known pg_catalog.text;
+  names pg_catalog.text := '';
+  of_new pg_catalog.text := '';
+  of_old pg_catalog.text := '';
+  of_new_row pg_catalog.text := '';
+  of_old_row pg_catalog.text := '';
+  is_known_key pg_catalog.text := '';
+  is_known_row pg_catalog.text := '';
+  made record;
+  owner pg_catalog.oid;
+  reader pg_catalog.text;
+BEGIN
+  FOR col IN
+    SELECT k.name, g.attname AS logged, g.atttypid AS typ, g.attcollation <> 0 AS has_collation
+      FROM pg_catalog.jsonb_array_elements_text(options->'keyColumns') WITH ORDINALITY k(name, place)
+      JOIN pg_catalog.pg_attribute g ON g.attrelid = log AND g.attname = pg_catalog.concat('k', k.place)
+     ORDER BY k.place
   LOOP
+    names := names || pg_catalog.format(', %s', col.logged);
+    of_new := of_new || pg_catalog.format(', n.%I', col.name);
+    of_old := of_old || pg_catalog.format(', o.%I', col.name);
+    of_new_row := of_new_row || pg_catalog.format(', NEW.%I', col.name);
+    of_old_row := of_old_row || pg_catalog.format(', OLD.%I', col.name);
+    is_known := ' AND pg_catalog.pg_typeof(%1$s)' || CASE col.typ
+        WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN ' = ANY (''{pg_catalog.int2,pg_catalog.int4,pg_catalog.int8}''::pg_catalog.regtype[])'
+        WHEN 'pg_catalog.text'::pg_catalog.regtype THEN ' = ANY (''{pg_catalog.text,pg_catalog.varchar}''::pg_catalog.regtype[])'
+        ELSE ' = pg_catalog.pg_typeof((NULL::%2$s).%3$s)' END
+      || CASE WHEN col.has_collation THEN ' AND pg_catalog.pg_collation_for(%1$s) = pg_catalog.pg_collation_for((NULL::%2$s).%3$s)' ELSE '' END;
+    is_known_key := is_known_key || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN k.%s END', col.logged), log, col.logged);
+    is_known_row := is_known_row || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN NEW.%I END', col.name), log, col.logged);
+  END LOOP;
+  names := pg_catalog.substr(names, 3);
+  of_new := pg_catalog.substr(of_new, 3);
+  of_old := pg_catalog.substr(of_old, 3);
+  of_new_row := pg_catalog.substr(of_new_row, 3);
+  of_old_row := pg_catalog.substr(of_old_row, 3);
+
+  FOR made IN SELECT g.* FROM listwatch.triggers(log_name, options->>'fires') g LOOP
     -- The bodies are literals: a column's name may contain any text that would end another kind of quoting.
-    EXECUTE pg_catalog.format('CREATE FUNCTION listwatch.%I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '''' AS %L',
-      log || '_' || event.name, pg_catalog.format($f$
+    EXECUTE pg_catalog.format('CREATE OR REPLACE FUNCTION listwatch.%I() RETURNS pg_catalog.trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS %L',
+      made.fn, pg_catalog.format($f$
 DECLARE
   written pg_catalog.int8;
 BEGIN
   %s
   RETURN NULL;
 END $f$, CASE
-      WHEN event.at_level = 'statement' THEN pg_catalog.format($b$INSERT INTO listwatch.%1$I (xid%2$s) SELECT pg_catalog.pg_current_xact_id(), k.* FROM (%5$s) k
-    WHERE NOT EXISTS (SELECT FROM %3$s OFFSET %4$s);
+      WHEN made.event = 'TRUNCATE' THEN pg_catalog.format($b$INSERT INTO %1$s (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');%2$s$b$, log, signal)
+      WHEN made.for_each = 'ROW' THEN pg_catalog.format($b$IF (%7$s) IS NOT TRUE THEN
+    INSERT INTO %1$s (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');
+  ELSE
+    IF TG_OP <> 'DELETE' THEN
+      INSERT INTO %1$s (xid, %2$s) VALUES (pg_catalog.pg_current_xact_id(), %3$s);
+    END IF;
+    IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (%4$s) IS DISTINCT FROM (%3$s)) THEN
+      INSERT INTO %1$s (xid, %2$s) VALUES (pg_catalog.pg_current_xact_id(), %4$s);
+    END IF;
+  END IF;%5$s
+  IF pg_catalog.random() * 4096 < 1 THEN PERFORM listwatch.tidy(%6$L, 1); END IF;$b$,
+        log, names, of_new_row, of_old_row, signal, log, pg_catalog.substr(is_known_row, 6))
+      ELSE pg_catalog.format($b$INSERT INTO %1$s (xid, %2$s) SELECT pg_catalog.pg_current_xact_id(), k.* FROM (%3$s) k(%2$s)
+    WHERE %4$s AND NOT EXISTS (SELECT FROM %5$s OFFSET %6$s);
   GET DIAGNOSTICS written = ROW_COUNT;
   IF written = 0 THEN
-    IF NOT EXISTS (SELECT FROM %3$s) THEN RETURN NULL; END IF;
-    INSERT INTO listwatch.%1$I (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');
+    IF NOT EXISTS (SELECT FROM %5$s) THEN RETURN NULL; END IF;
+    INSERT INTO %1$s (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');
     written := 1;
-  END IF;%6$s
-  IF pg_catalog.random() * 4096 < written THEN PERFORM listwatch.tidy('listwatch.%1$I', written); END IF;$b$,
-        log, names, event.rows_of, bulk, event.keys, signal)
-      WHEN event.at_level = 'row' THEN pg_catalog.format($b$IF TG_OP <> 'DELETE' THEN
-    INSERT INTO listwatch.%1$I (xid%2$s) VALUES (pg_catalog.pg_current_xact_id()%3$s);
-  END IF;
-  IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (%5$s) IS DISTINCT FROM (%6$s)) THEN
-    INSERT INTO listwatch.%1$I (xid%2$s) VALUES (pg_catalog.pg_current_xact_id()%4$s);
   END IF;%7$s
-  IF pg_catalog.random() * 4096 < 1 THEN PERFORM listwatch.tidy('listwatch.%1$I', 1); END IF;$b$,
-        log, names, of_new_row, of_old_row, pg_catalog.substr(of_old_row, 3), pg_catalog.substr(of_new_row, 3), signal)
-      ELSE pg_catalog.format($b$INSERT INTO listwatch.%1$I (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');%2$s$b$, log, signal)
+  IF pg_catalog.random() * 4096 < written THEN PERFORM listwatch.tidy(%8$L, written); END IF;$b$,
+        log, names,
+        CASE made.event
+          WHEN 'INSERT' THEN pg_catalog.format('SELECT %s FROM n', of_new)
+          WHEN 'DELETE' THEN pg_catalog.format('SELECT %s FROM o', of_old)
+          ELSE pg_catalog.format('SELECT %s FROM o UNION SELECT %s FROM n', of_old, of_new) END,
+        pg_catalog.substr(is_known_key, 6), CASE made.event WHEN 'DELETE' THEN 'o' ELSE 'n' END, options->>'bulk', signal, log)
     END));
-    -- Otherwise any role could write to the log from its own table. The creator of a partition needs the right for row triggers.
-    IF event.at_level IS DISTINCT FROM 'row' THEN
-      EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I() FROM PUBLIC', log || '_' || event.name);
+    -- Otherwise any role could write to the log from its own table.
+    PERFORM listwatch.revoke_all(made.fn);
+    -- Who creates a partition needs the right for row triggers.
+    SELECT c.relowner INTO owner FROM pg_catalog.pg_class c WHERE c.oid = rel AND c.relkind = 'p';
+    IF made.for_each = 'ROW' AND owner IS NOT NULL THEN
+      EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION listwatch.%I() TO %s', made.fn, owner::pg_catalog.regrole);
     END IF;
-    EXECUTE pg_catalog.format('CREATE TRIGGER zz_listwatch_%s AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I(%L)',
-      event.name, event.on_what, rel, event.referencing, CASE event.at_level WHEN 'row' THEN 'ROW' ELSE 'STATEMENT' END, log || '_' || event.name, log);
-    -- They fire even if a restore or a replication tool has set session_replication_role to replica.
-    EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER zz_listwatch_%s', rel, event.name);
   END LOOP;
 
-  EXECUTE pg_catalog.format('COMMENT ON TABLE listwatch.%I IS %L', log, pg_catalog.jsonb_build_object(
-    'table', rel::pg_catalog.text, 'generation', pg_catalog.gen_random_uuid(), 'key', key, 'level', level, 'wake', wake, 'bulk', bulk,
-    'readers', readers, 'keyColumns', key_columns, 'fires', chosen_level, 'wakes', chosen_wake));
-  FOREACH reader IN ARRAY readers LOOP
-    PERFORM listwatch.grant_to(rel, reader);
+  EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', log);
+  EXECUTE pg_catalog.format('DROP POLICY IF EXISTS shown ON %s', log);
+  EXECUTE pg_catalog.format('CREATE POLICY shown ON %s FOR SELECT USING ((SELECT listwatch.shows_keys(%L::pg_catalog.regclass)))', log, log);
+  FOR reader IN SELECT r.name FROM pg_catalog.jsonb_array_elements_text(options->'readers') r(name)
+                  JOIN pg_catalog.pg_roles p ON p.rolname = r.name LOOP
+    PERFORM listwatch.grant_to(rel, log, reader);
   END LOOP;
-  RETURN 'listwatch.' || log;
-END $install$;
+  EXECUTE pg_catalog.format('COMMENT ON TABLE %s IS %L', log,
+    options || pg_catalog.jsonb_build_object('schemaVersion', listwatch.schema_version()));
+END $define$;
+
+-- Revokes the right to execute a trigger function from all roles but its owner.
+CREATE OR REPLACE FUNCTION listwatch.revoke_all(fn pg_catalog.text) RETURNS pg_catalog.void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  grantee pg_catalog.regrole;
+BEGIN
+  EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I() FROM PUBLIC', fn);
+  FOR grantee IN SELECT DISTINCT a.grantee FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a
+    WHERE p.pronamespace = 'listwatch'::pg_catalog.regnamespace AND p.proname = fn AND a.grantee <> p.proowner LOOP
+    EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I() FROM %s', fn, grantee);
+  END LOOP;
+END $$;
 
 -- Installs again with the same options. Call it in the migration that changes the table's key, after the change.
-CREATE OR REPLACE FUNCTION listwatch.reinstall(rel regclass) RETURNS text LANGUAGE plpgsql SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION listwatch.reinstall(rel pg_catalog.regclass) RETURNS pg_catalog.text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o pg_catalog.jsonb;
 BEGIN
   SELECT l.options INTO o FROM listwatch.logs() l WHERE l.relid = rel;
   IF o IS NULL THEN RAISE EXCEPTION '% has no triggers of listwatch', rel USING ERRCODE = '42704'; END IF;
   RETURN listwatch.install(rel,
-    CASE WHEN o->'key' <> 'null' THEN ARRAY (SELECT pg_catalog.jsonb_array_elements_text(o->'key')) END,
+    CASE WHEN o->'key' <> 'null' THEN ARRAY (SELECT k.name FROM pg_catalog.jsonb_array_elements_text(o->'key') k(name)) END,
     o->>'level', o->>'wake', (o->>'bulk')::pg_catalog.int4,
-    ARRAY (SELECT pg_catalog.jsonb_array_elements_text(o->'readers')));
+    ARRAY (SELECT r.name FROM pg_catalog.jsonb_array_elements_text(o->'readers') r(name)));
 END $$;
 
--- Removes the log and the triggers of a table. Returns whether there was a log.
-CREATE OR REPLACE FUNCTION listwatch.uninstall(rel regclass) RETURNS boolean LANGUAGE plpgsql SET search_path = '' AS $$
+-- Removes the log and the triggers of a table. Returns whether there was a log. It drops no function that another role has given a trigger.
+CREATE OR REPLACE FUNCTION listwatch.uninstall(rel pg_catalog.regclass) RETURNS pg_catalog.bool LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  log pg_catalog.regclass;
+  log_name pg_catalog.text;
   t record;
-  f record;
 BEGIN
-  SELECT l.log INTO log FROM listwatch.logs() l WHERE l.relid = rel;
-  FOR t IN SELECT g.tgname, g.tgfoid::pg_catalog.regprocedure AS fn FROM pg_catalog.pg_trigger g
-            WHERE g.tgrelid = rel AND NOT g.tgisinternal AND g.tgparentid = 0 AND g.tgname LIKE 'zz\\_listwatch\\_%' LOOP
+  -- The trigger for TRUNCATE names the log; if it was dropped, the others do. The rest of a function's name begins after the log's.
+  SELECT pg_catalog.left(f.proname, 16) INTO log_name FROM pg_catalog.pg_trigger g
+    JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid AND f.pronamespace = 'listwatch'::pg_catalog.regnamespace
+   WHERE g.tgrelid = rel AND g.tgname LIKE 'zz\\_listwatch\\_%' AND NOT g.tgisinternal AND g.tgparentid = 0
+   ORDER BY g.tgname = 'zz_listwatch_t' DESC LIMIT 1;
+  IF log_name IS NULL THEN RETURN false; END IF;
+  FOR t IN SELECT g.tgname, f.oid::pg_catalog.regprocedure AS fn FROM pg_catalog.pg_trigger g
+             JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid AND f.pronamespace = 'listwatch'::pg_catalog.regnamespace
+            WHERE g.tgrelid = rel AND NOT g.tgisinternal AND g.tgparentid = 0 AND pg_catalog.starts_with(f.proname, log_name || '_') LOOP
     EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', t.tgname, rel);
     EXECUTE pg_catalog.format('DROP FUNCTION %s', t.fn);
   END LOOP;
-  IF log IS NULL THEN RETURN false; END IF;
-  EXECUTE pg_catalog.format('DROP TABLE %s', log);
+  IF pg_catalog.to_regclass(pg_catalog.format('listwatch.%I', log_name)) IS NULL THEN RETURN false; END IF;
+  EXECUTE pg_catalog.format('DROP TABLE listwatch.%I', log_name);
   RETURN true;
 END $$;
 
 -- Grants a role the rights that it needs to mirror the table, and no others.
-CREATE OR REPLACE FUNCTION listwatch.grant_to(rel regclass, role_name text) RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
-DECLARE
-  log pg_catalog.regclass;
+CREATE OR REPLACE FUNCTION listwatch.grant_to(rel pg_catalog.regclass, log pg_catalog.regclass, role_name pg_catalog.text) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  SELECT l.log INTO log FROM listwatch.logs() l WHERE l.relid = rel;
   -- If the role was granted columns, it keeps these alone. A role that reads the table as a member of another role gets the right itself.
   IF pg_catalog.has_table_privilege(role_name, rel, 'SELECT') OR NOT pg_catalog.has_any_column_privilege(role_name, rel, 'SELECT') THEN
     EXECUTE pg_catalog.format('GRANT SELECT ON %s TO %I', rel, role_name);
   END IF;
-  EXECUTE pg_catalog.format('GRANT SELECT ON %s, listwatch.state TO %I', log, role_name);
-  EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION listwatch.epoch(), listwatch.seeded(), listwatch.shape(oid), listwatch.fingerprint(oid), listwatch.problems(oid), listwatch.needs_row_triggers(oid), listwatch.firing("char"), listwatch.is_not_null(oid, int2), listwatch.covers(pg_snapshot, pg_snapshot), listwatch.tend(), listwatch.logs(), listwatch.system_id(), listwatch.database_id(), listwatch.schema_version() TO %I', role_name);
+  EXECUTE pg_catalog.format('GRANT SELECT ON %s, listwatch.floor TO %I', log, role_name);
+  EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION ${READER_FUNCTIONS.map((each) => `listwatch.${each}`).join(', ')} TO %I', role_name);
 END $$;
 `

@@ -91,7 +91,7 @@ export function grantCommand(client: unknown, table: string | undefined): string
 }
 
 /** One word for a shell, without unnecessary quotes. */
-function shellWord(word: string): string {
+export function shellWord(word: string): string {
   return /^[\w.-]+$/.test(word) ? word : shellQuoted(word)
 }
 

@@ -1,5 +1,14 @@
 import { SourceError } from '../../src/contract/errors.js'
-import type { ListContext, ListPage, SourceContext, WatchBatch, WatchContext } from '../../src/contract/source.js'
+import {
+  type Entry,
+  type ListContext,
+  type ListEvent,
+  type ListPage,
+  PAGE_SIZE,
+  type SourceContext,
+  type WatchBatch,
+  type WatchContext,
+} from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import { joinKey } from '../shared/join-key.js'
 import { withKeepAliveBatches } from '../shared/keep-alive-batches.js'
@@ -15,6 +24,7 @@ import { formatVersion, includesMark, isLaterEpoch, type PostgresVersion, parseV
 import type { Session } from './session.js'
 import { TableAccess } from './table-access.js'
 import { listTable } from './table-list.js'
+import { assertTrusted, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
 import { listenForWakeUps } from './wake-up-listener.js'
 
 /**
@@ -48,8 +58,8 @@ function assertTransaction(tx: unknown): void {
  * Returns NULL outside of a transaction: then the statement is its own transaction, which began with the statement and
  * has written nothing. Its mark would say nothing about the writes of other statements.
  */
-const MARK_SQL = `SELECT CASE WHEN pg_current_xact_id_if_assigned() IS NOT NULL OR transaction_timestamp() <> statement_timestamp()
-  THEN listwatch.mark() END AS mark`
+const MARK_SQL = `SELECT CASE WHEN pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL OR pg_catalog.transaction_timestamp() OPERATOR(pg_catalog.<>) pg_catalog.statement_timestamp()
+  THEN CASE WHEN ${UNTRUSTED_OWNER_SQL} IS NULL THEN listwatch.mark() END END AS mark, ${UNTRUSTED_OWNER_SQL} AS owner`
 
 class ChangeLogSource<T> implements PostgresSource<T> {
   readonly name: string
@@ -87,8 +97,18 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     const { after, clock, isUnconfirmed } = context
     const version = parseVersion(after)
     const session = await this.#access.connect(context)
-    yield* withKeepAliveBatches(this.#watch(session, version, context), {
-      session,
+    // The server also proves that it works by rows of a list, over another connection.
+    let listedAt = -Infinity
+    const onListed = (): void => {
+      listedAt = clock.now()
+    }
+    yield* withKeepAliveBatches(this.#watch(session, version, context, onListed), {
+      session: {
+        get receivedAt() {
+          return Math.max(session.receivedAt, listedAt)
+        },
+        close: () => session.close(),
+      },
       clock,
       everyMs: this.#access.timeoutMs / 2,
       keepAlive: (last) =>
@@ -96,7 +116,12 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     })
   }
 
-  async *#watch(session: Session, from: PostgresVersion, context: WatchContext): AsyncGenerator<WatchBatch<T>> {
+  async *#watch(
+    session: Session,
+    from: PostgresVersion,
+    context: WatchContext,
+    onListed: () => void,
+  ): AsyncGenerator<WatchBatch<T>> {
     const { signal, clock, onProgressRequest } = context
     let version = from
     let isVerified = context.isUnconfirmed !== true
@@ -124,9 +149,14 @@ class ChangeLogSource<T> implements PostgresSource<T> {
           if (isVerified) yield { events: [], version: formatVersion(version) }
         } else {
           isVerified = true
-          if (delta.events.length > 0) timer.changed()
           ;({ version, fingerprint } = delta)
-          yield { events: delta.events, version: formatVersion(version) }
+          let batch: WatchBatch<T> = { events: delta.events ?? [], version: formatVersion(version) }
+          if (delta.events === undefined) {
+            batch = await this.#readAgain(batch.version, context, onListed)
+            version = parseVersion(batch.version)
+          }
+          if (batch.events.length > 0) timer.changed()
+          yield batch
         }
         if (clock.now() >= trimAt) {
           trimAt = clock.now() + this.#trimEveryMs
@@ -140,6 +170,29 @@ class ChangeLogSource<T> implements PostgresSource<T> {
         this.#waking = undefined
       }
     }
+  }
+
+  /**
+   * Lists the rows that row security shows to the reader, as one batch. The log does not show their keys, because it has
+   * those of hidden rows too.
+   */
+  async #readAgain(
+    floor: Version,
+    { signal, clock, random }: SourceContext,
+    alive: () => void,
+  ): Promise<WatchBatch<T>> {
+    const entries: Entry<T>[] = []
+    const others: ListEvent<T>[] = []
+    let version = floor
+    for await (const page of this.list({ signal, clock, random, floor, alive, pageSize: PAGE_SIZE })) {
+      alive()
+      for (const event of page.events) {
+        if (event.type === 'put') entries.push(event)
+        else others.push(event)
+      }
+      version = page.version ?? version
+    }
+    return { events: [{ type: 'replace', entries }, ...others], version }
   }
 
   /** Returns a function that reads the changes since a version, first by the cheap probe if `mayProbe`. */
@@ -190,7 +243,8 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     const { rows } = await tx.query(MARK_SQL).catch((error: unknown) => {
       throw postgresError(error, tx, this.#access.options.table)
     })
-    const { mark } = propertiesOf(rows[0])
+    const { mark, owner } = propertiesOf(rows[0])
+    assertTrusted(owner)
     if (typeof mark !== 'string')
       throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)
     return mark

@@ -1,31 +1,71 @@
 import { EPOCH_SQL } from './epoch-sql.js'
 import { INSTALL_SQL } from './install-sql.js'
+import { LEASE_FUNCTIONS_SQL } from './leases/leases-sql.js'
 import { LOG_SQL } from './log-sql.js'
 import { SHAPE_SQL } from './shape-sql.js'
 import { WAKE_SQL } from './wake-sql.js'
 
 /** The version of the schema's objects, as `listwatch.schema_version()` returns it. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
+
+/** SQL that excludes other migrations until the end of the transaction. Only the owner of the schema can hold this lock. */
+export const LOCK_SQL = `COMMENT ON SCHEMA listwatch IS 'Change logs for mirrors of tables. Created and removed by: listwatch pg install, listwatch pg uninstall.';`
 
 /**
  * SQL that creates or updates the schema `listwatch` of a database. It is run as the schema's future owner, which need
- * not be a superuser, on Postgres 14 or later.
+ * not be a superuser, on Postgres 14 or later, and with the search path `pg_catalog, pg_temp`.
  *
- * All data that changes at run time is UNLOGGED: it costs no WAL, and no publication contains it. Postgres empties it
- * whenever commits may have been lost: by crash recovery, promotion or physical restore. A mirror notices the loss by
- * that.
+ * No function lets a role do what the role could not do before:
+ * - Each function has the search path `pg_catalog, pg_temp`. Postgres finds no function and no operator in `pg_temp`,
+ *   and types and tables only after those of `pg_catalog`.
+ * - A function runs as its caller, unless it has to write what its caller may not write. The functions that run as their
+ *   owner are `epoch`, `tend`, `has_changes`, the trigger functions, and those of leases.
+ * - PUBLIC may call the functions of marks, which run as their caller.
+ *
+ * All data of change logs is UNLOGGED: it costs no WAL, and no publication contains it. Postgres empties it whenever
+ * commits may have been lost: by crash recovery, promotion or physical restore. A mirror notices the loss by that.
  */
-export const SCHEMA_SQL: string = `CREATE SCHEMA IF NOT EXISTS listwatch;
-COMMENT ON SCHEMA listwatch IS 'Change logs for mirrors of tables. Created and removed by: listwatch pg install, listwatch pg uninstall.';
+export const SCHEMA_SQL: string = `DO $do$ BEGIN
+  IF pg_catalog.to_regnamespace('listwatch') IS NULL THEN CREATE SCHEMA listwatch; END IF;
+EXCEPTION WHEN unique_violation OR duplicate_schema THEN NULL; -- Another installation was faster.
+END $do$;
+${LOCK_SQL}
 GRANT USAGE ON SCHEMA listwatch TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION listwatch.schema_version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT ${SCHEMA_VERSION}';
+-- The state of version 1. Its defaults may call functions that the search path of the installation contained.
+DO $do$ BEGIN
+  IF EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = pg_catalog.to_regclass('listwatch.state') AND a.attname = 'floor') THEN
+    DROP TABLE listwatch.state, listwatch.mark;
+  END IF;
+END $do$;
+
+CREATE OR REPLACE FUNCTION listwatch.schema_version() RETURNS pg_catalog.int4 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS
+  'SELECT ${SCHEMA_VERSION}';
 
 ${EPOCH_SQL}
 ${LOG_SQL}
 ${WAKE_SQL}
 ${SHAPE_SQL}
 ${INSTALL_SQL}
+${LEASE_FUNCTIONS_SQL}
+-- Functions that this transaction has not written are of another version.
+DO $do$ DECLARE
+  f record;
+BEGIN
+  FOR f IN SELECT p.oid::pg_catalog.regprocedure AS signature FROM pg_catalog.pg_proc p
+            WHERE p.pronamespace = 'listwatch'::pg_catalog.regnamespace AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype
+              AND p.xmin::pg_catalog.text::pg_catalog.int8 <> (pg_catalog.pg_current_xact_id()::pg_catalog.text::pg_catalog.int8 & 4294967295) LOOP
+    EXECUTE pg_catalog.format('DROP FUNCTION %s', f.signature);
+  END LOOP;
+END $do$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA listwatch FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION listwatch.mark(), listwatch.schema_version() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION listwatch.mark(), listwatch.seeded(), listwatch.system_id(), listwatch.database_id(), listwatch.schema_version() TO PUBLIC;
+
+DO $do$ DECLARE
+  l record;
+BEGIN
+  FOR l IN SELECT k.relid, k.log FROM listwatch.logs() k WHERE k.options->>'schemaVersion' IS DISTINCT FROM '${SCHEMA_VERSION}' LOOP
+    PERFORM listwatch.define(l.relid, l.log);
+  END LOOP;
+END $do$;
 `

@@ -5,6 +5,7 @@ import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRo
 import type { CopyOut } from './copy-out-stream.js'
 import { grantCommand, postgresError } from './postgres-errors.js'
 import { guardParser } from './stream-guard.js'
+import { assertTrusted, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -41,7 +42,7 @@ const POLL_PLANS = [
 ]
 
 /** Names the connection in pg_stat_activity, unless the client has named it. */
-const SET_NAME = `SELECT set_config('application_name', 'listwatch', false) WHERE current_setting('application_name') = ''`
+const SET_NAME = `SELECT pg_catalog.set_config('application_name', 'listwatch', false) WHERE pg_catalog.current_setting('application_name') OPERATOR(pg_catalog.=) ''::pg_catalog.text`
 
 /**
  * After this silence, in milliseconds, a list checks the server: the core waits 30 s for a page or a call of `alive`.
@@ -93,8 +94,9 @@ export class Session {
       // TLS has its own stream, which exists now.
       guardParser(client.connection.stream, (error) => session.destroy(postgresError(error, client)))
       const [row] = await session.query(
-        `SELECT pg_backend_pid() AS pid, current_setting('server_version_num') AS version`,
+        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, ${UNTRUSTED_OWNER_SQL} AS owner`,
       )
+      assertTrusted(row?.['owner'])
       session.isPooled = Number(row?.['pid']) !== session.#client.processID
       session.#serverVersion = Number(row?.['version'])
       if (!session.isPooled)
@@ -115,6 +117,7 @@ export class Session {
       'idle_session_timeout = 0',
       ...(this.#serverVersion >= 170_000 ? ['transaction_timeout = 0'] : []),
       'default_transaction_read_only = off',
+      'row_security = on', // Otherwise the server refuses a log with a policy.
       "default_transaction_isolation = 'read committed'",
       `lock_timeout = ${lockTimeoutMs}`,
     ]

@@ -1,36 +1,51 @@
 /** SQL of the checks that readers run: the shape of a table, and problems that keep its log from being complete. */
 export const SHAPE_SQL: string = `-- Whether rows of a table are changed by more than statements on the table: by statements on its parent table, or by logical
 -- replication, which applies changes row by row. Triggers for each statement do not fire for these.
-CREATE OR REPLACE FUNCTION listwatch.needs_row_triggers(rel oid) RETURNS boolean LANGUAGE sql STABLE SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION listwatch.needs_row_triggers(rel pg_catalog.oid) RETURNS pg_catalog.bool LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = rel AND c.relkind = 'p')
       OR EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = rel)
       OR EXISTS (SELECT FROM pg_catalog.pg_subscription_rel s WHERE s.srrelid = rel)
 $$;
 
 -- When a trigger that is not ENABLE ALWAYS fires, as the predicate of a sentence. NULL stands for a trigger that does not exist.
-CREATE OR REPLACE FUNCTION listwatch.firing(enabled "char") RETURNS text LANGUAGE sql IMMUTABLE SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION listwatch.firing(enabled pg_catalog."char") RETURNS pg_catalog.text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE enabled WHEN 'D' THEN 'is disabled' WHEN 'R' THEN 'fires only if session_replication_role is replica'
     WHEN 'O' THEN 'does not fire if session_replication_role is replica (pg_restore --disable-triggers and ENABLE TRIGGER do this)' ELSE 'is missing' END
 $$;
 
 -- Whether a column holds no NULL. NOT NULL that is NOT VALID (Postgres 18) leaves NULLs that were there before.
-CREATE OR REPLACE FUNCTION listwatch.is_not_null(rel oid, attnum int2) RETURNS boolean LANGUAGE sql STABLE SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION listwatch.is_not_null(rel pg_catalog.oid, attnum pg_catalog.int2) RETURNS pg_catalog.bool LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT a.attnotnull AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint c
            WHERE c.conrelid = a.attrelid AND c.contype = 'n' AND c.conkey = ARRAY[a.attnum] AND NOT c.convalidated)
     FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum = $2
 $$;
 
+-- The collation of a column, for SQL. Empty for the default one, and for a type without collations.
+CREATE OR REPLACE FUNCTION listwatch.collate_clause(coll pg_catalog.oid) RETURNS pg_catalog.text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce((SELECT pg_catalog.format(' COLLATE %I.%I', n.nspname, c.collname) FROM pg_catalog.pg_collation c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace WHERE c.oid = coll AND c.oid <> 'pg_catalog."default"'::pg_catalog.regcollation), '')
+$$;
+
+-- The base type of a domain; of another type, the type itself.
+CREATE OR REPLACE FUNCTION listwatch.base_type(of_type pg_catalog.oid) RETURNS pg_catalog.oid LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  WITH RECURSIVE base(oid) AS (
+    SELECT of_type UNION ALL SELECT t.typbasetype FROM base JOIN pg_catalog.pg_type t ON t.oid = base.oid WHERE t.typtype = 'd'
+  )
+  SELECT b.oid FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.oid WHERE t.typtype <> 'd'
+$$;
+
 -- Why a table's log may miss changes, because of what happened to the table after the installation. Empty if it does not.
-CREATE OR REPLACE FUNCTION listwatch.problems(rel oid) RETURNS text[] LANGUAGE sql STABLE SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION listwatch.problems(rel pg_catalog.oid) RETURNS pg_catalog.text[] LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ARRAY (
     SELECT pg_catalog.format('the trigger zz_listwatch_%s %s', name, listwatch.firing(t.tgenabled))
       FROM listwatch.logs() l
       CROSS JOIN pg_catalog.unnest(CASE l.options->>'fires' WHEN 'row' THEN '{r,t}' ELSE '{i,u,d,t}' END::pg_catalog.text[]) name
-      LEFT JOIN pg_catalog.pg_trigger t ON t.tgrelid = rel AND t.tgname LIKE 'zz\\_listwatch\\_' || name || '%' AND t.tgparentid = 0
+      LEFT JOIN (pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc f ON f.oid = t.tgfoid AND f.pronamespace = 'listwatch'::pg_catalog.regnamespace)
+        ON t.tgrelid = rel AND t.tgname LIKE 'zz\\_listwatch\\_' || name || '%' AND t.tgparentid = 0
      WHERE l.relid = rel AND t.tgenabled IS DISTINCT FROM 'A'
     UNION ALL
     SELECT pg_catalog.format('the trigger %s of %s partitions, such as %s, %s', t.tgname, pg_catalog.count(*),
-             pg_catalog.min(p.relid::pg_catalog.regclass::pg_catalog.text), listwatch.firing(pg_catalog.min(t.tgenabled::pg_catalog.text)::"char"))
+             pg_catalog.min(p.relid::pg_catalog.regclass::pg_catalog.text), listwatch.firing(pg_catalog.min(t.tgenabled::pg_catalog.text)::pg_catalog."char"))
       FROM pg_catalog.pg_trigger own
       JOIN pg_catalog.pg_partition_tree(rel) p ON p.relid <> rel
       JOIN pg_catalog.pg_trigger t ON t.tgrelid = p.relid AND t.tgname = own.tgname AND t.tgenabled <> 'A'
@@ -48,12 +63,25 @@ CREATE OR REPLACE FUNCTION listwatch.problems(rel oid) RETURNS text[] LANGUAGE s
        SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attname = ANY (k.names) AND listwatch.is_not_null(rel, a.attnum)
         WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
           AND a.attnum = ANY ((i.indkey::pg_catalog.int2[])[0:i.indnkeyatts - 1])
-        GROUP BY i.indexrelid, i.indnkeyatts HAVING pg_catalog.count(*) = i.indnkeyatts AND i.indnkeyatts = pg_catalog.cardinality(k.names)))
+        GROUP BY i.indexrelid, i.indnkeyatts HAVING pg_catalog.count(*) = i.indnkeyatts AND i.indnkeyatts = pg_catalog.cardinality(k.names))
+    UNION ALL
+    -- The triggers log no key of such a column, but that something changed.
+    SELECT pg_catalog.format('its key column %I is now of type %s, and its log was made for %s', a.attname,
+             pg_catalog.format_type(a.atttypid, NULL) || listwatch.collate_clause(a.attcollation),
+             pg_catalog.format_type(g.atttypid, NULL) || listwatch.collate_clause(g.attcollation))
+      FROM listwatch.logs() l
+     CROSS JOIN pg_catalog.jsonb_array_elements_text(l.options->'keyColumns') WITH ORDINALITY k(name, place)
+      JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attname = k.name
+      JOIN pg_catalog.pg_attribute g ON g.attrelid = l.log AND g.attname = pg_catalog.concat('k', k.place)
+     WHERE l.relid = rel AND (a.attcollation <> g.attcollation OR NOT CASE g.atttypid
+             WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN listwatch.base_type(a.atttypid) = ANY ('{pg_catalog.int2,pg_catalog.int4,pg_catalog.int8}'::pg_catalog.regtype[])
+             WHEN 'pg_catalog.text'::pg_catalog.regtype THEN listwatch.base_type(a.atttypid) = ANY ('{pg_catalog.text,pg_catalog.varchar}'::pg_catalog.regtype[])
+             ELSE listwatch.base_type(a.atttypid) = g.atttypid END))
 $$;
 
 -- A hash of everything that changes rows, or their meaning, without firing a trigger: columns and their types, rewrites,
 -- partitions, row security, and the triggers of listwatch. A reader computes it first, and when the fingerprint changed.
-CREATE OR REPLACE FUNCTION listwatch.shape(rel oid) RETURNS text LANGUAGE plpgsql STABLE SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION listwatch.shape(rel pg_catalog.oid) RETURNS pg_catalog.text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN (WITH RECURSIVE own_type(oid) AS (
     SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND a.atttypid >= 16384
@@ -68,7 +96,7 @@ BEGIN
     SELECT i.inhrelid FROM leaf JOIN pg_catalog.pg_inherits i ON i.inhparent = leaf.oid AND NOT i.inhdetachpending
   )
   SELECT pg_catalog.md5(pg_catalog.string_agg(x, ',' ORDER BY x)) FROM (
-    SELECT pg_catalog.concat_ws(':', 'a', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attisdropped, a.attgenerated) AS x
+    SELECT pg_catalog.concat_ws(':', 'a', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attcollation, a.attisdropped, a.attgenerated) AS x
       FROM pg_catalog.pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0
     UNION ALL
     SELECT pg_catalog.concat_ws(':', 'g', d.adnum, d.xmin) FROM pg_catalog.pg_attribute a
@@ -106,7 +134,7 @@ END $$;
 -- A hash of the versions (xmin and ctid) of all catalog rows that the shape reads. DDL that changes the shape
 -- changes it too, and other DDL may. It costs a fraction of the shape, and plpgsql keeps its plan. XOR does not depend on the
 -- order of rows. Each catalog has a seed of its own. It must read at least the rows that the shape reads.
-CREATE OR REPLACE FUNCTION listwatch.fingerprint(rel oid) RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION listwatch.fingerprint(rel pg_catalog.oid) RETURNS pg_catalog.int8 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   hash pg_catalog.int8;
   has_own_types pg_catalog.bool;

@@ -3,6 +3,7 @@ import { shellQuoted } from '../../src/util/shell-quoted.js'
 import { elementsOf, propertiesOf } from '../shared/properties.js'
 import { calledFunctionsSql, definitionsSql } from './called-functions.js'
 import { codeOf } from './postgres-errors.js'
+import { quoteIdentifier } from './quoting.js'
 import type { Column } from './row-codec.js'
 import { SCHEMA_VERSION } from './schema-sql.js'
 import type { Session } from './session.js'
@@ -20,6 +21,8 @@ export interface Table {
   readonly columnList: string
   /** The columns of the key in their order, for SQL. The log names them k1, k2, … */
   readonly keyColumns: readonly string[]
+  /** The object ids of their types; of a domain, that of its base type. */
+  readonly keyTypes: readonly string[]
   /** Whether row security applies to this role. */
   readonly isSecured: boolean
   /** The object ids of the functions of users that the option `where` calls. */
@@ -31,18 +34,6 @@ export interface TableOptions {
   readonly columns: readonly string[] | undefined
   readonly where: string | undefined
   readonly rls: 'row-local' | undefined
-}
-
-/** Quotes an identifier. Throws a TypeError for an empty name, and for one with a NUL. */
-export function quoteIdentifier(name: string): string {
-  if (name === '' || name.includes('\0')) throw new TypeError(`"${name}" is not a valid name in Postgres`)
-  return `"${name.replaceAll('"', '""')}"`
-}
-
-/** Quotes a text. The result does not depend on standard_conforming_strings. */
-export function quoteLiteral(text: string): string {
-  const quoted = `'${text.replaceAll("'", "''")}'`
-  return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
 }
 
 /** Looks the table up. Throws a SourceError for a table that cannot be mirrored completely. */
@@ -68,7 +59,7 @@ export async function findTable(session: Session, options: TableOptions): Promis
   const { log, generation, keyNames } = await findLog(session, relid, name).catch(async (error: unknown) => {
     throw await explainMissingLog(session, relid, name, error)
   })
-  const columns = await findColumns(session, relid, name, keyNames, options.columns)
+  const { columns, keyTypes } = await findColumns(session, relid, name, keyNames, options.columns)
   return {
     relid,
     name,
@@ -77,6 +68,7 @@ export async function findTable(session: Session, options: TableOptions): Promis
     columns,
     columnList: columns.map((column) => `t.${quoteIdentifier(column.name)}`).join(', '),
     keyColumns: keyNames.map(quoteIdentifier),
+    keyTypes,
     isSecured,
     functions: [],
   }
@@ -88,25 +80,28 @@ export async function findTable(session: Session, options: TableOptions): Promis
  * plan cache does not notice changes of memberships.
  */
 export function accessSql(relid: string): string {
-  const policies = `SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid, q.oid FROM pg_catalog.pg_policy q WHERE q.polrelid = ${relid}::oid`
+  const policies = `SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid, q.oid FROM pg_catalog.pg_policy q WHERE q.polrelid OPERATOR(pg_catalog.=) ${relid}::pg_catalog.oid`
   const functions = definitionsSql(`ARRAY (${calledFunctionsSql(policies)})`)
-  return `CASE WHEN pg_catalog.row_security_active(${relid}::oid) THEN (
-    SELECT pg_catalog.md5(pg_catalog.concat_ws(',', current_user, pg_catalog.string_agg(p.oid::text, ',' ORDER BY p.oid), ${functions})) FROM pg_catalog.pg_policy p
-     WHERE p.polrelid = ${relid}::oid AND (0::oid = ANY (p.polroles) OR EXISTS (SELECT FROM pg_catalog.unnest(p.polroles) r(id) WHERE pg_catalog.pg_has_role(r.id, 'USAGE'))))
+  return `CASE WHEN pg_catalog.row_security_active(${relid}::pg_catalog.oid) THEN (
+    SELECT pg_catalog.md5(pg_catalog.concat_ws(',', current_user, pg_catalog.string_agg(p.oid::pg_catalog.text, ',' ORDER BY p.oid), ${functions})) FROM pg_catalog.pg_policy p
+     WHERE p.polrelid OPERATOR(pg_catalog.=) ${relid}::pg_catalog.oid AND (0::pg_catalog.oid OPERATOR(pg_catalog.=) ANY (p.polroles)
+       OR EXISTS (SELECT FROM pg_catalog.unnest(p.polroles) r(id) WHERE pg_catalog.pg_has_role(r.id, 'USAGE'))))
   ELSE '' END`
 }
 
-const FIND_SQL = `SELECT c.oid::text AS relid, n.nspname AS schema, c.relname AS name, c.relkind IN ('r', 'p') AS is_table, pg_catalog.row_security_active(c.oid) AS is_secured
-  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass($1)`
+const FIND_SQL = `SELECT c.oid::pg_catalog.text AS relid, n.nspname AS schema, c.relname AS name, c.relkind OPERATOR(pg_catalog.=) ANY (ARRAY['r', 'p']::pg_catalog."char"[]) AS is_table,
+    pg_catalog.row_security_active(c.oid) AS is_secured
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+ WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1::pg_catalog.text)`
 
 async function findLog(
   session: Session,
   relid: string,
   name: string,
 ): Promise<{ readonly log: string; readonly generation: string; readonly keyNames: readonly string[] }> {
-  const sql = `SELECT l.log::text AS log, l.options, listwatch.schema_version() AS version, pg_catalog.to_json(listwatch.problems(l.relid)) AS problems,
-    pg_catalog.has_table_privilege(l.log, 'SELECT') AS is_readable
-    FROM listwatch.logs() l WHERE l.relid = $1::text::oid`
+  const sql = `SELECT (SELECT pg_catalog.format('listwatch.%I', c.relname) FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) l.log) AS log, l.options,
+    listwatch.schema_version() AS version, pg_catalog.to_json(listwatch.problems(l.relid)) AS problems, pg_catalog.has_table_privilege(l.log, 'SELECT') AS is_readable
+    FROM listwatch.logs() l WHERE l.relid OPERATOR(pg_catalog.=) $1::pg_catalog.text::pg_catalog.oid`
   const [found] = await session.query(sql, [relid]).catch((error: unknown) => {
     const code = codeOf(Object(error).cause)
     if (code === '3F000' || code === '42883') throw notInstalled(name)
@@ -148,9 +143,9 @@ async function explainMissingLog(session: Session, relid: string, name: string, 
 }
 
 /** Notices only a table without any unique index. The installation checks whether an index can be the key. */
-const UNSUPPORTED_SQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS has_key,
-    c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid) AS has_heirs
-  FROM pg_catalog.pg_class c WHERE c.oid = $1::text::oid`
+const UNSUPPORTED_SQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid OPERATOR(pg_catalog.=) c.oid AND i.indisunique) AS has_key,
+    c.relkind OPERATOR(pg_catalog.=) 'r'::pg_catalog."char" AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent OPERATOR(pg_catalog.=) c.oid) AS has_heirs
+  FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) $1::pg_catalog.text::pg_catalog.oid`
 
 async function findColumns(
   session: Session,
@@ -158,33 +153,39 @@ async function findColumns(
   name: string,
   keyNames: readonly string[],
   wanted: readonly string[] | undefined,
-): Promise<Column[]> {
+): Promise<{ readonly columns: readonly Column[]; readonly keyTypes: readonly string[] }> {
   const rows = await session.query(COLUMNS_SQL, [relid])
   const known = rows.map((row) => String(row['name']))
   const missing = wanted?.find((column) => !known.includes(column))
   if (missing !== undefined) {
     throw new SourceError(`${name} has no column "${missing}"; it has ${known.join(', ')}`, { code: 'PROTOCOL' })
   }
-  return rows
+  const columns = rows
     .map((row) => ({ name: String(row['name']), typeId: Number(row['type']) }))
     .filter(({ name: column }) => wanted === undefined || wanted.includes(column) || keyNames.includes(column))
     .map((column) => {
       const position = keyNames.indexOf(column.name)
       return { ...column, keyPosition: position === -1 ? undefined : position }
     })
+  const keyTypes = keyNames.map((key) => rows.find((row) => row['name'] === key)?.['type'] ?? '0')
+  return { columns, keyTypes }
 }
 
 /** Resolves domains to their base types: the server reports these with rows, and parsers are registered for them. */
 const COLUMNS_SQL = `WITH RECURSIVE base(attnum, attname, typ) AS (
-  SELECT a.attnum, a.attname, a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped
-  UNION ALL SELECT b.attnum, b.attname, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype = 'd'
+  SELECT a.attnum, a.attname, a.atttypid FROM pg_catalog.pg_attribute a
+   WHERE a.attrelid OPERATOR(pg_catalog.=) $1::pg_catalog.text::pg_catalog.oid AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped
+  UNION ALL SELECT b.attnum, b.attname, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) b.typ
+   WHERE t.typtype OPERATOR(pg_catalog.=) 'd'::pg_catalog."char"
 )
-SELECT b.attname AS name, b.typ::int8::text AS type FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype <> 'd' ORDER BY b.attnum`
+SELECT b.attname AS name, b.typ::pg_catalog.int8::pg_catalog.text AS type
+  FROM base b JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) b.typ WHERE t.typtype OPERATOR(pg_catalog.<>) 'd'::pg_catalog."char" ORDER BY b.attnum`
 
 async function noSuchTable(session: Session, table: string): Promise<SourceError> {
   const sql = `SELECT pg_catalog.current_database() AS database, (SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', n.nspname, c.relname), ', ')
-    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p') AND pg_catalog.lower(c.relname) = pg_catalog.lower($1) AND n.nspname NOT LIKE 'pg\\_%') AS alike`
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+    WHERE c.relkind OPERATOR(pg_catalog.=) ANY (ARRAY['r', 'p']::pg_catalog."char"[]) AND pg_catalog.lower(c.relname) OPERATOR(pg_catalog.=) pg_catalog.lower($1::pg_catalog.text)
+      AND NOT pg_catalog.starts_with(n.nspname, 'pg_')) AS alike`
   const bare = (table.split('.').at(-1) ?? table).replaceAll('"', '')
   const [row] = await session.query(sql, [bare])
   const alike =

@@ -110,7 +110,8 @@ async function beginGuarded(
 async function isCopying(access: TableAccess<unknown>, copying: Session, context: ListContext): Promise<boolean> {
   const session = await access.connect(context)
   try {
-    const sql = `SELECT FROM pg_catalog.pg_stat_activity WHERE pid = $1 AND state = 'active' AND wait_event IS DISTINCT FROM 'ClientWrite'`
+    const sql = `SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1::pg_catalog.int4 AND a.state OPERATOR(pg_catalog.=) 'active'::pg_catalog.text
+      AND coalesce(a.wait_event, '') OPERATOR(pg_catalog.<>) 'ClientWrite'::pg_catalog.text`
     const isActive = (await session.query(sql, [copying.processId])).length > 0
     if (isActive) context.alive?.()
     return isActive

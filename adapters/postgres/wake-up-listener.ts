@@ -30,7 +30,7 @@ export async function listenForWakeUps(
     else if (hasArrived) onWorking?.()
   })
   await session.query(`LISTEN ${channel}`)
-  await session.query('SELECT pg_notify($1, $2)', [channel, test])
+  await session.query('SELECT pg_catalog.pg_notify($1::pg_catalog.text, $2::pg_catalog.text)', [channel, test])
   const unlistenIfBroken = async (): Promise<void> => {
     await clock.sleep(SELF_TEST_MS, signal)
     if (!hasArrived) await session.query(`UNLISTEN ${channel}`)

@@ -2,8 +2,9 @@ import { SourceError } from '../../src/contract/errors.js'
 import { elementsOf } from '../shared/properties.js'
 import { calledFunctionsSql, fingerprintSql } from './called-functions.js'
 import { codeOf, postgresError } from './postgres-errors.js'
+import { quoteIdentifier } from './quoting.js'
 import type { Session } from './session.js'
-import { quoteIdentifier, type Table } from './table-catalog.js'
+import type { Table } from './table-catalog.js'
 
 /** The result of a check of a condition. */
 export interface CheckedCondition {
@@ -28,7 +29,7 @@ export async function checkWhere(
   let checked: CheckedCondition
   try {
     await session.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE pg_temp.listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON pg_temp.listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
     )
     const [index] = await session.query(PREDICATE_SQL)
     predicate = String(index?.['predicate'])
@@ -62,7 +63,7 @@ export async function checkWhere(
  * and with the search path, on which their names are looked up.
  */
 export async function definitionOf(session: Session, table: Pick<Table, 'relid' | 'functions'>): Promise<string> {
-  const sql = `SELECT ${fingerprintSql(table)}::text AS fingerprint, pg_catalog.current_schemas(false)::text AS path`
+  const sql = `SELECT ${fingerprintSql(table)}::pg_catalog.text AS fingerprint, pg_catalog.current_schemas(false)::pg_catalog.text AS path`
   const [row] = await session.query(sql)
   return [table.relid, row?.['fingerprint'], row?.['path']].join(':')
 }
@@ -70,9 +71,9 @@ export async function definitionOf(session: Session, table: Pick<Table, 'relid' 
 const MORE_THAN_ROW = 'must depend on nothing but the row'
 
 /** The condition as the server has stored it, which contains it twice, and the functions that it calls. */
-const PREDICATE_SQL = `SELECT pg_catalog.pg_get_expr(i.indpred, i.indrelid) AS predicate, (SELECT pg_catalog.json_agg(f.id::text ORDER BY f.id) FROM (
+const PREDICATE_SQL = `SELECT pg_catalog.pg_get_expr(i.indpred, i.indrelid) AS predicate, (SELECT pg_catalog.json_agg(f.id::pg_catalog.text ORDER BY f.id) FROM (
     ${calledFunctionsSql(`SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, i.indexrelid`)}) f) AS functions
-  FROM pg_catalog.pg_index i WHERE i.indrelid = 'pg_temp.listwatch_where'::regclass`
+  FROM pg_catalog.pg_index i WHERE i.indrelid OPERATOR(pg_catalog.=) 'pg_temp.listwatch_where'::pg_catalog.regclass`
 
 /** The number of words in the literals of a condition that mean a time, if the literal is a date or a time. */
 function timeWordsIn(condition: string): number {
@@ -85,4 +86,4 @@ const DEPENDS_ON_MORE: ReadonlySet<string> = new Set(['42P17', '0A000', '42803',
 const UNDEFINED_COLUMN = '42703'
 
 const READABLE_SQL = `SELECT a.attname AS name FROM pg_catalog.pg_attribute a
-   WHERE a.attrelid = $1::text::oid AND a.attnum > 0 AND NOT a.attisdropped AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT')`
+   WHERE a.attrelid OPERATOR(pg_catalog.=) $1::pg_catalog.text::pg_catalog.oid AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT')`

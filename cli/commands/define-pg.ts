@@ -31,13 +31,14 @@ Examples:
   pg.command('install-leases')
     .description('create or update the tables and functions of leases, for controllers on several replicas')
     .argument('[url]', 'postgres://user@host:5432/database')
-    .option('--grant <role>', 'let this role renew leases; may be given more than once', collect)
+    .option('--grant <role>', 'let this role use the groups of --group; may be given more than once', collect)
+    .option('--group <name>', 'a lease group that the roles of --grant may use; may be given more than once', collect)
     .option('--print', 'print the SQL and do nothing')
     .addHelpText(
       'after',
       `
 Examples:
-  listwatch pg install-leases postgres://owner@host/db --grant app
+  listwatch pg install-leases postgres://owner@host/db --grant app --group orders
   listwatch pg install-leases --print > migration.sql`,
     )
     .action(async (url: string | undefined, flags) => (await import('./pg.js')).pgInstallLeases(url, flags))

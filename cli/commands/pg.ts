@@ -54,9 +54,15 @@ export async function pgInstall(url: string | undefined, { print, bulk, ...rest 
 /** Creates the tables of leases, or prints the migration for that. */
 export async function pgInstallLeases(
   url: string | undefined,
-  { print, grant }: { readonly print?: boolean; readonly grant?: readonly string[] },
+  {
+    print,
+    grant,
+    group,
+  }: { readonly print?: boolean; readonly grant?: readonly string[]; readonly group?: readonly string[] },
 ): Promise<void> {
-  const options = grant === undefined ? {} : { grant }
+  if ((grant === undefined) !== (group === undefined))
+    throw new CliError('give --grant and --group together: a role is granted the use of named groups')
+  const options = grant === undefined || group === undefined ? {} : { grant, groups: group }
   if (print === true) {
     process.stdout.write(installLeasesSql(options))
     return

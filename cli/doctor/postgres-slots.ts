@@ -17,10 +17,12 @@ interface SlotsContext {
 }
 
 /** A slot without `restart_lsn` has not retained anything yet, or has lost it. */
-const SLOTS = `SELECT coalesce(json_agg(json_build_object('name', slot_name, 'isActive', active, 'status', wal_status,
-    'bytes', coalesce(pg_wal_lsn_diff(here, restart_lsn), 0)) ORDER BY restart_lsn), '[]') AS slots, current_setting('max_slot_wal_keep_size') AS most
-  FROM pg_replication_slots, (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END AS here) now
-  WHERE wal_status IS NOT NULL AND NOT temporary`
+const SLOTS = `SELECT coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('name', s.slot_name, 'isActive', s.active, 'status', s.wal_status,
+    'bytes', coalesce(pg_catalog.pg_wal_lsn_diff(now.here, s.restart_lsn), 0)) ORDER BY s.restart_lsn), '[]') AS slots,
+    pg_catalog.current_setting('max_slot_wal_keep_size') AS most
+  FROM pg_catalog.pg_replication_slots s,
+    (SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn() ELSE pg_catalog.pg_current_wal_lsn() END AS here) now
+  WHERE s.wal_status IS NOT NULL AND NOT s.temporary`
 
 /**
  * The slots of others. A mirror reads tables and needs no slot, but a slot that is not read fills the disk of the

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { LEASES_SQL, SCHEMA_VERSION } from '../../adapters/postgres/internal.js'
+import { SCHEMA_VERSION, UNTRUSTED_OWNER_SQL } from '../../adapters/postgres/internal.js'
 import { formatDuration } from '../args/duration.js'
 import { withCommands } from '../output/error-hints.js'
 import type { PostgresFlags } from '../sources/open-postgres.js'
@@ -24,7 +24,9 @@ interface PostgresContext {
   readonly relid: string | undefined
   /** Whether the schema listwatch exists, and this role may use it. */
   readonly hasSchema: boolean
-  /** The name of the log; undefined if nothing is installed on the table, or if the role may not see that. */
+  /** The owner of the schema listwatch, if this role is a superuser and the owner is none. */
+  readonly untrustedOwner: string | undefined
+  /** The oid of the log; undefined if nothing is installed on the table, or if the role may not see that. */
   readonly log: string | undefined
   readonly client: pg.Client
   /** Returns the first row; an empty one if there is none. */
@@ -45,22 +47,26 @@ export async function diagnosePostgres(
     const first = async (sql: string, values: readonly unknown[] = []): Promise<Row> =>
       (await client.query<Row>(sql, [...values])).rows[0] ?? {}
     const found = await first(
-      `SELECT to_regclass($1)::oid::text AS relid, coalesce(has_schema_privilege(to_regnamespace('listwatch')::oid, 'USAGE'), false) AS has_schema`,
+      `SELECT pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid::pg_catalog.text AS relid,
+         coalesce(pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('listwatch')::pg_catalog.oid, 'USAGE'), false) AS has_schema, ${UNTRUSTED_OWNER_SQL} AS owner`,
       [flags.table],
     )
     const relid = typeof found['relid'] === 'string' ? found['relid'] : undefined
-    const hasSchema = found['has_schema'] === true
+    const untrustedOwner = typeof found['owner'] === 'string' ? found['owner'] : undefined
+    const hasSchema = found['has_schema'] === true && untrustedOwner === undefined
     // A role without rights on the functions cannot see the logs; the check `rights` reports that.
     const logs = hasSchema
-      ? await first('SELECT l.log::text AS log FROM listwatch.logs() l WHERE l.relid = $1::oid', [relid]).catch(
-          () => ({}),
-        )
+      ? await first(
+          'SELECT l.log::pg_catalog.oid::pg_catalog.text AS log FROM listwatch.logs() l WHERE l.relid OPERATOR(pg_catalog.=) $1::pg_catalog.oid',
+          [relid],
+        ).catch(() => ({}))
       : {}
     const log: unknown = Object(logs).log
     const context: PostgresContext = {
       flags,
       relid,
       hasSchema,
+      untrustedOwner,
       log: typeof log === 'string' ? log : undefined,
       client,
       first,
@@ -79,7 +85,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     severity: 'error',
     async find({ first }) {
       const row = await first(
-        `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version`,
+        `SELECT pg_catalog.current_setting('server_version_num')::int AS number, pg_catalog.current_setting('server_version') AS version`,
       )
       if (Number(row['number']) >= OLDEST_SERVER) return undefined
       return {
@@ -94,7 +100,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     async find({ relid, flags, first }) {
       if (relid !== undefined) return undefined
       const { database, path } = await first(
-        `SELECT current_database() AS database, current_setting('search_path') AS path`,
+        `SELECT pg_catalog.current_database() AS database, pg_catalog.current_setting('search_path') AS path`,
       )
       return {
         problem: `there is no table "${flags.table}" in the database ${String(database)} on the search path ${String(path)}`,
@@ -106,7 +112,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     name: 'key',
     severity: 'error',
     async find({ relid, flags, first }) {
-      const sql = `SELECT count(*) FILTER (WHERE i.indisunique AND i.indpred IS NULL)::int AS keys FROM pg_index i WHERE i.indrelid = $1::oid`
+      const sql = `SELECT pg_catalog.count(*) FILTER (WHERE i.indisunique AND i.indpred IS NULL)::int AS keys FROM pg_catalog.pg_index i WHERE i.indrelid OPERATOR(pg_catalog.=) $1::pg_catalog.oid`
       if (relid === undefined || (await first(sql, [relid]))['keys'] !== 0) return undefined
       return {
         problem: `${flags.table} has no unique index, so nothing identifies its rows`,
@@ -118,7 +124,8 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     name: 'inheritance',
     severity: 'error',
     async find({ relid, flags, first }) {
-      const sql = `SELECT c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid) AS has_heirs FROM pg_class c WHERE c.oid = $1::oid`
+      const sql = `SELECT c.relkind OPERATOR(pg_catalog.=) 'r'::pg_catalog."char" AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent OPERATOR(pg_catalog.=) c.oid) AS has_heirs
+        FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) $1::pg_catalog.oid`
       if ((await first(sql, [relid]))['has_heirs'] !== true) return undefined
       return {
         problem: `tables inherit from ${flags.table}, and its triggers do not see their rows`,
@@ -131,9 +138,20 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     severity: 'error',
     async find({ relid, flags, first, command }) {
       if (relid === undefined) return undefined
-      const sql = `SELECT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = $1::oid AND t.tgname = 'zz_listwatch_t') AS has_trigger`
+      const sql = `SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid OPERATOR(pg_catalog.=) $1::pg_catalog.oid AND t.tgname OPERATOR(pg_catalog.=) 'zz_listwatch_t'::pg_catalog.name) AS has_trigger`
       if ((await first(sql, [relid]))['has_trigger'] === true) return undefined
       return { problem: `no change log is installed on ${flags.table}`, remedy: command(INSTALL) }
+    },
+  },
+  {
+    name: 'schema-owner',
+    severity: 'error',
+    async find({ untrustedOwner }) {
+      if (untrustedOwner === undefined) return undefined
+      return {
+        problem: `this role is a superuser, and the functions of the schema listwatch belong to "${untrustedOwner}", who is none and could become one by them`,
+        remedy: `connect as ${untrustedOwner}, or as a role that was granted the right to mirror`,
+      }
     },
   },
   {
@@ -154,15 +172,14 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     severity: 'error',
     // Only a database in which they were installed needs them.
     async find({ first, command }) {
-      const { tables, functions } = await first(`WITH own AS (SELECT oid FROM pg_namespace WHERE nspname = 'listwatch')
-        SELECT (SELECT count(*)::int FROM pg_class c JOIN own ON own.oid = c.relnamespace WHERE c.relname IN ('lease_groups', 'leases')) AS tables,
-               ARRAY (SELECT p.prosrc FROM pg_proc p JOIN own ON own.oid = p.pronamespace WHERE p.proname IN ('renew_lease', 'leave_group')) AS functions`)
-      const bodies = Array.isArray(functions) ? functions.map(String) : []
-      if (tables === 0 && bodies.length === 0) return undefined
-      const isCurrent = bodies.every((body) => LEASES_SQL.includes(body))
-      if (tables === 2 && bodies.length === 2 && isCurrent) return undefined
+      const { objects } = await first(`SELECT pg_catalog.array_agg(c.relname::pg_catalog.text) AS objects FROM (
+          SELECT c.relname, c.relnamespace AS schema FROM pg_catalog.pg_class c UNION ALL SELECT p.proname, p.pronamespace FROM pg_catalog.pg_proc p) c
+        WHERE c.schema OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('listwatch')
+          AND c.relname OPERATOR(pg_catalog.=) ANY (ARRAY['lease_groups', 'leases', 'lease_rights', 'renew_lease', 'leave_group']::pg_catalog.name[])`)
+      const found = Array.isArray(objects) ? objects.map(String) : []
+      if (!found.includes('leases') || found.length === 5) return undefined
       return {
-        problem: `the tables and functions of leases are ${isCurrent ? 'incomplete' : 'of another version than this program'}`,
+        problem: 'the tables and functions of leases are incomplete',
         remedy: command('run: listwatch pg install-leases <url>'),
       }
     },
@@ -172,7 +189,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     severity: 'error',
     async find({ log, relid, first, command }) {
       if (log === undefined) return undefined
-      const { problems } = await first('SELECT listwatch.problems($1::oid) AS problems', [relid])
+      const { problems } = await first('SELECT listwatch.problems($1::pg_catalog.oid) AS problems', [relid])
       if (!Array.isArray(problems) || problems.length === 0) return undefined
       return { problem: `changes are missed: ${problems.join('; ')}`, remedy: command(INSTALL) }
     },
@@ -184,10 +201,12 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
       if (relid === undefined) return undefined
       const row = await first(
         `SELECT current_user AS me,
-          has_any_column_privilege($1::oid, 'SELECT') AS "SELECT on the table",
-          coalesce(has_schema_privilege(to_regnamespace('listwatch')::oid, 'USAGE'), true) AS "USAGE on the schema listwatch",
-          coalesce((SELECT has_table_privilege(l.oid, 'SELECT') FROM pg_trigger t JOIN pg_class l ON l.relname = convert_from(substring(t.tgargs, 1, length(t.tgargs) - 1), 'UTF8')
-             JOIN pg_namespace n ON n.oid = l.relnamespace AND n.nspname = 'listwatch' WHERE t.tgrelid = $1::oid AND t.tgname = 'zz_listwatch_t'), true) AS "SELECT on the change log"`,
+          pg_catalog.has_any_column_privilege($1::pg_catalog.oid, 'SELECT') AS "SELECT on the table",
+          coalesce(pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('listwatch')::pg_catalog.oid, 'USAGE'), true) AS "USAGE on the schema listwatch",
+          coalesce((SELECT pg_catalog.has_table_privilege(l.oid, 'SELECT') FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc f ON f.oid OPERATOR(pg_catalog.=) t.tgfoid
+             JOIN pg_catalog.pg_class l ON l.relnamespace OPERATOR(pg_catalog.=) f.pronamespace AND pg_catalog.concat(l.relname, '_t') OPERATOR(pg_catalog.=) f.proname::pg_catalog.text
+             WHERE t.tgrelid OPERATOR(pg_catalog.=) $1::pg_catalog.oid AND t.tgname OPERATOR(pg_catalog.=) 'zz_listwatch_t'::pg_catalog.name
+               AND f.pronamespace OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('listwatch')), true) AS "SELECT on the change log"`,
         [relid],
       )
       const missing = Object.keys(row).filter((name) => row[name] === false)
@@ -203,7 +222,10 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     severity: 'error',
     async find({ relid, flags, first }) {
       if (relid === undefined || flags.rls === 'row-local') return undefined
-      if ((await first('SELECT row_security_active($1::oid) AS active', [relid]))['active'] !== true) return undefined
+      if (
+        (await first('SELECT pg_catalog.row_security_active($1::pg_catalog.oid) AS active', [relid]))['active'] !== true
+      )
+        return undefined
       return {
         problem: `row security of ${flags.table} applies to this role, so a row whose visibility depends on other rows would be missed`,
         remedy: 'use --rls row-local if no policy reads other rows, or a role with BYPASSRLS',
@@ -214,7 +236,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     name: 'standby',
     severity: 'error',
     async find({ first }) {
-      if ((await first('SELECT pg_is_in_recovery() AS standby'))['standby'] !== true) return undefined
+      if ((await first('SELECT pg_catalog.pg_is_in_recovery() AS standby'))['standby'] !== true) return undefined
       return {
         problem: 'the server is a standby, which cannot mirror',
         remedy: 'use the URL of the primary server, or add ?target_session_attrs=read-write for several hosts',
@@ -238,7 +260,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     async find({ log, relid, first, command }) {
       if (log === undefined) return undefined
       const sql =
-        'SELECT pg_total_relation_size($1::regclass)::float8 AS log, pg_total_relation_size($2::oid)::float8 AS "table"'
+        'SELECT pg_catalog.pg_total_relation_size($1::pg_catalog.oid)::pg_catalog.float8 AS log, pg_catalog.pg_total_relation_size($2::pg_catalog.oid)::pg_catalog.float8 AS "table"'
       const row = await first(sql, [log, relid])
       const bytes = Number(row['log'])
       if (bytes <= LARGE_LOG_BYTES || bytes <= Number(row['table'])) return undefined
@@ -254,7 +276,8 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     async find({ log, relid, first, command }) {
       if (log === undefined) return undefined
       const row = await first(
-        `SELECT current_setting('max_prepared_transactions')::int AS most, (SELECT l.options->>'wakes' FROM listwatch.logs() l WHERE l.relid = $1::oid) AS wakes`,
+        `SELECT pg_catalog.current_setting('max_prepared_transactions')::int AS most,
+          (SELECT l.options OPERATOR(pg_catalog.->>) 'wakes'::pg_catalog.text FROM listwatch.logs() l WHERE l.relid OPERATOR(pg_catalog.=) $1::pg_catalog.oid) AS wakes`,
         [relid],
       )
       if (row['most'] === 0 || row['wakes'] === 'none') return undefined
@@ -269,7 +292,8 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     severity: 'warning',
     async find({ first }) {
       const row = await first(
-        `SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 * 1000 AS age FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1`,
+        `SELECT p.gid, extract(epoch FROM pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) p.prepared)::pg_catalog.float8 OPERATOR(pg_catalog.*) 1000::pg_catalog.float8 AS age
+          FROM pg_catalog.pg_prepared_xacts p WHERE p.database OPERATOR(pg_catalog.=) pg_catalog.current_database() ORDER BY p.prepared LIMIT 1`,
       )
       const ageMs = Number(row['age'] ?? 0)
       if (ageMs < OLD_PREPARED_MS) return undefined
@@ -283,7 +307,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     name: 'notification-queue',
     severity: 'warning',
     async find({ first }) {
-      const usage = Number((await first('SELECT pg_notification_queue_usage() AS usage'))['usage'])
+      const usage = Number((await first('SELECT pg_catalog.pg_notification_queue_usage() AS usage'))['usage'])
       if (usage <= FULL / 2) return undefined
       return {
         problem: `the queue of notifications is ${percent(usage)} full, and commits of writers fail once it is full`,
@@ -296,7 +320,8 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     severity: 'warning',
     async find({ first }) {
       const row = await first(
-        `SELECT count(*)::int AS used, current_setting('max_connections')::int AS most FROM pg_stat_activity WHERE backend_type = 'client backend'`,
+        `SELECT pg_catalog.count(*)::int AS used, pg_catalog.current_setting('max_connections')::int AS most FROM pg_catalog.pg_stat_activity a
+          WHERE a.backend_type OPERATOR(pg_catalog.=) 'client backend'::pg_catalog.text`,
       )
       const [used, most] = [Number(row['used']), Number(row['most'])]
       if (used / most <= FULL) return undefined
@@ -320,7 +345,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
  */
 async function findPooler({ client, withOther }: PostgresContext): Promise<Finding | undefined> {
   const pidOf = async (on: pg.Client): Promise<number> =>
-    Number((await on.query<Row>('SELECT pg_backend_pid() AS pid')).rows[0]?.['pid'])
+    Number((await on.query<Row>('SELECT pg_catalog.pg_backend_pid() AS pid')).rows[0]?.['pid'])
   const pid = await pidOf(client)
   if (Object(client).processID === pid) return undefined
   const changes = await withOther(async (other) => {

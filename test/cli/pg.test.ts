@@ -131,9 +131,9 @@ describeServer('postgres 18', 'pg', (postgres) => {
     const record = { member: 'abcdefghijkl', renewal: 0, members: [], holds: [] }
 
     /** Renews a lease once. Returns how many records the group has. */
-    async function renew(db: Database, user = 'postgres'): Promise<number> {
+    async function renew(db: Database, user = 'postgres', group = 'orders'): Promise<number> {
       const pool = new Pool({ ...db.config(), user })
-      const session = postgresLeases({ pool, group: 'orders' }).open()
+      const session = postgresLeases({ pool, group }).open()
       try {
         return (await session.renew(record, [], AbortSignal.timeout(5_000))).records.length
       } finally {
@@ -155,10 +155,13 @@ describeServer('postgres 18', 'pg', (postgres) => {
       const db = await at.database()
       const user = await role('worker')
       await said('install-leases', urlOf(db))
-      await expect(renew(db, user)).rejects.toThrow('run: npx listwatch pg install-leases <url> --grant <role>')
-      await said('install-leases', urlOf(db), '--grant', user)
+      await expect(renew(db, user)).rejects.toThrow(
+        'run: npx listwatch pg install-leases <url> --grant <role> --group orders',
+      )
+      await said('install-leases', urlOf(db), '--grant', user, '--group', 'orders')
       expect(await renew(db, user)).toBe(1)
       const client = await db.connect({ user })
+      await expect(renew(db, user, 'others')).rejects.toThrow('permission denied for the lease group "others" (run: ')
       for (const sql of ['SELECT * FROM listwatch.leases', 'DELETE FROM listwatch.lease_groups'])
         await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' })
     })
@@ -166,8 +169,8 @@ describeServer('postgres 18', 'pg', (postgres) => {
     test('--print prints what it would do, which runs as it stands and does the same', async () => {
       const [db, other] = [await at.database(), await at.database()]
       const user = await role('printed')
-      await db.sql(await said('install-leases', '--grant', user, '--print'))
-      await said('install-leases', urlOf(other), '--grant', user)
+      await db.sql(await said('install-leases', '--grant', user, '--group', 'orders', '--print'))
+      await said('install-leases', urlOf(other), '--grant', user, '--group', 'orders')
       expect(await inventory(db)).toEqual(await inventory(other))
       expect(await renew(db, user)).toBe(1)
     })

@@ -50,7 +50,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
         await stage.query(ended)
         await sleep(100)
       }
-      await stage.query(`UPDATE listwatch.state SET floor = pg_current_snapshot()`)
+      await stage.query(`UPDATE listwatch.floor SET snap = pg_current_snapshot()`)
       await stage.query(`UPDATE items SET n = 1 WHERE id = 1`)
       await stage.healed()
       await written(stage, 2)

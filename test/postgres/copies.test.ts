@@ -11,7 +11,7 @@ import { Database, errorOf, expectMirrorEqualsTable, listed, mirror, resumed, us
 const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT g, 0 FROM generate_series(1, 20) g'
 /** As many transactions as a cluster that has been in use is ahead of one that is new. */
 const AGE = 'DO $$ BEGIN FOR i IN 1..5000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$'
-const IS_COVERED = 'SELECT listwatch.covers(pg_current_snapshot(), floor) FROM listwatch.state'
+const IS_COVERED = 'SELECT bool_and(listwatch.covers(pg_current_snapshot(), snap)) FROM listwatch.floor'
 
 describePostgres('a database that is copied', (postgres) => {
   const at = useServer(postgres)
@@ -31,18 +31,19 @@ describePostgres('a database that is copied', (postgres) => {
       return { db, version: (await listed(db.source({ table: 't' }))).version }
     }
 
-    /** What a dump carries of us, carried by hand: the rows of state, marks and log, and the comment on the log. */
+    /** What a dump carries of us, carried by hand: the rows of state, floor, marks and log, and the comment on the log. */
     async function restoredByHand(db: Database): Promise<Database> {
       const copy = await elsewhere.database()
       await copy.sql(TABLE)
       await copy.install('t')
       const log = await copy.log('t')
-      await copy.sql('UPDATE t SET n = 2; DELETE FROM listwatch.state; DELETE FROM listwatch.mark')
+      await copy.sql('UPDATE t SET n = 2; TRUNCATE listwatch.state, listwatch.floor, listwatch.mark')
       await copy.sql(`TRUNCATE ${log}`)
       const comment = await db.value(`SELECT quote_literal(obj_description($1::regclass))`, [await db.log('t')])
       await copy.sql(`COMMENT ON TABLE ${log} IS ${comment}`)
       for (const [from, to] of [
         ['listwatch.state', 'listwatch.state'],
+        ['listwatch.floor', 'listwatch.floor'],
         ['listwatch.mark', 'listwatch.mark'],
         [await db.log('t'), log],
       ]) {

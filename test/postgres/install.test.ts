@@ -249,7 +249,10 @@ describePostgres('installing', (postgres) => {
       ['install', () => `SELECT listwatch.install('t')`],
       ['install again', () => `SELECT listwatch.reinstall('t')`],
       ['uninstall', () => `SELECT listwatch.uninstall('t')`],
-      ['grant', (_: string, __: string, role: string) => `SELECT listwatch.grant_to('secret', '${role}')`],
+      [
+        'grant',
+        (_: string, other: string, role: string) => `SELECT listwatch.grant_to('secret', '${other}', '${role}')`,
+      ],
       ['make objects in the schema', () => 'CREATE TABLE listwatch.x (id int)'],
     ] as const
 
@@ -316,7 +319,7 @@ describePostgres('installing', (postgres) => {
       await open.query('BEGIN; SELECT pg_sleep(0.05)')
       const { tables, oldestTransactionMs, schemaVersion } = await statusOf(db)
       expect({ tables, schemaVersion }).toMatchObject({
-        schemaVersion: 1,
+        schemaVersion: 2,
         tables: [{ table: 't', logRows: 2, keyColumns: ['id'], readers: [`${db.name}_reader`], problems: [] }],
       })
       expect(oldestTransactionMs).toBeGreaterThanOrEqual(50)

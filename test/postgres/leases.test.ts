@@ -11,9 +11,9 @@ const JOIN = { member: 'member000001', renewal: 0, members: [], holds: [] }
 describePostgres('leases in Postgres', (postgres) => {
   const at = useServer(postgres)
 
-  async function installed(grant: readonly string[] = []): Promise<Database> {
+  async function installed(): Promise<Database> {
     const db = await at.database()
-    await installLeases(await db.connect(), { grant })
+    await installLeases(await db.connect())
     return db
   }
 
@@ -34,7 +34,7 @@ describePostgres('leases in Postgres', (postgres) => {
     return session.renew({ ...JOIN, renewal }, [], new AbortController().signal)
   }
 
-  test('a role needs the right to call two functions, and none on the tables', async () => {
+  test('a role needs the right to use a group, and none on the tables', async () => {
     const db = await at.database()
     const role = `${db.name}_worker`
     await db.sql(`CREATE ROLE ${role} LOGIN`)
@@ -44,10 +44,10 @@ describePostgres('leases in Postgres', (postgres) => {
     expect(await errorOf(renew(session))).toMatchObject({
       code: 'UNAUTHORIZED',
       message: expect.stringMatching(
-        /permission denied .*\(run: npx listwatch pg install-leases <url> --grant <role>\)$/,
+        /permission denied .*\(run: npx listwatch pg install-leases <url> --grant <role> --group g\)$/,
       ),
     })
-    await installLeases(await db.connect(), { grant: [role] })
+    await installLeases(await db.connect(), { grant: [role], groups: ['g'] })
     expect((await renew(session)).records).toHaveLength(1)
     const client = await db.connect({ user: role })
     expect(await errorOf(client.query('DELETE FROM listwatch.leases'))).toMatchObject({ code: '42501' })

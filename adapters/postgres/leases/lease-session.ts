@@ -9,7 +9,7 @@ import { elementsOf, hasMethods, propertiesOf } from '../../shared/properties.js
 import { unavailable } from '../../shared/source-errors.js'
 import { ClientFactory } from '../client-factory.js'
 import type { PgClient } from '../pg-client.js'
-import { codeOf, postgresError } from '../postgres-errors.js'
+import { codeOf, postgresError, shellWord } from '../postgres-errors.js'
 import { Session } from '../session.js'
 import { listenForWakeUps } from '../wake-up-listener.js'
 import { LEASES_CHANNEL, leaveSql, renewSql } from './leases-sql.js'
@@ -112,8 +112,8 @@ export class PostgresLeaseSession implements LeaseSession {
     const hint =
       code === 'NOT_FOUND'
         ? ' (run: npx listwatch pg install-leases <url>)'
-        : codeOf(cause) === '42501'
-          ? ' (run: npx listwatch pg install-leases <url> --grant <role>)'
+        : codeOf(cause) === '42501' && !messageOf(cause).includes('install-leases')
+          ? ` (run: npx listwatch pg install-leases <url> --grant <role> --group ${shellWord(this.#options.group)})`
           : undefined
     if (hint === undefined) return error
     return new SourceError(messageOf(cause) + hint, { code, cause }) // Without the hint for readers of a table.

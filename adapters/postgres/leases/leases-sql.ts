@@ -1,6 +1,6 @@
 import type { Eviction, LeaseRecord } from '../../../src/contract/leases.js'
 import { encodeBody } from '../../shared/lease-records.js'
-import { quoteLiteral } from '../table-catalog.js'
+import { quoteIdentifier, quoteLiteral } from '../quoting.js'
 
 /** The channel of hints. A payload is the name of the group, a space, and the member. */
 export const LEASES_CHANNEL = 'listwatch_leases'
@@ -9,44 +9,76 @@ export const LEASES_CHANNEL = 'listwatch_leases'
 const NOW_US = `(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8`
 
 /**
- * SQL that creates the tables and functions of leases, in the schema \`listwatch\`. Unlike the change logs these tables
- * are logged: a crash of the server must not lose a record. Roles need only the right to call the two functions.
+ * SQL that creates the tables of leases, in the schema \`listwatch\`. Unlike the change logs these tables are logged: a
+ * crash of the server must not lose a record. Publications of all tables contain them, so they exist only if leases are
+ * used.
  */
-export const LEASES_SQL: string = `-- One row for each group. Its lock orders all renewals of the group.
+export const LEASE_TABLES_SQL: string = `-- One row for each group. Its lock orders all renewals of the group.
 CREATE TABLE IF NOT EXISTS listwatch.lease_groups (
-  name  text   PRIMARY KEY,
-  fence bigint NOT NULL
+  name  pg_catalog.text PRIMARY KEY,
+  fence pg_catalog.int8 NOT NULL
 ) WITH (fillfactor = 10);
 
 CREATE TABLE IF NOT EXISTS listwatch.leases (
-  group_name text        NOT NULL,
-  member     text        NOT NULL,
-  renewal    bigint      NOT NULL,
-  body       text        NOT NULL,
-  written_at timestamptz NOT NULL,
+  group_name pg_catalog.text        NOT NULL,
+  member     pg_catalog.text        NOT NULL,
+  renewal    pg_catalog.int8        NOT NULL,
+  body       pg_catalog.text        NOT NULL,
+  written_at pg_catalog.timestamptz NOT NULL,
   PRIMARY KEY (group_name, member)
 ) WITH (fillfactor = 10);
+
+-- The groups that a role may use.
+CREATE TABLE IF NOT EXISTS listwatch.lease_rights (
+  group_name pg_catalog.text NOT NULL,
+  role_name  pg_catalog.text NOT NULL,
+  PRIMARY KEY (group_name, role_name)
+);
+`
+
+/**
+ * SQL of the functions of leases, which run as their owner. Roles need the right to call the two of them, and the right
+ * to use the group. They have none on the tables.
+ */
+export const LEASE_FUNCTIONS_SQL: string = `-- Throws unless the role of the session may use a group: as a member of a role with that right, or of the owner of the schema. The current
+-- role is that of the function which calls this.
+CREATE OR REPLACE FUNCTION listwatch.assert_group(of_group pg_catalog.text) RETURNS pg_catalog.void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT EXISTS (
+    SELECT FROM pg_catalog.pg_namespace n WHERE n.nspname = 'listwatch' AND pg_catalog.pg_has_role(session_user, n.nspowner, 'MEMBER')
+    UNION ALL
+    SELECT FROM listwatch.lease_rights r JOIN pg_catalog.pg_roles p ON p.rolname = r.role_name
+     WHERE r.group_name = of_group AND pg_catalog.pg_has_role(session_user, p.oid, 'MEMBER')
+  ) THEN
+    RAISE EXCEPTION 'permission denied for the lease group "%" (run: npx listwatch pg install-leases <url> --grant % --group %)',
+      of_group, session_user, of_group USING ERRCODE = '42501';
+  END IF;
+END $$;
 
 -- Evicts records, writes the record of a member, and then reads all records of the group. Each statement of the function sees all
 -- transactions that were committed before the statement began. The statements after the lock therefore see the renewal for which the
 -- lock waited. A single statement would use the snapshot of the time before the lock, and would miss that renewal.
 CREATE OR REPLACE FUNCTION listwatch.renew_lease(
-  of_group text, of_member text, new_renewal bigint, new_body text, evicted text[], evicted_renewals bigint[]
-) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+  of_group pg_catalog.text, of_member pg_catalog.text, new_renewal pg_catalog.int8, new_body pg_catalog.text,
+  evicted pg_catalog.text[], evicted_renewals pg_catalog.int8[]
+) RETURNS pg_catalog.text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  -- Postgres empties the table of the epoch whenever commits may have been lost.
-  epoch CONSTANT pg_catalog.text := listwatch.epoch();
+  epoch pg_catalog.text;
   new_fence pg_catalog.int8;
   old_renewal pg_catalog.int8;
   old_body pg_catalog.text;
   is_changed pg_catalog.bool;
 BEGIN
+  PERFORM listwatch.assert_group(of_group);
   IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
     RAISE EXCEPTION 'renew_lease needs the isolation level read committed' USING ERRCODE = '25001';
   END IF;
   IF pg_catalog.current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
     PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
   END IF;
+  -- Postgres empties the table of the epoch whenever commits may have been lost.
+  epoch := listwatch.epoch();
 
   -- The clock makes a fence greater than those before a failover that has lost the last ones.
   INSERT INTO listwatch.lease_groups AS g (name, fence) VALUES (of_group, ${NOW_US})
@@ -56,7 +88,7 @@ BEGIN
     RETURN pg_catalog.json_build_object('lost', true, 'found', old_renewal)::pg_catalog.text;
   END IF;
 
-  DELETE FROM listwatch.leases l USING unnest(evicted, evicted_renewals) e(member, renewal)
+  DELETE FROM listwatch.leases l USING ROWS FROM (pg_catalog.unnest(evicted), pg_catalog.unnest(evicted_renewals)) e(member, renewal)
    WHERE l.group_name = of_group AND l.member = e.member AND l.renewal = e.renewal AND l.member <> of_member;
   is_changed := FOUND OR old_body IS DISTINCT FROM new_body;
   INSERT INTO listwatch.leases AS l (group_name, member, renewal, body, written_at)
@@ -71,19 +103,20 @@ BEGIN
 END $$;
 
 -- Removes the record of a member.
-CREATE OR REPLACE FUNCTION listwatch.leave_group(of_group text, of_member text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION listwatch.leave_group(of_group pg_catalog.text, of_member pg_catalog.text) RETURNS pg_catalog.void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM listwatch.assert_group(of_group);
   DELETE FROM listwatch.leases l WHERE l.group_name = of_group AND l.member = of_member;
   IF FOUND THEN PERFORM pg_catalog.pg_notify('${LEASES_CHANNEL}', pg_catalog.concat(of_group, ' ', of_member)); END IF;
 END $$;
-
-REVOKE ALL ON FUNCTION listwatch.renew_lease(text, text, bigint, text, text[], bigint[]), listwatch.leave_group(text, text) FROM PUBLIC;
 `
 
-/** SQL that lets a role, which is quoted already, renew leases. */
-export function grantLeasesSql(role: string): string {
-  return `GRANT EXECUTE ON FUNCTION listwatch.renew_lease(text, text, bigint, text, text[], bigint[]), listwatch.leave_group(text, text) TO ${role};\n`
+/** SQL that lets a role renew the leases of a group. */
+export function grantLeasesSql(role: string, group: string): string {
+  return `GRANT EXECUTE ON FUNCTION listwatch.renew_lease(pg_catalog.text, pg_catalog.text, pg_catalog.int8, pg_catalog.text, pg_catalog.text[], pg_catalog.int8[]), listwatch.leave_group(pg_catalog.text, pg_catalog.text) TO ${quoteIdentifier(role)};
+INSERT INTO listwatch.lease_rights (group_name, role_name) VALUES (${quoteLiteral(group)}, ${quoteLiteral(role)}) ON CONFLICT DO NOTHING;
+`
 }
 
 /** One message with one transaction, whatever the settings of the role and the pooler are. */
@@ -96,7 +129,7 @@ export function renewSql(group: string, record: LeaseRecord, evict: readonly Evi
   const texts = [group, record.member].map(quoteLiteral).join(', ')
   const members = evict.map(({ member }) => quoteLiteral(member)).join(', ')
   const renewals = evict.map(({ renewal }) => renewal).join(', ')
-  const rest = `${record.renewal}, ${quoteLiteral(encodeBody(record))}, ARRAY[${members}]::text[], ARRAY[${renewals}]::bigint[]`
+  const rest = `${record.renewal}, ${quoteLiteral(encodeBody(record))}, ARRAY[${members}]::pg_catalog.text[], ARRAY[${renewals}]::pg_catalog.int8[]`
   return request(`SELECT listwatch.renew_lease(${texts}, ${rest}) AS view`, timeoutMs)
 }
 

@@ -1,0 +1,11 @@
+/** Quotes an identifier. Throws a TypeError for an empty name, and for one with a NUL. */
+export function quoteIdentifier(name: string): string {
+  if (name === '' || name.includes('\0')) throw new TypeError(`"${name}" is not a valid name in Postgres`)
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** Quotes a text. The result does not depend on standard_conforming_strings. */
+export function quoteLiteral(text: string): string {
+  const quoted = `'${text.replaceAll("'", "''")}'`
+  return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
+}
