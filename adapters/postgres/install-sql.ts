@@ -33,11 +33,14 @@ DECLARE
   log_columns pg_catalog.text := '';
   chosen_level pg_catalog.text := level;
   chosen_wake pg_catalog.text := wake;
+  missing pg_catalog.text;
   n pg_catalog.int4 := 0;
 BEGIN
   IF level NOT IN ('auto', 'statement', 'row') THEN RAISE EXCEPTION 'level must be auto, statement or row, not %', level USING ERRCODE = '22023'; END IF;
   IF wake NOT IN ('auto', 'bucket', 'each', 'none') THEN RAISE EXCEPTION 'wake must be auto, bucket, each or none, not %', wake USING ERRCODE = '22023'; END IF;
   IF bulk < 1 THEN RAISE EXCEPTION 'bulk must be at least 1, not %', bulk USING ERRCODE = '22023'; END IF;
+  SELECT r.name INTO missing FROM pg_catalog.unnest(readers) r(name) WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_roles p WHERE p.rolname = r.name);
+  IF missing IS NOT NULL THEN RAISE EXCEPTION 'role "%" does not exist', missing USING ERRCODE = '42704'; END IF;
   SELECT c.relkind INTO rel_kind FROM pg_catalog.pg_class c WHERE c.oid = rel;
   IF rel_kind NOT IN ('r', 'p') THEN
     RAISE EXCEPTION '% is not a table', rel USING ERRCODE = '42809', HINT = 'Name a table with --table: one that a view reads, for example.';

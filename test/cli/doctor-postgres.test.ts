@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { installLeases } from '../../adapters/postgres/index.js'
+import { postgresChecks } from '../../cli/doctor/postgres.js'
 import { startPostgres } from '../../tools/postgres/postgres-server.js'
 import { runProgram } from '../../tools/postgres/run-program.js'
 import { Database, useServer } from '../postgres/support.js'
@@ -121,15 +122,19 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
   })
 
   test('server-version: older than 14', async () => {
+    const check = postgresChecks.find(({ name }) => name === 'server-version')
+    // No such server is provisioned, and no schema of the search path can pretend to be one.
+    const answers = { first: async () => ({ number: 130_023, version: '13.23' }) }
+    const finding = await check?.find(answers as unknown as Parameters<NonNullable<typeof check>['find']>[0])
+    expect(finding?.problem).toBe('the server is Postgres 13.23, and a change log needs Postgres 14 or later')
+  })
+
+  test('schema-owner: not a superuser, and the role is one', async () => {
     const db = await orders()
-    await db.sql(`CREATE SCHEMA old; CREATE FUNCTION old.current_setting(name text) RETURNS text LANGUAGE sql AS
-      $$ SELECT CASE name WHEN 'server_version_num' THEN '130023' WHEN 'server_version' THEN '13.23' ELSE pg_catalog.current_setting(name) END $$;
-      ALTER DATABASE ${db.name} SET search_path = old, pg_catalog, public`)
-    const found = await findings(argsOf(db))
-    expect([...found.keys()]).toEqual(['server-version'])
-    expect(found.get('server-version')?.problem).toBe(
-      'the server is Postgres 13.23, and a change log needs Postgres 14 or later',
-    )
+    const owner = `owner_${db.name}`
+    await db.sql(`CREATE ROLE ${owner}; ALTER SCHEMA listwatch OWNER TO ${owner}`)
+    onTestFinished(() => db.sql(`DROP OWNED BY ${owner} CASCADE; DROP ROLE ${owner}`).then(() => {}))
+    expect((await findings(argsOf(db))).get('schema-owner')?.problem).toContain(`belong to "${owner}"`)
   })
 
   test('wake-of-prepared-transactions', async () => {
