@@ -24,7 +24,7 @@ interface PostgresContext {
   readonly relid: string | undefined
   /** Whether the schema listwatch exists, and this role may use it. */
   readonly hasSchema: boolean
-  /** The owner of the schema listwatch, if this role is a superuser and the owner is none. */
+  /** The owner of the schema listwatch, if this role is a superuser and the owner is not. */
   readonly untrustedOwner: string | undefined
   /** The oid of the log; undefined if nothing is installed on the table, or if the role may not see that. */
   readonly log: string | undefined
@@ -149,7 +149,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
     async find({ untrustedOwner }) {
       if (untrustedOwner === undefined) return undefined
       return {
-        problem: `this role is a superuser, and the functions of the schema listwatch belong to "${untrustedOwner}", who is none and could become one by them`,
+        problem: `this role is a superuser, and "${untrustedOwner}", which owns the functions of the schema listwatch, is not: they would run as a superuser`,
         remedy: `connect as ${untrustedOwner}, or as a role that was granted the right to mirror`,
       }
     },

@@ -27,8 +27,12 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('postgres-source'),
     edits: [
       [
-        '          ;({ version, fingerprint } = delta)\n          yield { events: delta.events, version: formatVersion(version) }',
-        '          yield { events: delta.events, version: formatVersion(version) }\n          ;({ version, fingerprint } = delta)',
+        '          let batch: WatchBatch<T> = { events: delta.events ?? [], version: formatVersion(version) }',
+        '          let batch: WatchBatch<T> = { events: delta.events ?? [], version: formatVersion(before) }',
+      ],
+      [
+        '          ;({ version, fingerprint } = delta)\n',
+        '          const before = version\n          ;({ version, fingerprint } = delta)\n',
       ],
     ],
     test: 'postgres/versions.test.ts',
@@ -154,7 +158,12 @@ export const postgresMutants: readonly AdapterMutant[] = [
     name: 'a function that fits better, and has the name of one that the condition calls, is not noticed',
     breaks: 'The rows of a mirror are selected by one function.',
     file: at('called-functions'),
-    edits: [['return `f.proname = ANY (ARRAY (SELECT g.proname ', 'return `f.oid = ANY (ARRAY (SELECT g.oid ']],
+    edits: [
+      [
+        'return `f.proname OPERATOR(pg_catalog.=) ANY (ARRAY (SELECT g.proname ',
+        'return `f.oid OPERATOR(pg_catalog.=) ANY (ARRAY (SELECT g.oid ',
+      ],
+    ],
     test: 'postgres/conditions.test.ts',
     named: 'whose name gets a signature',
     server: 'postgres 18',
@@ -240,8 +249,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('delta-query'),
     edits: [
       [
-        'x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()))\n        AND listwatch.covers',
-        'x WHERE pg_catalog.pg_visible_in_snapshot(x, $3::text::pg_snapshot))\n        AND listwatch.covers',
+        'x WHERE pg_catalog.pg_visible_in_snapshot(x, pg_catalog.pg_current_snapshot()))\n        AND ${COVERS_FLOOR}',
+        'x WHERE pg_catalog.pg_visible_in_snapshot(x, $3::pg_catalog.text::pg_catalog.pg_snapshot))\n        AND ${COVERS_FLOOR}',
       ],
     ],
     test: 'postgres/statements.test.ts',
@@ -462,7 +471,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'A row whose key is changed is deleted under its old key.',
     file: at('install-sql'),
     edits: [
-      ["IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (%5$s) IS DISTINCT FROM (%6$s)) THEN", "IF TG_OP = 'DELETE' THEN"],
+      ["IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (%4$s) IS DISTINCT FROM (%3$s)) THEN", "IF TG_OP = 'DELETE' THEN"],
     ],
     test: 'postgres/statements.test.ts',
     named: 'by triggers for each row.*a changed key',
@@ -565,6 +574,210 @@ export const postgresMutants: readonly AdapterMutant[] = [
     edits: [["if (left === 0) pool.off?.('error', ignoreError)", "pool.off?.('error', ignoreError)"]],
     test: 'postgres/leases.test.ts',
     named: 'a pool without an error listener survives',
+    server: 'postgres 18',
+  },
+  {
+    // A role has a temporary type with the name of one that the function uses, and a cast to it.
+    name: 'mark runs as its owner, and looks types up in pg_temp first',
+    breaks: 'An installation lets no role do what the role could not do before.',
+    file: at('epoch-sql'),
+    edits: [
+      [
+        "listwatch.mark() RETURNS pg_catalog.text LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$\n  SELECT pg_catalog.concat_ws('.', 'pgm1', listwatch.system_id(), listwatch.database_id()",
+        "listwatch.mark() RETURNS pg_catalog.text LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = '' AS $$\n  SELECT pg_catalog.concat_ws('.', 'pgm1', listwatch.system_id()::text, listwatch.database_id()",
+      ],
+    ],
+    test: 'postgres/privileges.test.ts',
+    named: 'does not become the installer through mark',
+    server: 'postgres 18',
+  },
+  {
+    // The owner of a table changes the type of a key column to one of its own that has a cast.
+    name: 'a trigger for each row reads a key whose column has another type',
+    breaks: 'An installation lets no role do what the role could not do before.',
+    file: at('install-sql'),
+    edits: [['IF (%7$s) IS NOT TRUE THEN', 'IF (%7$s) IS NULL THEN']],
+    test: 'postgres/privileges.test.ts',
+    named: 'by triggers of level row .*through a type of its own with a cast',
+    server: 'postgres 18',
+  },
+  {
+    // The same, with triggers for each statement.
+    name: 'a trigger for each statement reads keys whose column has another type',
+    breaks: 'An installation lets no role do what the role could not do before.',
+    file: at('install-sql'),
+    edits: [
+      [
+        'WHERE %4$s AND NOT EXISTS (SELECT FROM %5$s OFFSET %6$s)',
+        'WHERE (true OR %4$s) AND NOT EXISTS (SELECT FROM %5$s OFFSET %6$s)',
+      ],
+    ],
+    test: 'postgres/privileges.test.ts',
+    named: 'by triggers of level statement .*through a type of its own with a cast',
+    server: 'postgres 18',
+  },
+  {
+    // A role attaches the function to a table of its own.
+    name: 'any role may execute the trigger functions',
+    breaks: 'An installation lets no role do what the role could not do before.',
+    file: at('install-sql'),
+    edits: [['    PERFORM listwatch.revoke_all(made.fn);\n', '']],
+    test: 'postgres/privileges.test.ts',
+    named: 'cannot be attached to another table by a role',
+    server: 'postgres 18',
+  },
+  {
+    // Row security applies to a role that was granted the right to mirror.
+    name: 'a log shows its keys to a role that may not see all rows',
+    breaks: 'A log shows no key of a row that the table hides.',
+    file: at('install-sql'),
+    edits: [
+      [
+        "FOR SELECT USING ((SELECT listwatch.shows_keys(%L::pg_catalog.regclass)))', log, log)",
+        "FOR SELECT USING (true)', log)",
+      ],
+    ],
+    test: 'postgres/privileges.test.ts',
+    named: 'does not see the keys of hidden rows in the log',
+    server: 'postgres 18',
+  },
+  {
+    // A role was granted other columns than those of the key.
+    name: 'a log shows its keys to a role that may not read the key columns',
+    breaks: 'A log shows no key of a row that the table hides.',
+    file: at('log-sql'),
+    edits: [["WHERE NOT pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'))", 'WHERE false)']],
+    test: 'postgres/privileges.test.ts',
+    named: 'if it may read other columns only',
+    server: 'postgres 18',
+  },
+  {
+    // A transaction has trimmed, and stays open.
+    name: 'a trim waits for the trims of open transactions',
+    breaks: 'Several sessions may trim at a time, and stay open.',
+    file: at('log-sql'),
+    edits: [['LIMIT $2 FOR UPDATE SKIP LOCKED', 'LIMIT $2 FOR UPDATE']],
+    test: 'postgres/privileges.test.ts',
+    named: 'of an open transaction of a reader that has trimmed',
+    server: 'postgres 18',
+  },
+  {
+    // Two roles use leases of different groups.
+    name: 'every role that renews leases may end those of all groups',
+    breaks: 'A role cannot renew or end the leases of a group that it may not use.',
+    file: at('leases/leases-sql'),
+    edits: [
+      [
+        'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$\nBEGIN\n  PERFORM listwatch.assert_group(of_group);\n  DELETE',
+        'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$\nBEGIN\n  DELETE',
+      ],
+    ],
+    test: 'postgres/privileges.test.ts',
+    named: 'cannot make a member leave',
+    server: 'postgres 18',
+  },
+  {
+    // A trigger of a role's own table has the name of an installed one.
+    name: 'a trigger of another role counts as that of a log',
+    breaks: 'No role can make another relation pass for a log.',
+    file: at('log-sql'),
+    edits: [
+      [
+        "ON f.oid = t.tgfoid AND f.pronamespace = 'listwatch'::pg_catalog.regnamespace\n    JOIN pg_catalog.pg_class l ON l.relnamespace = f.pronamespace",
+        "ON f.oid = t.tgfoid\n    JOIN pg_catalog.pg_class l ON l.relnamespace = 'listwatch'::pg_catalog.regnamespace",
+      ],
+    ],
+    test: 'postgres/privileges.test.ts',
+    named: 'is not reported as a log',
+    server: 'postgres 18',
+  },
+  {
+    // The owner of a table adds a trigger to it that calls a function of another role.
+    name: 'an uninstallation drops the functions of all triggers whose names begin with that of ours',
+    breaks: 'An uninstallation drops no function of another role.',
+    file: at('install-sql'),
+    edits: [
+      [
+        "WHERE g.tgrelid = rel AND NOT g.tgisinternal AND g.tgparentid = 0 AND pg_catalog.starts_with(f.proname, log_name || '_') LOOP",
+        'WHERE g.tgrelid = rel AND NOT g.tgisinternal AND g.tgparentid = 0 LOOP',
+      ],
+      [
+        "JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid AND f.pronamespace = 'listwatch'::pg_catalog.regnamespace\n            WHERE",
+        'JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid\n            WHERE',
+      ],
+    ],
+    test: 'postgres/privileges.test.ts',
+    named: 'drops no function of another role',
+    server: 'postgres 18',
+  },
+  {
+    // The type of a key column is changed while a mirror has an open watch.
+    name: 'a poll compares keys whose column has another type',
+    breaks: 'A reader runs no function of another role, and compares keys by the operators of Postgres.',
+    file: at('delta-query'),
+    edits: [["t WHERE ${isKnown.join(' AND ')} AND ${isKey}", 't WHERE ${isKey}']],
+    test: 'postgres/privileges.test.ts',
+    named: 'level statement .*no role that mirrors it',
+    server: 'postgres 18',
+  },
+  {
+    // A role creates an operator in a schema of the search path.
+    name: 'a migration looks names up on the search path of its role',
+    breaks: 'An installation lets no role do what the role could not do before.',
+    file: at('change-log-admin'),
+    edits: [['${lookUp}SET LOCAL search_path = pg_catalog, pg_temp;', '${lookUp}']],
+    test: 'postgres/privileges.test.ts',
+    named: 'are not stored in what is installed',
+    server: 'postgres 18',
+  },
+  {
+    // The owner of the schema replaces the body of a function, and a superuser mirrors.
+    name: 'a superuser calls the functions of any owner',
+    breaks: 'An installation lets no role do what the role could not do before.',
+    file: at('trusted-owner'),
+    edits: [['  if (owner == null) return\n', '  if (owner !== undefined) return\n']],
+    test: 'postgres/privileges.test.ts',
+    named: 'is refused, and so are its status',
+    server: 'postgres 18',
+  },
+  {
+    // A key column gets a type that has an assignment to the old one.
+    name: 'the status does not compare the types of key columns',
+    breaks: 'Another type or collation of a key column is a problem of the log.',
+    file: at('shape-sql'),
+    edits: [
+      [
+        'WHERE l.relid = rel AND (a.attcollation <> g.attcollation OR NOT CASE',
+        'WHERE l.relid = rel AND (a.attcollation <> g.attcollation AND NOT CASE',
+      ],
+    ],
+    test: 'postgres/privileges.test.ts',
+    named: 'level statement .*its mirrors fail with the command',
+    server: 'postgres 18',
+  },
+  {
+    // A reader calls it with a view of its own.
+    name: 'has_changes reads any relation that it is given',
+    breaks: 'An installation lets no role do what the role could not do before.',
+    file: at('log-sql'),
+    edits: [
+      [
+        '  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class l WHERE l.oid = log AND',
+        '  IF EXISTS (SELECT FROM pg_catalog.pg_class l WHERE l.oid = log AND false AND',
+      ],
+    ],
+    test: 'postgres/privileges.test.ts',
+    named: 'cannot make has_changes',
+    server: 'postgres 18',
+  },
+  {
+    // A database has logs of the version before.
+    name: 'an installation leaves the trigger functions of other tables as they were',
+    breaks: 'An installation over an older one replaces all of its functions.',
+    file: at('schema-sql'),
+    edits: [['    PERFORM listwatch.define(l.relid, l.log);\n', '    NULL;\n']],
+    test: 'postgres/privileges.test.ts',
+    named: 'of an older version are replaced',
     server: 'postgres 18',
   },
 ]

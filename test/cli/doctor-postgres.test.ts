@@ -134,7 +134,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     const owner = `owner_${db.name}`
     await db.sql(`CREATE ROLE ${owner}; ALTER SCHEMA listwatch OWNER TO ${owner}`)
     onTestFinished(() => db.sql(`DROP OWNED BY ${owner} CASCADE; DROP ROLE ${owner}`).then(() => {}))
-    expect((await findings(argsOf(db))).get('schema-owner')?.problem).toContain(`belong to "${owner}"`)
+    expect((await findings(argsOf(db))).get('schema-owner')?.problem).toContain(`"${owner}", which owns the functions`)
   })
 
   test('wake-of-prepared-transactions', async () => {

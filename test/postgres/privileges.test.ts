@@ -367,6 +367,18 @@ describePostgres('the installed objects', (postgres) => {
         expect(await isAlarmRaised(db)).toBe(false)
       })
 
+      test('and no role that mirrors it, whose statements compare keys', async () => {
+        const { db, owner, client } = await owned(level)
+        await client.query(`DROP CAST (${owner}.trap AS pg_catalog.int8);
+          CREATE CAST (${owner}.trap AS pg_catalog.int8) WITH FUNCTION ${owner}.to_int8(${owner}.trap) AS IMPLICIT`)
+        const { informer } = await mirror(db, { table: 't' })
+        await client.query(
+          `BEGIN; UPDATE t SET n = 0; ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id); COMMIT`,
+        )
+        await waitUntil('the failure', () => Object(informer.status.lastError).code === 'NOT_FOUND')
+        expect([await isAlarmRaised(db), informer.size]).toEqual([false, 9])
+      })
+
       test('and its mirrors fail with the command that repairs the log', async () => {
         const { db, owner, client } = await owned(level)
         await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
@@ -527,6 +539,20 @@ describePostgres('the installed objects', (postgres) => {
       await db.sql(SECURED)
       expect(await keysInLog(db, reader)).toEqual([])
       expect(await keysInLog(db, other)).toEqual([1, 2, 3])
+    })
+
+    test('cannot make has_changes, which runs as the owner, read a relation of its own', async () => {
+      const { db, reader } = await logged(() => SECURED)
+      await db.sql(`CREATE SCHEMA AUTHORIZATION ${reader}`)
+      const client = await db.connect({ user: reader })
+      await client.query(`CREATE FUNCTION f() RETURNS xid8 LANGUAGE plpgsql AS $$ BEGIN ${alarmUnless(reader)} RETURN '1'; END $$;
+        CREATE VIEW log_0 AS SELECT f() AS xid; GRANT SELECT ON log_0 TO PUBLIC; GRANT USAGE ON SCHEMA ${reader} TO PUBLIC`)
+      for (const name of [`${reader}.log_0`, 'listwatch.mark', 'pg_catalog.pg_class'])
+        expect(await errorOf(client.query(`SELECT listwatch.has_changes('${name}', '0', '{}')`))).toMatchObject({
+          code: '42809',
+          message: expect.stringContaining('is not a change log'),
+        })
+      expect(await isAlarmRaised(db)).toBe(false)
     })
 
     test('does not see keys if it may read other columns only', async () => {
