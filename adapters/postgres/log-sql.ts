@@ -27,8 +27,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
    WHERE l.oid = log
 $$;
 
--- Whether a log has rows of transactions from "since" on, or of one of the given transactions. It runs as the owner, for readers whom the
--- log shows no keys. The name is enough to recognize a log, because only the owner of the schema creates tables in it.
+-- Whether a log has rows of a transaction that is not older than the first argument, or of one of the given transactions. It runs as the
+-- owner, for readers to which the log shows no keys. The name is enough to recognize a log, because only the owner of the schema creates tables in it.
 CREATE OR REPLACE FUNCTION listwatch.has_changes(log pg_catalog.regclass, since pg_catalog.xid8, given pg_catalog.xid8[]) RETURNS pg_catalog.bool
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

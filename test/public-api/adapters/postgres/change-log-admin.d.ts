@@ -73,7 +73,7 @@ export declare function uninstallChangeLog(client: PgConnected, options: {
 }): Promise<boolean>;
 /**
  * Removes all rows of the logs that are older than `keepSeconds` seconds (default 3 600).
- * @returns The number of removed rows; 0 if another session trims at the same time.
+ * @returns The number of removed rows, without those that another session removes at the same time.
  * @throws TypeError for a negative or infinite number of seconds, or a client without a connection; SourceError for an
  * error of the query.
  *
@@ -106,7 +106,11 @@ export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number
  * ```
  */
 export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus>;
-/** Runs a migration. `table`: what it locks, for errors. */
-export declare function migrate(client: PgConnected, sql: string, table: string): Promise<unknown>;
-/** Returns the SQL of one transaction, which excludes other migrations. */
-export declare function migration(body: string): string;
+/** Runs a migration. `table`: what it locks, for errors; default: the schema. */
+export declare function migrate(client: PgConnected, sql: string, table?: string): Promise<unknown>;
+/**
+ * Returns the SQL of one transaction. Only the name of `table` is looked up on the search path of the role that runs it.
+ * A schema of another owner is refused, unless the owner is a superuser: a migration calls functions of the schema, and
+ * the owner could give them any body.
+ */
+export declare function migration(body: string, table?: string): string;

@@ -7,25 +7,27 @@ import type { PgConnected } from '../change-log-types.js';
  * import { installLeases } from 'listwatch/postgres'
  *
  * const client = await pool.connect() // Not the pool: it uses one session.
- * await installLeases(client, { grant: ['worker', 'batch'] }) // Roles that renew leases. Default: none.
+ * await installLeases(client, { grant: ['worker'], groups: ['orders'] }) // Default: only the owner renews leases.
  * client.release()
  * ```
  */
 export interface InstallLeasesOptions {
-    /** Roles that may renew leases. They are granted only the rights that this needs. Default: none. */
+    /** Roles that may renew leases of the `groups`. They are granted only the rights that this needs. Default: none. */
     readonly grant?: readonly string[];
+    /** The groups that the roles of `grant` may use, as the option `group` of `postgresLeases` names them. */
+    readonly groups?: readonly string[];
 }
 /**
  * Returns the SQL of a migration that creates the tables and functions of `postgresLeases`, in the schema `listwatch`.
  * Any role that may create a schema, or owns that one, can run it.
  * @returns The SQL of one transaction.
- * @throws OptionError for a wrong option.
+ * @throws OptionError for a wrong option, or for `grant` without `groups` or `groups` without `grant`.
  *
  * @example
  * ```ts
  * import { installLeasesSql } from 'listwatch/postgres'
  *
- * console.log(installLeasesSql({ grant: ['worker'] }))
+ * console.log(installLeasesSql({ grant: ['worker'], groups: ['orders'] }))
  * ```
  */
 export declare function installLeasesSql(options?: InstallLeasesOptions): string;
@@ -41,7 +43,7 @@ export declare function installLeasesSql(options?: InstallLeasesOptions): string
  *
  * const client = new pg.Client(url)
  * await client.connect()
- * await installLeases(client, { grant: ['worker'] })
+ * await installLeases(client, { grant: ['worker'], groups: ['orders'] })
  * await client.end()
  * ```
  */
