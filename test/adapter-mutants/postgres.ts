@@ -657,8 +657,8 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'Several sessions may trim at a time, and stay open.',
     file: at('log-sql'),
     edits: [['LIMIT $2 FOR UPDATE SKIP LOCKED', 'LIMIT $2 FOR UPDATE']],
-    test: 'postgres/privileges.test.ts',
-    named: 'of an open transaction of a reader that has trimmed',
+    test: 'postgres/log.test.ts',
+    named: 'loses rows only once, if two sessions trim',
     server: 'postgres 18',
   },
   {

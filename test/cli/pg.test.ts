@@ -27,7 +27,7 @@ async function inventory(db: Database): Promise<unknown> {
   return await db.sql(`SELECT 'relation' AS kind, oid::regclass::text AS name FROM pg_class WHERE oid >= 16384 AND relnamespace <> 'pg_toast'::regnamespace
     UNION ALL SELECT 'function', oid::regprocedure::text FROM pg_proc WHERE oid >= 16384
     UNION ALL SELECT 'trigger', tgname FROM pg_trigger WHERE oid >= 16384
-    UNION ALL SELECT 'schema', nspname FROM pg_namespace WHERE oid >= 16384 AND nspname NOT LIKE 'pg\\_%'
+    UNION ALL SELECT 'schema', nspname FROM pg_namespace WHERE oid >= 16384 AND nspname::text NOT LIKE 'pg\\_%'
     UNION ALL SELECT 'rights', acl::text FROM pg_class, unnest(relacl) acl WHERE oid >= 16384
     UNION ALL SELECT 'type', typname FROM pg_type WHERE oid >= 16384 AND typnamespace <> 'pg_toast'::regnamespace ORDER BY 1, 2`)
 }

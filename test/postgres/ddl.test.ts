@@ -102,7 +102,7 @@ describePostgres('the definition of a table', (postgres) => {
       await migration.query(`BEGIN; ALTER TABLE t ADD COLUMN flag text DEFAULT 'new'`)
       const synced = mirror(db, { table: 't', heartbeatTimeoutMs: 400 })
       await waitUntil('a reader that waits for the lock', async () => {
-        const { length } = await db.sql(`SELECT FROM pg_locks WHERE relation = 't'::regclass AND NOT granted`)
+        const { length } = await db.sql(`SELECT FROM pg_locks WHERE relation = 't'::regclass::oid AND NOT granted`)
         return length > 0
       })
       // Longer than any one wait for the lock, so that one was given up meanwhile.

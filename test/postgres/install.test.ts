@@ -24,9 +24,9 @@ import {
 const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1), (2, 2)'
 
 /** Everything that an installation could leave behind, by name; and the rights on the table. */
-const OBJECTS = `SELECT 'relation' AS kind, oid::regclass::text AS name FROM pg_class WHERE oid >= 16384 AND relkind <> 't' AND relname NOT LIKE 'pg\\_toast%'
+const OBJECTS = `SELECT 'relation' AS kind, oid::regclass::text AS name FROM pg_class WHERE oid >= 16384 AND relkind <> 't' AND relname::text NOT LIKE 'pg\\_toast%'
   UNION ALL SELECT 'function', oid::regprocedure::text FROM pg_proc WHERE oid >= 16384
-  UNION ALL SELECT 'schema', nspname FROM pg_namespace WHERE oid >= 16384 AND nspname NOT LIKE 'pg\\_%'
+  UNION ALL SELECT 'schema', nspname FROM pg_namespace WHERE oid >= 16384 AND nspname::text NOT LIKE 'pg\\_%'
   UNION ALL SELECT 'trigger', tgname FROM pg_trigger WHERE oid >= 16384 AND NOT tgisinternal
   UNION ALL SELECT 'type', oid::regtype::text FROM pg_type WHERE oid >= 16384
   UNION ALL SELECT 'comment', description FROM pg_description WHERE objoid >= 16384
@@ -111,7 +111,7 @@ describePostgres('installing', (postgres) => {
     test('waits in turns, between which other writers pass', async () => {
       const { db, holder } = await held()
       const installing = installChangeLog(await hasty(db, '2s'), { table: 't', wake: 'each' })
-      const waiting = `SELECT count(*)::int FROM pg_locks WHERE relation = 't'::regclass AND NOT granted`
+      const waiting = `SELECT count(*)::int FROM pg_locks WHERE relation = 't'::regclass::oid AND NOT granted`
       await waitUntil('the lock to be waited for', async () => (await db.value(waiting)) === 1)
       await db.sql('UPDATE t SET n = 8 WHERE id = 2')
       await holder.query('COMMIT')

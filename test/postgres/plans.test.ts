@@ -27,7 +27,7 @@ describePostgres('the plans of polls', (postgres) => {
     await db.sql(`ANALYZE ${log}`)
     const { informer } = await mirror(db, { table: 'orders' })
     const rowsRead = (): Promise<unknown> =>
-      db.value('SELECT seq_tup_read::int FROM pg_stat_all_tables WHERE relid = $1::regclass', [log])
+      db.value('SELECT seq_tup_read::int FROM pg_stat_all_tables WHERE relid = $1::regclass::oid', [log])
     const before = await rowsRead()
     await change(db, async (n) => {
       await informer.until('1', (row) => row?.['n'] === n, { timeoutMs: 60_000 })

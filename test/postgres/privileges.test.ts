@@ -55,6 +55,19 @@ async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
   )
 }
 
+/** A client that a source takes for one behind a pooler: its statements are parsed at each poll. */
+function pooledClient(db: Database): Client {
+  const client = new Client(db.config())
+  let processID: number | null = null
+  Object.defineProperty(client, 'processID', {
+    get: () => processID,
+    set: (id: number | null) => {
+      processID = id === null ? null : -id
+    },
+  })
+  return client
+}
+
 /** A client with which a wait for a lock takes less than 3 s. */
 async function hasty(db: Database): Promise<PgConnected> {
   const client = await db.connect()
@@ -369,14 +382,18 @@ describePostgres('the installed objects', (postgres) => {
 
       test('and no role that mirrors it, whose statements compare keys', async () => {
         const { db, owner, client } = await owned(level)
+        // A poll is in a read-only transaction, which cannot raise the alarm.
         await client.query(`DROP CAST (${owner}.trap AS pg_catalog.int8);
-          CREATE CAST (${owner}.trap AS pg_catalog.int8) WITH FUNCTION ${owner}.to_int8(${owner}.trap) AS IMPLICIT`)
-        const { informer } = await mirror(db, { table: 't' })
+          CREATE FUNCTION ${owner}.caught(${owner}.trap) RETURNS int8 LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION '% was trapped', current_user; END $$;
+          CREATE CAST (${owner}.trap AS pg_catalog.int8) WITH FUNCTION ${owner}.caught(${owner}.trap) AS IMPLICIT`)
+        const { informer, errors } = await mirror(db, { table: 't', client: () => pooledClient(db) })
         await client.query(
           `BEGIN; UPDATE t SET n = 0; ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id); COMMIT`,
         )
         await waitUntil('the failure', () => Object(informer.status.lastError).code === 'NOT_FOUND')
-        expect([await isAlarmRaised(db), informer.size]).toEqual([false, 9])
+        expect(errors.filter(({ message }) => message.includes('trapped'))).toEqual([])
+        expect(informer.size).toBe(9)
       })
 
       test('and its mirrors fail with the command that repairs the log', async () => {
@@ -720,10 +737,14 @@ describePostgres('the installed objects', (postgres) => {
   })
 
   describe('a trigger that only has the name of an installed one', () => {
-    const named = (table: string, argument: string): readonly string[] => [
-      'CREATE FUNCTION pg_temp.f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$',
-      `CREATE TRIGGER zz_listwatch_t AFTER TRUNCATE ON ${table} EXECUTE FUNCTION pg_temp.f(${argument})`,
-    ]
+    /** Its function has the name of one of a log too. */
+    const named = (table: string, argument: string): readonly string[] => {
+      const name = `pg_temp.${/\w+/.exec(argument)?.[0] ?? 'log'}_t`
+      return [
+        `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`,
+        `CREATE TRIGGER zz_listwatch_t AFTER TRUNCATE ON ${table} EXECUTE FUNCTION ${name}(${argument})`,
+      ]
+    }
 
     async function misled(argument: (log: string) => string): Promise<Database> {
       const db = await prepared(TABLE)

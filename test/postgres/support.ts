@@ -22,6 +22,7 @@ import { type PostgresServer, startPostgres } from '../../tools/postgres/postgre
 import type { PostgresVersion } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { Fold } from '../support/fold.js'
+import { TRAPPED_PATH, TrappedClient, trappedTemplate } from './traps.js'
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -106,13 +107,19 @@ export class Database {
   }
 
   async install(table: string, options: Omit<ChangeLogOptions, 'table'> = {}): Promise<void> {
-    await installChangeLog(await this.connect(), { table, ...options })
+    const client = new TrappedClient(this.config())
+    await client.connect()
+    try {
+      await installChangeLog(client, { table, ...options })
+    } finally {
+      await client.end()
+    }
   }
 
   source<T = Row>(options: TestSourceOptions): PostgresSource<T> {
     const { connection, ...rest } = options
     return postgresSource<T>({
-      client: () => new Client(this.config(connection)),
+      client: () => new TrappedClient(this.config(connection)),
       pollIntervalMs: 200,
       ...rest,
     })
@@ -120,7 +127,7 @@ export class Database {
 
   /** The name of a table's log. */
   async log(table: string): Promise<string> {
-    return String(await this.value('SELECT log FROM listwatch.logs() WHERE relid = $1::regclass', [table]))
+    return String(await this.value('SELECT log FROM listwatch.logs() WHERE relid = $1::regclass::oid', [table]))
   }
 }
 
@@ -136,7 +143,8 @@ export async function freshDatabase(
   atEnd: AtEnd = onTestFinished,
 ): Promise<Database> {
   const admin = new Database('postgres', server.port)
-  await alone(admin, `CREATE DATABASE ${name} STRATEGY FILE_COPY`)
+  await alone(admin, `CREATE DATABASE ${name} TEMPLATE ${await trappedTemplate(server)} STRATEGY FILE_COPY`)
+  await alone(admin, `ALTER DATABASE ${name} SET search_path = ${TRAPPED_PATH}`)
   atEnd(async () => {
     if (server.pid !== undefined) await alone(admin, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   })
