@@ -248,18 +248,23 @@ export async function migrate(client: PgConnected, sql: string, table?: string):
       return await client.query(sql)
     } catch (error) {
       await client.query('ROLLBACK')
-      if (codeOf(error) === '55P03' && attempt < LOCK_ATTEMPTS) continue
+      if (isLocked(error) && attempt < LOCK_ATTEMPTS) continue
       if (codeOf(error) === '42501') throw await missingRightError(client, error, table)
       throw migrationError(error, table)
     }
   }
 }
 
+/** Whether a migration waited too long for a lock, or in a circle with another session: a later attempt may succeed. */
+function isLocked(error: unknown): boolean {
+  return ['55P03', '40P01'].includes(codeOf(error) ?? '')
+}
+
 function migrationError(error: unknown, table = 'the schema listwatch'): SourceError {
   const { hint } = propertiesOf(error)
   const { message, code, cause } = ownerError(error)
   const more = typeof hint === 'string' ? ` (${hint})` : ''
-  const waited = codeOf(error) === '55P03' ? `${table} is locked by another session; nothing was changed: ` : ''
+  const waited = isLocked(error) ? `${table} is locked by another session; nothing was changed: ` : ''
   return new SourceError(waited + message + more, { code, cause })
 }
 

@@ -28,7 +28,7 @@ DECLARE
   rel_kind pg_catalog."char";
   key_columns pg_catalog.name[];
   log pg_catalog.text := 'log_' || pg_catalog.left(pg_catalog.replace(pg_catalog.gen_random_uuid()::pg_catalog.text, '-', ''), 12);
-  col record;
+  col pg_catalog.record;
   log_type pg_catalog.text;
   log_columns pg_catalog.text := '';
   chosen_level pg_catalog.text := level;
@@ -110,12 +110,12 @@ BEGIN
     END IF;
     log_type := CASE
       -- Wider than the column, so that a column that is made wider does not break its writers.
-      WHEN col.typ IN ('int2'::pg_catalog.regtype, 'int4'::pg_catalog.regtype, 'int8'::pg_catalog.regtype) THEN 'pg_catalog.int8'
-      WHEN col.typ IN ('text'::pg_catalog.regtype, 'varchar'::pg_catalog.regtype) THEN 'pg_catalog.text'
-      WHEN col.typ = 'bpchar'::pg_catalog.regtype THEN 'pg_catalog.bpchar'
-      WHEN col.typtype = 'e' OR col.typ IN ('uuid'::pg_catalog.regtype, 'bool'::pg_catalog.regtype, 'date'::pg_catalog.regtype,
-        'timestamp'::pg_catalog.regtype, 'timestamptz'::pg_catalog.regtype, 'bytea'::pg_catalog.regtype, 'oid'::pg_catalog.regtype,
-        'inet'::pg_catalog.regtype, 'cidr'::pg_catalog.regtype, 'macaddr'::pg_catalog.regtype) THEN pg_catalog.format_type(col.typ, NULL)
+      WHEN col.typ IN ('pg_catalog.int2'::pg_catalog.regtype, 'pg_catalog.int4'::pg_catalog.regtype, 'pg_catalog.int8'::pg_catalog.regtype) THEN 'pg_catalog.int8'
+      WHEN col.typ IN ('pg_catalog.text'::pg_catalog.regtype, 'pg_catalog.varchar'::pg_catalog.regtype) THEN 'pg_catalog.text'
+      WHEN col.typ = 'pg_catalog.bpchar'::pg_catalog.regtype THEN 'pg_catalog.bpchar'
+      WHEN col.typtype = 'e' OR col.typ IN ('pg_catalog.uuid'::pg_catalog.regtype, 'pg_catalog.bool'::pg_catalog.regtype, 'pg_catalog.date'::pg_catalog.regtype,
+        'pg_catalog.timestamp'::pg_catalog.regtype, 'pg_catalog.timestamptz'::pg_catalog.regtype, 'pg_catalog.bytea'::pg_catalog.regtype, 'pg_catalog.oid'::pg_catalog.regtype,
+        'pg_catalog.inet'::pg_catalog.regtype, 'pg_catalog.cidr'::pg_catalog.regtype, 'pg_catalog.macaddr'::pg_catalog.regtype) THEN pg_catalog.format_type(col.typ, NULL)
     END;
     IF log_type IS NULL THEN
       RAISE EXCEPTION 'column % of % has type %: keys that are equal may have two texts', pg_catalog.quote_ident(col.attname), rel,
@@ -186,7 +186,7 @@ DECLARE
     WHEN 'none' THEN ''
     WHEN 'each' THEN $s$ PERFORM pg_catalog.pg_notify('listwatch', '');$s$
     ELSE $s$${WAKE_BLOCK}$s$ END;
-  col record;
+  col pg_catalog.record;
   is_known pg_catalog.text;
   names pg_catalog.text := '';
   of_new pg_catalog.text := '';
@@ -195,7 +195,7 @@ DECLARE
   of_old_row pg_catalog.text := '';
   is_known_key pg_catalog.text := '';
   is_known_row pg_catalog.text := '';
-  made record;
+  made pg_catalog.record;
   owner pg_catalog.oid;
   reader pg_catalog.text;
 BEGIN
@@ -312,7 +312,7 @@ END $$;
 CREATE OR REPLACE FUNCTION listwatch.uninstall(rel pg_catalog.regclass) RETURNS pg_catalog.bool LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   log_name pg_catalog.text;
-  t record;
+  t pg_catalog.record;
 BEGIN
   -- The trigger for TRUNCATE names the log; if it was dropped, the others do. The rest of a function's name begins after the log's.
   SELECT pg_catalog.left(f.proname, 16) INTO log_name FROM pg_catalog.pg_trigger g

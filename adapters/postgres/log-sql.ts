@@ -85,7 +85,7 @@ CREATE OR REPLACE FUNCTION listwatch.tend() RETURNS pg_catalog.int8 LANGUAGE sql
 
 -- The triggers call this at random, so that a log stays bounded even if no reader ever connects. It never fails the writer's statement, and
 -- does nothing in transactions that it could disturb.
-CREATE OR REPLACE FUNCTION listwatch.tidy(log pg_catalog.regclass, written pg_catalog.int8) RETURNS void
+CREATE OR REPLACE FUNCTION listwatch.tidy(log pg_catalog.regclass, written pg_catalog.int8) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN RETURN; END IF;

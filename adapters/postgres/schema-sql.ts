@@ -50,7 +50,7 @@ ${INSTALL_SQL}
 ${LEASE_FUNCTIONS_SQL}
 -- Functions that this transaction has not written are of another version.
 DO $do$ DECLARE
-  f record;
+  f pg_catalog.record;
 BEGIN
   FOR f IN SELECT p.oid::pg_catalog.regprocedure AS signature FROM pg_catalog.pg_proc p
             WHERE p.pronamespace = 'listwatch'::pg_catalog.regnamespace AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype
@@ -62,7 +62,7 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA listwatch FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION listwatch.mark(), listwatch.seeded(), listwatch.system_id(), listwatch.database_id(), listwatch.schema_version() TO PUBLIC;
 
 DO $do$ DECLARE
-  l record;
+  l pg_catalog.record;
 BEGIN
   FOR l IN SELECT k.relid, k.log FROM listwatch.logs() k WHERE k.options->>'schemaVersion' IS DISTINCT FROM '${SCHEMA_VERSION}' LOOP
     PERFORM listwatch.define(l.relid, l.log);

@@ -50,7 +50,8 @@ async function assertColumns(
   client: pg.Client,
   { table, index = [], fields = [], compared = [], columns }: PostgresFlags,
 ): Promise<void> {
-  const sql = `SELECT attname::text AS name FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`
+  const sql = `SELECT a.attname::pg_catalog.text AS name FROM pg_catalog.pg_attribute a
+    WHERE a.attrelid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1::pg_catalog.text) AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped ORDER BY a.attnum`
   const names = (await client.query<{ name: string }>(sql, [table])).rows.map(({ name }) => name)
   if (names.length === 0) return
   const assert = (option: string, path: string): void => {

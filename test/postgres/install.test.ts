@@ -128,6 +128,19 @@ describePostgres('installing', (postgres) => {
     })
   })
 
+  test('that is ended by a deadlock with a reader is tried again', async () => {
+    const db = await prepared()
+    await db.install('t')
+    await db.sql(`ALTER DATABASE ${db.name} SET deadlock_timeout = '100ms'`)
+    const reader = await db.connect()
+    await reader.query(`SET deadlock_timeout = '10s'; BEGIN; SELECT FROM ${await db.log('t')}`)
+    const removing = uninstallChangeLog(await db.connect(), { table: 't' })
+    const waiting = `SELECT count(*)::int FROM pg_locks WHERE relation = '${await db.log('t')}'::regclass::oid AND NOT granted`
+    await waitUntil('the lock of the log to be waited for', async () => (await db.value(waiting)) === 1)
+    await reader.query('SELECT FROM t; COMMIT')
+    expect(await removing).toBe(true)
+  })
+
   test('needs no superuser: the owner of the table, who may create in the database, will do', async () => {
     const db = await prepared()
     const owner = `${db.name}_owner`

@@ -944,7 +944,8 @@ describePostgres('the installed objects', (postgres) => {
       const db = await prepared(`${TABLE}; ${PARTITIONED}; CREATE TABLE u (id int PRIMARY KEY)`)
       const reader = await roleOf(db, 'reader')
       const fixture = await readFile(new URL('./schema-1.sql', import.meta.url), 'utf8')
-      await db.sql(fixture.replaceAll('schema_1_reader', reader))
+      // The search path of the tests has traps for the version before.
+      await db.sql(`SET search_path = public; ${fixture.replaceAll('schema_1_reader', reader)}; RESET search_path`)
       const owner = await ownerOf(db, 't')
       await db.sql(RENEWAL)
       await db.sql('UPDATE t SET n = 0; UPDATE p SET n = 0')

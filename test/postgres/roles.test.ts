@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { changeLogStatus, installChangeLog, trimChangeLogs } from '../../adapters/postgres/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
-import { type Database, errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'
+import { type Database, dropRoles, errorOf, expectMirrorEqualsTable, mirror, useServer } from './support.js'
 
 const TABLE = `CREATE TABLE t (id int PRIMARY KEY, n int, secret text); INSERT INTO t SELECT g, 0, 'x' FROM generate_series(1, 20) g`
 
@@ -14,9 +14,7 @@ describePostgres('a role that mirrors', (postgres) => {
     await db.sql(TABLE)
     const role = `${db.name}_reader`
     await db.sql(`CREATE ROLE ${role} LOGIN`)
-    onTestFinished(async () => {
-      await db.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
-    })
+    onTestFinished(() => dropRoles(db, role))
     return { db, role }
   }
 

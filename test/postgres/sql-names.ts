@@ -34,12 +34,17 @@ const NEW_KEYWORDS: ReadonlySet<unknown> = new Set(['json'])
 /** Variables that PL/pgSQL itself declares. */
 const OWN_VARIABLES: ReadonlySet<unknown> = new Set(['sqlstate', 'sqlerrm'])
 
-/** Returns what the server looks up on the search path when it runs these statements, those of DO blocks included. */
+/**
+ * Returns what the server looks up on the search path when it runs the statements of one message, those of DO blocks
+ * included.
+ */
 export async function lookupsOf(sql: string, options: LookupOptions = {}): Promise<readonly Lookup[]> {
   const walk = new Walk(sql, options)
   walk.visit(await parse(sql), new Set(options.relations), 0)
-  const blocks = await Promise.all(walk.blocks.map((block) => lookupsOfFunction(`DO ${quoted(block)}`, options)))
-  return distinct([...walk.found, ...blocks.flat()])
+  const blocks = walk.blocks.map(({ text, mayOmitOperators }) =>
+    lookupsOfFunction(`DO ${quoted(text)}`, { ...options, mayOmitOperators }),
+  )
+  return distinct([...walk.found, ...(await Promise.all(blocks)).flat()])
 }
 
 /** The same for the body of a function in PL/pgSQL. `definition`: CREATE FUNCTION or DO. */
@@ -70,10 +75,10 @@ function statementOf({ query, parseMode }: Node): string {
 /** One pass over parsed statements. */
 class Walk {
   readonly found: Lookup[] = []
-  /** The texts of DO blocks. */
-  readonly blocks: string[] = []
+  /** The DO blocks. */
+  readonly blocks: { readonly text: string; readonly mayOmitOperators: boolean }[] = []
   readonly #bytes: Buffer
-  readonly #mayOmitOperators: boolean
+  #mayOmitOperators: boolean
 
   constructor(sql: string, { mayOmitOperators = false }: LookupOptions) {
     this.#bytes = Buffer.from(sql)
@@ -89,7 +94,8 @@ class Walk {
       if (kind === 'operator' && this.#mayOmitOperators) continue
       this.found.push({ kind, token, near: this.#textAt(here) })
     }
-    if (node['DoStmt'] !== undefined) this.blocks.push(...blocksOf(node['DoStmt'] as Node))
+    if (fixesSearchPath(node['VariableSetStmt'])) this.#mayOmitOperators = true
+    for (const text of blocksOf(node['DoStmt'])) this.blocks.push({ text, mayOmitOperators: this.#mayOmitOperators })
     const inner = node['withClause'] === undefined ? known : this.#withNames(node['withClause'] as Node, known, here)
     for (const [name, part] of Object.entries(node)) if (name !== 'withClause') this.visit(part, inner, here)
   }
@@ -119,10 +125,10 @@ class Walk {
     for (const list of namedRelations(node)) if (isBare(list)) yield ['relation', textOf(list)]
     if (isBare(node['collname'])) yield ['collation', textOf(node['collname'])]
     if (isBare(node['opclass'])) yield ['operator', textOf(node['opclass'])]
-    if (isBare(node['useOp'])) yield ['operator', textOf(node['useOp'])]
-    if (isBare(node['operName'])) yield ['operator', textOf(node['operName'])]
+    if (isForeign(node['useOp'])) yield ['operator', textOf(node['useOp'])]
+    if (isForeign(node['operName'])) yield ['operator', textOf(node['operName'])]
     if (subLinkType === 'ANY_SUBLINK' && node['operName'] === undefined) yield ['operator', 'IN (SELECT …)']
-    if (typeof kind === 'string' && kind.startsWith('AEXPR_') && isBare(name))
+    if (typeof kind === 'string' && kind.startsWith('AEXPR_') && isForeign(name))
       yield ['operator', operatorOf(kind, name)]
     const { CaseExpr: simple, JoinExpr: join, TypeCast: cast } = node as Readonly<Record<string, Node | undefined>>
     if (simple?.['arg'] !== undefined) yield ['operator', 'CASE … WHEN']
@@ -164,15 +170,30 @@ function namedRelations({ removeType, objtype, objects, object }: Node): readonl
   })
 }
 
-function blocksOf({ args }: Node): readonly string[] {
-  return (args as Node[])
+function blocksOf(statement: unknown): readonly string[] {
+  const args = ((statement as Node | undefined)?.['args'] ?? []) as Node[]
+  return args
     .map((each) => each['DefElem'] as Node)
     .filter(({ defname }) => defname === 'as')
     .map(({ arg }) => textOf([arg]))
 }
 
+/** Whether a statement is SET LOCAL search_path = pg_catalog, pg_temp, for the rest of its message. */
+function fixesSearchPath(statement: unknown): boolean {
+  const { name, is_local, args } = (statement ?? {}) as Node
+  const schemas = JSON.stringify(args)
+    ?.match(/(?<="sval":")\w+/g)
+    ?.join(', ')
+  return name === 'search_path' && is_local === true && schemas === 'pg_catalog, pg_temp'
+}
+
 function isBare(list: unknown): boolean {
   return Array.isArray(list) && list.length === 1
+}
+
+/** Whether an operator is not named as one of pg_catalog. */
+function isForeign(list: unknown): boolean {
+  return Array.isArray(list) && list.length > 0 && !(list.length === 2 && partsOf(list)[0] === 'pg_catalog')
 }
 
 function textOf(list: unknown): string {

@@ -151,6 +151,13 @@ export async function freshDatabase(
   return new Database(name, server.port, atEnd)
 }
 
+/** Drops roles with everything that they own, when their sessions have ended: these own temporary tables. */
+export async function dropRoles(database: Database, ...roles: readonly string[]): Promise<void> {
+  const sql = 'SELECT count(*)::int FROM pg_stat_activity WHERE usename::text = ANY ($1)'
+  await waitUntil('the sessions of the roles to end', async () => (await database.value(sql, [roles])) === 0)
+  await database.sql(`DROP OWNED BY ${roles.join()} CASCADE; DROP ROLE ${roles.join()}`)
+}
+
 /** One statement on a connection that outlives no test. */
 async function alone(database: Database, text: string): Promise<void> {
   const client = new Client(database.config())

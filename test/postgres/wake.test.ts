@@ -36,7 +36,7 @@ describePostgres('waking', (postgres) => {
       const db = await at.database()
       await db.sql(`${TABLE}; CREATE TABLE naive (id int); INSERT INTO naive VALUES (1);
       CREATE FUNCTION naive() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        IF pg_try_advisory_xact_lock(1, ((extract(epoch FROM clock_timestamp()) * 40)::int8 & 2147483647)::int4) THEN PERFORM pg_notify('naive', ''); END IF;
+        IF pg_try_advisory_xact_lock(1, ((extract(epoch FROM clock_timestamp()) * 40.0)::int8 & 2147483647)::int4) THEN PERFORM pg_notify('naive', ''); END IF;
         RETURN NULL; END $$;
       CREATE TRIGGER naive AFTER UPDATE ON naive FOR EACH STATEMENT EXECUTE FUNCTION naive()`)
       await db.install('t')
@@ -103,7 +103,7 @@ describePostgres('waking', (postgres) => {
       await db.sql(TABLE)
       await db.install('t')
       await db.sql(
-        `SELECT setval('listwatch.announced', ((extract(epoch FROM clock_timestamp()) + 3600) * 1000)::int8)`,
+        `SELECT setval('listwatch.announced', ((extract(epoch FROM clock_timestamp()) + 3600.0) * 1000.0)::int8)`,
       )
       const heard = await notes(db)
       await db.sql('UPDATE t SET n = 1; NOTIFY listwatch, $$end$$')
@@ -115,7 +115,7 @@ describePostgres('waking', (postgres) => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t')
-      const claim = `((extract(epoch FROM clock_timestamp()) * 1000)::int8 & 16777215) << 39
+      const claim = `((extract(epoch FROM clock_timestamp()) * 1000.0)::int8 & 16777215) << 39
         | 274877906944 | pg_current_xact_id()::text::int8 + 1000`
       for (let n = 0; n < 5; n++) {
         const heard = await notes(db)
@@ -137,7 +137,8 @@ describePostgres('waking', (postgres) => {
       expect(late).not.toBe(WAKE_BLOCK)
       const heard = await notes(db)
       await db.sql(`SELECT setval('listwatch.claimed', ${first + 5})`)
-      await db.sql(`DO $$ BEGIN ${late} END $$`)
+      // The search path of the trigger functions.
+      await db.sql(`SET LOCAL search_path = pg_catalog, pg_temp; DO $$ BEGIN ${late} END $$`)
       await db.sql('NOTIFY listwatch, $$end$$')
       await waitUntil('the end', () => heard.at(-1) === 'end')
       expect(heard).toEqual(expected)
