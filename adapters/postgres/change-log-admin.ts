@@ -7,8 +7,8 @@ import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from '
 import { assertConnected } from './connected-client.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import { quoteIdentifier, quoteLiteral } from './quoting.js'
-import { LOCK_SQL, SCHEMA_SQL } from './schema-sql.js'
-import { assertTrusted, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
+import { LOCK_SQL, OWNERS_SQL, SCHEMA_SQL } from './schema-sql.js'
+import { assertTrusted, HAS_SCHEMA_SQL, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
 
 /** The longest wait for a lock at one attempt, so that the table's writers never wait longer behind it. */
 const LOCK_TIMEOUT = '3s'
@@ -70,12 +70,13 @@ export function uninstallChangeLogSql(options: { readonly table: string } | { re
   const table = tableToUninstall(options)
   if (table === undefined) {
     return migration(`${LOCK_SQL}
+${OWNERS_SQL}
 DO $do$ DECLARE rel pg_catalog.regclass; BEGIN
   FOR rel IN SELECT l.relid FROM listwatch.logs() l LOOP PERFORM listwatch.uninstall(rel); END LOOP;
 END $do$;
 DROP SCHEMA listwatch CASCADE;`)
   }
-  return migration(`${LOCK_SQL}\nSELECT listwatch.uninstall(${MIGRATED_TABLE}) AS uninstall;`, table)
+  return migration(`${LOCK_SQL}\n${OWNERS_SQL}\nSELECT listwatch.uninstall(${MIGRATED_TABLE}) AS uninstall;`, table)
 }
 
 /** Returns undefined for all tables. Options that might mean one table or all of them are refused. */
@@ -163,8 +164,9 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
   if (!flaw)
     throw new TypeError(`trimChangeLogs: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
   assertConnected('trimChangeLogs', client)
-  const [schema] = await rowsOf(client, `SELECT ${UNTRUSTED_OWNER_SQL} AS owner`)
+  const [schema] = await rowsOf(client, `SELECT ${UNTRUSTED_OWNER_SQL} AS owner, ${HAS_SCHEMA_SQL} AS is_there`)
   assertTrusted(schema?.['owner'])
+  if (schema?.['is_there'] === false) throw new SourceError('schema "listwatch" does not exist', { code: 'NOT_FOUND' })
   const [row] = await rowsOf(
     client,
     `SELECT listwatch.trim(pg_catalog.make_interval(secs => ${keepSeconds}))::pg_catalog.text AS removed`,
@@ -332,8 +334,6 @@ const MIGRATED_TABLE = `pg_catalog.current_setting('listwatch.table')::pg_catalo
 
 /**
  * Returns the SQL of one transaction. Only the name of `table` is looked up on the search path of the role that runs it.
- * A schema of another owner is refused, unless the owner is a superuser: a migration calls functions of the schema, and
- * the owner could give them any body.
  */
 export function migration(body: string, table?: string): string {
   const lookUp =
@@ -343,12 +343,6 @@ export function migration(body: string, table?: string): string {
   return `BEGIN;
 SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
 ${lookUp}SET LOCAL search_path = pg_catalog, pg_temp;
-DO $do$ DECLARE
-  owner pg_catalog.name := (SELECT r.rolname FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
-                             WHERE n.nspname = 'listwatch' AND NOT r.rolsuper);
-BEGIN
-  IF owner <> current_user THEN RAISE EXCEPTION 'the functions of the schema listwatch belong to %', owner USING ERRCODE = '42501'; END IF;
-END $do$;
 ${body}
 COMMIT;
 `

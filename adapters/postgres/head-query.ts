@@ -9,6 +9,7 @@ const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id(
 
 /** Returns the current version of the database. */
 export async function readHead(session: Session): Promise<Version> {
+  if (!session.hasSchema) throw new SourceError('schema "listwatch" does not exist', { code: 'NOT_FOUND' })
   const [row] = await session.query(HEAD_SQL)
   return formatHead(
     { system: String(row?.['system']), database: String(row?.['database']), epoch: row?.['epoch'] ?? undefined },

@@ -1,10 +1,9 @@
 import { WAKE_BLOCK } from './wake-sql.js'
 
-/** What a reader calls. These functions run as the reader, except `epoch`, `tend` and `has_changes`. */
+/** What a reader calls for each log. These functions run as the reader, except `epoch` and `tend`. */
 const READER_FUNCTIONS = [
   'epoch()',
   'tend()',
-  'has_changes(pg_catalog.regclass, pg_catalog.xid8, pg_catalog.xid8[])',
   'logs()',
   'shows_keys(pg_catalog.regclass)',
   'covers(pg_catalog.pg_snapshot, pg_catalog.pg_snapshot)',
@@ -56,9 +55,8 @@ BEGIN
   -- CREATE TRIGGER takes the same lock: it waits for every writer that began before the triggers existed.
   EXECUTE pg_catalog.format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   -- Roles that may read the old log may read the new one.
-  SELECT readers || pg_catalog.array_agg(r.name) INTO readers
-    FROM listwatch.logs() l CROSS JOIN pg_catalog.jsonb_array_elements_text(l.options->'readers') r(name)
-   WHERE l.relid = rel AND r.name <> ALL (readers) AND EXISTS (SELECT FROM pg_catalog.pg_roles p WHERE p.rolname = r.name);
+  readers := readers || ARRAY (SELECT r.name FROM listwatch.logs() l CROSS JOIN listwatch.readers(rel, l.log) r(name)
+    WHERE l.relid = rel AND r.name <> ALL (readers));
   PERFORM listwatch.uninstall(rel);
   PERFORM listwatch.epoch();
 
@@ -146,6 +144,7 @@ BEGIN
     'table', rel::pg_catalog.text, 'generation', pg_catalog.gen_random_uuid(), 'key', key, 'level', level, 'wake', wake, 'bulk', bulk,
     'readers', readers, 'keyColumns', key_columns, 'fires', chosen_level, 'wakes', chosen_wake));
   PERFORM listwatch.define(rel, pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass);
+  PERFORM listwatch.grant_to(rel, pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass, r.name) FROM pg_catalog.unnest(readers) r(name);
   FOR col IN SELECT t.* FROM listwatch.triggers(log, chosen_level) t LOOP
     EXECUTE pg_catalog.format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I()',
       col.name, col.event, rel, col.referencing, col.for_each, col.fn);
@@ -175,8 +174,8 @@ $$;
 -- The trigger functions run as their owner, because writers have no right on the log. Therefore they read the value of a key column only if
 -- the column has the type and the collation that the log was made for: another type may have its own cast, which is a function of another
 -- role. Otherwise they log that something changed, and mirrors list. The type is that of the parsed statement, because a look-up in the
--- catalog shows an older definition to a transaction with an older snapshot. The type of CASE is the base type of a domain. The planner
--- reduces CASE to NULL, so that the check is done once for each statement and not for each row.
+-- catalog shows an older definition to a transaction with an older snapshot. The type of CASE is the base type of a domain. The check is a
+-- statement before the one that reads keys: the planner of that one may already call the functions of a cast.
 CREATE OR REPLACE FUNCTION listwatch.define(rel pg_catalog.regclass, log pg_catalog.regclass) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $define$
 DECLARE
@@ -229,6 +228,7 @@ BEGIN
     EXECUTE pg_catalog.format('CREATE OR REPLACE FUNCTION listwatch.%I() RETURNS pg_catalog.trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS %L',
       made.fn, pg_catalog.format($f$
 DECLARE
+  is_logged pg_catalog.bool;
   written pg_catalog.int8;
 BEGIN
   %s
@@ -247,11 +247,12 @@ END $f$, CASE
   END IF;%5$s
   IF pg_catalog.random() * 4096 < 1 THEN PERFORM listwatch.tidy(%6$L, 1); END IF;$b$,
         log, names, of_new_row, of_old_row, signal, log, pg_catalog.substr(is_known_row, 6))
-      ELSE pg_catalog.format($b$INSERT INTO %1$s (xid, %2$s) SELECT pg_catalog.pg_current_xact_id(), k.* FROM (%3$s) k(%2$s)
-    WHERE %4$s AND NOT EXISTS (SELECT FROM %5$s OFFSET %6$s);
-  GET DIAGNOSTICS written = ROW_COUNT;
-  IF written = 0 THEN
-    IF NOT EXISTS (SELECT FROM %5$s) THEN RETURN NULL; END IF;
+      ELSE pg_catalog.format($b$is_logged := (SELECT (%4$s) IS TRUE AND NOT EXISTS (SELECT FROM %5$s OFFSET %6$s) FROM (SELECT %9$s FROM %5$s LIMIT 1) k(%2$s));
+  IF is_logged IS NULL THEN RETURN NULL; END IF;
+  IF is_logged THEN
+    INSERT INTO %1$s (xid, %2$s) SELECT pg_catalog.pg_current_xact_id(), k.* FROM (%3$s) k;
+    GET DIAGNOSTICS written = ROW_COUNT;
+  ELSE
     INSERT INTO %1$s (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');
     written := 1;
   END IF;%7$s
@@ -261,7 +262,8 @@ END $f$, CASE
           WHEN 'INSERT' THEN pg_catalog.format('SELECT %s FROM n', of_new)
           WHEN 'DELETE' THEN pg_catalog.format('SELECT %s FROM o', of_old)
           ELSE pg_catalog.format('SELECT %s FROM o UNION SELECT %s FROM n', of_old, of_new) END,
-        pg_catalog.substr(is_known_key, 6), CASE made.event WHEN 'DELETE' THEN 'o' ELSE 'n' END, options->>'bulk', signal, log)
+        pg_catalog.substr(is_known_key, 6), CASE made.event WHEN 'DELETE' THEN 'o' ELSE 'n' END, options->>'bulk', signal, log,
+        CASE made.event WHEN 'DELETE' THEN of_old ELSE of_new END)
     END));
     -- Otherwise any role could write to the log from its own table.
     PERFORM listwatch.revoke_all(made.fn);
@@ -272,28 +274,41 @@ END $f$, CASE
     END IF;
   END LOOP;
 
+  -- Whether the log has rows of a transaction that is not older than the first argument, or of one of the given transactions. For readers to
+  -- which the log shows no keys.
+  EXECUTE pg_catalog.format('CREATE OR REPLACE FUNCTION listwatch.%I(pg_catalog.xid8, pg_catalog.xid8[]) RETURNS pg_catalog.bool
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS %L', log_name || '_changes',
+    pg_catalog.format('SELECT EXISTS (SELECT FROM %1$s l WHERE l.xid >= $1) OR EXISTS (SELECT FROM %1$s l WHERE l.xid = ANY ($2))', log));
+  PERFORM listwatch.revoke_all(log_name || '_changes');
   EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', log);
   EXECUTE pg_catalog.format('DROP POLICY IF EXISTS shown ON %s', log);
   EXECUTE pg_catalog.format('CREATE POLICY shown ON %s FOR SELECT USING ((SELECT listwatch.shows_keys(%L::pg_catalog.regclass)))', log, log);
-  FOR reader IN SELECT r.name FROM pg_catalog.jsonb_array_elements_text(options->'readers') r(name)
-                  JOIN pg_catalog.pg_roles p ON p.rolname = r.name LOOP
+  FOR reader IN SELECT r.name FROM listwatch.readers(rel, log) r(name) LOOP
     PERFORM listwatch.grant_to(rel, log, reader);
   END LOOP;
   EXECUTE pg_catalog.format('COMMENT ON TABLE %s IS %L', log,
     options || pg_catalog.jsonb_build_object('schemaVersion', listwatch.schema_version()));
 END $define$;
 
--- Revokes the right to execute a trigger function from all roles but its owner.
+-- Revokes the right to execute a function of a log from all roles but its owner.
 CREATE OR REPLACE FUNCTION listwatch.revoke_all(fn pg_catalog.text) RETURNS pg_catalog.void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   grantee pg_catalog.regrole;
 BEGIN
-  EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I() FROM PUBLIC', fn);
+  EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I FROM PUBLIC', fn);
   FOR grantee IN SELECT DISTINCT a.grantee FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a
     WHERE p.pronamespace = 'listwatch'::pg_catalog.regnamespace AND p.proname = fn AND a.grantee <> p.proowner LOOP
-    EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I() FROM %s', fn, grantee);
+    EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION listwatch.%I FROM %s', fn, grantee);
   END LOOP;
 END $$;
+
+-- The roles that were granted the right to mirror a table, and that still have it.
+CREATE OR REPLACE FUNCTION listwatch.readers(rel pg_catalog.regclass, log pg_catalog.regclass) RETURNS SETOF pg_catalog.text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT r.name FROM pg_catalog.jsonb_array_elements_text(pg_catalog.obj_description(log, 'pg_class')::pg_catalog.jsonb->'readers') r(name)
+    JOIN pg_catalog.pg_roles p ON p.rolname = r.name
+   WHERE pg_catalog.has_table_privilege(p.oid, log, 'SELECT') AND pg_catalog.has_any_column_privilege(p.oid, rel, 'SELECT')
+$$;
 
 -- Installs again with the same options. Call it in the migration that changes the table's key, after the change.
 CREATE OR REPLACE FUNCTION listwatch.reinstall(rel pg_catalog.regclass) RETURNS pg_catalog.text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -324,10 +339,12 @@ BEGIN
              JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid AND f.pronamespace = 'listwatch'::pg_catalog.regnamespace
             WHERE g.tgrelid = rel AND NOT g.tgisinternal AND g.tgparentid = 0 AND pg_catalog.starts_with(f.proname, log_name || '_') LOOP
     EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', t.tgname, rel);
-    EXECUTE pg_catalog.format('DROP FUNCTION %s', t.fn);
+    -- CASCADE: another role may have attached it to its own table, or made a view of the log.
+    EXECUTE pg_catalog.format('DROP FUNCTION IF EXISTS %s CASCADE', t.fn);
   END LOOP;
+  EXECUTE pg_catalog.format('DROP FUNCTION IF EXISTS listwatch.%I CASCADE', log_name || '_changes');
   IF pg_catalog.to_regclass(pg_catalog.format('listwatch.%I', log_name)) IS NULL THEN RETURN false; END IF;
-  EXECUTE pg_catalog.format('DROP TABLE listwatch.%I', log_name);
+  EXECUTE pg_catalog.format('DROP TABLE listwatch.%I CASCADE', log_name);
   RETURN true;
 END $$;
 
@@ -340,6 +357,7 @@ BEGIN
     EXECUTE pg_catalog.format('GRANT SELECT ON %s TO %I', rel, role_name);
   END IF;
   EXECUTE pg_catalog.format('GRANT SELECT ON %s, listwatch.floor TO %I', log, role_name);
+  EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %I', log || '_changes', role_name);
   EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION ${READER_FUNCTIONS.map((each) => `listwatch.${each}`).join(', ')} TO %I', role_name);
 END $$;
 `

@@ -18,30 +18,14 @@ CREATE OR REPLACE FUNCTION listwatch.shows_keys(log pg_catalog.regclass) RETURNS
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(pg_catalog.bool_and(NOT pg_catalog.row_security_active(t.tgrelid) AND NOT EXISTS (
            SELECT FROM pg_catalog.jsonb_array_elements_text(pg_catalog.obj_description(log, 'pg_class')::pg_catalog.jsonb->'keyColumns') k(name)
-             JOIN pg_catalog.pg_attribute a ON a.attrelid = t.tgrelid AND a.attname = k.name
-            WHERE NOT pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'))), false)
+             LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = t.tgrelid AND a.attname = k.name AND NOT a.attisdropped
+            WHERE pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') IS NOT TRUE)), false)
     FROM pg_catalog.pg_class l
     JOIN pg_catalog.pg_proc f ON f.proname = l.relname || '_t' AND f.pronamespace = l.relnamespace
     JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid = f.oid
     JOIN pg_catalog.pg_trigger t ON d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND t.oid = d.objid
    WHERE l.oid = log
 $$;
-
--- Whether a log has rows of a transaction that is not older than the first argument, or of one of the given transactions. It runs as the
--- owner, for readers to which the log shows no keys. The name is enough to recognize a log, because only the owner of the schema creates tables in it.
-CREATE OR REPLACE FUNCTION listwatch.has_changes(log pg_catalog.regclass, since pg_catalog.xid8, given pg_catalog.xid8[]) RETURNS pg_catalog.bool
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  found_rows pg_catalog.bool;
-BEGIN
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class l WHERE l.oid = log AND l.relnamespace = 'listwatch'::pg_catalog.regnamespace
-                    AND l.relkind = 'r' AND l.relname LIKE 'log\\_%') THEN
-    RAISE EXCEPTION '% is not a change log', log USING ERRCODE = '42809';
-  END IF;
-  EXECUTE pg_catalog.format('SELECT EXISTS (SELECT FROM %1$s WHERE xid >= $1) OR EXISTS (SELECT FROM %1$s WHERE xid = ANY ($2))', log)
-    INTO found_rows USING since, given;
-  RETURN found_rows;
-END $$;
 
 -- Removes the rows that were visible \`keep\` ago from all logs, at most \`at_most\` rows of each. It is exact: a long transaction
 -- delays nothing. It skips rows that another session removes, and waits for none: several sessions may trim at a time, and stay open.
@@ -59,7 +43,9 @@ BEGIN
   PERFORM listwatch.epoch();
   -- Its side effect frees the queue of notifications. Postgres does not free a queue that was full by itself.
   PERFORM pg_catalog.pg_notification_queue_usage();
-  INSERT INTO listwatch.mark DEFAULT VALUES;
+  -- At most one mark in 10 s, because each trim reads all of them.
+  INSERT INTO listwatch.mark (at, snap) SELECT now.at, pg_catalog.pg_current_snapshot() FROM (SELECT pg_catalog.clock_timestamp() AS at) now
+   WHERE NOT EXISTS (SELECT FROM listwatch.mark m WHERE m.at > now.at - least(keep, '10 s') AND m.at <= now.at);
   SELECT m.id, m.snap INTO past_id, past FROM listwatch.mark m WHERE m.at <= pg_catalog.clock_timestamp() - keep ORDER BY m.id DESC LIMIT 1;
   IF past_id IS NOT NULL THEN
     INSERT INTO listwatch.floor (snap) SELECT past WHERE NOT EXISTS (SELECT FROM listwatch.floor f WHERE listwatch.covers(f.snap, past));

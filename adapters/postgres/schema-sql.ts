@@ -12,14 +12,30 @@ export const SCHEMA_VERSION = 2
 export const LOCK_SQL = `COMMENT ON SCHEMA listwatch IS 'Change logs for mirrors of tables. Created and removed by: listwatch pg install, listwatch pg uninstall.';`
 
 /**
+ * SQL that throws if an object of the schema belongs to another role that is not a superuser, which could change what a
+ * function or a table does. The lock has ended the transaction of a role that was creating the schema.
+ */
+export const OWNERS_SQL = `DO $do$ DECLARE
+  owner pg_catalog.name := (SELECT r.rolname FROM pg_catalog.pg_namespace n
+    CROSS JOIN LATERAL (
+      SELECT n.nspowner UNION ALL SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid
+      UNION ALL SELECT p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace = n.oid
+      UNION ALL SELECT t.typowner FROM pg_catalog.pg_type t WHERE t.typnamespace = n.oid
+    ) o(id) JOIN pg_catalog.pg_roles r ON r.oid = o.id
+   WHERE n.nspname = 'listwatch' AND NOT r.rolsuper AND r.rolname <> current_user LIMIT 1);
+BEGIN
+  IF owner IS NOT NULL THEN RAISE EXCEPTION 'objects of the schema listwatch belong to %', owner USING ERRCODE = '42501'; END IF;
+END $do$;`
+
+/**
  * SQL that creates or updates the schema `listwatch` of a database. It is run as the schema's future owner, which need
  * not be a superuser, on Postgres 14 or later, and with the search path `pg_catalog, pg_temp`.
  *
  * No function lets a role do what the role could not do before:
  * - Each function has the search path `pg_catalog, pg_temp`. Postgres finds no function and no operator in `pg_temp`,
  *   and types and tables only after those of `pg_catalog`.
- * - A function runs as its caller, unless it has to write what its caller may not write. The functions that run as their
- *   owner are `epoch`, `tend`, `has_changes`, the trigger functions, and those of leases.
+ * - A function runs as its caller, unless its caller could not do the work. The functions that run as their owner are
+ *   `epoch`, `tend`, and those of each log: of its triggers, and whether it has changes.
  * - PUBLIC may call the functions of marks, which run as their caller.
  *
  * All data of change logs is UNLOGGED: it costs no WAL, and no publication contains it. Postgres empties it whenever
@@ -30,12 +46,13 @@ export const SCHEMA_SQL: string = `DO $do$ BEGIN
 EXCEPTION WHEN unique_violation OR duplicate_schema THEN NULL; -- Another installation was faster.
 END $do$;
 ${LOCK_SQL}
+${OWNERS_SQL}
 GRANT USAGE ON SCHEMA listwatch TO PUBLIC;
 
 -- The state of version 1. Its defaults may call functions that the search path of the installation contained.
 DO $do$ BEGIN
   IF EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = pg_catalog.to_regclass('listwatch.state') AND a.attname = 'floor') THEN
-    DROP TABLE listwatch.state, listwatch.mark;
+    DROP TABLE listwatch.state, listwatch.mark CASCADE;
   END IF;
 END $do$;
 
@@ -48,14 +65,13 @@ ${WAKE_SQL}
 ${SHAPE_SQL}
 ${INSTALL_SQL}
 ${LEASE_FUNCTIONS_SQL}
--- Functions that this transaction has not written are of another version.
+-- Functions that are older than this transaction are of another version. It may have been split by savepoints.
 DO $do$ DECLARE
   f pg_catalog.record;
 BEGIN
   FOR f IN SELECT p.oid::pg_catalog.regprocedure AS signature FROM pg_catalog.pg_proc p
-            WHERE p.pronamespace = 'listwatch'::pg_catalog.regnamespace AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype
-              AND p.xmin::pg_catalog.text::pg_catalog.int8 <> (pg_catalog.pg_current_xact_id()::pg_catalog.text::pg_catalog.int8 & 4294967295) LOOP
-    EXECUTE pg_catalog.format('DROP FUNCTION %s', f.signature);
+            WHERE p.pronamespace = 'listwatch'::pg_catalog.regnamespace AND p.proname NOT LIKE 'log\\_%' AND pg_catalog.age(p.xmin) > 0 LOOP
+    EXECUTE pg_catalog.format('DROP FUNCTION %s CASCADE', f.signature);
   END LOOP;
 END $do$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA listwatch FROM PUBLIC;
@@ -65,7 +81,13 @@ DO $do$ DECLARE
   l pg_catalog.record;
 BEGIN
   FOR l IN SELECT k.relid, k.log FROM listwatch.logs() k WHERE k.options->>'schemaVersion' IS DISTINCT FROM '${SCHEMA_VERSION}' LOOP
-    PERFORM listwatch.define(l.relid, l.log);
+    -- A trigger of another role may call a trigger function of the log, since any role could execute some of version 1.
+    IF EXISTS (SELECT FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc f ON f.oid = t.tgfoid JOIN pg_catalog.pg_class c ON c.oid = l.log
+                WHERE f.pronamespace = c.relnamespace AND pg_catalog.starts_with(f.proname, c.relname || '_') AND t.tgparentid = 0 AND t.tgrelid <> l.relid) THEN
+      PERFORM listwatch.reinstall(l.relid);
+    ELSE
+      PERFORM listwatch.define(l.relid, l.log);
+    END IF;
   END LOOP;
 END $do$;
 `

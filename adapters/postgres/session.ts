@@ -5,7 +5,7 @@ import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRo
 import type { CopyOut } from './copy-out-stream.js'
 import { grantCommand, postgresError } from './postgres-errors.js'
 import { guardParser } from './stream-guard.js'
-import { assertTrusted, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
+import { assertTrusted, HAS_SCHEMA_SQL, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -64,6 +64,9 @@ export class Session {
   readonly #options: SessionOptions
   /** Behind a pooler each transaction may use another server process: no settings, no LISTEN, no named statements. */
   isPooled = false
+  /** Whether the schema `listwatch` existed when the session began. */
+  hasSchema = true
+  #canRestrict = false
   #serverVersion = 0
   readonly #scope: DeadlineScope
   #isClosed = false
@@ -94,9 +97,12 @@ export class Session {
       // TLS has its own stream, which exists now.
       guardParser(client.connection.stream, (error) => session.destroy(postgresError(error, client)))
       const [row] = await session.query(
-        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, ${UNTRUSTED_OWNER_SQL} AS owner`,
+        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, ${UNTRUSTED_OWNER_SQL} AS owner,
+          ${HAS_SCHEMA_SQL} AS has_schema, pg_catalog.current_setting('restrict_nonsystem_relation_kind', true) IS NOT NULL AS can_restrict`,
       )
       assertTrusted(row?.['owner'])
+      session.hasSchema = row?.['has_schema'] !== 'f'
+      session.#canRestrict = row?.['can_restrict'] === 't'
       session.isPooled = Number(row?.['pid']) !== session.#client.processID
       session.#serverVersion = Number(row?.['version'])
       if (!session.isPooled)
@@ -120,6 +126,8 @@ export class Session {
       'row_security = on', // Otherwise the server refuses a log with a policy.
       "default_transaction_isolation = 'read committed'",
       `lock_timeout = ${lockTimeoutMs}`,
+      // The owner of a table could replace it by a view, whose functions run as the reader.
+      ...(this.#canRestrict ? ["restrict_nonsystem_relation_kind = 'view, foreign-table'"] : []),
     ]
     return [...FORMATS, ...limits]
   }

@@ -21,7 +21,7 @@ export interface Table {
   readonly columnList: string
   /** The columns of the key in their order, for SQL. The log names them k1, k2, … */
   readonly keyColumns: readonly string[]
-  /** The object ids of their types; of a domain, that of its base type. */
+  /** The names of their types, for SQL; of a domain, that of its base type. */
   readonly keyTypes: readonly string[]
   /** Whether row security applies to this role. */
   readonly isSecured: boolean
@@ -102,6 +102,7 @@ async function findLog(
   const sql = `SELECT (SELECT pg_catalog.format('listwatch.%I', c.relname) FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) l.log) AS log, l.options,
     listwatch.schema_version() AS version, pg_catalog.to_json(listwatch.problems(l.relid)) AS problems, pg_catalog.has_table_privilege(l.log, 'SELECT') AS is_readable
     FROM listwatch.logs() l WHERE l.relid OPERATOR(pg_catalog.=) $1::pg_catalog.text::pg_catalog.oid`
+  if (!session.hasSchema) throw notInstalled(name)
   const [found] = await session.query(sql, [relid]).catch((error: unknown) => {
     const code = codeOf(Object(error).cause)
     if (code === '3F000' || code === '42883') throw notInstalled(name)
@@ -167,7 +168,7 @@ async function findColumns(
       const position = keyNames.indexOf(column.name)
       return { ...column, keyPosition: position === -1 ? undefined : position }
     })
-  const keyTypes = keyNames.map((key) => rows.find((row) => row['name'] === key)?.['type'] ?? '0')
+  const keyTypes = keyNames.map((key) => rows.find((row) => row['name'] === key)?.['type_name'] ?? 'pg_catalog.void')
   return { columns, keyTypes }
 }
 
@@ -178,8 +179,8 @@ const COLUMNS_SQL = `WITH RECURSIVE base(attnum, attname, typ) AS (
   UNION ALL SELECT b.attnum, b.attname, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) b.typ
    WHERE t.typtype OPERATOR(pg_catalog.=) 'd'::pg_catalog."char"
 )
-SELECT b.attname AS name, b.typ::pg_catalog.int8::pg_catalog.text AS type
-  FROM base b JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) b.typ WHERE t.typtype OPERATOR(pg_catalog.<>) 'd'::pg_catalog."char" ORDER BY b.attnum`
+SELECT b.attname AS name, b.typ::pg_catalog.int8::pg_catalog.text AS type, pg_catalog.format('%I.%I', n.nspname, t.typname) AS type_name
+  FROM base b JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) b.typ JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) t.typnamespace WHERE t.typtype OPERATOR(pg_catalog.<>) 'd'::pg_catalog."char" ORDER BY b.attnum`
 
 async function noSuchTable(session: Session, table: string): Promise<SourceError> {
   const sql = `SELECT pg_catalog.current_database() AS database, (SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', n.nspname, c.relname), ', ')

@@ -299,7 +299,7 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
       if (ageMs < OLD_PREPARED_MS) return undefined
       return {
         problem: `the transaction "${String(row['gid'])}" has been prepared for ${formatDuration(ageMs)}: it holds locks, and dead rows of the logs stay`,
-        remedy: `run: COMMIT PREPARED '${String(row['gid'])}', or ROLLBACK PREPARED`,
+        remedy: `run: COMMIT PREPARED '${String(row['gid']).replaceAll("'", "''")}', or ROLLBACK PREPARED`,
       }
     },
   },

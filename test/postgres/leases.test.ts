@@ -34,7 +34,7 @@ describePostgres('leases in Postgres', (postgres) => {
     return session.renew({ ...JOIN, renewal }, [], new AbortController().signal)
   }
 
-  test('a role needs the right to use a group, and none on the tables', async () => {
+  test('a role needs the right to use a group, and sees no other group', async () => {
     const db = await at.database()
     const role = `${db.name}_worker`
     await db.sql(`CREATE ROLE ${role} LOGIN`)
@@ -50,7 +50,14 @@ describePostgres('leases in Postgres', (postgres) => {
     await installLeases(await db.connect(), { grant: [role], groups: ['g'] })
     expect((await renew(session)).records).toHaveLength(1)
     const client = await db.connect({ user: role })
-    expect(await errorOf(client.query('DELETE FROM listwatch.leases'))).toMatchObject({ code: '42501' })
+    await renew(sessionOf(poolOf(db), { group: 'another' }))
+    expect((await client.query('SELECT group_name FROM listwatch.leases')).rows).toEqual([{ group_name: 'g' }])
+    for (const forbidden of [
+      `INSERT INTO listwatch.leases SELECT 'another', member, 9, body, written_at FROM listwatch.leases`,
+      `INSERT INTO listwatch.lease_rights VALUES ('another', '${role}')`,
+      'DELETE FROM listwatch.lease_groups',
+    ])
+      expect(await errorOf(client.query(forbidden))).toMatchObject({ code: '42501' })
     await session.leave(JOIN.member)
   })
 

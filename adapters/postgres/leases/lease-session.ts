@@ -112,7 +112,7 @@ export class PostgresLeaseSession implements LeaseSession {
     const hint =
       code === 'NOT_FOUND'
         ? ' (run: npx listwatch pg install-leases <url>)'
-        : codeOf(cause) === '42501' && !messageOf(cause).includes('install-leases')
+        : codeOf(cause) === '42501'
           ? ` (run: npx listwatch pg install-leases <url> --grant <role> --group ${shellWord(this.#options.group)})`
           : undefined
     if (hint === undefined) return error

@@ -1,6 +1,7 @@
 import type { Eviction, LeaseRecord } from '../../../src/contract/leases.js'
 import { encodeBody } from '../../shared/lease-records.js'
 import { quoteIdentifier, quoteLiteral } from '../quoting.js'
+import { ASSERT_TRUSTED_SQL } from '../trusted-owner.js'
 
 /** The channel of hints. A payload is the name of the group, a space, and the member. */
 export const LEASES_CHANNEL = 'listwatch_leases'
@@ -30,29 +31,34 @@ CREATE TABLE IF NOT EXISTS listwatch.leases (
 
 -- The groups that a role may use.
 CREATE TABLE IF NOT EXISTS listwatch.lease_rights (
-  group_name pg_catalog.text NOT NULL,
-  role_name  pg_catalog.text NOT NULL,
-  PRIMARY KEY (group_name, role_name)
+  group_name pg_catalog.text    NOT NULL,
+  role       pg_catalog.regrole NOT NULL,
+  PRIMARY KEY (group_name, role)
 );
+
+-- A role sees and changes the rows of its groups.
+ALTER TABLE listwatch.lease_groups ENABLE ROW LEVEL SECURITY;
+ALTER TABLE listwatch.leases ENABLE ROW LEVEL SECURITY;
+ALTER TABLE listwatch.lease_rights ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS used ON listwatch.lease_groups;
+DROP POLICY IF EXISTS used ON listwatch.leases;
+DROP POLICY IF EXISTS used ON listwatch.lease_rights;
+CREATE POLICY used ON listwatch.lease_groups USING (name = ANY (ARRAY (SELECT r.group_name FROM listwatch.lease_rights r)));
+CREATE POLICY used ON listwatch.leases USING (group_name = ANY (ARRAY (SELECT r.group_name FROM listwatch.lease_rights r)));
+CREATE POLICY used ON listwatch.lease_rights FOR SELECT USING (pg_catalog.pg_has_role(role, 'USAGE'));
 `
 
 /**
- * SQL of the functions of leases, which run as their owner. Roles need the right to call the two of them, and the right
- * to use the group. They have none on the tables.
+ * SQL of the functions of leases. They run as their caller, and row security selects the groups. A function that runs as
+ * its owner would not know its caller: the role of the session may be another one, as in an ANALYZE of a superuser.
  */
-export const LEASE_FUNCTIONS_SQL: string = `-- Throws unless the role of the session may use a group: as a member of a role with that right, or of the owner of the schema. The current
--- role is that of the function which calls this.
+export const LEASE_FUNCTIONS_SQL: string = `-- Throws unless this role may use a group. Row security shows a role its own rights, and does not apply to the owner of the tables.
 CREATE OR REPLACE FUNCTION listwatch.assert_group(of_group pg_catalog.text) RETURNS pg_catalog.void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF NOT EXISTS (
-    SELECT FROM pg_catalog.pg_namespace n WHERE n.nspname = 'listwatch' AND pg_catalog.pg_has_role(session_user, n.nspowner, 'MEMBER')
-    UNION ALL
-    SELECT FROM listwatch.lease_rights r JOIN pg_catalog.pg_roles p ON p.rolname = r.role_name
-     WHERE r.group_name = of_group AND pg_catalog.pg_has_role(session_user, p.oid, 'MEMBER')
-  ) THEN
-    RAISE EXCEPTION 'permission denied for the lease group "%" (run: npx listwatch pg install-leases <url> --grant % --group %)',
-      of_group, session_user, of_group USING ERRCODE = '42501';
+  IF pg_catalog.row_security_active('listwatch.leases'::pg_catalog.regclass) 
+      AND NOT EXISTS (SELECT FROM listwatch.lease_rights r WHERE r.group_name = of_group) THEN
+    RAISE EXCEPTION 'permission denied for the lease group "%"', of_group USING ERRCODE = '42501';
   END IF;
 END $$;
 
@@ -62,7 +68,7 @@ END $$;
 CREATE OR REPLACE FUNCTION listwatch.renew_lease(
   of_group pg_catalog.text, of_member pg_catalog.text, new_renewal pg_catalog.int8, new_body pg_catalog.text,
   evicted pg_catalog.text[], evicted_renewals pg_catalog.int8[]
-) RETURNS pg_catalog.text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+) RETURNS pg_catalog.text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   epoch pg_catalog.text;
   new_fence pg_catalog.int8;
@@ -104,7 +110,7 @@ END $$;
 
 -- Removes the record of a member.
 CREATE OR REPLACE FUNCTION listwatch.leave_group(of_group pg_catalog.text, of_member pg_catalog.text) RETURNS pg_catalog.void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM listwatch.assert_group(of_group);
   DELETE FROM listwatch.leases l WHERE l.group_name = of_group AND l.member = of_member;
@@ -114,15 +120,19 @@ END $$;
 
 /** SQL that lets a role renew the leases of a group. */
 export function grantLeasesSql(role: string, group: string): string {
-  return `GRANT EXECUTE ON FUNCTION listwatch.renew_lease(pg_catalog.text, pg_catalog.text, pg_catalog.int8, pg_catalog.text, pg_catalog.text[], pg_catalog.int8[]), listwatch.leave_group(pg_catalog.text, pg_catalog.text) TO ${quoteIdentifier(role)};
-INSERT INTO listwatch.lease_rights (group_name, role_name) VALUES (${quoteLiteral(group)}, ${quoteLiteral(role)}) ON CONFLICT DO NOTHING;
+  const to = quoteIdentifier(role)
+  return `GRANT EXECUTE ON FUNCTION listwatch.epoch(), listwatch.assert_group(pg_catalog.text), listwatch.renew_lease(pg_catalog.text, pg_catalog.text, pg_catalog.int8, pg_catalog.text, pg_catalog.text[], pg_catalog.int8[]), listwatch.leave_group(pg_catalog.text, pg_catalog.text) TO ${to};
+GRANT SELECT, INSERT, UPDATE ON listwatch.lease_groups TO ${to};
+GRANT SELECT, INSERT, UPDATE, DELETE ON listwatch.leases TO ${to};
+GRANT SELECT ON listwatch.lease_rights TO ${to};
+INSERT INTO listwatch.lease_rights (group_name, role) VALUES (${quoteLiteral(group)}, ${quoteLiteral(to)}::pg_catalog.regrole) ON CONFLICT DO NOTHING;
 `
 }
 
 /** One message with one transaction, whatever the settings of the role and the pooler are. */
 function request(statement: string, timeoutMs: number): string {
   const ms = Math.ceil(timeoutMs)
-  return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL lock_timeout = ${ms}; SET LOCAL statement_timeout = ${ms}; ${statement}`
+  return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL lock_timeout = ${ms}; SET LOCAL statement_timeout = ${ms}; SET LOCAL row_security = on; ${ASSERT_TRUSTED_SQL}; ${statement}`
 }
 
 export function renewSql(group: string, record: LeaseRecord, evict: readonly Eviction[], timeoutMs: number): string {
