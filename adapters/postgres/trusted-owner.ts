@@ -4,7 +4,7 @@ import { SourceError } from '../../src/contract/errors.js'
  * SQL of the name of a role that is not a superuser and owns an object of the schema `listwatch`, if this session is one
  * of a superuser; else NULL. The owner can change what the object does, and would become a superuser by its use.
  */
-export const UNTRUSTED_OWNER_SQL = `(CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles m WHERE m.rolsuper AND m.rolname OPERATOR(pg_catalog.=) ANY (ARRAY[current_user, session_user]))
+export const UNTRUSTED_OWNER_SQL: string = `(CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles m WHERE m.rolsuper AND m.rolname OPERATOR(pg_catalog.=) ANY (ARRAY[current_user, session_user]))
   THEN (SELECT r.rolname FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL (
       SELECT n.nspowner UNION ALL SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) n.oid
       UNION ALL SELECT p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) n.oid
@@ -21,7 +21,7 @@ export function assertTrusted(owner: unknown): void {
 }
 
 /** SQL of a block that throws if there is such an owner, or no schema. */
-export const ASSERT_TRUSTED_SQL = `DO $do$ DECLARE owner pg_catalog.name := ${UNTRUSTED_OWNER_SQL}; BEGIN
+export const ASSERT_TRUSTED_SQL: string = `DO $do$ DECLARE owner pg_catalog.name := ${UNTRUSTED_OWNER_SQL}; BEGIN
   IF NOT (${HAS_SCHEMA_SQL}) THEN RAISE EXCEPTION 'schema "listwatch" does not exist' USING ERRCODE = '3F000'; END IF;
   IF owner IS NOT NULL THEN RAISE EXCEPTION '${untrusted('%')}', owner USING ERRCODE = '28000'; END IF;
 END $do$`
