@@ -192,7 +192,8 @@ DECLARE
   of_old pg_catalog.text := '';
   of_new_row pg_catalog.text := '';
   of_old_row pg_catalog.text := '';
-  is_known_key pg_catalog.text := '';
+  is_known_new pg_catalog.text := '';
+  is_known_old pg_catalog.text := '';
   is_known_row pg_catalog.text := '';
   made pg_catalog.record;
   owner pg_catalog.oid;
@@ -214,7 +215,8 @@ BEGIN
         WHEN 'pg_catalog.text'::pg_catalog.regtype THEN ' = ANY (''{pg_catalog.text,pg_catalog.varchar}''::pg_catalog.regtype[])'
         ELSE ' = pg_catalog.pg_typeof((NULL::%2$s).%3$s)' END
       || CASE WHEN col.has_collation THEN ' AND pg_catalog.pg_collation_for(%1$s) = pg_catalog.pg_collation_for((NULL::%2$s).%3$s)' ELSE '' END;
-    is_known_key := is_known_key || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN k.%s END', col.logged), log, col.logged);
+    is_known_new := is_known_new || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN n.%I END', col.name), log, col.logged);
+    is_known_old := is_known_old || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN o.%I END', col.name), log, col.logged);
     is_known_row := is_known_row || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN NEW.%I END', col.name), log, col.logged);
   END LOOP;
   names := pg_catalog.substr(names, 3);
@@ -222,14 +224,16 @@ BEGIN
   of_old := pg_catalog.substr(of_old, 3);
   of_new_row := pg_catalog.substr(of_new_row, 3);
   of_old_row := pg_catalog.substr(of_old_row, 3);
+  is_known_new := pg_catalog.substr(is_known_new, 6);
+  is_known_old := pg_catalog.substr(is_known_old, 6);
+  is_known_row := pg_catalog.substr(is_known_row, 6);
 
   FOR made IN SELECT g.* FROM listwatch.triggers(log_name, options->>'fires') g LOOP
     -- The bodies are literals: a column's name may contain any text that would end another kind of quoting.
     EXECUTE pg_catalog.format('CREATE OR REPLACE FUNCTION listwatch.%I() RETURNS pg_catalog.trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS %L',
       made.fn, pg_catalog.format($f$
 DECLARE
-  is_logged pg_catalog.bool;
-  written pg_catalog.int8;
+  written pg_catalog.int8 := 0;
 BEGIN
   %s
   RETURN NULL;
@@ -246,13 +250,13 @@ END $f$, CASE
     END IF;
   END IF;%5$s
   IF pg_catalog.random() * 4096 < 1 THEN PERFORM listwatch.tidy(%6$L, 1); END IF;$b$,
-        log, names, of_new_row, of_old_row, signal, log, pg_catalog.substr(is_known_row, 6))
-      ELSE pg_catalog.format($b$is_logged := (SELECT (%4$s) IS TRUE AND NOT EXISTS (SELECT FROM %5$s OFFSET %6$s) FROM (SELECT %9$s FROM %5$s LIMIT 1) k(%2$s));
-  IF is_logged IS NULL THEN RETURN NULL; END IF;
-  IF is_logged THEN
-    INSERT INTO %1$s (xid, %2$s) SELECT pg_catalog.pg_current_xact_id(), k.* FROM (%3$s) k;
+        log, names, of_new_row, of_old_row, signal, log, is_known_row)
+      ELSE pg_catalog.format($b$IF EXISTS (SELECT FROM %5$s WHERE %4$s) THEN
+    INSERT INTO %1$s (xid, %2$s) SELECT pg_catalog.pg_current_xact_id(), k.* FROM (%3$s) k WHERE NOT EXISTS (SELECT FROM %5$s OFFSET %6$s);
     GET DIAGNOSTICS written = ROW_COUNT;
-  ELSE
+  END IF;
+  IF written = 0 THEN
+    IF NOT EXISTS (SELECT FROM %5$s) THEN RETURN NULL; END IF;
     INSERT INTO %1$s (xid, op) VALUES (pg_catalog.pg_current_xact_id(), 'T');
     written := 1;
   END IF;%7$s
@@ -262,8 +266,8 @@ END $f$, CASE
           WHEN 'INSERT' THEN pg_catalog.format('SELECT %s FROM n', of_new)
           WHEN 'DELETE' THEN pg_catalog.format('SELECT %s FROM o', of_old)
           ELSE pg_catalog.format('SELECT %s FROM o UNION SELECT %s FROM n', of_old, of_new) END,
-        pg_catalog.substr(is_known_key, 6), CASE made.event WHEN 'DELETE' THEN 'o' ELSE 'n' END, options->>'bulk', signal, log,
-        CASE made.event WHEN 'DELETE' THEN of_old ELSE of_new END)
+        CASE made.event WHEN 'DELETE' THEN is_known_old ELSE is_known_new END, CASE made.event WHEN 'DELETE' THEN 'o' ELSE 'n' END,
+        options->>'bulk', signal, log)
     END));
     -- Otherwise any role could write to the log from its own table.
     PERFORM listwatch.revoke_all(made.fn);
