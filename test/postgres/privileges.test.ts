@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { Client } from 'pg'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Client } from 'pg'
+import { describe, expect, test } from 'vitest'
 import {
   changeLogStatus,
   installChangeLog,
@@ -12,8 +12,21 @@ import {
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import {
+  alarmUnless,
+  attempt,
+  isAlarmRaised,
+  outcomeOf,
+  ownerOf,
+  PARTITIONED,
+  pooledClient,
+  prepared as preparedAt,
+  RENEWAL,
+  roleOf,
+  TABLE,
+} from './hostile.js'
+import {
   contextOf,
-  Database,
+  type Database,
   errorOf,
   expectMirrorEqualsTable,
   listed,
@@ -22,51 +35,7 @@ import {
   useServer,
 } from './support.js'
 
-const TABLE = 'CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT g, g FROM generate_series(1, 9) g'
-const PARTITIONED = `CREATE TABLE p (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
-  CREATE TABLE p_low PARTITION OF p FOR VALUES FROM (0) TO (100); INSERT INTO p SELECT g, g FROM generate_series(1, 9) g`
-/** It counts even if the transaction of the attack is rolled back. */
-const ALARM = 'CREATE SEQUENCE public.alarm; GRANT USAGE ON SEQUENCE public.alarm TO PUBLIC'
 const SECURED = 'ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (n = 1)'
-
-/** Statements of PL/pgSQL that raise the alarm if they run with the rights of another role than the attacker. */
-function alarmUnless(attacker: string): string {
-  return `IF current_user <> '${attacker}' THEN PERFORM pg_catalog.nextval('public.alarm'); END IF;`
-}
-
-async function isAlarmRaised(db: Database): Promise<unknown> {
-  return await db.value('SELECT is_called FROM public.alarm')
-}
-
-/** Runs statements one after the other. Returns the messages of those that failed. */
-async function attempt(client: Client, statements: readonly string[]): Promise<string[]> {
-  const messages: string[] = []
-  for (const statement of statements) {
-    await client.query(statement).catch((error: unknown) => messages.push(String(error)))
-  }
-  return messages
-}
-
-/** Returns undefined, or the error with which the promise rejects. */
-async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
-  return await promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  )
-}
-
-/** A client that a source takes for one behind a pooler: its statements are parsed at each poll. */
-function pooledClient(db: Database): Client {
-  const client = new Client(db.config())
-  let processID: number | null = null
-  Object.defineProperty(client, 'processID', {
-    get: () => processID,
-    set: (id: number | null) => {
-      processID = id === null ? null : -id
-    },
-  })
-  return client
-}
 
 /** A client with which a wait for a lock takes less than 3 s. */
 async function hasty(db: Database): Promise<PgConnected> {
@@ -105,46 +74,10 @@ function shadowTypes(attacker: string): readonly string[] {
   ])
 }
 
-const RENEWAL = `SELECT listwatch.renew_lease('g', 'm', 0, '{}', '{}', '{}')`
-
 describePostgres('the installed objects', (postgres) => {
   const at = useServer(postgres)
 
-  /** Drops the roles of a database after the database, which has their objects and rights. */
-  async function dropRoles(prefix: string): Promise<void> {
-    const admin = new Client(new Database('postgres', at.server.port).config())
-    await admin.connect()
-    const { rows } = await admin.query(`SELECT rolname FROM pg_roles WHERE rolname LIKE '${prefix}\\_%'`)
-    for (const { rolname } of rows) await admin.query(`DROP ROLE ${rolname}`)
-    await admin.end()
-  }
-
-  async function prepared(setup: string): Promise<Database> {
-    let name: string | undefined
-    onTestFinished(async () => {
-      if (name !== undefined) await dropRoles(name)
-    })
-    const db = await at.database()
-    name = db.name
-    await db.sql(`${setup}; ${ALARM}`)
-    return db
-  }
-
-  /** A new role that may log in. */
-  async function roleOf(db: Database, what: string): Promise<string> {
-    const role = `${db.name}_${what}`
-    await db.sql(`CREATE ROLE ${role} LOGIN`)
-    return role
-  }
-
-  /** A new role that owns the table, and may create objects in a schema of its own, which has its name. */
-  async function ownerOf(db: Database, table: string): Promise<string> {
-    const owner = await roleOf(db, 'owner')
-    await db.sql(
-      `CREATE SCHEMA AUTHORIZATION ${owner}; GRANT CREATE ON SCHEMA public TO ${owner}; ALTER TABLE ${table} OWNER TO ${owner}`,
-    )
-    return owner
-  }
+  const prepared = (setup: string): Promise<Database> => preparedAt(at, setup)
 
   async function problemsOf(db: Database, table: string): Promise<readonly string[]> {
     const { tables } = await changeLogStatus(await db.connect())
