@@ -8,7 +8,7 @@ import { assertConnected } from './connected-client.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import { quoteIdentifier, quoteLiteral } from './quoting.js'
 import { LOCK_SQL, OWNERS_SQL, SCHEMA_SQL } from './schema-sql.js'
-import { assertTrusted, HAS_SCHEMA_SQL, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
+import { assertTrusted, UNTRUSTED_SQL } from './trusted-owner.js'
 
 /** The longest wait for a lock at one attempt, so that the table's writers never wait longer behind it. */
 const LOCK_TIMEOUT = '3s'
@@ -164,9 +164,8 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
   if (!flaw)
     throw new TypeError(`trimChangeLogs: the seconds to keep must be a number of at least 0, got ${keepSeconds}`)
   assertConnected('trimChangeLogs', client)
-  const [schema] = await rowsOf(client, `SELECT ${UNTRUSTED_OWNER_SQL} AS owner, ${HAS_SCHEMA_SQL} AS is_there`)
-  assertTrusted(schema?.['owner'])
-  if (schema?.['is_there'] === false) throw new SourceError('schema "listwatch" does not exist', { code: 'NOT_FOUND' })
+  const [schema] = await rowsOf(client, `SELECT ${UNTRUSTED_SQL} AS untrusted`)
+  assertTrusted(schema?.['untrusted'])
   const [row] = await rowsOf(
     client,
     `SELECT listwatch.trim(pg_catalog.make_interval(secs => ${keepSeconds}))::pg_catalog.text AS removed`,
@@ -193,12 +192,12 @@ export async function trimChangeLogs(client: PgConnected, keepSeconds = 3_600): 
 export async function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus> {
   assertConnected('changeLogStatus', client)
   const [server] = await rowsOf(client, SERVER_SQL)
-  assertTrusted(server?.['owner'])
   const notifyQueueUsage = Number(server?.['usage'])
   const oldestTransactionMs = Number(server?.['oldest'] ?? 0)
-  if (server?.['is_installed'] !== true) {
+  if (server?.['is_installed'] !== true || server['untrusted'] === '') {
     return { schemaVersion: undefined, tables: [], notifyQueueUsage, oldestTransactionMs }
   }
+  assertTrusted(server['untrusted'])
   const [schema] = await rowsOf(client, 'SELECT listwatch.schema_version() AS version')
   const tables: ChangeLog[] = []
   for (const row of await rowsOf(client, TABLES_SQL)) {
@@ -212,7 +211,7 @@ export async function changeLogStatus(client: PgConnected): Promise<ChangeLogSta
 }
 
 const SERVER_SQL = `SELECT pg_catalog.to_regnamespace('listwatch') IS NOT NULL AS is_installed, pg_catalog.pg_notification_queue_usage() AS usage,
-  ${UNTRUSTED_OWNER_SQL} AS owner,
+  ${UNTRUSTED_SQL} AS untrusted,
   (SELECT extract(epoch FROM pg_catalog.max(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) a.xact_start)) OPERATOR(pg_catalog.*) 1000
      FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()) AS oldest`
 

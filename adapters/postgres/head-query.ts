@@ -4,12 +4,13 @@ import { shapeSql } from './called-functions.js'
 import { formatHead, incarnationChange, type PostgresVersion } from './postgres-version.js'
 import type { Session } from './session.js'
 import { accessSql, type Table } from './table-catalog.js'
+import { assertTrusted } from './trusted-owner.js'
 
 const HEAD_SQL = `SELECT listwatch.system_id() AS system, listwatch.database_id()::pg_catalog.int8::pg_catalog.text AS database, listwatch.seeded() AS epoch, pg_catalog.pg_current_snapshot()::pg_catalog.text AS snapshot`
 
 /** Returns the current version of the database. */
 export async function readHead(session: Session): Promise<Version> {
-  if (!session.hasSchema) throw new SourceError('schema "listwatch" does not exist', { code: 'NOT_FOUND' })
+  if (!session.hasSchema) assertTrusted('')
   const [row] = await session.query(HEAD_SQL)
   return formatHead(
     { system: String(row?.['system']), database: String(row?.['database']), epoch: row?.['epoch'] ?? undefined },

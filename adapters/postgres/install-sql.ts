@@ -33,6 +33,7 @@ DECLARE
   chosen_level pg_catalog.text := level;
   chosen_wake pg_catalog.text := wake;
   missing pg_catalog.text;
+  kept pg_catalog.text[];
   n pg_catalog.int4 := 0;
 BEGIN
   IF level NOT IN ('auto', 'statement', 'row') THEN RAISE EXCEPTION 'level must be auto, statement or row, not %', level USING ERRCODE = '22023'; END IF;
@@ -55,8 +56,7 @@ BEGIN
   -- CREATE TRIGGER takes the same lock: it waits for every writer that began before the triggers existed.
   EXECUTE pg_catalog.format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   -- Roles that may read the old log may read the new one.
-  readers := readers || ARRAY (SELECT r.name FROM listwatch.logs() l CROSS JOIN listwatch.readers(rel, l.log) r(name)
-    WHERE l.relid = rel AND r.name <> ALL (readers));
+  kept := ARRAY (SELECT r.name FROM listwatch.logs() l CROSS JOIN listwatch.readers(rel, l.log) r(name) WHERE l.relid = rel AND r.name <> ALL (readers));
   PERFORM listwatch.uninstall(rel);
   PERFORM listwatch.epoch();
 
@@ -142,9 +142,10 @@ BEGIN
   EXECUTE pg_catalog.format('CREATE INDEX ON listwatch.%I (xid)', log);
   EXECUTE pg_catalog.format('COMMENT ON TABLE listwatch.%I IS %L', log, pg_catalog.jsonb_build_object(
     'table', rel::pg_catalog.text, 'generation', pg_catalog.gen_random_uuid(), 'key', key, 'level', level, 'wake', wake, 'bulk', bulk,
-    'readers', readers, 'keyColumns', key_columns, 'fires', chosen_level, 'wakes', chosen_wake));
+    'readers', readers || kept, 'keyColumns', key_columns, 'fires', chosen_level, 'wakes', chosen_wake));
   PERFORM listwatch.define(rel, pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass);
   PERFORM listwatch.grant_to(rel, pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass, r.name) FROM pg_catalog.unnest(readers) r(name);
+  PERFORM listwatch.grant_log(pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass, r.name) FROM pg_catalog.unnest(kept) r(name);
   FOR col IN SELECT t.* FROM listwatch.triggers(log, chosen_level) t LOOP
     EXECUTE pg_catalog.format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I()',
       col.name, col.event, rel, col.referencing, col.for_each, col.fn);
@@ -175,7 +176,9 @@ $$;
 -- the column has the type and the collation that the log was made for: another type may have its own cast, which is a function of another
 -- role. Otherwise they log that something changed, and mirrors list. The type is that of the parsed statement, because a look-up in the
 -- catalog shows an older definition to a transaction with an older snapshot. The type of CASE is the base type of a domain. The check is a
--- statement before the one that reads keys: the planner of that one may already call the functions of a cast.
+-- statement before the one that reads keys: the planner of that one may already call the functions of a cast. The plan of a statement that
+-- reads a transition table is made again after a change of the table. That of an expression is not, so a check of NEW reads NEW: then
+-- PL/pgSQL refuses another type than at the first execution.
 CREATE OR REPLACE FUNCTION listwatch.define(rel pg_catalog.regclass, log pg_catalog.regclass) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $define$
 DECLARE
@@ -197,7 +200,6 @@ DECLARE
   is_known_row pg_catalog.text := '';
   made pg_catalog.record;
   owner pg_catalog.oid;
-  reader pg_catalog.text;
 BEGIN
   FOR col IN
     SELECT k.name, g.attname AS logged, g.atttypid AS typ, g.attcollation <> 0 AS has_collation
@@ -217,7 +219,7 @@ BEGIN
       || CASE WHEN col.has_collation THEN ' AND pg_catalog.pg_collation_for(%1$s) = pg_catalog.pg_collation_for((NULL::%2$s).%3$s)' ELSE '' END;
     is_known_new := is_known_new || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN n.%I END', col.name), log, col.logged);
     is_known_old := is_known_old || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN o.%I END', col.name), log, col.logged);
-    is_known_row := is_known_row || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN NEW.%I END', col.name), log, col.logged);
+    is_known_row := is_known_row || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN NEW.%1$I IS NULL THEN NEW.%1$I END', col.name), log, col.logged);
   END LOOP;
   names := pg_catalog.substr(names, 3);
   of_new := pg_catalog.substr(of_new, 3);
@@ -287,9 +289,7 @@ END $f$, CASE
   EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', log);
   EXECUTE pg_catalog.format('DROP POLICY IF EXISTS shown ON %s', log);
   EXECUTE pg_catalog.format('CREATE POLICY shown ON %s FOR SELECT USING ((SELECT listwatch.shows_keys(%L::pg_catalog.regclass)))', log, log);
-  FOR reader IN SELECT r.name FROM listwatch.readers(rel, log) r(name) LOOP
-    PERFORM listwatch.grant_to(rel, log, reader);
-  END LOOP;
+  PERFORM listwatch.grant_log(log, r.name) FROM listwatch.readers(rel, log) r(name);
   EXECUTE pg_catalog.format('COMMENT ON TABLE %s IS %L', log,
     options || pg_catalog.jsonb_build_object('schemaVersion', listwatch.schema_version()));
 END $define$;
@@ -360,6 +360,13 @@ BEGIN
   IF pg_catalog.has_table_privilege(role_name, rel, 'SELECT') OR NOT pg_catalog.has_any_column_privilege(role_name, rel, 'SELECT') THEN
     EXECUTE pg_catalog.format('GRANT SELECT ON %s TO %I', rel, role_name);
   END IF;
+  PERFORM listwatch.grant_log(log, role_name);
+END $$;
+
+-- The same without the table.
+CREATE OR REPLACE FUNCTION listwatch.grant_log(log pg_catalog.regclass, role_name pg_catalog.text) RETURNS pg_catalog.void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
   EXECUTE pg_catalog.format('GRANT SELECT ON %s, listwatch.floor TO %I', log, role_name);
   EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %I', log || '_changes', role_name);
   EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION ${READER_FUNCTIONS.map((each) => `listwatch.${each}`).join(', ')} TO %I', role_name);

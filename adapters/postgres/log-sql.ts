@@ -65,9 +65,12 @@ BEGIN
   RETURN total;
 END $$;
 
--- Connected readers call this regularly. It runs as the owner, because readers cannot write. It takes no argument of its caller.
-CREATE OR REPLACE FUNCTION listwatch.tend() RETURNS pg_catalog.int8 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
-  'SELECT listwatch.trim(at_most => 10000)';
+-- Connected readers call this regularly. It runs as the owner, because readers cannot write. It takes no argument of its caller, and does
+-- nothing in a transaction with an older snapshot, which does not see the last mark.
+CREATE OR REPLACE FUNCTION listwatch.tend() RETURNS pg_catalog.int8 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN CASE WHEN pg_catalog.current_setting('transaction_isolation') = 'read committed' THEN listwatch.trim(at_most => 10000) ELSE 0 END;
+END $$;
 
 -- The triggers call this at random, so that a log stays bounded even if no reader ever connects. It never fails the writer's statement, and
 -- does nothing in transactions that it could disturb.

@@ -24,7 +24,7 @@ import { formatVersion, includesMark, isLaterEpoch, type PostgresVersion, parseV
 import type { Session } from './session.js'
 import { TableAccess } from './table-access.js'
 import { listTable } from './table-list.js'
-import { assertTrusted, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
+import { assertTrusted, UNTRUSTED_SQL } from './trusted-owner.js'
 import { listenForWakeUps } from './wake-up-listener.js'
 
 /**
@@ -60,8 +60,6 @@ function assertTransaction(tx: unknown): void {
  */
 const MARK_SQL = `SELECT CASE WHEN pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL OR pg_catalog.transaction_timestamp() OPERATOR(pg_catalog.<>) pg_catalog.statement_timestamp()
   THEN listwatch.mark() END AS mark`
-/** Clients of transactions whose role may call functions of the schema. */
-const trusted = new WeakSet<PgTransaction>()
 
 class ChangeLogSource<T> implements PostgresSource<T> {
   readonly name: string
@@ -248,12 +246,8 @@ class ChangeLogSource<T> implements PostgresSource<T> {
       })
       return propertiesOf(rows[0])
     }
-    // A statement of its own: the planner may already call a function.
-    if (!trusted.has(tx)) {
-      const { owner } = await run(`SELECT ${UNTRUSTED_OWNER_SQL} AS owner`)
-      assertTrusted(owner)
-      trusted.add(tx)
-    }
+    // A statement of its own: the planner of the other one may already call the function.
+    assertTrusted((await run(`SELECT ${UNTRUSTED_SQL} AS untrusted`))['untrusted'])
     const { mark } = await run(MARK_SQL)
     if (typeof mark !== 'string')
       throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)

@@ -80,7 +80,13 @@ GRANT EXECUTE ON FUNCTION listwatch.mark(), listwatch.seeded(), listwatch.system
 DO $do$ DECLARE
   l pg_catalog.record;
 BEGIN
-  FOR l IN SELECT k.relid, k.log FROM listwatch.logs() k WHERE k.options->>'schemaVersion' IS DISTINCT FROM '${SCHEMA_VERSION}' LOOP
+  FOR l IN SELECT k.relid, k.log, k.options FROM listwatch.logs() k WHERE k.options->>'schemaVersion' IS DISTINCT FROM '${SCHEMA_VERSION}' LOOP
+    -- The type of a key may have been dropped, with the column of the log.
+    IF pg_catalog.jsonb_array_length(l.options->'keyColumns') <> (SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute a
+        WHERE a.attrelid = l.log AND a.attname LIKE 'k%' AND NOT a.attisdropped) THEN
+      PERFORM listwatch.uninstall(l.relid);
+      CONTINUE;
+    END IF;
     -- A trigger of another role may call a trigger function of the log, since any role could execute some of version 1.
     IF EXISTS (SELECT FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc f ON f.oid = t.tgfoid JOIN pg_catalog.pg_class c ON c.oid = l.log
                 WHERE f.pronamespace = c.relnamespace AND pg_catalog.starts_with(f.proname, c.relname || '_') AND t.tgparentid = 0 AND t.tgrelid <> l.relid) THEN

@@ -5,7 +5,7 @@ import type { ClientFactory, NodePostgresClient, QueryConfig, TextRecord, TextRo
 import type { CopyOut } from './copy-out-stream.js'
 import { grantCommand, postgresError } from './postgres-errors.js'
 import { guardParser } from './stream-guard.js'
-import { assertTrusted, HAS_SCHEMA_SQL, UNTRUSTED_OWNER_SQL } from './trusted-owner.js'
+import { assertTrusted, UNTRUSTED_SQL } from './trusted-owner.js'
 
 export interface SessionOptions {
   readonly signal: AbortSignal
@@ -64,7 +64,7 @@ export class Session {
   readonly #options: SessionOptions
   /** Behind a pooler each transaction may use another server process: no settings, no LISTEN, no named statements. */
   isPooled = false
-  /** Whether the schema `listwatch` existed when the session began. */
+  /** False if the session is one of a superuser, and the schema `listwatch` did not exist when it began. */
   hasSchema = true
   #canRestrict = false
   #serverVersion = 0
@@ -97,11 +97,11 @@ export class Session {
       // TLS has its own stream, which exists now.
       guardParser(client.connection.stream, (error) => session.destroy(postgresError(error, client)))
       const [row] = await session.query(
-        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, ${UNTRUSTED_OWNER_SQL} AS owner,
-          ${HAS_SCHEMA_SQL} AS has_schema, pg_catalog.current_setting('restrict_nonsystem_relation_kind', true) IS NOT NULL AS can_restrict`,
+        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, ${UNTRUSTED_SQL} AS untrusted,
+          pg_catalog.current_setting('restrict_nonsystem_relation_kind', true) IS NOT NULL AS can_restrict`,
       )
-      assertTrusted(row?.['owner'])
-      session.hasSchema = row?.['has_schema'] !== 'f'
+      session.hasSchema = row?.['untrusted'] !== ''
+      if (session.hasSchema) assertTrusted(row?.['untrusted'])
       session.#canRestrict = row?.['can_restrict'] === 't'
       session.isPooled = Number(row?.['pid']) !== session.#client.processID
       session.#serverVersion = Number(row?.['version'])

@@ -1,31 +1,34 @@
 import { SourceError } from '../../src/contract/errors.js'
 
 /**
- * SQL of the name of a role that is not a superuser and owns an object of the schema `listwatch`, if this session is one
- * of a superuser; else NULL. The owner can change what the object does, and would become a superuser by its use.
+ * SQL of whether this session may use the schema `listwatch`: NULL if it may. If it is one of a superuser: the name of a
+ * role that is not a superuser and owns an object of the schema, or an empty text if there is no schema. The owner can
+ * change what the object does, and would become a superuser by its use. One statement reads both from one snapshot: the
+ * owner can rename the schema away and back.
  */
-export const UNTRUSTED_OWNER_SQL: string = `(CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles m WHERE m.rolsuper AND m.rolname OPERATOR(pg_catalog.=) ANY (ARRAY[current_user, session_user]))
-  THEN (SELECT r.rolname FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL (
+export const UNTRUSTED_SQL: string = `(CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles m WHERE m.rolsuper AND m.rolname OPERATOR(pg_catalog.=) ANY (ARRAY[current_user, session_user]))
+  THEN (SELECT CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.=) 0::pg_catalog.int8 THEN '' ELSE pg_catalog.min(r.rolname::pg_catalog.text) FILTER (WHERE NOT r.rolsuper) END
+    FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL (
       SELECT n.nspowner UNION ALL SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) n.oid
       UNION ALL SELECT p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace OPERATOR(pg_catalog.=) n.oid
     ) o(id) JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) o.id
-    WHERE n.nspname OPERATOR(pg_catalog.=) 'listwatch'::pg_catalog.name AND NOT r.rolsuper LIMIT 1) END)`
+    WHERE n.nspname OPERATOR(pg_catalog.=) 'listwatch'::pg_catalog.name) END)`
 
-/** SQL of whether the schema `listwatch` exists. If it does not, it may be another schema of that name that is used. */
-export const HAS_SCHEMA_SQL = `pg_catalog.to_regnamespace('listwatch') IS NOT NULL`
+const NO_SCHEMA = 'schema "listwatch" does not exist'
 
-/** Throws `UNAUTHORIZED` if there is such an owner, before an object of the schema is used. */
-export function assertTrusted(owner: unknown): void {
-  if (owner == null) return
-  throw new SourceError(untrusted(String(owner)), { code: 'UNAUTHORIZED' })
+/** Throws `UNAUTHORIZED` for an owner, and `NOT_FOUND` for no schema, before an object of the schema is used. */
+export function assertTrusted(untrusted: unknown): void {
+  if (untrusted == null) return
+  if (untrusted === '') throw new SourceError(NO_SCHEMA, { code: 'NOT_FOUND' })
+  throw new SourceError(untrustedMessage(String(untrusted)), { code: 'UNAUTHORIZED' })
 }
 
-/** SQL of a block that throws if there is such an owner, or no schema. */
-export const ASSERT_TRUSTED_SQL: string = `DO $do$ DECLARE owner pg_catalog.name := ${UNTRUSTED_OWNER_SQL}; BEGIN
-  IF NOT (${HAS_SCHEMA_SQL}) THEN RAISE EXCEPTION 'schema "listwatch" does not exist' USING ERRCODE = '3F000'; END IF;
-  IF owner IS NOT NULL THEN RAISE EXCEPTION '${untrusted('%')}', owner USING ERRCODE = '28000'; END IF;
+/** SQL of a block that throws in the same cases. */
+export const ASSERT_TRUSTED_SQL: string = `DO $do$ DECLARE owner pg_catalog.text := ${UNTRUSTED_SQL}; BEGIN
+  IF owner OPERATOR(pg_catalog.=) ''::pg_catalog.text THEN RAISE EXCEPTION '${NO_SCHEMA}' USING ERRCODE = '3F000'; END IF;
+  IF owner IS NOT NULL THEN RAISE EXCEPTION '${untrustedMessage('%')}', owner USING ERRCODE = '28000'; END IF;
 END $do$`
 
-function untrusted(owner: string): string {
+function untrustedMessage(owner: string): string {
   return `this role is a superuser, and "${owner}", which owns objects of the schema listwatch, is not: they would run as a superuser; connect as that role, or as one that was granted the right to mirror`
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { SCHEMA_VERSION, UNTRUSTED_OWNER_SQL } from '../../adapters/postgres/internal.js'
+import { SCHEMA_VERSION, UNTRUSTED_SQL } from '../../adapters/postgres/internal.js'
 import { formatDuration } from '../args/duration.js'
 import { withCommands } from '../output/error-hints.js'
 import type { PostgresFlags } from '../sources/open-postgres.js'
@@ -48,12 +48,13 @@ export async function diagnosePostgres(
       (await client.query<Row>(sql, [...values])).rows[0] ?? {}
     const found = await first(
       `SELECT pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid::pg_catalog.text AS relid,
-         coalesce(pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('listwatch')::pg_catalog.oid, 'USAGE'), false) AS has_schema, ${UNTRUSTED_OWNER_SQL} AS owner`,
+         coalesce(pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('listwatch')::pg_catalog.oid, 'USAGE'), false) AS has_schema, ${UNTRUSTED_SQL} AS untrusted`,
       [flags.table],
     )
     const relid = typeof found['relid'] === 'string' ? found['relid'] : undefined
-    const untrustedOwner = typeof found['owner'] === 'string' ? found['owner'] : undefined
-    const hasSchema = found['has_schema'] === true && untrustedOwner === undefined
+    const untrusted = found['untrusted']
+    const hasSchema = found['has_schema'] === true && untrusted === null
+    const untrustedOwner = typeof untrusted === 'string' && untrusted !== '' ? untrusted : undefined
     // A role without rights on the functions cannot see the logs; the check `rights` reports that.
     const logs = hasSchema
       ? await first(

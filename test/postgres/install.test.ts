@@ -13,6 +13,7 @@ import { waitUntil } from '../servers/wait-until.js'
 import {
   contextOf,
   type Database,
+  dropRoles,
   errorOf,
   expectMirrorEqualsTable,
   mirror,
@@ -152,7 +153,9 @@ describePostgres('installing', (postgres) => {
     await db.sql('UPDATE t SET n = 42 WHERE id = 1')
     await expectMirrorEqualsTable(rows)
     await uninstallChangeLog(await db.connect({ user: owner }), { all: true })
-    await db.sql(`REASSIGN OWNED BY ${owner} TO postgres; DROP OWNED BY ${owner}; DROP ROLE ${owner}`)
+    await rows.informer.stop()
+    await db.sql(`ALTER TABLE t OWNER TO postgres`)
+    await dropRoles(db, owner)
   })
 
   describe('a table whose log is removed', () => {

@@ -917,7 +917,7 @@ describePostgres('the installed objects', (postgres) => {
 /** Functions that every role may call. They run with the rights of the caller. */
 const PUBLIC = ['database_id', 'mark', 'schema_version', 'seeded', 'system_id']
 /** Functions that run with the rights of the owner, besides the functions of triggers. */
-const OF_OWNER = ['epoch', 'tend']
+const OF_OWNER = ['epoch', 'remove_ended_leases', 'tend']
 
 async function expectDocumentedRights(db: Database): Promise<void> {
   const functions = await db.sql(`SELECT p.proname AS name, p.prosecdef AS "isOfOwner", p.proconfig::text AS settings,

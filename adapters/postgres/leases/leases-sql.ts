@@ -50,7 +50,8 @@ CREATE POLICY used ON listwatch.lease_rights FOR SELECT USING (pg_catalog.pg_has
 
 /**
  * SQL of the functions of leases. They run as their caller, and row security selects the groups. A function that runs as
- * its owner would not know its caller: the role of the session may be another one, as in an ANALYZE of a superuser.
+ * its owner would not know its caller: the role of the session may be another one, as in an ANALYZE of a superuser. The
+ * one that does takes no argument.
  */
 export const LEASE_FUNCTIONS_SQL: string = `-- Throws unless this role may use a group. Row security shows a role its own rights, and does not apply to the owner of the tables.
 CREATE OR REPLACE FUNCTION listwatch.assert_group(of_group pg_catalog.text) RETURNS pg_catalog.void
@@ -60,6 +61,14 @@ BEGIN
       AND NOT EXISTS (SELECT FROM listwatch.lease_rights r WHERE r.group_name = of_group) THEN
     RAISE EXCEPTION 'permission denied for the lease group "%"', of_group USING ERRCODE = '42501';
   END IF;
+END $$;
+
+-- Removes the records without a body, which have ended. It runs as the owner, because a right to delete would be one to lock the table for
+-- all groups. It takes no argument.
+CREATE OR REPLACE FUNCTION listwatch.remove_ended_leases() RETURNS pg_catalog.void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM listwatch.leases l WHERE l.ctid = ANY (ARRAY (SELECT e.ctid FROM listwatch.leases e WHERE e.body = '' FOR UPDATE SKIP LOCKED));
 END $$;
 
 -- Evicts records, writes the record of a member, and then reads all records of the group. Each statement of the function sees all
@@ -74,6 +83,7 @@ DECLARE
   new_fence pg_catalog.int8;
   old_renewal pg_catalog.int8;
   old_body pg_catalog.text;
+  is_evicted pg_catalog.bool;
   is_changed pg_catalog.bool;
 BEGIN
   PERFORM listwatch.assert_group(of_group);
@@ -89,14 +99,17 @@ BEGIN
   -- The clock makes a fence greater than those before a failover that has lost the last ones.
   INSERT INTO listwatch.lease_groups AS g (name, fence) VALUES (of_group, ${NOW_US})
     ON CONFLICT (name) DO UPDATE SET fence = greatest(g.fence + 1, ${NOW_US}) RETURNING g.fence INTO new_fence;
-  SELECT l.renewal, l.body INTO old_renewal, old_body FROM listwatch.leases l WHERE l.group_name = of_group AND l.member = of_member;
+  SELECT l.renewal, l.body INTO old_renewal, old_body FROM listwatch.leases l
+   WHERE l.group_name = of_group AND l.member = of_member AND l.body <> '';
   IF (old_renewal IS NULL) <> (new_renewal = 0) OR old_renewal >= new_renewal THEN
     RETURN pg_catalog.json_build_object('lost', true, 'found', old_renewal)::pg_catalog.text;
   END IF;
 
-  DELETE FROM listwatch.leases l USING ROWS FROM (pg_catalog.unnest(evicted), pg_catalog.unnest(evicted_renewals)) e(member, renewal)
+  UPDATE listwatch.leases l SET body = '' FROM ROWS FROM (pg_catalog.unnest(evicted), pg_catalog.unnest(evicted_renewals)) e(member, renewal)
    WHERE l.group_name = of_group AND l.member = e.member AND l.renewal = e.renewal AND l.member <> of_member;
-  is_changed := FOUND OR old_body IS DISTINCT FROM new_body;
+  is_evicted := FOUND;
+  IF is_evicted THEN PERFORM listwatch.remove_ended_leases(); END IF;
+  is_changed := is_evicted OR old_body IS DISTINCT FROM new_body;
   INSERT INTO listwatch.leases AS l (group_name, member, renewal, body, written_at)
     VALUES (of_group, of_member, new_renewal, new_body, pg_catalog.clock_timestamp())
     ON CONFLICT (group_name, member) DO UPDATE SET renewal = EXCLUDED.renewal, body = EXCLUDED.body, written_at = EXCLUDED.written_at;
@@ -105,7 +118,7 @@ BEGIN
   RETURN (SELECT pg_catalog.json_build_object('fence', new_fence, 'epoch', epoch, 'records', pg_catalog.json_agg(pg_catalog.json_build_object(
             'member', l.member, 'renewal', l.renewal, 'body', l.body,
             'ageMs', extract(epoch FROM pg_catalog.clock_timestamp() - l.written_at) * 1000)))
-            FROM listwatch.leases l WHERE l.group_name = of_group)::pg_catalog.text;
+            FROM listwatch.leases l WHERE l.group_name = of_group AND l.body <> '')::pg_catalog.text;
 END $$;
 
 -- Removes the record of a member.
@@ -113,17 +126,23 @@ CREATE OR REPLACE FUNCTION listwatch.leave_group(of_group pg_catalog.text, of_me
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM listwatch.assert_group(of_group);
-  DELETE FROM listwatch.leases l WHERE l.group_name = of_group AND l.member = of_member;
-  IF FOUND THEN PERFORM pg_catalog.pg_notify('${LEASES_CHANNEL}', pg_catalog.concat(of_group, ' ', of_member)); END IF;
+  UPDATE listwatch.leases l SET body = '' WHERE l.group_name = of_group AND l.member = of_member;
+  IF FOUND THEN
+    PERFORM listwatch.remove_ended_leases();
+    PERFORM pg_catalog.pg_notify('${LEASES_CHANNEL}', pg_catalog.concat(of_group, ' ', of_member));
+  END IF;
 END $$;
 `
 
-/** SQL that lets a role renew the leases of a group. */
+/**
+ * SQL that lets a role renew the leases of a group. A right to delete, or to update any column, would be one to lock the
+ * tables for the other groups too.
+ */
 export function grantLeasesSql(role: string, group: string): string {
   const to = quoteIdentifier(role)
-  return `GRANT EXECUTE ON FUNCTION listwatch.epoch(), listwatch.assert_group(pg_catalog.text), listwatch.renew_lease(pg_catalog.text, pg_catalog.text, pg_catalog.int8, pg_catalog.text, pg_catalog.text[], pg_catalog.int8[]), listwatch.leave_group(pg_catalog.text, pg_catalog.text) TO ${to};
-GRANT SELECT, INSERT, UPDATE ON listwatch.lease_groups TO ${to};
-GRANT SELECT, INSERT, UPDATE, DELETE ON listwatch.leases TO ${to};
+  return `GRANT EXECUTE ON FUNCTION listwatch.epoch(), listwatch.remove_ended_leases(), listwatch.assert_group(pg_catalog.text), listwatch.renew_lease(pg_catalog.text, pg_catalog.text, pg_catalog.int8, pg_catalog.text, pg_catalog.text[], pg_catalog.int8[]), listwatch.leave_group(pg_catalog.text, pg_catalog.text) TO ${to};
+GRANT SELECT, INSERT, UPDATE (fence) ON listwatch.lease_groups TO ${to};
+GRANT SELECT, INSERT, UPDATE (renewal, body, written_at) ON listwatch.leases TO ${to};
 GRANT SELECT ON listwatch.lease_rights TO ${to};
 INSERT INTO listwatch.lease_rights (group_name, role) VALUES (${quoteLiteral(group)}, ${quoteLiteral(to)}::pg_catalog.regrole) ON CONFLICT DO NOTHING;
 `
