@@ -148,12 +148,13 @@ describePostgres('installing', (postgres) => {
     await db.sql(
       `CREATE ROLE ${owner} LOGIN; GRANT CREATE ON DATABASE ${db.name} TO ${owner}; GRANT CREATE ON SCHEMA public TO ${owner}; ALTER TABLE t OWNER TO ${owner}`,
     )
-    await (await db.connect({ user: owner })).query(installChangeLogSql({ table: 't' }))
+    const client = await db.connect({ user: owner })
+    await client.query(installChangeLogSql({ table: 't' }))
     const rows = await mirror(db, { table: 't', connection: { user: owner } })
     await db.sql('UPDATE t SET n = 42 WHERE id = 1')
     await expectMirrorEqualsTable(rows)
-    await uninstallChangeLog(await db.connect({ user: owner }), { all: true })
-    await rows.informer.stop()
+    await uninstallChangeLog(client, { all: true })
+    await Promise.all([rows.informer.stop(), client.end()])
     await db.sql(`ALTER TABLE t OWNER TO postgres`)
     await dropRoles(db, owner)
   })
