@@ -323,8 +323,7 @@ BEGIN
   IF o IS NULL THEN RAISE EXCEPTION '% has no triggers of listwatch', rel USING ERRCODE = '42704'; END IF;
   RETURN listwatch.install(rel,
     CASE WHEN o->'key' <> 'null' THEN ARRAY (SELECT k.name FROM pg_catalog.jsonb_array_elements_text(o->'key') k(name)) END,
-    o->>'level', o->>'wake', (o->>'bulk')::pg_catalog.int4,
-    ARRAY (SELECT r.name FROM pg_catalog.jsonb_array_elements_text(o->'readers') r(name)));
+    o->>'level', o->>'wake', (o->>'bulk')::pg_catalog.int4);
 END $$;
 
 -- Removes the log and the triggers of a table. Returns whether there was a log. It drops no function that another role has given a trigger.

@@ -1,12 +1,13 @@
 import { SourceError } from '../../src/contract/errors.js'
 
 /**
- * SQL of whether this session may use the schema `listwatch`: NULL if it may. If it is one of a superuser: the name of a
+ * SQL of whether this session may use the schema `listwatch`: NULL if it may. If it is one of a superuser, or of a member
+ * of a role that is one: the name of a
  * role that is not a superuser and owns an object of the schema, or an empty text if there is no schema. The owner can
  * change what the object does, and would become a superuser by its use. One statement reads both from one snapshot: the
  * owner can rename the schema away and back.
  */
-export const UNTRUSTED_SQL: string = `(CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles m WHERE m.rolsuper AND m.rolname OPERATOR(pg_catalog.=) ANY (ARRAY[current_user, session_user]))
+export const UNTRUSTED_SQL: string = `(CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles m WHERE m.rolsuper AND (pg_catalog.pg_has_role(m.oid, 'MEMBER') OR pg_catalog.pg_has_role(session_user, m.oid, 'MEMBER')))
   THEN (SELECT CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.=) 0::pg_catalog.int8 THEN '' ELSE pg_catalog.min(r.rolname::pg_catalog.text) FILTER (WHERE NOT r.rolsuper) END
     FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL (
       SELECT n.nspowner UNION ALL SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) n.oid

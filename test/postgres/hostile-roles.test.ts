@@ -107,6 +107,17 @@ describePostgres('a hostile role', (postgres) => {
         expect(await isAlarmRaised(db)).toBe(false)
       })
 
+      test.each(['INSERT INTO t VALUES (40, 0)', 'UPDATE t SET n = 1 WHERE id = 1', 'DELETE FROM t WHERE id = 9'])(
+        'through such a cast in a session that has a part of the plans: %s',
+        async (first) => {
+          const { db, client, changeType } = await owned(level, 'IMPLICIT')
+          await client.query(first)
+          await client.query(changeType)
+          await attempt(client, writes)
+          expect(await isAlarmRaised(db)).toBe(false)
+        },
+      )
+
       test.each(['json', 'uuid'])(
         'and may give its key the type %s: writers continue, and mirrors name the type',
         async (type) => {
@@ -301,26 +312,42 @@ describePostgres('a hostile role', (postgres) => {
         expect([name, outcome]).toMatchObject([name, { code: 'UNAUTHORIZED', message: expect.stringContaining(owner) }])
       expect(JSON.stringify(findings)).toContain(owner)
     })
-    test.each([
-      ['SET ROLE', {}, true],
-      ['an option of the connection', { options: 'ROLE' }, false],
-    ])('by a superuser that acts as another role by %s', async (_, connection, isSet) => {
-      const { db, owner, client } = await ownedSchema()
-      const reader = await roleOf(db, 'reader')
-      await db.sql(`GRANT SELECT ON t TO ${reader}`)
-      await client.query(`CREATE OR REPLACE FUNCTION listwatch.epoch() RETURNS text LANGUAGE plpgsql AS
+    test.each(['SET ROLE', 'an option of the connection'])(
+      'by a superuser that acts as another role by %s',
+      async (how) => {
+        const { db, owner, client } = await ownedSchema()
+        const reader = await roleOf(db, 'reader')
+        await db.sql(`GRANT SELECT ON t TO ${reader}`)
+        await client.query(`CREATE OR REPLACE FUNCTION listwatch.epoch() RETURNS text LANGUAGE plpgsql AS
           $$ BEGIN PERFORM set_config('role', 'none', true); ${alarmUnless(reader)} RETURN listwatch.seeded(); END $$;
         CREATE OR REPLACE FUNCTION listwatch.mark() RETURNS text LANGUAGE plpgsql AS
           $$ BEGIN PERFORM set_config('role', 'none', true); ${alarmUnless(reader)} RETURN 'pgm1'; END $$;
         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA listwatch TO PUBLIC`)
-      const options = 'options' in connection ? { options: `-c role=${reader}` } : {}
-      const superuser = await db.connect(options)
-      await superuser.query(`${isSet ? `SET ROLE ${reader};` : ''} BEGIN; SELECT pg_current_xact_id()`)
-      const source = db.source({ table: 't', connection: { options: `-c role=${reader}` } })
-      const outcomes = [await outcomeOf(source.mark(superuser)), await outcomeOf(listed(source))]
-      expect(await isAlarmRaised(db)).toBe(false)
-      const refused = { code: 'UNAUTHORIZED', message: expect.stringContaining(`"${owner}"`) }
-      expect(outcomes).toMatchObject([refused, refused])
+        const options = `-c role=${reader}`
+        const superuser = await db.connect(how === 'SET ROLE' ? {} : { options })
+        if (how === 'SET ROLE') await superuser.query(`SET ROLE ${reader}`)
+        await superuser.query('BEGIN; SELECT pg_current_xact_id()')
+        const source = db.source({ table: 't', connection: { options } })
+        const outcomes = [await outcomeOf(source.mark(superuser)), await outcomeOf(listed(source))]
+        expect(await isAlarmRaised(db)).toBe(false)
+        const refused = { code: 'UNAUTHORIZED', message: expect.stringContaining(`"${owner}"`) }
+        expect(outcomes).toMatchObject([refused, refused])
+      },
+    )
+
+    test('by a member of a superuser', async () => {
+      const { db, owner, client } = await ownedSchema()
+      const member = await roleOf(db, 'member')
+      await db.sql(`GRANT postgres TO ${member}`)
+      await client.query(`CREATE OR REPLACE FUNCTION listwatch.mark() RETURNS text LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM set_config('role', 'postgres', true); ${alarmUnless(member)} RETURN 'pgm1'; END $$`)
+      const tx = await db.connect({ user: member })
+      await tx.query('BEGIN; SELECT pg_current_xact_id()')
+      const outcome = await outcomeOf(db.source({ table: 't' }).mark(tx))
+      expect([await isAlarmRaised(db), outcome]).toMatchObject([
+        false,
+        { code: 'UNAUTHORIZED', message: expect.stringContaining(`"${owner}"`) },
+      ])
     })
   })
 
@@ -424,8 +451,6 @@ describePostgres('a hostile role', (postgres) => {
       ['renamed', 'ALTER TABLE t RENAME id TO id2'],
       ['dropped', 'ALTER TABLE t DROP id'],
       ['dropped and added', 'ALTER TABLE t DROP id; ALTER TABLE t ADD id int'],
-      ['dropped, and another one has its name', 'ALTER TABLE t DROP id; ALTER TABLE t RENAME n TO id'],
-      ['renamed, and another column has its name', 'ALTER TABLE t RENAME id TO id2; ALTER TABLE t RENAME n TO id'],
     ])('sees no key in the log after the column was %s', async (_, change) => {
       const db = await prepared(TABLE)
       const reader = await roleOf(db, 'reader')
@@ -485,7 +510,7 @@ describePostgres('a hostile role', (postgres) => {
       `CREATE TABLE ${schema}.y (id int, n int); CREATE TRIGGER q AFTER INSERT ON ${schema}.y FOR EACH ROW EXECUTE FUNCTION ${fn}()`
 
     async function rowFunction(db: Database): Promise<string> {
-      const sql = `SELECT 'listwatch.' || proname FROM pg_proc WHERE pronamespace = 'listwatch'::regnamespace AND starts_with(proname, $1)`
+      const sql = `SELECT 'listwatch.' || proname::text FROM pg_proc WHERE pronamespace = 'listwatch'::regnamespace AND starts_with(proname, $1)`
       return String(await db.value(sql, [`${(await db.log('p')).replace('listwatch.', '')}_r`]))
     }
 
@@ -545,24 +570,6 @@ describePostgres('a hostile role', (postgres) => {
     for (let n = 0; n < 1_000; n++) await client.query('SELECT listwatch.tend()')
     const most = 2 + Math.floor((performance.now() - started) / 10_000)
     expect(Number(await db.value('SELECT count(*) FROM listwatch.mark'))).toBeLessThanOrEqual(most)
-  })
-
-  test('that owns the enum of a key stops no mirror by a cast of it', async () => {
-    const db = await prepared('SELECT')
-    const owner = await roleOf(db, 'owner')
-    await db.sql(`CREATE SCHEMA AUTHORIZATION ${owner}`)
-    const client = await db.connect({ user: owner })
-    await client.query(`CREATE TYPE ${owner}.kind AS ENUM ('a', 'b', 'c'); GRANT USAGE ON SCHEMA ${owner} TO PUBLIC`)
-    await db.sql(`CREATE TABLE t (id ${owner}.kind PRIMARY KEY, n int); INSERT INTO t VALUES ('a', 1)`)
-    await db.install('t')
-    const rows = await mirror(db, { table: 't' })
-    await client.query(`CREATE CAST (${owner}.kind AS text) WITH INOUT AS IMPLICIT`)
-    await db.sql(`INSERT INTO t VALUES ('b', 2)`)
-    await expectMirrorEqualsTable(rows)
-    const fresh = await mirror(db, { table: 't' })
-    await db.sql(`INSERT INTO t VALUES ('c', 3); DELETE FROM t WHERE n = 2; UPDATE t SET n = 9`)
-    await expectMirrorEqualsTable(fresh)
-    expect(fresh.errors).toEqual([])
   })
 })
 
