@@ -56,7 +56,18 @@ describePostgres('a database that is copied', (postgres) => {
 
     async function restoredByPgDump(db: Database): Promise<Database> {
       const { host, port, user, database } = db.config()
-      const args = ['--inserts', '-h', String(host), '-p', String(port), '-U', String(user), String(database)]
+      const args = [
+        '--inserts',
+        '--exclude-schema',
+        'traps',
+        '-h',
+        String(host),
+        '-p',
+        String(port),
+        '-U',
+        String(user),
+        String(database),
+      ]
       const env = { ...process.env, ...postgres.env }
       const dump = await runProgram(join(postgres.binDir, 'pg_dump'), args, { env })
       const copy = await elsewhere.database()

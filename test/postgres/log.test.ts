@@ -157,7 +157,8 @@ describePostgres('the log', (postgres) => {
       for (let hour = 1; hour <= 5; hour++) {
         await db.sql(AN_HOUR_LATER)
         await db.sql(WRITE)
-        expect(await logged(db), `after ${hour} hours`).toBeLessThanOrEqual(2 * KEYS)
+        // The marks that it is trimmed up to are 10 s apart, so the last writes before an hour may stay for another one.
+        expect(await logged(db), `after ${hour} hours`).toBeLessThanOrEqual(hour === 1 ? 3 * KEYS : 2 * KEYS)
       }
     })
 
