@@ -110,7 +110,5 @@ export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogS
 export declare function migrate(client: PgConnected, sql: string, table?: string): Promise<unknown>;
 /**
  * Returns the SQL of one transaction. Only the name of `table` is looked up on the search path of the role that runs it.
- * A schema of another owner is refused, unless the owner is a superuser: a migration calls functions of the schema, and
- * the owner could give them any body.
  */
 export declare function migration(body: string, table?: string): string;
