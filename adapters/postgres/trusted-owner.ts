@@ -20,7 +20,9 @@ const NO_SCHEMA = 'schema "listwatch" does not exist'
 /** Throws `UNAUTHORIZED` for an owner, and `NOT_FOUND` for no schema, before an object of the schema is used. */
 export function assertTrusted(untrusted: unknown): void {
   if (untrusted == null) return
-  if (untrusted === '') throw new SourceError(NO_SCHEMA, { code: 'NOT_FOUND' })
+  // As the server reports it.
+  const cause = Object.assign(new Error(NO_SCHEMA), { code: '3F000' })
+  if (untrusted === '') throw new SourceError(NO_SCHEMA, { code: 'NOT_FOUND', cause })
   throw new SourceError(untrustedMessage(String(untrusted)), { code: 'UNAUTHORIZED' })
 }
 

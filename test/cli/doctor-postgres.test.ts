@@ -95,7 +95,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     expect(await namesOf(argsOf(db))).toEqual([])
     await db.sql('DROP FUNCTION listwatch.leave_group')
     await isFound()
-    await db.sql('DROP TABLE listwatch.lease_rights')
+    await db.sql('DROP TABLE listwatch.lease_rights CASCADE')
     await isFound()
   })
 
@@ -211,7 +211,7 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     test('connections', async () => {
       const { db } = await ordersOf({ max_connections: '10' })
       expect(await namesOf(argsOf(db))).toEqual([])
-      for (let count = 0; count < 6; count++) await db.connect()
+      for (let count = 0; count < 7; count++) await db.connect()
       expect(await namesOf(argsOf(db))).toEqual(['connections'])
     })
 
