@@ -726,7 +726,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('change-log-admin'),
     edits: [['${lookUp}SET LOCAL search_path = pg_catalog, pg_temp;', '${lookUp}']],
     test: 'postgres/privileges.test.ts',
-    named: 'are not stored in what is installed',
+    named: 'are not called by a column default',
     server: 'postgres 18',
   },
   {

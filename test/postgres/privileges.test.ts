@@ -417,7 +417,7 @@ describePostgres('the installed objects', (postgres) => {
       expect([await isAlarmRaised(db), tables]).toMatchObject([false, [{ table: 't', problems: [] }]])
     })
 
-    test('are not stored in what is installed, to be run after each crash', async () => {
+    test('are not called by a column default of the schema, which would be evaluated after each crash', async () => {
       const { db } = await trapped()
       await outcomeOf(db.install('t'))
       await db.sql(`ALTER SEQUENCE public.alarm RESTART; DELETE FROM listwatch.state; SELECT listwatch.epoch()`)
