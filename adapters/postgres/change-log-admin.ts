@@ -7,7 +7,7 @@ import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from '
 import { assertConnected } from './connected-client.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import { quoteIdentifier, quoteLiteral } from './quoting.js'
-import { LOCK_SQL, OWNERS_SQL, SCHEMA_SQL } from './schema-sql.js'
+import { LOCK_SQL, SCHEMA_SQL } from './schema-sql.js'
 import { assertTrusted, UNTRUSTED_SQL } from './trusted-owner.js'
 
 /** The longest wait for a lock at one attempt, so that the table's writers never wait longer behind it. */
@@ -70,13 +70,12 @@ export function uninstallChangeLogSql(options: { readonly table: string } | { re
   const table = tableToUninstall(options)
   if (table === undefined) {
     return migration(`${LOCK_SQL}
-${OWNERS_SQL}
 DO $do$ DECLARE rel pg_catalog.regclass; BEGIN
   FOR rel IN SELECT l.relid FROM listwatch.logs() l LOOP PERFORM listwatch.uninstall(rel); END LOOP;
 END $do$;
 DROP SCHEMA listwatch CASCADE;`)
   }
-  return migration(`${LOCK_SQL}\n${OWNERS_SQL}\nSELECT listwatch.uninstall(${MIGRATED_TABLE}) AS uninstall;`, table)
+  return migration(`${LOCK_SQL}\nSELECT listwatch.uninstall(${MIGRATED_TABLE}) AS uninstall;`, table)
 }
 
 /** Returns undefined for all tables. Options that might mean one table or all of them are refused. */

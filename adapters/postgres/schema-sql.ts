@@ -3,26 +3,20 @@ import { INSTALL_SQL } from './install-sql.js'
 import { LEASE_FUNCTIONS_SQL } from './leases/leases-sql.js'
 import { LOG_SQL } from './log-sql.js'
 import { SHAPE_SQL } from './shape-sql.js'
+import { OWNERS_FROM_SQL } from './trusted-owner.js'
 import { WAKE_SQL } from './wake-sql.js'
 
 /** The version of the schema's objects, as `listwatch.schema_version()` returns it. */
 export const SCHEMA_VERSION = 2
 
-/** SQL that excludes other migrations until the end of the transaction. Only the owner of the schema can hold this lock. */
-export const LOCK_SQL = `COMMENT ON SCHEMA listwatch IS 'Change logs for mirrors of tables. Created and removed by: listwatch pg install, listwatch pg uninstall.';`
-
 /**
- * SQL that throws if an object of the schema belongs to another role that is not a superuser, which could change what a
- * function or a table does. The lock has ended the transaction of a role that was creating the schema.
+ * SQL that excludes other migrations until the end of the transaction: only the owner of the schema can hold this lock.
+ * Then it throws if an object of the schema belongs to another role that is not a superuser, which could change what the
+ * object does. The lock has waited for a role that was creating the schema.
  */
-export const OWNERS_SQL = `DO $do$ DECLARE
-  owner pg_catalog.name := (SELECT r.rolname FROM pg_catalog.pg_namespace n
-    CROSS JOIN LATERAL (
-      SELECT n.nspowner UNION ALL SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid
-      UNION ALL SELECT p.proowner FROM pg_catalog.pg_proc p WHERE p.pronamespace = n.oid
-      UNION ALL SELECT t.typowner FROM pg_catalog.pg_type t WHERE t.typnamespace = n.oid
-    ) o(id) JOIN pg_catalog.pg_roles r ON r.oid = o.id
-   WHERE n.nspname = 'listwatch' AND NOT r.rolsuper AND r.rolname <> current_user LIMIT 1);
+export const LOCK_SQL: string = `COMMENT ON SCHEMA listwatch IS 'Change logs for mirrors of tables. Created and removed by: listwatch pg install, listwatch pg uninstall.';
+DO $do$ DECLARE
+  owner pg_catalog.name := (SELECT r.rolname ${OWNERS_FROM_SQL} AND NOT r.rolsuper AND r.rolname <> current_user LIMIT 1);
 BEGIN
   IF owner IS NOT NULL THEN RAISE EXCEPTION 'objects of the schema listwatch belong to %', owner USING ERRCODE = '42501'; END IF;
 END $do$;`
@@ -35,7 +29,7 @@ END $do$;`
  * - Each function has the search path `pg_catalog, pg_temp`. Postgres finds no function and no operator in `pg_temp`,
  *   and types and tables only after those of `pg_catalog`.
  * - A function runs as its caller, unless its caller could not do the work. The functions that run as their owner are
- *   `epoch`, `tend`, and those of each log: of its triggers, and whether it has changes.
+ *   `epoch`, `tend`, `remove_ended_leases`, and those of each log: of its triggers, and whether it has changes.
  * - PUBLIC may call the functions of marks, which run as their caller.
  *
  * All data of change logs is UNLOGGED: it costs no WAL, and no publication contains it. Postgres empties it whenever
@@ -46,7 +40,6 @@ export const SCHEMA_SQL: string = `DO $do$ BEGIN
 EXCEPTION WHEN unique_violation OR duplicate_schema THEN NULL; -- Another installation was faster.
 END $do$;
 ${LOCK_SQL}
-${OWNERS_SQL}
 GRANT USAGE ON SCHEMA listwatch TO PUBLIC;
 
 -- The state of version 1. Its defaults may call functions that the search path of the installation contained.
