@@ -4,7 +4,6 @@ import {
   changeLogStatus,
   installChangeLog,
   installChangeLogSql,
-  type PgConnected,
   uninstallChangeLog,
   uninstallChangeLogSql,
 } from '../../adapters/postgres/index.js'
@@ -16,6 +15,7 @@ import {
   dropRoles,
   errorOf,
   expectMirrorEqualsTable,
+  hasty,
   mirror,
   mirrorOf,
   type Row,
@@ -95,12 +95,6 @@ describePostgres('installing', (postgres) => {
   })
 
   describe('behind a lock of another session', () => {
-    /** A client with whom a turn of waiting takes less than 3 s. */
-    async function hasty(db: Database, turn: string): Promise<PgConnected> {
-      const client = await db.connect()
-      return { query: (text: string) => client.query(text.replace(`lock_timeout = '3s'`, `lock_timeout = '${turn}'`)) }
-    }
-
     async function held(): Promise<{ readonly db: Database; readonly holder: Client }> {
       const db = await prepared()
       await db.install('t')

@@ -29,6 +29,7 @@ import {
   type Database,
   errorOf,
   expectMirrorEqualsTable,
+  hasty,
   listed,
   mirror,
   type Row,
@@ -36,12 +37,6 @@ import {
 } from './support.js'
 
 const SECURED = 'ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (n = 1)'
-
-/** A client with which a wait for a lock takes less than 3 s. */
-async function hasty(db: Database): Promise<PgConnected> {
-  const client = await db.connect()
-  return { query: (text: string) => client.query(text.replace(`lock_timeout = '3s'`, `lock_timeout = '100ms'`)) }
-}
 
 /** A type in a schema with a cast that runs a function of the attacker: `trap`, made of an int by `trap_of`. */
 function trapType(schema: string, attacker: string): readonly string[] {
@@ -546,7 +541,7 @@ describePostgres('the installed objects', (postgres) => {
       const db = await prepared(`${TABLE}; CREATE TABLE u (id int PRIMARY KEY)`)
       await db.install('t')
       await heldLocks(db)
-      const client = await hasty(db)
+      const client = await hasty(db, '100ms')
       const outcomes = [
         await outcomeOf(installChangeLog(client, { table: 'u' })),
         await outcomeOf(installChangeLog(client, { table: 't' })),

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, onTestFinished, type TestContext } from 'v
 import {
   type ChangeLogOptions,
   installChangeLog,
+  type PgConnected,
   type PostgresSource,
   type PostgresSourceOptions,
   postgresSource,
@@ -301,6 +302,12 @@ export async function nakedDelta(database: Database, log: string, snapshot: stri
 
 export async function snapshotOf(database: Database): Promise<string> {
   return String(await database.value('SELECT pg_current_snapshot()::text'))
+}
+
+/** A client with which a migration waits for a lock for `turn` at each attempt, instead of 3 s. */
+export async function hasty(db: Database, turn: string): Promise<PgConnected> {
+  const client = await db.connect()
+  return { query: (text: string) => client.query(text.replace(`lock_timeout = '3s'`, `lock_timeout = '${turn}'`)) }
 }
 
 /** The error with which a promise rejects. */
