@@ -1,3 +1,4 @@
+import { INTEGER_TYPES, TEXT_TYPES } from './shape-sql.js'
 import { WAKE_BLOCK } from './wake-sql.js'
 
 /** What a reader calls for each log. These functions run as the reader, except `epoch` and `tend`. */
@@ -27,6 +28,7 @@ DECLARE
   rel_kind pg_catalog."char";
   key_columns pg_catalog.name[];
   log pg_catalog.text := 'log_' || pg_catalog.left(pg_catalog.replace(pg_catalog.gen_random_uuid()::pg_catalog.text, '-', ''), 12);
+  log_table pg_catalog.regclass;
   col pg_catalog.record;
   log_type pg_catalog.text;
   log_columns pg_catalog.text := '';
@@ -108,8 +110,8 @@ BEGIN
     END IF;
     log_type := CASE
       -- Wider than the column, so that a column that is made wider does not break its writers.
-      WHEN col.typ IN ('pg_catalog.int2'::pg_catalog.regtype, 'pg_catalog.int4'::pg_catalog.regtype, 'pg_catalog.int8'::pg_catalog.regtype) THEN 'pg_catalog.int8'
-      WHEN col.typ IN ('pg_catalog.text'::pg_catalog.regtype, 'pg_catalog.varchar'::pg_catalog.regtype) THEN 'pg_catalog.text'
+      WHEN col.typ = ANY ('${INTEGER_TYPES}'::pg_catalog.regtype[]) THEN 'pg_catalog.int8'
+      WHEN col.typ = ANY ('${TEXT_TYPES}'::pg_catalog.regtype[]) THEN 'pg_catalog.text'
       WHEN col.typ = 'pg_catalog.bpchar'::pg_catalog.regtype THEN 'pg_catalog.bpchar'
       WHEN col.typtype = 'e' OR col.typ IN ('pg_catalog.uuid'::pg_catalog.regtype, 'pg_catalog.bool'::pg_catalog.regtype, 'pg_catalog.date'::pg_catalog.regtype,
         'pg_catalog.timestamp'::pg_catalog.regtype, 'pg_catalog.timestamptz'::pg_catalog.regtype, 'pg_catalog.bytea'::pg_catalog.regtype, 'pg_catalog.oid'::pg_catalog.regtype,
@@ -143,9 +145,10 @@ BEGIN
   EXECUTE pg_catalog.format('COMMENT ON TABLE listwatch.%I IS %L', log, pg_catalog.jsonb_build_object(
     'table', rel::pg_catalog.text, 'generation', pg_catalog.gen_random_uuid(), 'key', key, 'level', level, 'wake', wake, 'bulk', bulk,
     'readers', readers || kept, 'keyColumns', key_columns, 'fires', chosen_level, 'wakes', chosen_wake));
-  PERFORM listwatch.define(rel, pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass);
-  PERFORM listwatch.grant_to(rel, pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass, r.name) FROM pg_catalog.unnest(readers) r(name);
-  PERFORM listwatch.grant_log(pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass, r.name) FROM pg_catalog.unnest(kept) r(name);
+  log_table := pg_catalog.format('listwatch.%I', log)::pg_catalog.regclass;
+  PERFORM listwatch.define(rel, log_table);
+  PERFORM listwatch.grant_to(rel, log_table, r.name) FROM pg_catalog.unnest(readers) r(name);
+  PERFORM listwatch.grant_log(log_table, r.name) FROM pg_catalog.unnest(kept) r(name);
   FOR col IN SELECT t.* FROM listwatch.triggers(log, chosen_level) t LOOP
     EXECUTE pg_catalog.format('CREATE TRIGGER %I AFTER %s ON %s %s FOR EACH %s EXECUTE FUNCTION listwatch.%I()',
       col.name, col.event, rel, col.referencing, col.for_each, col.fn);
@@ -213,8 +216,8 @@ BEGIN
     of_new_row := of_new_row || pg_catalog.format(', NEW.%I', col.name);
     of_old_row := of_old_row || pg_catalog.format(', OLD.%I', col.name);
     is_known := ' AND pg_catalog.pg_typeof(%1$s)' || CASE col.typ
-        WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN ' = ANY (''{pg_catalog.int2,pg_catalog.int4,pg_catalog.int8}''::pg_catalog.regtype[])'
-        WHEN 'pg_catalog.text'::pg_catalog.regtype THEN ' = ANY (''{pg_catalog.text,pg_catalog.varchar}''::pg_catalog.regtype[])'
+        WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN ' = ANY (''${INTEGER_TYPES}''::pg_catalog.regtype[])'
+        WHEN 'pg_catalog.text'::pg_catalog.regtype THEN ' = ANY (''${TEXT_TYPES}''::pg_catalog.regtype[])'
         ELSE ' = pg_catalog.pg_typeof((NULL::%2$s).%3$s)' END
       || CASE WHEN col.has_collation THEN ' AND pg_catalog.pg_collation_for(%1$s) = pg_catalog.pg_collation_for((NULL::%2$s).%3$s)' ELSE '' END;
     is_known_new := is_known_new || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN n.%I END', col.name), log, col.logged);

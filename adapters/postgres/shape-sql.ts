@@ -1,3 +1,7 @@
+/** The types of key columns that a log stores as int8, and as text: one may become another without a new log. */
+export const INTEGER_TYPES = '{pg_catalog.int2,pg_catalog.int4,pg_catalog.int8}'
+export const TEXT_TYPES = '{pg_catalog.text,pg_catalog.varchar}'
+
 /** SQL of the checks that readers run: the shape of a table, and problems that keep its log from being complete. */
 export const SHAPE_SQL: string = `-- Whether rows of a table are changed by more than statements on the table: by statements on its parent table, or by logical
 -- replication, which applies changes row by row. Triggers for each statement do not fire for these.
@@ -74,8 +78,8 @@ CREATE OR REPLACE FUNCTION listwatch.problems(rel pg_catalog.oid) RETURNS pg_cat
       JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attname = k.name
       JOIN pg_catalog.pg_attribute g ON g.attrelid = l.log AND g.attname = pg_catalog.concat('k', k.place)
      WHERE l.relid = rel AND (a.attcollation <> g.attcollation OR NOT CASE g.atttypid
-             WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN listwatch.base_type(a.atttypid) = ANY ('{pg_catalog.int2,pg_catalog.int4,pg_catalog.int8}'::pg_catalog.regtype[])
-             WHEN 'pg_catalog.text'::pg_catalog.regtype THEN listwatch.base_type(a.atttypid) = ANY ('{pg_catalog.text,pg_catalog.varchar}'::pg_catalog.regtype[])
+             WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN listwatch.base_type(a.atttypid) = ANY ('${INTEGER_TYPES}'::pg_catalog.regtype[])
+             WHEN 'pg_catalog.text'::pg_catalog.regtype THEN listwatch.base_type(a.atttypid) = ANY ('${TEXT_TYPES}'::pg_catalog.regtype[])
              ELSE listwatch.base_type(a.atttypid) = g.atttypid END))
 $$;
 
