@@ -231,7 +231,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     breaks: 'a list that was stopped ends no process',
     file: at('range-pages'),
     edits: [['    next?.catch(() => {}) // The consumer may have stopped.\n', '']],
-    test: 'unit/etcd-range-pages.test.ts',
+    test: 'unit/adapters/etcd/range-pages.test.ts',
     named: 'does not report the failure of the next one',
   },
   {
@@ -474,7 +474,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
         'await refillFingerprint(this.#newest, session, range, 0)',
       ],
     ],
-    test: 'unit/etcd-watch-position.test.ts',
+    test: 'unit/adapters/etcd/watch-position.test.ts',
     named: 'at its own revision',
   },
   {
@@ -514,7 +514,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
         'this.#learned.timelyKeys *= 4',
       ],
     ],
-    test: 'unit/etcd-page-limit.test.ts',
+    test: 'unit/adapters/etcd/page-limit.test.ts',
     named: 'do not lift the limit',
   },
   {
@@ -528,7 +528,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
         'if (events[end]?.kv.modRevision === events[begin]?.kv.modRevision) continue',
       ],
     ],
-    test: 'unit/etcd-fragments.test.ts',
+    test: 'unit/adapters/etcd/fragments.test.ts',
     named: 'and never within one',
   },
   {
@@ -554,7 +554,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
     breaks: 'An informer that stops does no harm to other users of a shared Etcd3.',
     file: at('transport/etcd3-transport'),
     edits: [["if (reason === 'unwanted') return", "if (reason === 'unwanted' && current === undefined) return"]],
-    test: 'unit/etcd-client-calls.test.ts',
+    test: 'unit/adapters/etcd/client-calls.test.ts',
     named: 'that is unwanted',
   },
   {
@@ -568,7 +568,7 @@ export const etcdMutants: readonly AdapterMutant[] = [
         '    this.#messages.length = 0\n    if (this.#ending !== undefined) return\n    this.#ending = ABORTED\n',
       ],
     ],
-    test: 'unit/etcd-watch-inbox.test.ts',
+    test: 'unit/adapters/etcd/watch-inbox.test.ts',
     named: 'cancels its stream',
   },
   {

@@ -8,7 +8,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower that did not receive a change lists again.',
     file: at('http-source'),
     edits: [['.sequence !== ++sequence)', '.sequence <= sequence++)']],
-    test: 'unit/http/other-versions.test.ts',
+    test: 'unit/adapters/http/other-versions.test.ts',
     named: 'a frame of an unknown type costs a list',
   },
   {
@@ -16,7 +16,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'An object in a form that is not known is invalid.',
     file: at('event-json'),
     edits: [["encoded === undefined && !('object' in fields)", 'fields === undefined']],
-    test: 'unit/http/other-versions.test.ts',
+    test: 'unit/adapters/http/other-versions.test.ts',
     named: 'without an object is invalid after a list',
   },
   {
@@ -24,7 +24,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A reader that was slow receives the rest.',
     file: at('node-listener'),
     edits: [["      outgoing.once('drain', resume)\n", '']],
-    test: 'unit/http/delivery.test.ts',
+    test: 'unit/adapters/http/delivery.test.ts',
     named: 'a watch over a connection that does not drain receives the rest',
   },
   {
@@ -32,7 +32,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'Each frame is sent to every follower at once.',
     file: at('mirror-feed'),
     edits: [['} while (delivered !== this.#log.last)', '} while (delivered < 0)']],
-    test: 'unit/http/delivery.test.ts',
+    test: 'unit/adapters/http/delivery.test.ts',
     named: 'frames that arrive while earlier ones are sent in slices reach every follower',
   },
   {
@@ -40,7 +40,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A scope that is not one serves no objects.',
     file: at('serve-mirror'),
     edits: [['    assertScope(scope)\n', '']],
-    test: 'unit/http/wrong-scopes.test.ts',
+    test: 'unit/adapters/http/wrong-scopes.test.ts',
     named: 'a scope that is',
   },
   {
@@ -48,7 +48,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower whose next frame was removed lists again.',
     file: at('follower'),
     edits: [['else if (frame === undefined) this.end(', 'else if (frame === undefined) return void (']],
-    test: 'unit/http/serve-mirror.test.ts',
+    test: 'unit/adapters/http/serve-mirror.test.ts',
     named: 'whose reader does not read ends with VERSION_EXPIRED',
   },
   {
@@ -56,7 +56,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'The version for `fresh` includes what the served informer shows.',
     file: at('mirror-feed'),
     edits: [['const isRouted = !isRouting && ', 'const isRouted = ']],
-    test: 'unit/http/http-races.test.ts',
+    test: 'unit/adapters/http/http-races.test.ts',
     named: 'of several sources, requests wait while a large commit is queued',
   },
   {
@@ -64,7 +64,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower never receives parts of two lists.',
     file: at('mirror-feed'),
     edits: [['number: ++lists', 'number: after']],
-    test: 'unit/http/http-races.test.ts',
+    test: 'unit/adapters/http/http-races.test.ts',
     named: 'a part of a list that was dropped after lost access is not one of a later list',
   },
   {
@@ -72,7 +72,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'Followers compare the content of an object that changed without another version.',
     file: at('mirror-feed'),
     edits: [["type === 'update' && origin === 'relist' ? rest : entry", 'entry']],
-    test: 'unit/http/followers.test.ts',
+    test: 'unit/adapters/http/followers.test.ts',
     named: 'has an object that a list of the mirror has changed without another version',
   },
   {
@@ -80,7 +80,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'An object that is invalid in the mirror is invalid in a follower that lists.',
     file: at('mirror-feed'),
     edits: [[', invalid.delete(key)))', ', invalid.delete(key) && size < 0))']],
-    test: 'unit/http/invalid-objects.test.ts',
+    test: 'unit/adapters/http/invalid-objects.test.ts',
     named: 'a follower that lists again has the invalid objects of now',
   },
   {
@@ -88,7 +88,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'An object that is invalid in the mirror is invalid in followers.',
     file: at('mirror-feed'),
     edits: [['    this.#options.invalid?.replaced(key)\n', '']],
-    test: 'unit/http/invalid-objects.test.ts',
+    test: 'unit/adapters/http/invalid-objects.test.ts',
     named: 'an object that was valid for one large batch',
   },
   {
@@ -96,7 +96,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'An object that is invalid in the mirror is invalid in a follower that lists.',
     file: at('mirror-feed'),
     edits: [['if (this.#log.last === 0 && ', 'if (this.#log.last < 0 && ']],
-    test: 'unit/http/invalid-objects.test.ts',
+    test: 'unit/adapters/http/invalid-objects.test.ts',
     named: 'the first list of a silent mirror',
   },
   {
@@ -104,7 +104,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower of a scope receives nothing of other scopes.',
     file: at('serve-mirror'),
     edits: [['!this.#isShare && selected.length === 0', '!this.#isShare']],
-    test: 'unit/http/invalid-objects.test.ts',
+    test: 'unit/adapters/http/invalid-objects.test.ts',
     named: 'a follower of one scope has no invalid objects',
   },
   {
@@ -112,7 +112,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower shows only states that the served mirror had (V1).',
     file: at('event-json'),
     edits: [["{ type: 'delete', key }", "{ type: 'invalid', key }"]],
-    test: 'unit/http/invalid-objects.test.ts',
+    test: 'unit/adapters/http/invalid-objects.test.ts',
     named: 'a follower that lists again has the invalid objects of now',
   },
   {
@@ -125,7 +125,7 @@ export const httpMutants: readonly AdapterMutant[] = [
         '',
       ],
     ],
-    test: 'unit/http/http-races.test.ts',
+    test: 'unit/adapters/http/http-races.test.ts',
     named: 'of several sources, an error of another one does not repeat the end of an epoch',
   },
   {
@@ -133,7 +133,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower obeys a Retry-After for at most 10 minutes (V19).',
     file: at('http-source'),
     edits: [['?? 0, MAX_RETRY_AFTER_MS)', '?? 0, MAX_RETRY_AFTER_MS * 1e300)']],
-    test: 'unit/http/refusals.test.ts',
+    test: 'unit/adapters/http/refusals.test.ts',
     named: 'a follower that is answered with the Retry-After',
   },
   {
@@ -141,7 +141,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A batch may arrive slowly (V20).',
     file: at('http-source'),
     edits: [['        } else yield { events: [], version: at }\n', '        }\n']],
-    test: 'unit/http/slow-bodies.test.ts',
+    test: 'unit/adapters/http/slow-bodies.test.ts',
     named: 'a batch whose parts take longer than the time after which a silent watch is dead is applied',
   },
   {
@@ -149,7 +149,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'Comments of a proxy do not keep a watch (V20).',
     file: at('event-stream'),
     edits: [["rest !== '' && !rest.startsWith(':')", "rest !== ''"]],
-    test: 'unit/http/slow-bodies.test.ts',
+    test: 'unit/adapters/http/slow-bodies.test.ts',
     named: 'comments do not keep a watch without frames',
   },
   {
@@ -157,7 +157,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'The length of an event is limited (V21).',
     file: at('event-stream'),
     edits: [['          characters += line.length\n', '']],
-    test: 'unit/http/slow-bodies.test.ts',
+    test: 'unit/adapters/http/slow-bodies.test.ts',
     named: 'in many lines is refused at a limit',
   },
   {
@@ -165,7 +165,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'An event has a bounded length, apart from a larger object (V2).',
     file: at('mirror-feed'),
     edits: [[' || characters >= CHUNK_CHARACTERS) {\n        this.#push', ') {\n        this.#push']],
-    test: 'unit/http/serve-mirror.test.ts',
+    test: 'unit/adapters/http/serve-mirror.test.ts',
     named: 'sends a batch of large objects in parts of a bounded length',
   },
   {
@@ -173,7 +173,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower does not show an earlier state of a server that has not detected the new epoch (V6).',
     file: at('http-source'),
     edits: [['    if (hasEnded !== true) this.#endedEpochs.assertNotBehind(listed, context)\n', '']],
-    test: 'unit/http/ended-epochs.test.ts',
+    test: 'unit/adapters/http/ended-epochs.test.ts',
     named: 'never shows an earlier state of another server that has not detected it',
   },
   {
@@ -181,7 +181,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A list of the server that has ended the epoch is accepted at once (V6).',
     file: at('serve-mirror'),
     edits: [['...(hasEnded && { hasEnded })', '']],
-    test: 'unit/http/ended-epochs.test.ts',
+    test: 'unit/adapters/http/ended-epochs.test.ts',
     named: 'accepts at once a smaller version of the server that has detected it',
   },
   {
@@ -189,7 +189,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower accepts a smaller version of another server after 30 s (V6).',
     file: at('ended-epoch'),
     edits: [['clock.now() - ended.endedAt >= OTHER_SERVERS_MS', 'false']],
-    test: 'unit/http/ended-epochs.test.ts',
+    test: 'unit/adapters/http/ended-epochs.test.ts',
     named: 'refuses a smaller version of another server for 30 s, and accepts it then',
   },
   {
@@ -197,7 +197,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower does not show an earlier state of a server that has not detected the new epoch (V6).',
     file: at('http-source'),
     edits: [['throw this.#endedEpochs.ended(error, context, from.feed, context.floor)', 'throw error']],
-    test: 'unit/http/ended-epochs.test.ts',
+    test: 'unit/adapters/http/ended-epochs.test.ts',
     named: 'that ends during a list refuses an earlier state of another server',
   },
   {
@@ -205,7 +205,7 @@ export const httpMutants: readonly AdapterMutant[] = [
     breaks: 'A follower does not show an earlier state of a server that has not detected the new epoch (V6).',
     file: at('ended-epoch'),
     edits: [['throw this.ended(error, context, shown.feed, floor)', 'throw error']],
-    test: 'unit/http/ended-epochs.test.ts',
+    test: 'unit/adapters/http/ended-epochs.test.ts',
     named: 'that a list of one server has shown refuses an earlier state of another server',
   },
 ]

@@ -145,7 +145,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'A follower joins a watch only if it misses no event there.',
     file: at('watch/watch-log'),
     edits: [['    if (!isUpTo(segment, version)) return undefined\n', '']],
-    test: 'unit/kubernetes-watch-log.test.ts',
+    test: 'unit/adapters/kubernetes/watch-log.test.ts',
     named: 'retains up to a megabyte that all have read',
   },
   {
@@ -159,7 +159,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
         '      this.#bytes = 0\n      if (this.#bytes >= HIGH_WATER_MARK_BYTES) this.#response.resume()\n',
       ],
     ],
-    test: 'unit/kubernetes-response-body.test.ts',
+    test: 'unit/adapters/kubernetes/response-body.test.ts',
     named: 'continues once they are taken',
   },
   {
@@ -178,7 +178,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: "No version of one cluster is compared with the other cluster's: EPOCH_CHANGED instead.",
     file: at('history/version-origins'),
     edits: [['return (other ?? taken)?.clusterId', 'return taken?.clusterId']],
-    test: 'unit/kubernetes-version-origins.test.ts',
+    test: 'unit/adapters/kubernetes/version-origins.test.ts',
     named: 'is from another cluster as long as',
   },
   {
@@ -201,7 +201,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
         '',
       ],
     ],
-    test: 'unit/kubernetes-decoder.test.ts',
+    test: 'unit/adapters/kubernetes/decoder.test.ts',
     named: 'of a delete that cannot be parsed',
   },
   {
@@ -247,7 +247,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'One probe serves all waiting readers: a wait ends within seconds.',
     file: at('watch/probe-schedule'),
     edits: [['this.#at ??= Math.max(now + FIRST_DELAY_MS', 'this.#at = Math.max(now + FIRST_DELAY_MS']],
-    test: 'unit/kubernetes-probe-schedule.test.ts',
+    test: 'unit/adapters/kubernetes/probe-schedule.test.ts',
     named: 'after the first of several requests',
   },
   {
@@ -256,7 +256,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'However many requests were refused at once, a plugin or kubeConfig function runs once for all.',
     file: at('http/credentials'),
     edits: [['refused.renewals !== this.#renewals) return', 'refused.renewals > this.#renewals) return']],
-    test: 'unit/kubernetes-credentials.test.ts',
+    test: 'unit/adapters/kubernetes/credentials.test.ts',
     named: 'are requested once more, however many requests with them were rejected',
   },
   {
@@ -360,7 +360,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'An event is created beside one that another recorder creates in the same millisecond.',
     file: at('write/event-recorder'),
     edits: [['.${this.#id}.${(++this.#names)', '.${(++this.#names)']],
-    test: 'unit/kubernetes-writer.test.ts',
+    test: 'unit/adapters/kubernetes/writer.test.ts',
     named: 'two recorders that record the same moment',
   },
   {
@@ -378,7 +378,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'An object that cannot be read has the key under which it was read before.',
     file: at('decode/metadata-scanner'),
     edits: [["if (!raw.includes('\\\\')) return raw", 'if (raw.length > 0) return raw']],
-    test: 'unit/kubernetes-decoder.test.ts',
+    test: 'unit/adapters/kubernetes/decoder.test.ts',
     named: 'is decoded: a server escapes some characters of names',
   },
   {
@@ -396,7 +396,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
     breaks: 'A run fails if its finalizer cannot be written.',
     file: at('write/finalizer'),
     edits: [["if (typeof metadataOf(object)['uid'] !== 'string')", "if (metadataOf(object)['uid'] === null)"]],
-    test: 'unit/kubernetes-writer.test.ts',
+    test: 'unit/adapters/kubernetes/writer.test.ts',
     named: 'rejects a run of an object without a uid',
   },
 ]

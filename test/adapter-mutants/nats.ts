@@ -158,7 +158,7 @@ export const natsMutants: readonly AdapterMutant[] = [
     breaks: 'A deadline is extended while bytes arrive.',
     file: at('session'),
     edits: [['return this.#receivedAt > startedAt && leftMs > 0', 'return undefined']],
-    test: 'unit/nats-session.test.ts',
+    test: 'unit/adapters/nats/session.test.ts',
     named: 'a response that arrives behind other messages is waited for',
   },
   {
@@ -175,7 +175,7 @@ export const natsMutants: readonly AdapterMutant[] = [
     breaks: 'A follower that is slower than the relay holds at most two messages of each key.',
     file: at('held-messages'),
     edits: [['if (!this.#isCompact || this.#messages.length <= this.#limit) return', 'if (this.#isCompact) return']],
-    test: 'unit/nats-held-messages.test.ts',
+    test: 'unit/adapters/nats/held-messages.test.ts',
     named: 'are bounded by the number of its keys',
   },
   {

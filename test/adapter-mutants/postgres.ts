@@ -91,7 +91,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
         'periods = this.receivedAt === receivedAt ? periods + 1 : periods',
       ],
     ],
-    test: 'unit/postgres-session.test.ts',
+    test: 'unit/adapters/postgres/session.test.ts',
     named: 'as long as bytes arrive between them',
   },
   {
@@ -263,7 +263,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'A change without a wake-up is seen after pollIntervalMs at the latest.',
     file: at('poll-timer'),
     edits: [['Math.min(this.#delayMs * 2, this.#longestMs)', 'Math.max(this.#delayMs * 2, this.#longestMs)']],
-    test: 'unit/postgres-poll-timer.test.ts',
+    test: 'unit/adapters/postgres/poll-timer.test.ts',
     named: 'doubles up to the longest',
   },
   {
@@ -282,7 +282,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'The texts and the key of a listed row do not keep its other columns in memory.',
     file: at('row-codec'),
     edits: [['return field.length < SHORT ? field : ` ${field}`.slice(1)', 'return field']],
-    test: 'unit/postgres-row-codec.test.ts',
+    test: 'unit/adapters/postgres/row-codec.test.ts',
     named: 'do not keep the rest of the row in memory',
   },
   {
@@ -312,7 +312,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
         '    if (this.#rows.length === 0) return undefined\n    if (this.#error !== undefined) throw this.#error\n',
       ],
     ],
-    test: 'unit/postgres-copy-out.test.ts',
+    test: 'unit/adapters/postgres/copy-out.test.ts',
     named: 'of which none is left, rejects',
   },
   {
@@ -339,7 +339,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'A row that is too large is invalid, and the rows around it are read.',
     file: at('line-buffer'),
     edits: [['if (end - start > this.#longest) this', 'if (end - start > constants.MAX_STRING_LENGTH) this']],
-    test: 'unit/postgres-copy-out.test.ts',
+    test: 'unit/adapters/postgres/copy-out.test.ts',
     named: 'longer than a string can be is invalid',
   },
   {
@@ -350,7 +350,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     edits: [
       ['  if (!isDataStream(stream)) return\n', '  if (!isDataStream(stream) || stream.off.length >= 0) return\n'],
     ],
-    test: 'unit/postgres-session.test.ts',
+    test: 'unit/adapters/postgres/session.test.ts',
     named: 'ends the session, and not the process',
   },
   {
@@ -358,7 +358,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'A row that is too large is invalid, and the other rows are followed.',
     file: at('delta-query'),
     edits: [['    if (isTooLong(error))\n', '    if (isTooLong(cause))\n']],
-    test: 'unit/postgres-delta.test.ts',
+    test: 'unit/adapters/postgres/delta.test.ts',
     named: 'leads to a list, which reports the row',
   },
   {
@@ -375,7 +375,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'A list keeps at most a few pages in memory.',
     file: at('copy-out-stream'),
     edits: [['if (this.#rows.length >= 4 * this.#pageSize && !this.#isDone) this.#setFlowing(false)', '']],
-    test: 'unit/postgres-copy-out.test.ts',
+    test: 'unit/adapters/postgres/copy-out.test.ts',
     named: 'is paused, and resumed',
   },
   {
@@ -396,7 +396,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     breaks: 'A listed object equals the row.',
     file: at('row-codec'),
     edits: [['isEscaped || bytes === undefined ? detached(text)', 'bytes === undefined ? detached(text)']],
-    test: 'unit/postgres-row-codec.test.ts',
+    test: 'unit/adapters/postgres/row-codec.test.ts',
     named: 'escapes and nulls of a listed row are read in their fields alone',
   },
   {

@@ -8,7 +8,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A watch that is not read has at most 256 KiB and one batch on its way.',
     file: at('port-server'),
     edits: [['return this.#unreadBytes < WINDOW_BYTES\n      },', 'return true\n      },']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'a watch that is not read has a bounded number of bytes',
   },
   {
@@ -16,7 +16,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A watch continues when its reader has taken frames.',
     file: at('port-server'),
     edits: [['this.#follower?.resume()', 'this.#follower?.flush()']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'a watch that is not read has a bounded number of bytes',
   },
   {
@@ -24,7 +24,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'An aborted watch costs nothing.',
     file: at('port-server'),
     edits: [['    this.#closing.abort()\n    this.#ended()', '    this.#ended()']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'an aborted watch receives no more frames',
   },
   {
@@ -32,7 +32,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A worker that ends leaves nothing behind.',
     file: at('port-server'),
     edits: [['for (const exchange of [...exchanges.values()]) exchange.abort()', '']],
-    test: 'unit/share/port-server.test.ts',
+    test: 'unit/adapters/share/port-server.test.ts',
     named: 'the requests of a port that closes are aborted',
   },
   {
@@ -40,7 +40,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A follower of a closed port fails, and says why.',
     file: at('port-client'),
     edits: [['if (!this.#port.hasRef())', 'if (this.#lastId < 0)']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'that was closed before its first use makes the follower fail',
   },
   {
@@ -48,7 +48,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A follower notices at once that its port was closed.',
     file: at('port-client'),
     edits: [["port.on('close', () => this.#endAll(closedPort()))", '']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'that is closed by the follower ends its watch in the share',
   },
   {
@@ -56,7 +56,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'Only a running informer keeps its process alive.',
     file: at('port-client'),
     edits: [['if (this.#exchanges.size === 0) this.#port.unref()', '']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'an informer that stops leaves its port without requests',
   },
   {
@@ -64,7 +64,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A worker with another version of the package lists.',
     file: at('port-messages'),
     edits: [['    if (isOtherFormat(snapshot)) return', '    if (isOtherFormat(snapshot) && snapshot === 0) return']],
-    test: 'unit/share/other-versions.test.ts',
+    test: 'unit/adapters/share/other-versions.test.ts',
     named: 'of a later format is not used: the follower lists',
   },
   {
@@ -74,7 +74,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     edits: [
       ["this.#endAll(new SourceError(hint, { code: 'PROTOCOL' }))", "void new SourceError(hint, { code: 'PROTOCOL' })"],
     ],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'of another program makes the follower fail',
   },
   {
@@ -82,7 +82,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A port with `where` serves only the objects of that scope.',
     file: at('share-informer'),
     edits: [['      this.#scopes.set(request, scope)\n', '']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'with a scope has only the objects of that scope',
   },
   {
@@ -90,7 +90,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'The chunks of a list are in memory that all threads share.',
     file: at('share-informer'),
     edits: [['{ ...options, scope }, { onCleared })', '{ ...options, scope })']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'the chunks of a list are one piece of memory',
   },
   {
@@ -98,7 +98,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'No object of a worker goes back.',
     file: at('snapshot-packer'),
     edits: [['return this.#feed.atCommit(pin, () => !mirror.isWriting)', 'return Promise.resolve(pin())']],
-    test: 'unit/share/snapshots.test.ts',
+    test: 'unit/adapters/share/snapshots.test.ts',
     named: 'a write behind a large one does not make its object go back',
   },
   {
@@ -106,7 +106,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A follower starts from a pack only if the history after it is there.',
     file: at('snapshot-packer'),
     edits: [['this.#feed.canResume(sequence) && used <= this.#host.historyBytes / 2', 'used >= 0']],
-    test: 'unit/share/snapshots.test.ts',
+    test: 'unit/adapters/share/snapshots.test.ts',
     named: 'packs again when half of the history',
   },
   {
@@ -114,7 +114,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'Workers that join together share one pack.',
     file: at('snapshot-packer'),
     edits: [['this.#packing ??= this.#pack()', 'this.#packing = this.#pack()']],
-    test: 'unit/share/snapshots.test.ts',
+    test: 'unit/adapters/share/snapshots.test.ts',
     named: 'together with others shares one pack with them',
   },
   {
@@ -122,7 +122,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A port with `where` serves only the objects of that scope.',
     file: at('share-informer'),
     edits: [['Object.keys(scope.where ?? {}).length === 0 ? this.#snapshots : undefined', 'this.#snapshots']],
-    test: 'unit/share/snapshots.test.ts',
+    test: 'unit/adapters/share/snapshots.test.ts',
     named: 'if its port has a scope',
   },
   {
@@ -130,7 +130,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'After lost access no follower receives an earlier snapshot.',
     file: at('snapshot-packer'),
     edits: [['    this.#clears++\n    this.#packed = undefined\n', '']],
-    test: 'unit/share/snapshots.test.ts',
+    test: 'unit/adapters/share/snapshots.test.ts',
     named: 'lost access takes the objects from the pack',
   },
   {
@@ -138,7 +138,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A socket has mode 0600.',
     file: at('socket-server'),
     edits: [['      chmodSync(temporary, 0o600)\n', '      chmodSync(temporary, 0o666)\n']],
-    test: 'unit/share/socket.test.ts',
+    test: 'unit/adapters/share/socket.test.ts',
     named: 'only the user of the process can use the socket',
   },
   {
@@ -146,7 +146,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'listen rejects if another process listens at the path.',
     file: at('socket-server'),
     edits: [["if (await isAnswered(path)) throw inUse('another process listens there')", '']],
-    test: 'unit/share/socket.test.ts',
+    test: 'unit/adapters/share/socket.test.ts',
     named: 'listening at a path that is in use rejects',
   },
   {
@@ -154,7 +154,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'Of two shares that begin to listen at a path, one rejects.',
     file: at('socket-server'),
     edits: [['found !== undefined && found !== replaced', 'found === undefined && found !== replaced']],
-    test: 'unit/share/socket.test.ts',
+    test: 'unit/adapters/share/socket.test.ts',
     named: 'of two shares that begin to listen at a path that is free',
   },
   {
@@ -162,7 +162,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A request that no one waits for is not sent, or is aborted.',
     file: at('port-client'),
     edits: [['      signal?.throwIfAborted()', '      ']],
-    test: 'unit/share/port.test.ts',
+    test: 'unit/adapters/share/port.test.ts',
     named: 'a request whose signal has aborted is not sent',
   },
   {
@@ -170,7 +170,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'A process that was killed can be started again at the same path.',
     file: at('socket-server'),
     edits: [["error.code === 'ECONNREFUSED' || ", '']],
-    test: 'unit/share/socket.test.ts',
+    test: 'unit/adapters/share/socket.test.ts',
     named: 'a socket at which no process listens any more is replaced',
   },
   {
@@ -178,7 +178,7 @@ export const shareMutants: readonly AdapterMutant[] = [
     breaks: 'close removes only the own socket.',
     file: at('socket-server'),
     edits: [['this.#inode === inodeOf(this.#path)', 'inodeOf(this.#path) !== undefined']],
-    test: 'unit/share/socket.test.ts',
+    test: 'unit/adapters/share/socket.test.ts',
     named: 'a share that is closed removes its socket, and not one that replaced it',
   },
   {
@@ -191,7 +191,7 @@ export const shareMutants: readonly AdapterMutant[] = [
         "if (this.#path === '') throw new SourceError('share.listen",
       ],
     ],
-    test: 'unit/share/socket.test.ts',
+    test: 'unit/adapters/share/socket.test.ts',
     named: 'a socket server that is closed while it begins to listen does not listen',
   },
 ]

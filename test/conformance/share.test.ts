@@ -10,7 +10,7 @@ import { type ConformanceOptions, describeListerWatcher, type ListerWatcherHarne
 import { type Item, type MemorySubject, memorySubject } from './memory-harness.js'
 
 const unsupported = {
-  compaction: 'a write removes history only together with later writes (test/unit/http has the case)',
+  compaction: 'a write removes history only together with later writes (test/unit/adapters/http has the case)',
   corruption: 'a shared mirror keeps the last good object',
   versions: 'a follower lists objects',
 }

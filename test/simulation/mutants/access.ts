@@ -43,6 +43,6 @@ export const mutantsOfAccess: readonly Mutant[] = [
     breaks: 'a wait of a subscription resolves once its version is handled, also if access was lost in between (I1)',
     file: 'informer/commit-routing.ts',
     edits: [['    if (endsWaits) for (const feed of router.feeds) feed.routed()\n', '']],
-    onlyBy: { test: 'unit/access-lost-waits.test.ts', named: 'resolves with the next list' },
+    onlyBy: { test: 'unit/informer/access-lost-waits.test.ts', named: 'resolves with the next list' },
   },
 ]

@@ -94,7 +94,7 @@ export const mutantsOfAudit: readonly Mutant[] = [
     breaks: 'no earlier batch follows a proof (C35)',
     file: 'reflector/reflector.ts',
     edits: [['      if (this.#isIncluded(batch.version)) return void this.#hooks.onDuplicate?.(batch.version)\n', '']],
-    onlyBy: { test: 'unit/audit-proof.test.ts', named: 'is not followed by the earlier state of that batch' },
+    onlyBy: { test: 'unit/informer/audit-proof.test.ts', named: 'is not followed by the earlier state of that batch' },
   },
   {
     name: 'an audit reports a key that a large write is about to release',
@@ -103,7 +103,7 @@ export const mutantsOfAudit: readonly Mutant[] = [
     file: 'informer/audit.ts',
     edits: [['this.#host.part.isBusy || !this.#host.isLive()', '!this.#host.isLive()']],
     onlyBy: {
-      test: 'unit/audit-of-sets.test.ts',
+      test: 'unit/informer/audit-of-sets.test.ts',
       named: 'finds nothing in a key that another source loses by a large write during the audit',
     },
   },
@@ -114,7 +114,7 @@ export const mutantsOfAudit: readonly Mutant[] = [
     file: 'informer/audit.ts',
     edits: [['(this.#hasListRun || this.#mayBeRepaired)', 'this.#mayBeRepaired']],
     onlyBy: {
-      test: 'unit/audit-of-sets.test.ts',
+      test: 'unit/informer/audit-of-sets.test.ts',
       named: 'finds nothing in a key that a list adds while the audit yields to the event loop',
     },
   },

@@ -11,7 +11,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'content with a version that the source cannot read costs one list (H4a)',
     file: 'reflector/warm-start.ts',
     edits: [['      this.#assertReadable(saved.version)\n', '']],
-    onlyBy: { test: 'unit/warm-start-caches.test.ts', named: 'a saved version that the source cannot read' },
+    onlyBy: { test: 'unit/informer/warm-start-caches.test.ts', named: 'a saved version that the source cannot read' },
   },
   {
     name: 'hidden content is shown before the source confirms it',
@@ -39,7 +39,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'a first batch that is older than the content does not confirm it (H3)',
     file: restoration,
     onlyBy: {
-      test: 'unit/warm-start.test.ts',
+      test: 'unit/informer/warm-start.test.ts',
       named: 'a first batch that is older than the content confirms nothing',
     },
     edits: [['source.hasReached?.(version, saved) === true) return', 'source.hasReached !== undefined) return']],
@@ -100,42 +100,42 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'a new history is saved at once, because a later process could resume the one before (H6)',
     file: sourceCache,
     edits: [["this.#unsaved === 'history' ? undefined : this.#saved?.at", 'this.#saved?.at']],
-    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'is saved at once, so that a process' },
+    onlyBy: { test: 'unit/informer/warm-start-saves.test.ts', named: 'is saved at once, so that a process' },
   },
   {
     name: 'a save of an ended history continues',
     breaks: 'a save of a history that has ended is aborted (H6)',
     file: 'informer/source-runner.ts',
     edits: [['    this.warmStart?.historyEnded()\n', '']],
-    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'ends a save of the history before' },
+    onlyBy: { test: 'unit/informer/warm-start-saves.test.ts', named: 'ends a save of the history before' },
   },
   {
     name: 'a new history that cannot be saved is tried again at once',
     breaks: 'a save that fails is tried again later (H7)',
     file: sourceCache,
     edits: [['if (!signal.aborted || this.#unsaved', 'if (this.#unsaved']],
-    onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'while a new history is saved' },
+    onlyBy: { test: 'unit/store/indexes/damaged-indexes.test.ts', named: 'while a new history is saved' },
   },
   {
     name: 'a mirror is saved while a requested list is due',
     breaks: 'a mirror that may be wrong is saved only after the list that was requested (H6a)',
     file: 'reflector/incomplete-list-repair.ts',
     edits: [['return this.#isDue || this.#isRequested', 'return this.#isDue']],
-    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'is waited for: a process' },
+    onlyBy: { test: 'unit/informer/warm-start-saves.test.ts', named: 'is waited for: a process' },
   },
   {
     name: 'a repair by a list is saved when its changes are enough',
     breaks: 'a list that has changed an object is saved after saveEveryMs (H6)',
     file: sourceCache,
     edits: [["    if (origin === 'relist' && changes > 0) this.#changes = Infinity\n", '']],
-    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'that has changed an object is saved after' },
+    onlyBy: { test: 'unit/informer/warm-start-saves.test.ts', named: 'that has changed an object is saved after' },
   },
   {
     name: 'the end of a history ends the removal of saved content',
     breaks: 'the saved content is removed after lost access (H10)',
     file: sourceCache,
     edits: [['if (!this.#isDiscarding) this.#endSave()', 'this.#endSave()']],
-    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'does not end the removal of the saved content' },
+    onlyBy: { test: 'unit/informer/warm-start-saves.test.ts', named: 'does not end the removal of the saved content' },
   },
   {
     name: 'access loss keeps the saved content',
@@ -171,7 +171,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     file: 'reflector/reflector.ts',
     edits: [['    attempt.throwIfAborted()\n    if (isIncluded) return', '    if (isIncluded) return']],
     onlyBy: {
-      test: 'unit/warm-start-caches.test.ts',
+      test: 'unit/informer/warm-start-caches.test.ts',
       named: 'nothing is applied after a handler of the saved objects has stopped the informer',
     },
   },
@@ -181,7 +181,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     file: sourceCache,
     edits: [['    this.#saves.abort(ABORTED)\n    this.#saves = new', '    this.#saves = new']],
     onlyBy: {
-      test: 'unit/warm-start-caches.test.ts',
+      test: 'unit/informer/warm-start-caches.test.ts',
       named: 'access loss ends a save that hangs, and removes the saved content',
     },
   },
@@ -190,27 +190,33 @@ export const mutantsOfCaches: readonly Mutant[] = [
     breaks: 'a failed save is tried again later (H7)',
     file: sourceCache,
     edits: [['      if (this.#saved === last) this.#saved = { version: last?.version, at: began }\n', '']],
-    onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'is reported once, and the save is tried again later' },
+    onlyBy: {
+      test: 'unit/store/indexes/damaged-indexes.test.ts',
+      named: 'is reported once, and the save is tried again later',
+    },
   },
   {
     name: 'damaged indexes are saved',
     breaks: 'a mirror is not saved until its indexes were rebuilt (S9)',
     file: 'store/partition.ts',
     edits: [['    this.#writer.store.assertIndexed()\n', '']],
-    onlyBy: { test: 'unit/damaged-indexes.test.ts', named: 'is not saved, and is saved after they were rebuilt' },
+    onlyBy: {
+      test: 'unit/store/indexes/damaged-indexes.test.ts',
+      named: 'is not saved, and is saved after they were rebuilt',
+    },
   },
   {
     name: 'saved content is closed while objects are read from it',
     breaks: 'the content is closed when all objects are decoded (H13)',
     file: restoration,
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'stop keeps all objects readable' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'stop keeps all objects readable' },
     edits: [['      await this.#reads\n', '']],
   },
   {
     name: 'a list is compared with a store that is not filled',
     breaks: 'a list begins when all objects are decoded (H13)',
     file: 'reflector/reflector.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'a list that is due begins when all are decoded' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'a list that is due begins when all are decoded' },
     edits: [['    if (this.#restoration.filling !== undefined) await attempt.race(this.#restoration.filling)\n', '']],
   },
   {
@@ -231,7 +237,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'an object is decoded again when the store is filled',
     breaks: 'an object that was read is the stored object (H12)',
     file: 'store/packed/packed-base.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'is decoded when it is first read' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'is decoded when it is first read' },
     edits: [['return this.#entries[ordinal] ?? this.#decode(ordinal)', 'return this.#decode(ordinal)']],
   },
   {
@@ -245,21 +251,24 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'a write that was called before content is shown runs before the store is filled',
     breaks: 'writes begin when all objects are decoded (H13)',
     file: 'store/store-writer.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'are restored first; an index that is added meanwhile' },
+    onlyBy: {
+      test: 'unit/informer/warm-start-base.test.ts',
+      named: 'are restored first; an index that is added meanwhile',
+    },
     edits: [['return this.#queue.runNext(perform)', 'return this.#queue.run(perform)']],
   },
   {
     name: 'pins of a filled store share the layer of a pin of the empty one',
     breaks: 'a snapshot has all objects of its state (S14)',
     file: 'store/pin-layers.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'a snapshot of the empty store stays empty' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'a snapshot of the empty store stays empty' },
     edits: [[' && newest.limit === limit', '']],
   },
   {
     name: 'the first list counts as saved content that could not be shown',
     breaks: 'damaged content costs one list (H4)',
     file: sourceCache,
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'that cannot be decoded cost one list' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'that cannot be decoded cost one list' },
     edits: [
       ['served?.shown.catch(() => {\n      this.#restoring = undefined\n    })', 'served?.shown.catch(() => {})'],
     ],
@@ -268,7 +277,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'a mirror that misses a damaged object is saved',
     breaks: 'nothing is saved before the list that restores a damaged object (H14)',
     file: 'reflector/reflector.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'which is read after the stop, is not saved' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'which is read after the stop, is not saved' },
     edits: [
       [
         "if (this.#state.name !== 'idle') this.#repair",
@@ -280,7 +289,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'stop ends the decoding of saved objects',
     breaks: 'after stop the rest is decoded (H13)',
     file: 'store/store-writer.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'stop keeps all objects readable' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'stop keeps all objects readable' },
     edits: [
       ['    this.#required++\n    const perform', '    const perform'],
       ['meanwhile.\n        this.#required--\n', 'meanwhile.\n'],
@@ -290,14 +299,20 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'a filtered key that a later list lacks is saved',
     breaks: 'filtered keys are saved as they are (H5)',
     file: 'store/list-writer.ts',
-    onlyBy: { test: 'unit/warm-start-saves.test.ts', named: 'filtered keys that a later list lacks are not saved' },
+    onlyBy: {
+      test: 'unit/informer/warm-start-saves.test.ts',
+      named: 'filtered keys that a later list lacks are not saved',
+    },
     edits: [['transaction.markValid(key)\n      partition.filtered.clear()', 'transaction.markValid(key)']],
   },
   {
     name: 'a write behind decoding that ends after stop is performed',
     breaks: 'after stop the rest is decoded, and nothing else is written (H13)',
     file: 'store/store-writer.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'stop refuses the batch and the new index that wait' },
+    onlyBy: {
+      test: 'unit/informer/warm-start-base.test.ts',
+      named: 'stop refuses the batch and the new index that wait',
+    },
     edits: [
       ['meanwhile.\n        this.#required--\n', 'meanwhile.\n'],
       ['this.#queue.runNext(perform)', 'this.#queue.runNext(perform).finally(() => void this.#required--)'],
@@ -307,7 +322,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'an index that throws ends the decoding of saved objects',
     breaks: 'readers see all saved objects until the list that follows (H14)',
     file: 'store/store.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'an index that throws hides no object' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'an index that throws hides no object' },
     edits: [
       [
         '      for (let ordinal = this.#entries.length; ordinal < ordinalLimit; ordinal++) this.#fillAt(ordinal, base, missing)\n',
@@ -319,14 +334,14 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'an object that cannot be decoded is not reported',
     breaks: 'it costs one warning and one list (H14)',
     file: 'store/packed/packed-base.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'is absent if it cannot be decoded' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'is absent if it cannot be decoded' },
     edits: [['      if (isFirst) this.#options.onDamage(error)\n', '']],
   },
   {
     name: 'saved values of an index with another function are used',
     breaks: 'saved index values are those that the functions return now (H15)',
     file: 'store/packed/packed-indexes.ts',
-    onlyBy: { test: 'unit/warm-start-base.test.ts', named: 'if an index is of another kind' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'if an index is of another kind' },
     edits: [['packed.signature !== signature || ', '']],
   },
 ]

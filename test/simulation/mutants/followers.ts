@@ -28,7 +28,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     name: 'the router keeps the key or value of a subscription that was closed',
     breaks: 'closed subscriptions leave no memory behind',
     file: 'subscriptions/change-router.ts',
-    onlyBy: { test: 'unit/change-router.test.ts', named: 'and are closed leave no memory behind' },
+    onlyBy: { test: 'unit/subscriptions/change-router.test.ts', named: 'and are closed leave no memory behind' },
     edits: [['  if (group === feed || (group instanceof Set && group.size === 0)) groups.delete(id)\n', '']],
   },
   {
@@ -119,7 +119,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
     breaks: 'an object that leaves the scope is a delete (I5)',
     file: 'subscriptions/scope-filter.ts',
     edits: [['this.where.length === 1 && filter === undefined', 'this.where.length === 1']],
-    onlyBy: { test: 'unit/feed.test.ts', named: 'filter of objects with one value' },
+    onlyBy: { test: 'unit/subscriptions/feed.test.ts', named: 'filter of objects with one value' },
   },
   {
     name: 'an object whose scope a later change decides leaves the scope',
@@ -131,7 +131,7 @@ export const mutantsOfFollowers: readonly Mutant[] = [
         'if (position < 0 && this.#isReplaced(change)) return false',
       ],
     ],
-    onlyBy: { test: 'unit/large-writes.test.ts', named: 'that changes a key twice is one update of it' },
+    onlyBy: { test: 'unit/informer/large-writes.test.ts', named: 'that changes a key twice is one update of it' },
   },
   {
     name: 'a handler that throws is not reported',

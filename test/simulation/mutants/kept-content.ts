@@ -33,7 +33,7 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     breaks: 'a snapshot has its state (H16)',
     file: 'store/pin-layers.ts',
     onlyBy: {
-      test: 'unit/kept-packed-content.test.ts',
+      test: 'unit/store/packed/kept-packed-content.test.ts',
       named: 'is in snapshots as it was, if keys were deleted between them',
     },
     edits: [['    if (layer !== undefined) layer.isWritten = true\n    return layer', '    return layer']],
@@ -49,7 +49,7 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'lost access leaves the objects of packed content',
     breaks: 'lost access deletes the packed entries too (H17)',
     file: 'store/transaction.ts',
-    onlyBy: { test: 'unit/kept-packed-content.test.ts', named: 'is deleted and closed if access is lost' },
+    onlyBy: { test: 'unit/store/packed/kept-packed-content.test.ts', named: 'is deleted and closed if access is lost' },
     edits: [
       [
         'let ordinal = store.ordinalStart; ordinal < store.ordinalLimit',
@@ -87,7 +87,7 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'a saved mirror lacks the objects of packed content',
     breaks: 'a mirror over packed content is saved with all objects (H18)',
     file: 'store/pinned-partition.ts',
-    onlyBy: { test: 'unit/kept-packed-content.test.ts', named: 'is saved again with all objects' },
+    onlyBy: { test: 'unit/store/packed/kept-packed-content.test.ts', named: 'is saved again with all objects' },
     edits: [['let ordinal = this.#pin.ordinalStart; ordinal', 'let ordinal = 0; ordinal']],
   },
   {
@@ -95,7 +95,7 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     breaks: 'audits compare the packed entries too (H17)',
     file: 'store/partition.ts',
     onlyBy: {
-      test: 'unit/kept-packed-content.test.ts',
+      test: 'unit/store/packed/kept-packed-content.test.ts',
       named: 'is audited: a deletion that the source did not report',
     },
     edits: [['for (let ordinal = store.ordinalStart; ordinal', 'for (let ordinal = 0; ordinal']],
@@ -112,7 +112,7 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     breaks: 'a snapshot keeps its state (H16)',
     file: 'store/pin.ts',
     onlyBy: {
-      test: 'unit/kept-packed-content.test.ts',
+      test: 'unit/store/packed/kept-packed-content.test.ts',
       named: 'is in snapshots as it was, if keys were deleted between them',
     },
     edits: [
@@ -126,14 +126,14 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'an object that a reader holds is decoded again',
     breaks: 'an object is the same as long as a reader holds it (H16)',
     file: 'store/packed/decoded-entries.ts',
-    onlyBy: { test: 'unit/kept-packed-content.test.ts', named: 'returns the object that is in use' },
+    onlyBy: { test: 'unit/store/packed/kept-packed-content.test.ts', named: 'returns the object that is in use' },
     edits: [['known !== undefined && object !== undefined', 'known === undefined && object !== undefined']],
   },
   {
     name: 'packed content is closed while the store reads it in place',
     breaks: 'the content is open until the informer stops (H18)',
     file: 'reflector/warm-start.ts',
-    onlyBy: { test: 'unit/kept-packed-content.test.ts', named: 'is decoded only as far as it is read' },
+    onlyBy: { test: 'unit/store/packed/kept-packed-content.test.ts', named: 'is decoded only as far as it is read' },
     edits: [
       [
         'if (served.isKept) this.#reads = Promise.race([filling, this.#stopped.promise])',
@@ -145,7 +145,10 @@ export const mutantsOfKeptContent: readonly Mutant[] = [
     name: 'packed content stays open although no object of it is left',
     breaks: 'the content is closed when each object was overwritten (H18)',
     file: store,
-    onlyBy: { test: 'unit/kept-packed-content.test.ts', named: 'is closed when each of its objects has changed' },
+    onlyBy: {
+      test: 'unit/store/packed/kept-packed-content.test.ts',
+      named: 'is closed when each of its objects has changed',
+    },
     edits: [['    if (this.#kept?.size === 0 && this.#pins.size === 0) this.#dropKept(this.#kept)\n', '']],
   },
 ]

@@ -234,7 +234,10 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
     breaks: 'a run has the last state of a deleted object',
     file: 'subscriptions/controller.ts',
     edits: [[' && !isBehind && !hasQueued\n', ' && !hasQueued\n']],
-    onlyBy: { test: 'unit/large-writes.test.ts', named: 'is not read by a controller before it is queued for it' },
+    onlyBy: {
+      test: 'unit/informer/large-writes.test.ts',
+      named: 'is not read by a controller before it is queued for it',
+    },
   },
   {
     name: 'the next attempt does not wait for the sink',
@@ -252,7 +255,10 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
         '        const entry = store.entryOf(key)\n        if',
       ],
     ],
-    onlyBy: { test: 'unit/large-writes.test.ts', named: 'is not delivered by a resync before it is committed' },
+    onlyBy: {
+      test: 'unit/informer/large-writes.test.ts',
+      named: 'is not delivered by a resync before it is committed',
+    },
   },
   {
     name: 'a commit that a replay shows is queued too',
@@ -354,7 +360,7 @@ export const mutantsOfLargeWrites: readonly Mutant[] = [
       ['if (this.#isStarted && !this.#removing.has(name)) runner.start()', 'if (this.#isStarted) runner.start()'],
     ],
     onlyBy: {
-      test: 'unit/large-writes.test.ts',
+      test: 'unit/informer/large-writes.test.ts',
       named: 'are removed in slices themselves, and readers see all of their objects until the commit',
     },
   },

@@ -235,7 +235,7 @@ export const mutantsOfQueue: readonly Mutant[] = [
       ],
     ],
     onlyBy: {
-      test: 'unit/delta-fifo.test.ts',
+      test: 'unit/queue/delta-fifo.test.ts',
       named: 'beyond its capacity every behaves as latest until it has caught up',
     },
   },

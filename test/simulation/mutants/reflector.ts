@@ -229,7 +229,7 @@ export const mutantsOfReflector: readonly Mutant[] = [
     breaks: 'the valid events of a batch are applied',
     file: 'reflector/event-validation.ts',
     edits: [['good ??= events.slice(0, at)', 'good ??= []']],
-    onlyBy: { test: 'unit/reflector-protocol.test.ts', named: 'in the middle of a slice' },
+    onlyBy: { test: 'unit/reflector/reflector-protocol.test.ts', named: 'in the middle of a slice' },
   },
   {
     name: 'an event that is not understood ends the stream',

@@ -10,21 +10,27 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'a relay does not restore a mirror that lacks objects of the source',
     file: `${folder}/relay-cache.ts`,
     edits: [['  if (unreadable.size > 0) {\n', '  if (unreadable.size > 1) {\n']],
-    onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a text that this version of the relay cannot read' },
+    onlyBy: {
+      test: 'unit/adapters/relay/other-versions.test.ts',
+      named: 'a text that this version of the relay cannot read',
+    },
   },
   {
     name: 'a watch receives a header that it cannot read again and again',
     breaks: 'a follower continues after an upgrade of its relay was rolled back',
     file: `${folder}/relay-source.ts`,
     edits: [['const header = laterHeaderIn(change)', 'const header = headerIn(change)']],
-    onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a follower continues after an upgrade' },
+    onlyBy: { test: 'unit/adapters/relay/other-versions.test.ts', named: 'a follower continues after an upgrade' },
   },
   {
     name: 'a text that is not JSON ends every comparison of the store',
     breaks: 'a relay replaces a text that it cannot read',
     file: `${folder}/relay-texts.ts`,
     edits: [["fieldsOf(text)['version']", "parsed(text)['version']"]],
-    onlyBy: { test: 'unit/relay/other-versions.test.ts', named: 'a text that this version of the relay cannot read' },
+    onlyBy: {
+      test: 'unit/adapters/relay/other-versions.test.ts',
+      named: 'a text that this version of the relay cannot read',
+    },
   },
   {
     name: 'the first part of a large batch counts as a whole one',
@@ -102,21 +108,24 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'what another client has written to the store is found and removed',
     file: `${folder}/store-writer.ts`,
     edits: [['this.#confirmed && !this.#isElsewhere ?', 'this.#confirmed ?']],
-    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'what another client has written to its store' },
+    onlyBy: {
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
+      named: 'what another client has written to its store',
+    },
   },
   {
     name: 'the first epoch after a lost header is always the same',
     breaks: 'followers see another epoch after the header was removed',
     file: `${folder}/store-writer.ts`,
     edits: [['epoch: Math.max(this.#epoch + 1, Math.floor(context.clock.now() / 1_000)),', 'epoch: 0,']],
-    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'begins another epoch' },
+    onlyBy: { test: 'unit/adapters/relay/meeting-operations.test.ts', named: 'begins another epoch' },
   },
   {
     name: 'a list fails if it ends while the store has a part of a batch',
     breaks: 'a follower can start while the relay writes large batches without a pause',
     file: `${folder}/relay-source.ts`,
     edits: [['if (end === undefined || header?.isWhole !== false) return\n', 'if (end !== "") return\n']],
-    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'a follower has a state soon' },
+    onlyBy: { test: 'unit/adapters/relay/meeting-operations.test.ts', named: 'a follower has a state soon' },
   },
   {
     name: 'a relay that begins later continues from the restored content',
@@ -124,7 +133,10 @@ export const mutantsOfRelays: readonly Mutant[] = [
     kind,
     file: `${folder}/publisher.ts`,
     edits: [['= this.#stream.isFirst ? invalidOf', '= true ? invalidOf']],
-    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'after its mirror has restored the store' },
+    onlyBy: {
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
+      named: 'after its mirror has restored the store',
+    },
   },
   {
     name: 'a relay that has written counts as at the restored content',
@@ -132,7 +144,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/mirror-stream.ts`,
     edits: [['      this.#isFirst = false\n', '']],
     onlyBy: {
-      test: 'unit/relay/meeting-operations.test.ts',
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
       named: 'compares the store after a failover to the restored content',
     },
   },
@@ -142,7 +154,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/publisher.ts`,
     edits: [['    this.#stream.beginsWith(invalid)\n', '']],
     onlyBy: {
-      test: 'unit/relay/meeting-operations.test.ts',
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
       named: 'writes that an invalid object has its last state again',
     },
   },
@@ -152,7 +164,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/relay-cache.ts`,
     edits: [['if (unrelayed > 0) {', 'if (unrelayed < 0) {']],
     onlyBy: {
-      test: 'unit/relay/meeting-operations.test.ts',
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
       named: 'does not restore a store that lacks objects',
     },
   },
@@ -162,7 +174,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/relay-cache.ts`,
     edits: [['if (!header.isWhole) {', 'if (header.writer === "") {']],
     onlyBy: {
-      test: 'unit/relay/relay.test.ts',
+      test: 'unit/adapters/relay/relay.test.ts',
       named: 'content of which only a part was written is not restored',
     },
   },
@@ -172,7 +184,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/relay-cache.ts`,
     edits: [['let header: RelayHeader | undefined', 'let header: RelayHeader | undefined = before']],
     onlyBy: {
-      test: 'unit/relay/meeting-operations.test.ts',
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
       named: 'does not restore the content of a store that is flushed between two reads',
     },
   },
@@ -189,7 +201,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/publisher.ts`,
     edits: [['if (position !== this.#writer.position) throw', 'if (position === "") throw']],
     onlyBy: {
-      test: 'unit/relay/meeting-operations.test.ts',
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
       named: 'repeats a comparison that failed, although the store has the version of the mirror',
     },
   },
@@ -206,7 +218,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     file: `${folder}/relay-version.ts`,
     edits: [['if (here.epoch !== there.epoch) throw upstreamChanged()', '']],
     onlyBy: {
-      test: 'unit/relay/relay.test.ts',
+      test: 'unit/adapters/relay/relay.test.ts',
       named: 'with another history: followers see EPOCH_CHANGED, and waits for the old history reject',
     },
   },
@@ -215,42 +227,42 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'a drain ends the delay before the next attempt (Y13)',
     file: `${folder}/publisher.ts`,
     edits: [['      this.#retry.hurry()\n', '']],
-    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'with drainMs ends the delay before the next attempt' },
+    onlyBy: { test: 'unit/adapters/relay/relay.test.ts', named: 'with drainMs ends the delay before the next attempt' },
   },
   {
     name: 'a relay that makes progress waits as long as one that does not',
     breaks: 'delays begin again after an attempt that wrote changes (Y13)',
     file: `${folder}/publisher.ts`,
     edits: [['    this.#retry.progressed(this.#writer.parts)\n', '']],
-    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a relay whose attempts write a part each' },
+    onlyBy: { test: 'unit/adapters/relay/relay.test.ts', named: 'a relay whose attempts write a part each' },
   },
   {
     name: 'a relay without a lease names an error that is over',
     breaks: 'a relay names the error of its leases until a renewal succeeds (Y14)',
     file: 'subscriptions/replicas/replica-gate.ts',
     edits: [['      this.#failure = undefined\n', '']],
-    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'does not name an error of the leases that is over' },
+    onlyBy: { test: 'unit/adapters/relay/relay.test.ts', named: 'does not name an error of the leases that is over' },
   },
   {
     name: 'a relay without a lease shows the password of its engine',
     breaks: 'a relay names the error of its leases without the password of the engine (Y14)',
     file: `${folder}/leadership.ts`,
     edits: [['redact(failure.message)', 'failure.message']],
-    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a relay whose leases cannot be reached says so' },
+    onlyBy: { test: 'unit/adapters/relay/relay.test.ts', named: 'a relay whose leases cannot be reached says so' },
   },
   {
     name: 'a new relay says that another relay may write',
     breaks: 'a new relay names the time for which it waits (Y14)',
     file: `${folder}/leadership.ts`,
     edits: [['if (!isNew)', 'if (isNew || !isNew)']],
-    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'a new relay without another one says for how long' },
+    onlyBy: { test: 'unit/adapters/relay/relay.test.ts', named: 'a new relay without another one says for how long' },
   },
   {
     name: 'a list of a follower does not wait for the rest of a batch',
     breaks: 'a list waits for the rest of a batch (Y12)',
     file: `${folder}/relay-source.ts`,
     edits: [['const REST_MS = 20_000', 'const REST_MS = 0']],
-    onlyBy: { test: 'unit/relay/relay.test.ts', named: 'while a large batch is only partly written' },
+    onlyBy: { test: 'unit/adapters/relay/relay.test.ts', named: 'while a large batch is only partly written' },
   },
   {
     name: 'a relay continues from the content of any cache',
@@ -263,7 +275,10 @@ export const mutantsOfRelays: readonly Mutant[] = [
         'return saved === undefined || (from !== undefined && !isSame) ? undefined : (from?.invalid ?? new Map())',
       ],
     ],
-    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'over a mirror that another cache has restored' },
+    onlyBy: {
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
+      named: 'over a mirror that another cache has restored',
+    },
   },
   {
     name: 'a relay continues from content that its store had before',
@@ -278,6 +293,9 @@ export const mutantsOfRelays: readonly Mutant[] = [
     kind,
     file: `${folder}/relay-cache.ts`,
     edits: [['    alive() // A large', '    // A large']],
-    onlyBy: { test: 'unit/relay/meeting-operations.test.ts', named: 'restores a store that takes minutes to read' },
+    onlyBy: {
+      test: 'unit/adapters/relay/meeting-operations.test.ts',
+      named: 'restores a store that takes minutes to read',
+    },
   },
 ]

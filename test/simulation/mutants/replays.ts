@@ -30,7 +30,10 @@ export const mutantsOfReplays: readonly Mutant[] = [
         '    this.#undecided.fill(1)\n    if (this.#candidates !== undefined) ',
       ],
     ],
-    onlyBy: { test: 'unit/large-replays.test.ts', named: 'delivers the state at its beginning and then every change' },
+    onlyBy: {
+      test: 'unit/subscriptions/large-replays.test.ts',
+      named: 'delivers the state at its beginning and then every change',
+    },
   },
   {
     name: 'a replay is delivered before the search for its objects has ended',
@@ -49,7 +52,7 @@ export const mutantsOfReplays: readonly Mutant[] = [
     breaks: 'a run receives the object of its key if it is in scope',
     file: 'subscriptions/controller.ts',
     edits: [[' && !isBehind && !hasQueued\n', ' && !isBehind\n']],
-    onlyBy: { test: 'unit/large-replays.test.ts', named: 'lets a controller wait until the objects' },
+    onlyBy: { test: 'unit/subscriptions/large-replays.test.ts', named: 'lets a controller wait until the objects' },
   },
   {
     name: 'a closed subscription leaves the pin of its search',
@@ -67,7 +70,10 @@ export const mutantsOfReplays: readonly Mutant[] = [
         'const idle = [this.#indexer.writer.idle()]',
       ],
     ],
-    onlyBy: { test: 'unit/large-replays.test.ts', named: 'is waited for by stop, until its current slice has ended' },
+    onlyBy: {
+      test: 'unit/subscriptions/large-replays.test.ts',
+      named: 'is waited for by stop, until its current slice has ended',
+    },
   },
   {
     name: 'a change that waited for its key comes after a batch that is being taken',
@@ -77,7 +83,7 @@ export const mutantsOfReplays: readonly Mutant[] = [
       ['const ready = this.#ready.pop()', 'const ready = this.#current === undefined ? this.#ready.pop() : undefined'],
     ],
     onlyBy: {
-      test: 'unit/handler-subscription.test.ts',
+      test: 'unit/subscriptions/handler-subscription.test.ts',
       named: 'the version is never ahead of what handlers have finished',
     },
   },
@@ -92,20 +98,20 @@ export const mutantsOfReplays: readonly Mutant[] = [
     breaks: 'a backlog counts each key that waits',
     file: 'subscriptions/controller.ts',
     edits: [['keys + this.#unmarked + this.#pending.size', 'keys + this.#pending.size']],
-    onlyBy: { test: 'unit/large-batches.test.ts', named: 'is marked in slices' },
+    onlyBy: { test: 'unit/subscriptions/large-batches.test.ts', named: 'is marked in slices' },
   },
   {
     name: 'a drained controller forgets deletions of keys that it has not marked yet',
     breaks: 'a run receives the last state of a deleted object',
     file: 'subscriptions/controller.ts',
     edits: [['!this.feed.hasQueued && this.#marking === undefined && ', '!this.feed.hasQueued && ']],
-    onlyBy: { test: 'unit/large-batches.test.ts', named: 'a drained controller receives the deletion' },
+    onlyBy: { test: 'unit/subscriptions/large-batches.test.ts', named: 'a drained controller receives the deletion' },
   },
   {
     name: 'keys that are added after all were taken are never taken',
     breaks: 'each changed key is delivered (I5)',
     file: 'queue/key-order.ts',
     edits: [['      this.#keys = this.#of.keys()\n      next', '      next']],
-    onlyBy: { test: 'unit/key-order.test.ts', named: 'also those that are added later or again' },
+    onlyBy: { test: 'unit/queue/key-order.test.ts', named: 'also those that are added later or again' },
   },
 ]

@@ -10,14 +10,14 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     breaks: 'members with other options run no key beside each other (L14)',
     file,
     edits: [['      return !isEqual && other.members', '      return isEqual && !isEqual && other.members']],
-    onlyBy: { test: 'unit/replicas/membership.test.ts', named: 'run no key until the others have left' },
+    onlyBy: { test: 'unit/subscriptions/replicas/membership.test.ts', named: 'run no key until the others have left' },
   },
   {
     name: 'a member with a longer lease is removed after the own lease',
     breaks: 'the lease of a member with other options counts as long as it is (L14)',
     file,
     edits: [['leaseMs * EXPIRY_PART)', 'leaseMs * 0)']],
-    onlyBy: { test: 'unit/replicas/membership.test.ts', named: 'run no key until the others have left' },
+    onlyBy: { test: 'unit/subscriptions/replicas/membership.test.ts', named: 'run no key until the others have left' },
   },
   {
     name: 'a deletion is forgotten while no replica has a lease',
@@ -25,7 +25,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     file: 'subscriptions/replicas/replicated-keys.ts',
     edits: [['() => this.#gate.leasedMs', '() => clock.now()']],
     onlyBy: {
-      test: 'unit/replicas/replicated-controller.test.ts',
+      test: 'unit/subscriptions/replicas/replicated-controller.test.ts',
       named: 'a deletion while the lease store is away is run when it is back',
     },
   },
@@ -35,7 +35,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     file: 'subscriptions/replicas/replicated-keys.ts',
     edits: [['for (const keys of watch.keysOfObjects()) {', 'for (const keys of []) {']],
     onlyBy: {
-      test: 'unit/replicas/replicated-controller.test.ts',
+      test: 'unit/subscriptions/replicas/replicated-controller.test.ts',
       named: 'a key of watches that has no object is run by the next owner',
     },
   },
@@ -45,7 +45,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     file: 'subscriptions/replicas/replicated-keys.ts',
     edits: [['if (deletion !== undefined || !isFound)', 'if (deletion !== undefined)']],
     onlyBy: {
-      test: 'unit/replicas/replicated-controller.test.ts',
+      test: 'unit/subscriptions/replicas/replicated-controller.test.ts',
       named: 'a key that was enqueued on another replica is run by the next owner',
     },
   },
@@ -76,7 +76,10 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     kind,
     file,
     edits: [['    this.#ownership = this.#ownership.within(claim)\n', '']],
-    onlyBy: { test: 'unit/replicas/membership.test.ts', named: 'no run of a key begins after its loss was sent' },
+    onlyBy: {
+      test: 'unit/subscriptions/replicas/membership.test.ts',
+      named: 'no run of a key begins after its loss was sent',
+    },
   },
   {
     name: 'a gained key runs before the reply',
@@ -116,7 +119,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
       ],
     ],
     onlyBy: {
-      test: 'unit/replicas/membership.test.ts',
+      test: 'unit/subscriptions/replicas/membership.test.ts',
       named: 'with a lease, the clocks are read 20 times in it',
     },
   },
@@ -180,7 +183,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     file,
     edits: [['      return this.#lost()\n    }\n    // Whether', '      return false\n    }\n    // Whether']],
     onlyBy: {
-      test: 'unit/replicas/membership.test.ts',
+      test: 'unit/subscriptions/replicas/membership.test.ts',
       named: 'a member whose record is missing stops and joins again',
     },
   },
@@ -203,7 +206,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     file,
     edits: [['      if (this.#leased !== undefined && !this.#hasEnded(at)) this.#epoch = undefined\n', '']],
     onlyBy: {
-      test: 'unit/replicas/membership.test.ts',
+      test: 'unit/subscriptions/replicas/membership.test.ts',
       named: 'after all records were removed, no member claims keys as long as another may have a lease',
     },
   },
@@ -221,7 +224,7 @@ export const mutantsOfReplicas: readonly Mutant[] = [
     file,
     edits: [["this.#phase !== 'member' || !this.#isClaiming", '!this.#isClaiming']],
     onlyBy: {
-      test: 'unit/replicas/membership.test.ts',
+      test: 'unit/subscriptions/replicas/membership.test.ts',
       named: 'a member that leaves claims no key, and holds what it runs',
     },
   },

@@ -13,7 +13,7 @@ export const mutantsOfRouting: readonly Mutant[] = [
       ],
     ],
     onlyBy: {
-      test: 'unit/large-batches.test.ts',
+      test: 'unit/subscriptions/large-batches.test.ts',
       named: 'whose promises settle at once',
     },
   },
@@ -23,7 +23,7 @@ export const mutantsOfRouting: readonly Mutant[] = [
     file: 'subscriptions/serial-delivery.ts',
     edits: [['this.#deliver(slice, current, at, false)', 'this.#deliver(slice, current, at + 1, false)']],
     onlyBy: {
-      test: 'unit/handler-subscription.test.ts',
+      test: 'unit/subscriptions/handler-subscription.test.ts',
       named: 'many changes in one go give the event loop turns',
     },
   },
@@ -44,7 +44,7 @@ export const mutantsOfRouting: readonly Mutant[] = [
     file: 'subscriptions/change-router.ts',
     edits: [['if (group === feed || (group', 'if (!(group instanceof Set) || (group']],
     onlyBy: {
-      test: 'unit/change-router.test.ts',
+      test: 'unit/subscriptions/change-router.test.ts',
       named: 'that has stopped accepting changes ends no other feed',
     },
   },
@@ -71,7 +71,7 @@ export const mutantsOfRouting: readonly Mutant[] = [
     breaks: 'every index equals the recomputed one (I9)',
     file: 'store/indexes/slot-ranks.ts',
     edits: [['Math.abs(rank) <= Number.MAX_SAFE_INTEGER && (this', '(this']],
-    onlyBy: { test: 'unit/sorted-index.test.ts', named: 'stay in order through 3 000 writes' },
+    onlyBy: { test: 'unit/store/indexes/sorted-index.test.ts', named: 'stay in order through 3 000 writes' },
   },
   {
     name: 'a sorted index compares second components of tuples whose first ones may differ',
@@ -91,7 +91,7 @@ export const mutantsOfRouting: readonly Mutant[] = [
     file: 'store/indexes/slot-ranks.ts',
     edits: [['return text < prefix ? -Infinity : Infinity', 'return Infinity']],
     onlyBy: {
-      test: 'unit/sorted-index.test.ts',
+      test: 'unit/store/indexes/sorted-index.test.ts',
       named: 'strings, of which later ones begin differently',
     },
   },

@@ -30,7 +30,10 @@ export const mutantsOfSets: readonly Mutant[] = [
         '    if (this.#pending.size > 0 && !ownership.isOwnedByOther(partition, key, ordinal)) this.#pending.delete(key)\n',
       ],
     ],
-    onlyBy: { test: 'unit/key-ownership.test.ts', named: 'the list deletes the key before the other source does' },
+    onlyBy: {
+      test: 'unit/store/key-ownership.test.ts',
+      named: 'the list deletes the key before the other source does',
+    },
   },
   {
     name: 'informers are not notified that a source was removed',
@@ -313,6 +316,6 @@ export const mutantsOfSets: readonly Mutant[] = [
     kind,
     file: 'reflector/reflector.ts',
     edits: [['      attempt.throwIfAborted()\n      hasCommitBegun', '      hasCommitBegun']],
-    onlyBy: { test: 'unit/source-set-races.test.ts', named: 'of its first list leaves no object' },
+    onlyBy: { test: 'unit/informer/source-set-races.test.ts', named: 'of its first list leaves no object' },
   },
 ]

@@ -232,7 +232,7 @@ export const mutantsOfShares: readonly Mutant[] = [
       ],
     ],
     onlyBy: {
-      test: 'unit/http/delivery.test.ts',
+      test: 'unit/adapters/http/delivery.test.ts',
       named: 'a watch ends when its signal aborts, also after the garbage collector has run',
     },
   },

@@ -25,13 +25,19 @@ export const mutantsOfStuck: readonly Mutant[] = [
     breaks: 'the signals of running handlers abort when their subscription ends by an overflow (B12a)',
     file: 'subscriptions/feed-consumer.ts',
     edits: [['    void Promise.resolve().then(() => this.abort(reason))\n', '']],
-    onlyBy: { test: 'unit/stuck-handlers.test.ts', named: 'has a signal that aborts when the subscription ends' },
+    onlyBy: {
+      test: 'unit/subscriptions/stuck-handlers.test.ts',
+      named: 'has a signal that aborts when the subscription ends',
+    },
   },
   {
     name: 'the listeners of a signal run inside a commit',
     breaks: 'no function of the user is called before every subscription has the changes of a commit (B12a)',
     file: 'subscriptions/feed-consumer.ts',
     edits: [['void Promise.resolve().then(() => this.abort(reason))', 'this.abort(reason)']],
-    onlyBy: { test: 'unit/stuck-handlers.test.ts', named: 'has a signal that aborts when the subscription ends' },
+    onlyBy: {
+      test: 'unit/subscriptions/stuck-handlers.test.ts',
+      named: 'has a signal that aborts when the subscription ends',
+    },
   },
 ]

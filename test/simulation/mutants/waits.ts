@@ -235,14 +235,14 @@ export const mutantsOfWaits: readonly Mutant[] = [
     breaks: 'a forgotten start() has a message',
     file: 'informer/informer-waits.ts',
     edits: [['if (this.#sources.isStarted || this.#isStartReminded) return', 'return']],
-    onlyBy: { test: 'unit/informer-waits.test.ts', named: 'is reported once after 10 s, with the remedy' },
+    onlyBy: { test: 'unit/informer/informer-waits.test.ts', named: 'is reported once after 10 s, with the remedy' },
   },
   {
     name: 'a wait that began before the start is reported as one without start',
     breaks: 'a wait of a started informer is not reported',
     file: 'informer/informer-waits.ts',
     edits: [['if (this.#sources.isStarted || this.#isStartReminded) return', 'if (this.#isStartReminded) return']],
-    onlyBy: { test: 'unit/informer-waits.test.ts', named: 'a wait for an informer that is started in time' },
+    onlyBy: { test: 'unit/informer/informer-waits.test.ts', named: 'a wait for an informer that is started in time' },
   },
   {
     name: 'the reminder of a wait of an informer that was not started outlives the wait',

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { PageLimit } from '../../../../adapters/etcd/page-limit.js'
+import { firstPage, type PagesOptions, rangePages } from '../../../../adapters/etcd/range-pages.js'
+import type { RangeRequest, RangeResponse } from '../../../../adapters/etcd/transport/etcd-messages.js'
+import { prefixRange } from '../../../../adapters/etcd/transport/key-range.js'
+import type { Session } from '../../../../adapters/etcd/transport/session.js'
+import { systemClock } from '../../../../src/contract/clock.js'
+
+const COUNT = 5
+
+/**
+ * A session over five keys, with the requests that it received. `onRequest` is called with each. From the request
+ * `failsAt` on, it fails.
+ */
+function scripted(failsAt = Infinity, onRequest: (request: RangeRequest) => void = () => {}) {
+  const requests: RangeRequest[] = []
+  const range = async (request: RangeRequest): Promise<RangeResponse> => {
+    requests.push(request)
+    onRequest(request)
+    if (requests.length > failsAt) throw new Error('the connection was closed')
+    const from = request.key.length === 1 ? 0 : Number(request.key.toString('latin1', 1, 2)) + 1
+    const last = Math.min(COUNT, from + (request.limit ?? COUNT))
+    const kvs = Array.from({ length: last - from }, (_, at) => {
+      const [key, value] = [Buffer.from(`k${from + at}`), Buffer.from('{}')]
+      return { key, value, createRevision: 1, modRevision: 1 }
+    })
+    return { header: { clusterId: '1', revision: 9, term: 1 }, kvs, hasMore: last < COUNT, count: COUNT - from }
+  }
+  const limit = new PageLimit(2, 1e9, { acceptedKeys: Infinity, timelyKeys: Infinity, mostTimelyKeys: Infinity })
+  const options: PagesOptions = { range: prefixRange('k'), isKeysOnly: false, limit, clock: systemClock }
+  const session = { range, canReconnect: false } as unknown as Session
+  return { requests, pages: async () => rangePages(session, await firstPage(session, options), options) }
+}
+
+test('the next page of a list is requested before the previous one is taken, at the same revision', async () => {
+  const { requests, pages } = scripted()
+  const all = await pages()
+  const counts: number[] = []
+  const sent: number[] = []
+  for await (const { kvs } of all) {
+    counts.push(kvs.length)
+    sent.push(requests.length)
+  }
+  expect([counts, sent]).toEqual([
+    [2, 2, 1],
+    [2, 3, 3],
+  ])
+  expect(requests.map(({ revision }) => revision)).toEqual([0, 9, 9])
+})
+
+test('the next page is requested one turn of the event loop before the previous one is taken', async () => {
+  let written = 0
+  const { requests, pages } = scripted(Infinity, () => setImmediate(() => written++))
+  for await (const _page of await pages()) expect(written).toBe(requests.length)
+  expect(written).toBe(3)
+})
+
+test('if the next page fails, the list delivers the previous one and then the error', async () => {
+  const all = await scripted(1)
+    .pages()
+    .then((pages) => pages[Symbol.asyncIterator]())
+  expect((await all.next()).value?.kvs).toHaveLength(2)
+  await expect(all.next()).rejects.toThrow('the connection was closed')
+})
+
+test('a list that stops after a page does not report the failure of the next one', async () => {
+  const rejections: unknown[] = []
+  const listener = (reason: unknown): void => void rejections.push(reason)
+  process.on('unhandledRejection', listener)
+  const all = await scripted(1).pages()
+  for await (const _page of all) break
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('unhandledRejection', listener)
+  expect(rejections).toEqual([])
+})

@@ -1,0 +1,171 @@
+import { describe, expect, test, vi } from 'vitest'
+import { OTHER_SERVERS_MS } from '../../../../adapters/http/ended-epoch.js'
+import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { createInformer, type ListerWatcher, SourceError } from '../../../../src/index.js'
+import { SeededRandom, VirtualClock } from '../../../../testing/index.js'
+import { fetchFrom, servedAccounts } from './mirror.js'
+
+const acme = { tenant: 'acme', balance: 1 }
+
+/** A mirror of one object at a version, whose source has a new epoch at the version of `restore`. */
+function mirrorAt(version: string, compare: Pick<ListerWatcher<typeof acme>, 'hasReached'>) {
+  let at = version
+  let restored = Promise.withResolvers<void>()
+  const source: ListerWatcher<typeof acme> = {
+    name: 'restorable',
+    async *list() {
+      yield { events: [{ type: 'put', key: `at ${at}`, object: acme }], version: at }
+    },
+    async *watch({ signal }) {
+      yield { events: [], version: at }
+      const { promise, resolve } = restored
+      signal.addEventListener('abort', () => resolve(), { once: true })
+      await promise
+      throw new SourceError('restored', { code: 'EPOCH_CHANGED' })
+    },
+    ...compare,
+  }
+  const informer = createInformer({ source })
+  informer.on('error', () => {})
+  const mirror = serveMirror(informer.start(), { heartbeatMs: 200 })
+  return {
+    mirror,
+    restore(to: string) {
+      at = to
+      restored.resolve()
+      restored = Promise.withResolvers<void>()
+    },
+    async [Symbol.asyncDispose]() {
+      await mirror.close()
+      await informer.stop()
+    },
+  }
+}
+
+/** Kubernetes and etcd: nothing in a version names its epoch. */
+const numbers = { hasReached: (at: string, mark: string) => Number(at) >= Number(mark) }
+
+/** Postgres: a version is `<epoch>:<number>`. */
+const epochs = {
+  hasReached(at: string, mark: string) {
+    const [[epoch, number], [other, least]] = [at.split(':'), mark.split(':')]
+    if (epoch !== other) throw new SourceError('another epoch', { code: 'EPOCH_CHANGED' })
+    return Number(number) >= Number(least)
+  },
+}
+
+/** Follows a server until its epoch ends. Then lists of any server can be requested, at any time after that. */
+async function followerOf({ mirror }: ReturnType<typeof mirrorAt>, upstream = numbers) {
+  let handler = mirror
+  const fetch = fetchFrom(() => handler)
+  const hooks = { beforeChanges: async () => {} }
+  const source = httpSource<typeof acme>({
+    url: 'http://mirror.test/',
+    fetch: async (url, init) => {
+      if (url.includes('until=')) await hooks.beforeChanges()
+      return await fetch(url, init)
+    },
+    upstream,
+  })
+  const clock = new VirtualClock()
+  const { signal } = new AbortController()
+  const context = { signal, clock, random: new SeededRandom(1), pageSize: 100, mirror: {} }
+  const list = async (other = handler, own: { floor?: string; mirror?: object } = {}) => {
+    handler = other
+    const keys: string[] = []
+    let version = ''
+    for await (const page of source.list({ ...context, ...own })) {
+      for (const { key = '' } of page.events) keys.push(key)
+      version = page.version ?? version
+    }
+    return { keys, version }
+  }
+  const after = (await list()).version
+  const watch = source.watch({ ...context, after, onProgressRequest: () => {} })[Symbol.asyncIterator]()
+  await watch.next()
+  const ended = async () => {
+    for (;;) if ((await watch.next()).done === true) return
+  }
+  return { clock, list, hooks, floor: after, ended: ended() }
+}
+
+describe('after the end of an epoch, a follower with the option "upstream"', () => {
+  test('never shows an earlier state of another server that has not detected it', async () => {
+    await using served = servedAccounts([['1', acme]])
+    let handler = served.mirror
+    const follower = served.follow({ fetch: fetchFrom(() => handler), upstream: served.source })
+    await follower.waitFor(served.source.put('2', acme))
+    await vi.waitFor(() => expect(follower.status.state).toBe('live'))
+    await using other = mirrorAt(served.informer.version?.replace(/\d+$/, (n) => String(Number(n) - 1)) ?? '', {
+      hasReached: (at, mark) => served.source.hasReached(at, mark),
+    })
+    const shown: string[] = []
+    follower.subscribe({ add: ({ key }) => void shown.push(key) })
+    handler = other.mirror
+    served.source.restore([['9', acme]])
+    const refusal = /another server, which may not have detected/
+    await vi.waitFor(() => expect(follower.status.lastError?.message).toMatch(refusal), { timeout: 4_000 })
+    expect([...follower.keys()]).toEqual(['1', '2'])
+    handler = served.mirror
+    await vi.waitFor(() => expect([...follower.keys()]).toEqual(['9']), { timeout: 8_000 })
+    expect(shown.filter((key) => key.startsWith('at '))).toEqual([])
+  })
+
+  test('accepts at once a smaller version of the server that has detected it', async () => {
+    await using first = mirrorAt('100', numbers)
+    const { ended, list } = await followerOf(first)
+    first.restore('7')
+    await expect(ended).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    await vi.waitFor(async () => expect(await list()).toMatchObject({ keys: ['at 7'] }), { timeout: 4_000 })
+  })
+
+  test('refuses a smaller version of another server for 30 s, and accepts it then', async () => {
+    await using first = mirrorAt('100', numbers)
+    await using second = mirrorAt('7', numbers)
+    const { clock, ended, list } = await followerOf(first)
+    first.restore('5')
+    await expect(ended).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    await expect(list(second.mirror)).rejects.toMatchObject({ code: 'STALE_LIST' })
+    await clock.advance(OTHER_SERVERS_MS - 1)
+    await expect(list(second.mirror)).rejects.toMatchObject({ code: 'STALE_LIST' })
+    await clock.advance(1)
+    expect(await list(second.mirror)).toMatchObject({ keys: ['at 7'] })
+  })
+
+  test('accepts a version of another server that is not smaller', async () => {
+    await using first = mirrorAt('100', numbers)
+    await using second = mirrorAt('100', numbers)
+    const { ended, list } = await followerOf(first)
+    first.restore('5')
+    await expect(ended).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    expect(await list(second.mirror)).toMatchObject({ keys: ['at 100'] })
+  })
+
+  test('that ends during a list refuses an earlier state of another server', async () => {
+    await using first = mirrorAt('100', numbers)
+    await using second = mirrorAt('7', numbers)
+    const { ended, floor, hooks, list } = await followerOf(first)
+    const own = { floor, mirror: {} }
+    const request = new Request('http://mirror.test/version')
+    hooks.beforeChanges = async () => {
+      first.restore('5')
+      await expect(ended).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+      await vi.waitFor(async () => expect((await first.mirror(request)).status).toBe(200), { timeout: 3_000 })
+    }
+    // A bookmark of the feed has to follow the encoded list.
+    const other = { code: 'EPOCH_CHANGED' }
+    await vi.waitFor(() => expect(list(first.mirror, own)).rejects.toMatchObject(other), { timeout: 4_000 })
+    await expect(list(second.mirror, { mirror: own.mirror })).rejects.toMatchObject({ code: 'STALE_LIST' })
+  })
+
+  test('that a list of one server has shown refuses an earlier state of another server', async () => {
+    await using first = mirrorAt('1:100', epochs)
+    await using second = mirrorAt('1:7', epochs)
+    await using third = mirrorAt('2:5', epochs)
+    const { ended, floor, list } = await followerOf(first, epochs)
+    ended.catch(() => {})
+    await expect(list(third.mirror, { floor })).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    await expect(list(second.mirror)).rejects.toMatchObject({ code: 'STALE_LIST' })
+    expect(await list(third.mirror)).toMatchObject({ keys: ['at 2:5'] })
+  })
+})

@@ -1,0 +1,216 @@
+import { describe, expect, test, vi } from 'vitest'
+import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { createInformer, type ListerWatcher, SourceError, sourceSet } from '../../../../src/index.js'
+import { memorySource } from '../../../../testing/index.js'
+import { type Account, fetchFrom, servedAccounts } from './mirror.js'
+
+const twoTenants = [
+  ['1', { tenant: 'acme', balance: 1 }],
+  ['2', { tenant: 'birch', balance: 2 }],
+] as const
+
+function withBalance<E extends { readonly object: Account }>(event: E, balance: number): E {
+  return { ...event, object: { ...event.object, balance } }
+}
+
+describe('a follower', () => {
+  test('has the objects of the mirror, and receives its changes', async () => {
+    await using served = servedAccounts(twoTenants)
+    const follower = served.follow({ upstream: served.source })
+    await follower.synced()
+    expect(new Map(follower.entries())).toEqual(new Map(served.informer.entries()))
+    served.source.delete('2')
+    await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 2_000 })
+    expect([...follower.keys()].sort()).toEqual(['1', '3'])
+    expect(follower.by.tenant('acme')).toHaveLength(2)
+    expect(follower.status.relists).toBe(0)
+  })
+
+  test('has the versions and uids of the objects', async () => {
+    await using served = servedAccounts(twoTenants)
+    const follower = served.follow({ upstream: served.source })
+    await follower.synced()
+    await follower.waitFor(served.source.put('1', { tenant: 'acme', balance: 10 }))
+    for (const key of ['1', '2']) expect(follower.entry(key)).toEqual(served.informer.entry(key))
+  })
+
+  test('has an object that a list of the mirror has changed without another version', async () => {
+    const inner = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
+    let balance = 1
+    // After a change of a schema, for example, a server shows an object in another form.
+    const source: ListerWatcher<Account> = {
+      name: 'accounts',
+      async *list(context) {
+        for await (const { events, ...page } of inner.list(context))
+          yield { ...page, events: events.map((each) => (each.type === 'put' ? withBalance(each, balance) : each)) }
+      },
+      watch: (context) => inner.watch(context),
+      hasReached: (at, mark) => inner.hasReached(at, mark),
+      head: () => inner.head(),
+    }
+    const informer = createInformer({ source }).start()
+    await using mirror = serveMirror(informer, { heartbeatMs: 200 })
+    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), heartbeatMs: 200 })
+    const follower = createInformer({ source: from }).start()
+    await follower.synced()
+    balance = 5
+    await informer.relist()
+    expect(informer.get('1')?.balance).toBe(5)
+    await follower.fresh({ timeoutMs: 2_000 })
+    expect(new Map(follower.entries())).toEqual(new Map(informer.entries()))
+    await follower.stop()
+    await informer.stop()
+  })
+
+  test('that calls fresh has every write to the upstream before the call', async () => {
+    await using served = servedAccounts(twoTenants)
+    const follower = served.follow()
+    await follower.synced()
+    served.source.put('1', { tenant: 'acme', balance: 10 })
+    await follower.fresh({ timeoutMs: 2_000 })
+    expect(follower.get('1')?.balance).toBe(10)
+    await follower.fresh({ timeoutMs: 2_000 })
+  })
+
+  test('without the option "upstream" rejects marks of the upstream, and says why', async () => {
+    await using served = servedAccounts(twoTenants)
+    const follower = served.follow()
+    await follower.synced()
+    await expect(follower.waitFor(served.source.put('1', twoTenants[0][1]))).rejects.toMatchObject({
+      code: 'PROTOCOL',
+      message: expect.stringContaining('the option "upstream"'),
+    })
+  })
+
+  test('waits for a mark of the upstream while the mirror has no version because access was lost', async () => {
+    const source = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
+    const informer = createInformer({ source, onAccessLost: 'clear' })
+    informer.on('error', () => {})
+    await using mirror = serveMirror(informer.start(), { heartbeatMs: 200 })
+    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), upstream: source })
+    const follower = createInformer({ source: from }).start()
+    await follower.synced()
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+    source.disconnect()
+    await vi.waitFor(() => expect(follower.size).toBe(0), { timeout: 4_000 })
+    await follower.waitFor(source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 10_000 })
+    expect(follower.size).toBe(3)
+    await follower.stop()
+    await informer.stop()
+  }, 20_000)
+
+  test('of a mirror of several sources rejects marks of one of them, and says why', async () => {
+    const source = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
+    const informer = createInformer({ source: sourceSet({ accounts: source }) }).start()
+    await using mirror = serveMirror(informer, { heartbeatMs: 200 })
+    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), upstream: source })
+    const follower = createInformer({ source: from }).start()
+    await follower.synced()
+    expect(follower.size).toBe(2)
+    await expect(follower.waitFor(await source.head())).rejects.toThrow('the mirror has several sources')
+    await follower.stop()
+    await informer.stop()
+  })
+
+  test('of a follower has the same objects', async () => {
+    await using served = servedAccounts(twoTenants)
+    const first = served.follow({ upstream: served.source })
+    await using second = serveMirror(first, { heartbeatMs: 200 })
+    const compare = httpSource({ url: 'http://mirror.test', upstream: served.source })
+    const last = served.follow({ fetch: fetchFrom(() => second), upstream: compare })
+    await last.synced()
+    await last.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 2_000 })
+    expect(last.size).toBe(3)
+  })
+
+  test('lists once if it is further behind than the history', async () => {
+    await using served = servedAccounts(twoTenants, { historyBytes: 500 })
+    let isCut = false
+    let cut = new AbortController()
+    const fetch = fetchFrom(() => served.mirror)
+    const follower = served.follow({
+      upstream: served.source,
+      fetch: (url, init) => {
+        if (isCut) return Promise.reject(new TypeError('no network'))
+        return fetch(url, { ...init, signal: AbortSignal.any([cut.signal, init.signal as AbortSignal]) })
+      },
+    })
+    await vi.waitFor(() => expect(follower.status.state).toBe('live'))
+    isCut = true
+    cut.abort(new Error('the network is gone'))
+    for (let i = 0; i < 20; i++) served.source.put('1', { tenant: 'acme', balance: i })
+    const mark = served.source.delete('2')
+    await served.informer.waitFor(mark)
+    cut = new AbortController()
+    isCut = false
+    await follower.waitFor(mark, { timeoutMs: 4_000 })
+    expect([...follower.entries()]).toEqual([['1', { tenant: 'acme', balance: 19 }]])
+    expect(follower.status.relists).toBe(1)
+  })
+
+  test('resumes after the end of a watch, without a list', async () => {
+    await using served = servedAccounts(twoTenants, { watchMs: 100 })
+    const follower = served.follow({ upstream: served.source })
+    await follower.synced()
+    await vi.waitFor(() => expect(follower.status.reconnects).toBeGreaterThan(0), { timeout: 3_000 })
+    await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 3_000 })
+    expect(follower.status.relists).toBe(0)
+  })
+
+  test('has a new epoch when the upstream has one, and rejects waits for the old one', async () => {
+    await using served = servedAccounts(twoTenants)
+    const follower = served.follow()
+    await vi.waitFor(() => expect(follower.status.state).toBe('live'))
+    const [, feed, sequence] = /^h1\.(.{22})\.(\d+)\./.exec(follower.version ?? '') ?? []
+    const wait = follower.waitFor(`h1.${feed}.${Number(sequence) + 1_000}.`)
+    wait.catch(() => {})
+    served.source.restore([['9', { tenant: 'acme', balance: 9 }]])
+    await expect(wait).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    await vi.waitFor(() => expect([...follower.keys()]).toEqual(['9']), { timeout: 4_000 })
+  })
+
+  test('of a server that was restarted lists again', async () => {
+    await using served = servedAccounts(twoTenants)
+    let handler = served.mirror
+    const follower = served.follow({ fetch: fetchFrom(() => handler), upstream: served.source })
+    await vi.waitFor(() => expect(follower.status.state).toBe('live'))
+    await handler.close()
+    await using second = serveMirror(served.informer, { heartbeatMs: 200 })
+    handler = second
+    await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 4_000 })
+    expect(follower.status.lastError?.code).toBe('VERSION_EXPIRED')
+  })
+
+  test('with the option "upstream" never goes back to the earlier state of another server', async () => {
+    await using served = servedAccounts(twoTenants)
+    let handler = served.mirror
+    const follower = served.follow({ fetch: fetchFrom(() => handler), upstream: served.source })
+    await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }))
+    const before = follower.version?.replace(/^h1\..{22}\.\d+\./, '') ?? ''
+    const older = before.replace(/\d+$/, (sequence) => String(Number(sequence) - 1))
+    const held = createInformer({
+      source: {
+        name: 'held',
+        list: () => pages(),
+        watch: (context) => silent(context.signal),
+        head: () => served.source.head(),
+        hasReached: (at, mark) => served.source.hasReached(at, mark),
+      },
+    }).start()
+    async function* pages() {
+      const events = twoTenants.map(([key, object]) => ({ type: 'put' as const, key, object }))
+      yield { events, version: older }
+    }
+    async function* silent(signal: AbortSignal) {
+      yield { events: [], version: older }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    }
+    await held.synced()
+    await using second = serveMirror(held, { heartbeatMs: 200 })
+    await handler.close()
+    handler = second
+    await vi.waitFor(() => expect(follower.status.lastError?.code).toBe('STALE_LIST'), { timeout: 4_000 })
+    expect(follower.size).toBe(3)
+    await held.stop()
+  })
+})

@@ -1,0 +1,266 @@
+import { expect, test, vi } from 'vitest'
+import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import {
+  type Clock,
+  createInformer,
+  type ListerWatcher,
+  SourceError,
+  sourceSet,
+  systemClock,
+} from '../../../../src/index.js'
+import { memorySource, VirtualClock } from '../../../../testing/index.js'
+import { type Account, fetchFrom, servedAccounts } from './mirror.js'
+
+const get = (path: string, init?: RequestInit): Request => new Request(`http://mirror.test/accounts${path}`, init)
+
+async function jsonOf(response: Promise<Response>) {
+  return (await (await response).json()) as {
+    version: string
+    size: number
+    chunks: readonly string[]
+    changes: { after: string; until: number }
+  }
+}
+
+const one = [['0', { tenant: 'acme', balance: 0 }]] as const
+
+test('scopes of a compound index whose joined values are equal have a feed each', async () => {
+  const source = memorySource<{ a: string; b: string }>({
+    entries: [
+      ['1', { a: 'x,string y', b: 'z' }],
+      ['2', { a: 'x', b: 'y,string z' }],
+      ['3', { a: 'x', b: 'y,string z' }],
+    ],
+  })
+  const informer = createInformer({ source, indexes: (ix) => ({ pair: ix.compound(({ a, b }) => [a, b]) }) }).start()
+  await using mirror = serveMirror(informer, {
+    scope: (request) => ({ where: { pair: JSON.parse(request.headers.get('x-pair') ?? '') as [string, string] } }),
+  })
+  const size = async (pair: readonly string[]) =>
+    (await jsonOf(mirror(get('/list', { headers: { 'x-pair': JSON.stringify(pair) } })))).size
+  expect(await size(['x,string y', 'z'])).toBe(1)
+  expect(await size(['x', 'y,string z'])).toBe(2)
+  await informer.stop()
+})
+
+test('a list whose changes end early fails, and is read again', async () => {
+  await using served = servedAccounts(one)
+  await served.informer.synced()
+  await jsonOf(served.mirror(get('/list')))
+  const mark = served.source.put('1', { tenant: 'acme', balance: 1 })
+  await served.informer.waitFor(mark)
+  const fetch = fetchFrom(() => served.mirror)
+  let cuts = 1
+  const follower = served.follow({
+    upstream: served.source,
+    fetch: async (url, init) => {
+      const response = await fetch(url, init)
+      if (!url.includes('until=') || cuts-- <= 0) return response
+      void response.body?.cancel()
+      return new Response('', response)
+    },
+  })
+  await follower.synced()
+  expect([...follower.keys()]).toEqual(['0', '1'])
+  expect(follower.status.lastError?.message).toContain('ended early')
+})
+
+test('a request that waits while the mirror is closed is answered with 503, and begins no feed', async () => {
+  let admit: (scope: object) => void = () => {}
+  await using served = servedAccounts(one, { scope: () => new Promise((resolve) => (admit = resolve)) })
+  await served.informer.synced()
+  const changes = vi.spyOn(served.informer, 'changes')
+  const response = served.mirror(get('/list'))
+  await served.mirror.close()
+  admit({})
+  expect((await response).status).toBe(503)
+  expect(changes).not.toHaveBeenCalled()
+})
+
+test('while a batch is sent in parts, a list does not have the upstream version of that batch', async () => {
+  await using served = servedAccounts(one)
+  await served.informer.synced()
+  const { version } = await jsonOf(served.mirror(get('/list')))
+  const { body } = await served.mirror(get(`/watch?after=${encodeURIComponent(version)}`))
+  const reader = body?.getReader()
+  const mark = served.source.transaction((tx) => {
+    for (let i = 1; i < 30_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+  })
+  let text = ''
+  while (!text.includes('event: part')) text += new TextDecoder().decode((await reader?.read())?.value)
+  const compare = httpSource({ url: 'http://mirror.test', upstream: served.source })
+  const list = await jsonOf(served.mirror(get('/list')))
+  const isApplied = list.changes.until > Number(version.split('.')[2]) + 29
+  expect(compare.hasReached(list.version, mark)).toBe(isApplied)
+  await reader?.cancel()
+})
+
+test.each([
+  ['all objects', {}],
+  ['a scope', { where: { tenant: 'acme' } }],
+])('while a large commit is queued for a feed of %s, requests wait for it', async (_what, scope) => {
+  await using served = servedAccounts(one, { scope: () => scope })
+  await served.informer.synced()
+  await jsonOf(served.mirror(get('/list')))
+  const mark = served.source.transaction((tx) => {
+    for (let i = 1; i < 60_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+  })
+  const compare = httpSource({ url: 'http://mirror.test', upstream: served.source })
+  while (!served.informer.has('59999')) await new Promise((resolve) => setImmediate(resolve))
+  const { version } = await jsonOf(served.mirror(get('/version')))
+  expect(compare.hasReached(version, mark)).toBe(true)
+})
+
+test('of several sources, requests wait while a large commit is queued, too', async () => {
+  const a = memorySource<Account>({ entries: one, name: 'a' })
+  const b = memorySource<Account>({ name: 'b' })
+  const informer = createInformer({
+    source: sourceSet<Account>({ a, b }),
+    indexes: (ix) => ({ tenant: ix.equal(({ tenant }) => tenant) }),
+  })
+  await informer.start().synced()
+  await using mirror = serveMirror(informer, { scope: () => ({ where: { tenant: 'acme' } }), heartbeatMs: 60_000 })
+  const before = (await jsonOf(mirror(get('/version')))).version
+  a.transaction((tx) => {
+    for (let i = 1; i < 20_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+  })
+  while (!informer.has('19999')) await new Promise((resolve) => setImmediate(resolve))
+  expect((await jsonOf(mirror(get('/version')))).version).not.toBe(before)
+  await informer.stop()
+})
+
+test('a part of a list that was dropped after lost access is not one of a later list', async () => {
+  const turns: (() => void)[] = []
+  let isHeld = false
+  /** The event loop turns when the test says so. */
+  const clock: Clock = {
+    now: () => systemClock.now(),
+    sleep: (ms, signal) =>
+      isHeld && ms === 0 ? new Promise((resolve) => turns.push(resolve)) : systemClock.sleep(ms, signal),
+  }
+  const entries = Array.from({ length: 1_500 }, (_, i) => [`${i}`, { tenant: 'acme', balance: i }] as const)
+  const source = memorySource<Account>({ entries, heartbeatMs: 60_000 })
+  const informer = createInformer({ source, onAccessLost: 'clear' })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  await using mirror = serveMirror(informer, { clock, heartbeatMs: 60_000 })
+  await vi.waitFor(() => expect(informer.status.state).toBe('live'))
+  const [part] = (await jsonOf(mirror(get('/list')))).chunks
+  isHeld = true
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
+  source.disconnect()
+  await vi.waitFor(() => expect(turns).toHaveLength(1)) // A part of the deletions was sent.
+  await vi.waitFor(() => expect(informer.size).toBe(1_500), { timeout: 3_000 })
+  const later = mirror(get('/list'))
+  await vi.waitFor(() => expect(turns).toHaveLength(2))
+  const response = mirror(get(`/list/${part}`))
+  isHeld = false
+  for (const turn of turns) turn()
+  expect((await later).status).toBe(200)
+  expect((await response).status).toBe(410)
+  await informer.stop()
+})
+
+test('followers that list again at once share one list', async () => {
+  await using served = servedAccounts(one, { historyBytes: 300 })
+  await served.informer.synced()
+  await jsonOf(served.mirror(get('/list')))
+  for (let i = 0; i < 20; i++) await served.informer.waitFor(served.source.put('0', { tenant: 'acme', balance: i }))
+  await jsonOf(served.mirror(get('/version')))
+  const snapshots = vi.spyOn(served.informer, 'snapshot')
+  await Promise.all(Array.from({ length: 10 }, () => jsonOf(served.mirror(get('/list')))))
+  expect(snapshots).toHaveBeenCalledTimes(1)
+})
+
+test('a request after the stop of the informer is answered with 503', async () => {
+  const source = memorySource<Account>({ entries: one })
+  const informer = createInformer({ source }).start()
+  await informer.synced()
+  await using mirror = serveMirror(informer)
+  await informer.stop()
+  expect((await mirror(get('/list'))).status).toBe(503)
+})
+
+test('a request that waits for its feed when the epoch ends is answered with 503', async () => {
+  await using served = servedAccounts(one)
+  await served.informer.synced()
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const statuses = Array.from({ length: 20 }, async () => (await served.mirror(get('/list'))).status)
+  served.source.restore([['9', { tenant: 'acme', balance: 9 }]])
+  expect((await Promise.all(statuses)).filter((status) => status === 500)).toEqual([])
+  expect(warned.mock.calls.filter(([message]) => String(message).startsWith('serveMirror'))).toEqual([])
+  warned.mockRestore()
+})
+
+test('a scope without requests for 5 minutes ends, also if no other scope is requested', async () => {
+  const clock = new VirtualClock()
+  await using served = servedAccounts(one, { clock, heartbeatMs: 10_000 })
+  await served.informer.synced()
+  const changes = vi.spyOn(served.informer, 'changes')
+  const list = served.mirror(get('/list'))
+  await clock.advance(100)
+  expect((await list).status).toBe(200)
+  const signal = changes.mock.calls[0]?.[0]?.signal
+  await clock.advance(290_000)
+  expect(signal?.aborted).toBe(false)
+  await clock.advance(20_000)
+  expect(signal?.aborted).toBe(true)
+})
+
+test('requests are answered after an epoch that ended during the first list', async () => {
+  const inner = memorySource<Account>({ entries: one })
+  let lists = 0
+  const source: ListerWatcher<Account> = {
+    name: 'accounts',
+    async *list(context) {
+      if (++lists === 1) throw new SourceError('a backup was restored', { code: 'EPOCH_CHANGED' })
+      yield* inner.list(context)
+    },
+    watch: (context) => inner.watch(context),
+  }
+  const informer = createInformer({ source })
+  informer.on('error', () => {})
+  await using mirror = serveMirror(informer)
+  await informer.start().synced()
+  expect((await mirror(get('/list'))).status).toBe(200)
+  await informer.stop()
+})
+
+test('requests are answered after a source whose epoch ended was replaced under its name', async () => {
+  const a = memorySource<Account>({ entries: one, heartbeatMs: 100 })
+  const sources = sourceSet<Account>({ a })
+  const informer = createInformer({ source: sources })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  await using mirror = serveMirror(informer)
+  const ended = new Promise<void>((resolve) => {
+    informer.on('status', ({ lastError }) => lastError?.code === 'EPOCH_CHANGED' && resolve())
+  })
+  a.restore([['9', { tenant: 'acme', balance: 9 }]])
+  await ended
+  sources.remove('a')
+  sources.add('a', memorySource<Account>({ entries: one, heartbeatMs: 100 }))
+  await vi.waitFor(() => expect(informer.status.state).toBe('live'))
+  expect((await mirror(get('/list'))).status).toBe(200)
+  await informer.stop()
+})
+
+test('of several sources, an error of another one does not repeat the end of an epoch', async () => {
+  const a = memorySource<Account>({ entries: one, heartbeatMs: 100, name: 'a' })
+  const b = memorySource<Account>({ entries: [['9', { tenant: 'acme', balance: 9 }]], heartbeatMs: 100, name: 'b' })
+  const informer = createInformer({ source: sourceSet<Account>({ a, b }) })
+  informer.on('error', () => {})
+  await informer.start().synced()
+  await using mirror = serveMirror(informer, { heartbeatMs: 100 })
+  const isLive = () => expect(informer.status.state).toBe('live')
+  await vi.waitFor(isLive)
+  a.restore([['1', { tenant: 'acme', balance: 1 }]])
+  await vi.waitFor(() => expect(informer.status.relists).toBe(1), { timeout: 3_000 })
+  await vi.waitFor(isLive, { timeout: 3_000 })
+  expect((await mirror(get('/list'))).status).toBe(200)
+  b.disconnect()
+  await vi.waitFor(() => expect(informer.status.reconnects).toBeGreaterThan(0), { timeout: 3_000 })
+  await vi.waitFor(isLive, { timeout: 3_000 })
+  expect((await mirror(get('/list'))).status).toBe(200)
+  await informer.stop()
+})

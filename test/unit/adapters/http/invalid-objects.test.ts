@@ -1,0 +1,194 @@
+import { setTimeout } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
+import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { createInformer, type Informer, sourceSet } from '../../../../src/index.js'
+import { memorySource, SeededRandom } from '../../../../testing/index.js'
+import { type Account, fetchFrom, servedAccounts } from './mirror.js'
+
+const accounts = [
+  ['1', { tenant: 'acme', balance: 1 }],
+  ['2', { tenant: 'birch', balance: 2 }],
+] as const
+
+function balances(follower: Informer<Account>): Record<string, number> {
+  return Object.fromEntries(Array.from(follower.entries(), ([key, { balance }]) => [key, balance]))
+}
+
+function invalidIn(follower: Informer<Account>): readonly string[] {
+  return [...follower.invalid.keys()].sort()
+}
+
+test('an object that is invalid in the mirror is invalid in followers, which keep its last state', async () => {
+  await using served = servedAccounts(accounts)
+  const follower = served.follow({ upstream: served.source })
+  await follower.synced()
+  served.source.corrupt('1', new Error('secret'))
+  await follower.waitFor(served.source.corrupt('3', new Error('secret')), { timeoutMs: 2_000 })
+  expect(invalidIn(follower)).toEqual(['1', '3'])
+  expect(balances(follower)).toEqual({ 1: 1, 2: 2 })
+  // An error of a decoder or of a schema can quote what `transform` removes.
+  expect(follower.invalid.get('1')?.message).toMatch(/ "1" of .* is invalid: its newest state is invalid in the mirror/)
+  // A follower that lists now, too.
+  const late = served.follow({ upstream: served.source })
+  await late.synced()
+  expect([invalidIn(late), balances(late)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
+  await follower.relist()
+  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
+  served.source.put('1', accounts[0][1])
+  const mark = served.source.delete('3')
+  for (const each of [follower, late]) {
+    await each.waitFor(mark, { timeoutMs: 2_000 })
+    expect([invalidIn(each), balances(each)]).toEqual([[], { 1: 1, 2: 2 }])
+  }
+  expect(follower.status.relists).toBe(1)
+})
+
+test('an object that was valid for one large batch is invalid in followers with its last state', async () => {
+  await using served = servedAccounts(accounts)
+  const follower = served.follow({ upstream: served.source })
+  await follower.synced()
+  await follower.waitFor(served.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
+  // The next write is in the mirror while this batch is sent in parts.
+  served.source.transaction((tx) => {
+    for (let nth = 0; nth < 2_500; nth++) tx.put(`more ${nth}`, { tenant: 'acme', balance: 0 })
+    tx.put('1', { tenant: 'acme', balance: 5 })
+  })
+  await follower.waitFor(served.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
+  expect([invalidIn(follower), follower.get('1')?.balance]).toEqual([['1'], 5])
+})
+
+test('a list of the mirror that makes an object valid, and changes none, reaches followers', async () => {
+  const source = memorySource<Account>({ entries: accounts, heartbeatMs: 200 })
+  let isRefused = false
+  const transform = (account: Account): Account => {
+    if (isRefused) throw new Error('no')
+    return account
+  }
+  await using informer = createInformer({ source, transform }).start()
+  await using mirror = serveMirror(informer, { heartbeatMs: 200 })
+  const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), heartbeatMs: 200 })
+  await using follower = createInformer({ source: from }).start()
+  await follower.synced()
+  isRefused = true
+  source.put('1', accounts[0][1])
+  await vi.waitFor(() => expect(invalidIn(follower)).toEqual(['1']), 2_000)
+  isRefused = false
+  await informer.relist()
+  expect(informer.invalid.size).toBe(0)
+  await vi.waitFor(() => expect(invalidIn(follower)).toEqual([]), 2_000)
+  expect(balances(follower)).toEqual({ 1: 1, 2: 2 })
+})
+
+test.each([1, 2])('the first list of a silent mirror of %i sources has its invalid objects', async (count) => {
+  const [eu, us] = [memorySource<Account>({ entries: accounts }), memorySource<Account>()]
+  await using informer = createInformer({ source: count === 1 ? eu : sourceSet({ eu, us }) }).start()
+  await informer.synced()
+  eu.corrupt('1', 'bad')
+  eu.corrupt('3', 'bad')
+  await vi.waitFor(() => expect(invalidIn(informer)).toEqual(['1', '3']), 2_000)
+  await setTimeout(20) // No batch follows.
+  await using mirror = serveMirror(informer)
+  const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror) })
+  await using follower = createInformer({ source: from }).start()
+  await follower.synced()
+  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
+  eu.put('1', accounts[0][1])
+  await follower.fresh({ timeoutMs: 2_000 })
+  expect([invalidIn(follower), balances(follower)]).toEqual([['3'], { 1: 1, 2: 2 }])
+})
+
+test('an object of several sources that is invalid in the mirror is invalid in followers', async () => {
+  const [eu, us] = [memorySource<Account>({ entries: accounts }), memorySource<Account>()]
+  await using informer = createInformer({ source: sourceSet({ eu, us }) }).start()
+  await using mirror = serveMirror(informer)
+  const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror) })
+  await using follower = createInformer({ source: from }).start()
+  await follower.synced()
+  us.corrupt('3', 'bad')
+  eu.corrupt('1', 'bad')
+  await follower.fresh({ timeoutMs: 2_000 })
+  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
+  us.delete('3')
+  eu.put('1', accounts[0][1])
+  await follower.fresh({ timeoutMs: 2_000 })
+  expect([invalidIn(follower), balances(follower)]).toEqual([[], { 1: 1, 2: 2 }])
+})
+
+test('an object that is deleted, and invalid again, is invalid in followers', async () => {
+  await using served = servedAccounts(accounts)
+  await served.informer.synced()
+  served.source.corrupt('1', 'bad')
+  await served.informer.waitFor(served.source.corrupt('3', 'bad'))
+  const follower = served.follow()
+  await follower.synced()
+  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
+  served.source.delete('1')
+  served.source.corrupt('1', 'bad')
+  await follower.fresh({ timeoutMs: 2_000 })
+  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 2: 2 }])
+})
+
+test('a follower that lists again has the invalid objects of now, and their states that the mirror has', async () => {
+  await using served = servedAccounts(accounts, { historyBytes: 500, watchMs: 50 })
+  let isCut = false
+  const fetch = (url: string, init: RequestInit): Promise<Response> =>
+    isCut ? Promise.reject(new TypeError('cut')) : fetchFrom(() => served.mirror)(url, init)
+  const follower = served.follow({ upstream: served.source, fetch })
+  await follower.synced()
+  isCut = true
+  await vi.waitFor(() => expect(follower.status.state).toBe('backing-off'), 2_000)
+  served.source.delete('1')
+  served.source.corrupt('1', 'bad')
+  for (let nth = 0; nth < 20; nth++) served.source.put('2', { tenant: 'birch', balance: nth })
+  const mark = served.source.corrupt('2', 'bad')
+  await served.informer.waitFor(mark)
+  isCut = false
+  await follower.waitFor(mark, { timeoutMs: 5_000 })
+  expect(follower.status.relists).toBe(1)
+  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '2'], { 2: 19 }])
+})
+
+test.each([2, 8, 13, 15, 32])(
+  'whatever is written, listed and followed, followers are as the mirror: seed %i',
+  async (seed) => {
+    const random = new SeededRandom(seed)
+    const among = (n: number): number => random.below(n)
+    // With a short history, the mirror is listed from the store again and again.
+    await using served = servedAccounts(accounts, { historyBytes: 500 })
+    const follow = (): Informer<Account> => served.follow({ upstream: served.source })
+    const followers = [follow()]
+    for (let nth = 0; nth < 300; nth++) {
+      const key = String(among(8))
+      const act = among(12)
+      if (act < 4) served.source.put(key, { tenant: 'acme', balance: among(3) })
+      else if (act < 7) served.source.corrupt(key, 'bad')
+      else if (act < 9) served.source.delete(key)
+      else if (act === 9 && followers.length < 6) followers.push(follow())
+      else if (act === 10) void followers[among(followers.length)]?.relist().catch(() => {})
+      if (among(3) === 0) for (let turn = among(20); turn > 0; turn--) await new Promise(setImmediate)
+    }
+    const mark = served.source.put('end', { tenant: 'acme', balance: 0 })
+    for (const each of followers) {
+      await each.waitFor(mark, { timeoutMs: 5_000 })
+      expect([invalidIn(each), balances(each)]).toEqual([invalidIn(served.informer), balances(served.informer)])
+    }
+  },
+)
+
+test('a follower of one scope has no invalid objects, because nothing tells their scope', async () => {
+  await using served = servedAccounts(accounts, { scope: () => ({ where: { tenant: 'acme' } }) })
+  const follower = served.follow({ upstream: served.source })
+  await follower.synced()
+  await follower.waitFor(served.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
+  expect([invalidIn(follower), balances(follower)]).toEqual([[], { 1: 1 }])
+})
+
+test('a program that does not know invalid objects reads their last state', async () => {
+  await using served = servedAccounts(accounts)
+  await served.informer.synced()
+  await served.informer.waitFor(served.source.corrupt('1', 'bad'))
+  const get = (path: string): Promise<Response> => served.mirror(new Request(`http://mirror.test${path}`))
+  const { chunks, size } = (await (await get('/list')).json()) as { chunks: string[]; size: number }
+  const events = (await (await get(`/list/${chunks[0]}`)).json()) as { type: string; key: string }[]
+  expect([size, events.map(({ type, key }) => `${type} ${key}`)]).toEqual([2, ['put 1', 'put 2']])
+})

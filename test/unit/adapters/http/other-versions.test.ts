@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import { httpSource } from '../../../../adapters/http/index.js'
+import { createInformer, type Informer, type SourceError } from '../../../../src/index.js'
+import { fetchFrom, servedAccounts } from './mirror.js'
+
+const FEED = 'f'.repeat(22)
+const ada = { tenant: 'a', balance: 1 }
+
+interface Script {
+  /** The events of the list. */
+  readonly list: readonly object[]
+  readonly version?: string
+  /** The frames of each watch. */
+  readonly watch?: string
+  readonly changes?: object
+}
+
+/** A follower of a server of another version, which sends what the script has. */
+function followerOf({ list, version = `h1.${FEED}.0.`, watch = '', changes }: Script) {
+  const paths: string[] = []
+  const follower: Informer<unknown> = createInformer({
+    source: httpSource({
+      url: 'http://mirror.test/m',
+      fetch: async (url, { signal }) => {
+        const { pathname } = new URL(url)
+        paths.push(pathname.slice(2))
+        if (pathname === '/m/list') {
+          const description = { version, chunks: ['0'], changes: changes ?? { after: version, until: 0 } }
+          return Response.json(description)
+        }
+        if (pathname === '/m/list/0') return Response.json(list)
+        const body = new ReadableStream({
+          start(controller) {
+            controller.enqueue(new TextEncoder().encode(watch))
+            signal?.addEventListener('abort', () => controller.error(signal.reason))
+          },
+        })
+        return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+      },
+    }),
+  })
+  const errors: SourceError[] = []
+  follower.on('error', (error) => errors.push(error))
+  return {
+    follower,
+    errors,
+    lists: () => paths.filter((path) => path === '/list').length,
+    [Symbol.asyncDispose]: () => follower.stop(),
+  }
+}
+
+function frame(sequence: number, type: string, events: readonly object[]): string {
+  const data = { version: `h1.${FEED}.${sequence}.`, events }
+  return `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+describe('an object whose form another version of the server knows', () => {
+  const good = { type: 'put', key: 'a', object: 1 }
+  const others = [
+    ['without an object', { type: 'put', key: 'b', compressed: 'eJw=' }],
+    ['with an unknown tag of a value', { type: 'put', key: 'b', encoded: ['t', 'PT1H'] }],
+  ] as const
+
+  test.each(others)('%s is invalid after a list, and the others arrive', async (_what, event) => {
+    await using other = followerOf({ list: [good, event] })
+    await other.follower.start().synced({ timeoutMs: 5_000 })
+    expect([...other.follower.entries()]).toEqual([['a', 1]])
+    expect(other.follower.invalid.get('b')).toMatchObject({ code: 'DECODE' })
+  })
+
+  test.each(others)('%s is invalid after a change, and its last good state stays', async (_what, event) => {
+    const watch = frame(1, 'batch', [event]) + frame(2, 'batch', [{ type: 'put', key: 'c', object: 3 }])
+    await using other = followerOf({ list: [good, { ...good, key: 'b' }], watch })
+    await other.follower.start().synced({ timeoutMs: 5_000 })
+    await expect.poll(() => other.follower.get('c')).toBe(3)
+    expect(other.follower.get('b')).toBe(1)
+    expect(other.follower.invalid.has('b')).toBe(true)
+    expect(other.lists()).toBe(1)
+  })
+})
+
+test('an event of an unknown type is PROTOCOL, and the error names it and the remedy', async () => {
+  await using other = followerOf({ list: [{ type: 'patch', key: 'a', path: '/n', value: 1 }] })
+  await expect(other.follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
+    code: 'PROTOCOL',
+    message: expect.stringMatching(/an event of the type "patch".*another version of listwatch/),
+  })
+})
+
+test('a list of another version of the protocol is PROTOCOL, and the error names both versions and the remedy', async () => {
+  await using other = followerOf({ list: [], version: `h2.${FEED}.0.` })
+  await expect(other.follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
+    code: 'PROTOCOL',
+    message: expect.stringMatching(/the server has version 2 of the protocol, and this follower version 1: update/),
+  })
+})
+
+test('a list without its last sequence is PROTOCOL', async () => {
+  await using other = followerOf({ list: [], changes: { after: `h1.${FEED}.0.` } })
+  await expect(other.follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
+    code: 'PROTOCOL',
+    message: expect.stringContaining('the response is not a list of serveMirror'),
+  })
+})
+
+test('a frame of an unknown type costs a list: its changes are missing', async () => {
+  const watch = [
+    frame(1, 'batch', [{ type: 'put', key: 'b', object: 2 }]),
+    frame(2, 'delta', [{ type: 'delete', key: 'a' }]),
+    frame(3, 'batch', [{ type: 'put', key: 'c', object: 3 }]),
+  ]
+  await using other = followerOf({ list: [{ type: 'put', key: 'a', object: 1 }], watch: watch.join('') })
+  await other.follower.start().synced({ timeoutMs: 5_000 })
+  await expect.poll(() => other.errors.map(({ code }) => code)).toContain('VERSION_EXPIRED')
+  expect(other.follower.get('c')).toBeUndefined()
+})
+
+test('a version of another version of the protocol is one of another server: the follower lists', async () => {
+  await using served = servedAccounts([['ada', ada]])
+  await served.informer.synced()
+  const request = (after: string) =>
+    fetchFrom(() => served.mirror)(`http://mirror.test/accounts/watch?after=${encodeURIComponent(after)}`, {})
+  expect((await request(`h2.${FEED}.5.more`)).status).toBe(410)
+  expect((await request('5')).status).toBe(400)
+})

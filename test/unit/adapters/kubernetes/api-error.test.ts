@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest'
+import { apiError, connectionError, isTooLarge, statusOf } from '../../../../adapters/kubernetes/http/api-error.js'
+import { retryAfterMsOf } from '../../../../adapters/shared/retry-after.js'
+
+const requested = { verb: 'list', group: 'apps', plural: 'deployments', namespace: 'shop' } as const
+
+describe('what the API server refuses', () => {
+  test.each([
+    [400, 'PROTOCOL'],
+    [401, 'UNAUTHORIZED'],
+    [403, 'UNAUTHORIZED'],
+    [404, 'NOT_FOUND'],
+    [405, 'PROTOCOL'],
+    [410, 'VERSION_EXPIRED'],
+    [422, 'PROTOCOL'],
+    [429, 'UNAVAILABLE'],
+    [500, 'UNAVAILABLE'],
+    [503, 'UNAVAILABLE'],
+    [504, 'UNAVAILABLE'],
+    [418, 'UNAVAILABLE'],
+  ])('with %d is %s', (code, expected) => {
+    expect(apiError(statusOf({ code, message: 'no' }), requested).code).toBe(expected)
+  })
+
+  test('as expired by its reason alone is VERSION_EXPIRED', () => {
+    expect(apiError(statusOf({ code: 500, reason: 'Expired' }), requested).code).toBe('VERSION_EXPIRED')
+  })
+
+  test.each([
+    ['by a cause', { details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'x' }] } }],
+    ['by the message of a cause', { details: { causes: [{ message: 'Too large resource version' }] } }],
+    ['by its message', { message: 'Too large resource version: 9, current: 5' }],
+  ])('as a version too large, %s, is waited for', (_how, body) => {
+    const status = statusOf({ code: 504, reason: 'Timeout', ...body })
+    expect([isTooLarge(status), apiError(status, requested).code]).toEqual([true, 'UNAVAILABLE'])
+  })
+
+  test('as a version too large with a code that says otherwise is waited for', () => {
+    expect(apiError(statusOf({ code: 410, message: 'Too large resource version: 9' }), requested).code).toBe(
+      'UNAVAILABLE',
+    )
+  })
+
+  test('for missing rights names the rule, and the command that makes it', () => {
+    const { message } = apiError(statusOf({ code: 403, message: 'forbidden' }), requested)
+    expect(message).toContain('apiGroups: ["apps"], resources: ["deployments"], verbs: ["list", "watch"]')
+    expect(message).toContain(
+      'kubectl create role deployments-reader --verb=list,watch --resource=deployments.apps -n shop',
+    )
+  })
+
+  test('for missing rights in all namespaces wants a clusterrole', () => {
+    const { message } = apiError(statusOf({ code: 403 }), { ...requested, namespace: undefined })
+    expect(message).toContain('kubectl create clusterrole deployments-reader')
+  })
+
+  test('for missing rights to discovery names the paths, and the role that has them', () => {
+    const { message } = apiError(statusOf({ code: 403, message: 'forbidden' }), { verb: 'get' })
+    expect(message).toBe(
+      'forbidden (the missing RBAC rule: nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]; the ClusterRole system:discovery has it: bind that)',
+    )
+  })
+
+  test('carries Retry-After', () => {
+    const status = statusOf({ code: 429, details: { retryAfterSeconds: 7 } })
+    expect(apiError(status, requested).retryAfterMs).toBe(7_000)
+  })
+
+  test('contains no secret', () => {
+    expect(apiError(statusOf({ code: 500, message: 'Authorization: Bearer abc' }), requested).message).not.toContain(
+      'abc',
+    )
+  })
+
+  test.each([undefined, null, 7, 'text', [], { code: 'x', details: 7 }, { details: { causes: {} } }])(
+    'as %j is an error all the same',
+    (body) => {
+      expect(apiError(statusOf(body, 500), requested).message).toBe('HTTP status 500')
+    },
+  )
+})
+
+describe('Retry-After', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z')
+
+  test.each([
+    ['5', 5_000],
+    ['0.5', 500],
+    ['Thu, 01 Jan 2026 00:01:00 GMT', 60_000],
+    ['Wed, 31 Dec 2025 00:00:00 GMT', undefined],
+    ['0', undefined],
+    ['-1', undefined],
+    ['', undefined],
+    ['soon', undefined],
+    [undefined, undefined],
+  ])('%j is %j ms', (header, expected) => {
+    expect(retryAfterMsOf(header, now)).toBe(expected)
+  })
+})
+
+describe('the error of a failed connection says what to check', () => {
+  test.each([
+    ['connect ECONNREFUSED 127.0.0.1:6443', 'no server listens at host:6443'],
+    ['getaddrinfo ENOTFOUND host', 'no such host'],
+    ['self-signed certificate in certificate chain', 'certificate-authority-data'],
+    ["Hostname/IP does not match certificate's altnames", 'tls-server-name'],
+    ['write EPROTO wrong version number', 'check the scheme'],
+    ['aborted', 'the connection was closed in the middle of the answer'],
+  ])('%s', (message, says) => {
+    const error = connectionError(new Error(message), 'host:6443')
+    expect([error.code, error.message]).toEqual(['UNAVAILABLE', expect.stringContaining(says)])
+  })
+})

@@ -1,0 +1,450 @@
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { Decoder } from '../../../../adapters/kubernetes/decode/decoder.js'
+import { JsonListSplitter } from '../../../../adapters/kubernetes/decode/json-list-splitter.js'
+import { type LineBlock, LineSplitter, linesOf } from '../../../../adapters/kubernetes/decode/line-splitter.js'
+import { scanMetadata } from '../../../../adapters/kubernetes/decode/metadata-scanner.js'
+
+const options = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  stripManagedFields: true,
+  metadataOnly: false,
+  maxObjectBytes: 10_000,
+}
+const decoder = new Decoder<unknown>(options)
+const whole = { isWhole: true, depth: 3 }
+const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+const metadata = { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '7' }
+
+describe('an item of a list', () => {
+  test('has its kind and apiVersion, even if only the list has them', () => {
+    const event = decoder.item(bytesOf({ metadata }), whole)
+    expect(event).toEqual({
+      type: 'put',
+      key: 'n/a',
+      version: '7',
+      uid: 'u',
+      object: { kind: 'Pod', apiVersion: 'v1', metadata },
+    })
+  })
+
+  test('keeps what it says itself', () => {
+    const object = { apiVersion: 'example.com/v1', kind: 'Widget', metadata }
+    expect(decoder.item(bytesOf(object), whole)).toMatchObject({ object })
+  })
+
+  test('is without managedFields, unless they are wanted', () => {
+    const object = { kind: 'Pod', apiVersion: 'v1', metadata: { ...metadata, managedFields: [{ manager: 'x' }] } }
+    const all = new Decoder<unknown>({ ...options, stripManagedFields: false })
+    expect(decoder.item(bytesOf(object), whole)).toMatchObject({ object: { metadata } })
+    expect(decoder.item(bytesOf(object), whole)).not.toHaveProperty('object.metadata.managedFields')
+    expect(all.item(bytesOf(object), whole)).toHaveProperty('object.metadata.managedFields', [{ manager: 'x' }])
+  })
+
+  test('has only metadata with metadataOnly, whatever the server sends', () => {
+    const object = { kind: 'Pod', apiVersion: 'v1', metadata, spec: {} }
+    const event = new Decoder<unknown>({ ...options, metadataOnly: true }).item(bytesOf(object), whole)
+    expect(event).toMatchObject({ object: { kind: 'Pod', apiVersion: 'v1', metadata } })
+    expect(event).not.toHaveProperty('object.spec')
+  })
+
+  test('of the whole cluster has its name as the key', () => {
+    expect(decoder.item(bytesOf({ metadata: { name: 'node' } }), whole)).toMatchObject({ key: 'node' })
+  })
+
+  test.each([
+    ['is not JSON', Buffer.from('{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}'), whole],
+    [
+      'is not UTF-8',
+      Buffer.concat([bytesOf({ metadata }).subarray(0, -1), Buffer.from(',"x":"\xff"}', 'latin1')]),
+      whole,
+    ],
+    ['is too large', bytesOf({ metadata }), { ...whole, isWhole: false }],
+    ['nests too deep', bytesOf({ metadata, x: 'x'.repeat(5_000) }), { ...whole, depth: 129 }],
+  ])('that %s is invalid, by its name', (_what, bytes, shape) => {
+    expect(decoder.item(bytes, shape)).toMatchObject({ type: 'invalid', key: 'n/a', version: '7' })
+  })
+
+  test('that is damaged is invalid with an error that quotes nothing of it', () => {
+    const secret = '{"metadata":{"name":"a","namespace":"n"},"data":{"password":"aHVudGVyMg=="hunter2}}'
+    const line = `{"type":"MODIFIED","object":${secret}}`
+    const events = [decoder.item(Buffer.from(secret), whole), decoder.line(Buffer.from(line), true)]
+    expect(inspect(events, { depth: Infinity })).toContain('JSON')
+    expect(inspect(events, { depth: Infinity })).not.toMatch(/hunter2|aHVudGVyMg/)
+  })
+
+  test('without a name is invalid, without a key', () => {
+    const event = decoder.item(bytesOf({ metadata: {} }), whole)
+    expect(event).toMatchObject({ type: 'invalid', error: new TypeError('it has no metadata.name') })
+    expect(event).not.toHaveProperty('key')
+  })
+})
+
+describe('a line of a watch', () => {
+  const line = (value: unknown): unknown => decoder.line(bytesOf(value), true)
+  const object = { kind: 'Pod', apiVersion: 'v1', metadata }
+
+  test.each([
+    ['ADDED', 'put', false],
+    ['MODIFIED', 'put', true],
+    ['DELETED', 'delete', true],
+  ])('%s is a %s', (type, is, isChange) => {
+    expect(line({ type, object })).toMatchObject({
+      type: is,
+      event: { type: is, key: 'n/a', object },
+      version: '7',
+      isChange,
+    })
+  })
+
+  test('is a bookmark, and says whether it ends a list', () => {
+    const annotations = { 'k8s.io/initial-events-end': 'true' }
+    expect(line({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '9' } } })).toEqual({
+      type: 'bookmark',
+      version: '9',
+      isEndOfList: false,
+    })
+    expect(line({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '9', annotations } } })).toMatchObject({
+      isEndOfList: true,
+    })
+  })
+
+  test('is what went wrong', () => {
+    const status = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' }
+    expect(line({ type: 'ERROR', object: status })).toMatchObject({
+      type: 'error',
+      status: { code: 410, message: 'too old' },
+    })
+  })
+
+  test('that cannot be parsed is invalid, with the scanned name and version', () => {
+    const text =
+      '{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}'
+    expect(decoder.line(Buffer.from(text), true)).toMatchObject({
+      event: { type: 'invalid', key: 'n/a' },
+      version: '7',
+    })
+  })
+
+  test('of a delete that cannot be parsed is a delete all the same', () => {
+    const text =
+      '{"type":"DELETED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}'
+    expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'delete', key: 'n/a' }, version: '7' })
+  })
+
+  test.each([['null'], ['7'], ['[]'], ['{}'], ['{"type":"NEW","object":{}}'], ['{"type":"BOOKMARK"}'], ['"']])(
+    '%s is invalid, and throws nothing',
+    (text) => {
+      expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'invalid' } })
+    },
+  )
+
+  test('that nests too deep is invalid', () => {
+    const deep = `{"type":"ADDED","object":{"metadata":{"name":"a"},"x":${'['.repeat(3_000)}${']'.repeat(3_000)}}}`
+    expect(decoder.line(Buffer.from(deep), true)).toMatchObject({ event: { type: 'invalid', key: 'a' } })
+  })
+})
+
+describe('the scanned metadata of an object', () => {
+  test('is that of its metadata, not of other fields', () => {
+    const object = {
+      spec: { template: { metadata: { name: 'inner', namespace: 'inner' } } },
+      metadata: { labels: { name: 'label' }, name: 'outer', ownerReferences: [{ name: 'owner', uid: 'o' }], uid: 'u' },
+      data: { text: '"metadata":{"name":"text"}' },
+    }
+    expect(scanMetadata(bytesOf(object), false)).toEqual({ name: 'outer', uid: 'u' })
+    expect(scanMetadata(bytesOf({ type: 'ADDED', object }), true)).toEqual({ type: 'ADDED', name: 'outer', uid: 'u' })
+  })
+
+  test('is decoded: a server escapes some characters of names', () => {
+    const text = '{"meta\\u0064ata":{"name":"a\\u0026\\"b","namespace":"n\\u00e4"},"data":tru}'
+    expect(scanMetadata(Buffer.from(text), false)).toEqual({ name: 'a&"b', namespace: 'nä' })
+  })
+
+  test('lacks what cannot be decoded', () => {
+    expect(scanMetadata('{"metadata":{"name":"a\\x","uid":"u"}}', false)).toEqual({ uid: 'u' })
+  })
+
+  test('is found between white space', () => {
+    const object = { metadata: { name: 'a', resourceVersion: '7' } }
+    const text = JSON.stringify({ type: 'DELETED', object }, null, 2).replaceAll(':', ' \t\r\n: ')
+    expect(scanMetadata(text, true)).toEqual({ type: 'DELETED', name: 'a', resourceVersion: '7' })
+  })
+
+  test('ends at the cut of an incomplete object', () => {
+    const text = JSON.stringify({ metadata: { name: 'a', namespace: 'n' }, data: 'x'.repeat(99) })
+    expect(scanMetadata(Buffer.from(text.slice(0, 60)), false)).toEqual({ name: 'a', namespace: 'n' })
+  })
+})
+
+describe('lines', () => {
+  /** The lines of a body that arrives in pieces, and whether each is whole. Empty lines are left out. */
+  function deliveredOf(pieces: readonly (string | Buffer)[], maxBytes: number): readonly [string, boolean][] {
+    const blocks: LineBlock[] = []
+    const splitter = new LineSplitter((block) => blocks.push(block), maxBytes)
+    for (const piece of pieces) splitter.push(Buffer.from(piece))
+    const lines = blocks.flatMap((block) =>
+      linesOf(block).map((line): [string, boolean] => [line.toString(), block.isWhole]),
+    )
+    return lines.filter(([text]) => text !== '')
+  }
+
+  test('that are too long are passed with their beginning, and later ones whole', () => {
+    const delivered = deliveredOf(['one\ntoo', ' long', ' a line\n\ntwo', '\nlonger\n3\n'], 5)
+    expect(delivered.map(([text, isWhole]) => [text.slice(0, 3), isWhole])).toEqual([
+      ['one', true],
+      ['too', false],
+      ['two', true],
+      ['lon', false],
+      ['3', true],
+    ])
+  })
+
+  test('are the same, wherever the bytes are cut', () => {
+    const body = Buffer.from('one\ntwo three\n\n\nfour é five\nsix\r\n \nseven\nthe rest')
+    const whole = deliveredOf([body], 100)
+    expect(whole.map(([text]) => text)).toEqual(['one', 'two three', 'four é five', 'six\r', ' ', 'seven'])
+    for (let cut = 1; cut < body.length; cut++)
+      expect(deliveredOf([body.subarray(0, cut), body.subarray(cut)], 100)).toEqual(whole)
+  })
+
+  test('are text only if their bytes are ASCII', () => {
+    const kinds = [...'aé'].map((text) =>
+      linesOf({ bytes: Buffer.from(text), isWhole: true }).map((line) => typeof line),
+    )
+    expect(kinds).toEqual([['string'], ['object']])
+    expect(linesOf({ bytes: Buffer.from('a\nb'), isWhole: false })).toEqual([Buffer.from('a\nb')])
+  })
+})
+
+describe('the items of a list', () => {
+  test('that are too large are passed with their beginning, and later ones whole', () => {
+    const delivered: [string, boolean][] = []
+    const splitter = new JsonListSplitter(
+      {
+        item: (bytes, { isWhole }) => delivered.push([bytes.toString(), isWhole]),
+        tryItem: () => false,
+        tryRun: () => false,
+      },
+      20,
+    )
+    const body = '{"items":[{"n":1},{"n":"much more than that"},{"n":3}],"metadata":{"resourceVersion":"5"}}'
+    for (let at = 0; at < body.length; at += 7) splitter.push(Buffer.from(body.slice(at, at + 7)))
+    expect(delivered.map(([text, isWhole]) => [isWhole ? text : text.slice(0, 5), isWhole])).toEqual([
+      ['{"n":1}', true],
+      ['{"n":', false],
+      ['{"n":3}', true],
+    ])
+    expect(splitter.envelope()).toEqual({ items: [], metadata: { resourceVersion: '5' } })
+  })
+
+  test('are not those of other arrays, nor of other depths', () => {
+    const delivered: string[] = []
+    const item = (bytes: Buffer): void => void delivered.push(bytes.toString())
+    const splitter = new JsonListSplitter({ item, tryItem: () => false, tryRun: () => false }, 1_000)
+    const list = { things: [{ a: 1 }], metadata: { items: [{ b: 2 }] }, text: '"items":[{}]', items: [{ items: [{}] }] }
+    splitter.push(bytesOf(list))
+    expect(delivered).toEqual(['{"items":[{}]}'])
+    expect(splitter.envelope()).toEqual({ ...list, items: [] })
+  })
+})
+
+describe('a list whose first item begins at the end of a chunk', () => {
+  test.each([1, 3, 10, 11, 12])('with %i bytes of it, is not guessed at wrongly', (begun) => {
+    const item = JSON.stringify({ metadata, spec: { containers: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] } })
+    const body = `{"metadata":{"resourceVersion":"7"},"items":[${[item, item, item].join(',')}]}`
+    const at = body.indexOf('[') + 1 + begun
+    const wrong: string[] = []
+    let items = 0
+    const splitter = new JsonListSplitter(
+      {
+        item: () => void items++,
+        tryRun: () => false,
+        tryItem: (bytes) => {
+          const isOne = bytes.toString() === item
+          if (isOne) items++
+          else wrong.push(bytes.toString())
+          return isOne
+        },
+      },
+      10_000,
+    )
+    for (const chunk of [body.slice(0, at), body.slice(at)]) splitter.push(Buffer.from(chunk))
+    expect([items, wrong]).toEqual([3, []])
+  })
+})
+
+describe('other data among the items of a list', () => {
+  const splitter = (): JsonListSplitter =>
+    new JsonListSplitter({ item: () => {}, tryItem: () => false, tryRun: () => false }, 1_000)
+
+  test.each([
+    ['null', '[null]'],
+    ['a number', '[{},1]'],
+    ['a string', '["{}"]'],
+    ['an array', '[[{}]]'],
+    ['no JSON', '[{},oops,{}]'],
+    ['two commas', '[{},,{}]'],
+    ['no comma', '[{} {}]'],
+    ['a comma at the beginning', '[,{}]'],
+    ['a comma at the end', '[{},]'],
+    ['another brace', '[{}}]'],
+  ])('such as %s, makes it no list', (_what, items) => {
+    expect(() => splitter().push(Buffer.from(`{"items":${items}}`))).toThrow('something else is among its items')
+  })
+
+  test('such as other items under the same name, makes it no list', () => {
+    expect(() => splitter().push(Buffer.from('{"items":[{}],"items":[]}'))).toThrow('it has items twice')
+  })
+
+  test('is not white space', () => {
+    const list = splitter()
+    list.push(Buffer.from('{"items" : [ {"a":1}\t,\r\n{"b":2}\n]\n}'))
+    expect(list.isComplete).toBe(true)
+  })
+})
+
+describe('an object that nests deeper than 128 levels', () => {
+  /** With what looks like the end of an object and the beginning of the next at every level. */
+  const nested = (levels: number, innermost: string): string =>
+    levels === 0 ? innermost : `[{"x":0},{"metadata":${nested(levels - 1, innermost)}},{"metadata":0}]`
+  const small = `{"metadata":${JSON.stringify(metadata)}}`
+  const deepest = (levels: number): string => {
+    const [open = '', close = ''] = nested(levels, '|').split('|')
+    return `{"metadata":${JSON.stringify(metadata)},"of":${open}""${close}}`
+  }
+  const padded = (text: string, length: number): string => text.replace('""', `"${'x'.repeat(length - text.length)}"`)
+
+  /** The event in a list, cut in two anywhere, and in a watch. */
+  function verdicts(object: string): Set<string> {
+    const delivered = new Set<string>()
+    const body = `{"items":[${[small, object, small, small].join(',')}]}`
+    const at = body.indexOf(object)
+    for (const cut of [1, at - 5, at + 5, at + 700, at + object.length - 5, at + object.length + 20, body.length]) {
+      const types: string[] = []
+      const take = (events: readonly { readonly type: string }[]): boolean => {
+        types.push(...events.map(({ type }) => type))
+        return events.length > 0
+      }
+      const splitter = new JsonListSplitter(
+        {
+          item: (bytes, shape) => take([decoder.item(bytes, shape)]),
+          tryItem: (bytes) => take([decoder.tryItem(bytes) ?? []].flat()),
+          tryRun: (bytes, border) => take(decoder.tryRun(bytes, border.toString()) ?? []),
+        },
+        1_000_000,
+      )
+      for (const piece of [body.slice(0, cut), body.slice(cut)]) splitter.push(Buffer.from(piece))
+      delivered.add(`${types.length}: ${types[1]}`)
+    }
+    const line = decoder.line(Buffer.from(`{"type":"ADDED","object":${object}}`), true)
+    return delivered.add(`4: ${'event' in line ? line.event.type : ''}`)
+  }
+
+  test.each([
+    ['invalid if it is larger than 4 KiB', padded(deepest(64), 4_097), '4: invalid'],
+    ['accepted if it is not', padded(deepest(64), 4_096), '4: put'],
+    ['invalid, however often something in it looks like the end of an object', deepest(300), '4: invalid'],
+    ['not what nests 128 levels deep', padded(deepest(63), 9_000), '4: put'],
+  ])('is %s: in a list, wherever its bytes are cut, and in a watch', (_what, object, verdict) => {
+    expect([...verdicts(object)]).toEqual([verdict])
+  })
+})
+
+test('the border between items is rarely searched for if the first item begins like no other', () => {
+  const body = Buffer.from(
+    JSON.stringify({ items: [{ a: 1 }, ...Array.from({ length: 1_000 }, () => ({ metadata }))] }),
+  )
+  let looks = 0
+  let items = 0
+  const counted = (piece: Buffer): Buffer =>
+    Object.assign(piece, {
+      indexOf: (...args: Parameters<Buffer['indexOf']>) => {
+        looks++
+        return Buffer.prototype.indexOf.apply(piece, args)
+      },
+    })
+  const splitter = new JsonListSplitter(
+    {
+      item: () => void items++,
+      tryItem: () => false,
+      tryRun: (bytes) => {
+        items += (JSON.parse(bytes.toString()) as unknown[]).length
+        return true
+      },
+    },
+    100_000,
+  )
+  for (let at = 0; at < body.length; at += 8_000) splitter.push(counted(Buffer.from(body.subarray(at, at + 8_000))))
+  expect(items).toBe(1_001)
+  expect(looks).toBeLessThan(50)
+})
+
+describe('several items of a list in one piece', () => {
+  const between = '},{"metadata"'
+  const nameless = { metadata, spec: { n: 1 } }
+  const nesting = { ...nameless, of: [nameless, nameless] }
+  const other = { kind: 'Pod', metadata: { ...metadata, name: 'b' }, $: "$&$'" }
+  const alone = (...items: readonly unknown[]): unknown[] => items.map((item) => decoder.item(bytesOf(item), whole))
+
+  test('are what each of them is alone', () => {
+    const $ = { ...nameless, $: "$&$'" }
+    expect(decoder.tryRun(bytesOf([nameless, $, nameless]), between)).toEqual(alone(nameless, $, nameless))
+  })
+
+  const text = JSON.stringify([nesting, nameless])
+  const within = text.indexOf('{', text.indexOf('"of"'))
+  test.each([
+    ['one of them has such items inside', bytesOf([nesting, nameless])],
+    ['one of them begins in another way', bytesOf([nameless, other, nameless])],
+    [
+      'one has such items inside and another begins in another way',
+      bytesOf([nameless, other, { metadata, of: [{}, { metadata }] }]),
+    ],
+    ['something other than an item is between them', Buffer.from(text.replace(']},{', ']},0,{'))],
+    ['one of them has no name', bytesOf([nameless, { metadata: {} }])],
+    ['one of them is large', bytesOf([nameless, { metadata, x: 'x'.repeat(5_000) }, nameless])],
+    ['they are not UTF-8', Buffer.from('[{"metadata":{"name":"\xff"}}]', 'latin1')],
+    ['the last one is not whole', Buffer.from(`${text.slice(0, text.indexOf(between, within) + 1)}]`)],
+    ['the first one began before', Buffer.from(`[${text.slice(within)}`)],
+  ])('are decoded one by one if %s', (_what, run) => {
+    expect(decoder.tryRun(run, between)).toBeUndefined()
+  })
+
+  test('are found wherever the body is cut, and the bytes stay what they were', () => {
+    const items = [nameless, nameless, nameless, other, nesting, nameless, nameless, nameless, nameless].map(
+      (item, at) => ({
+        ...item,
+        metadata: { ...item.metadata, name: `n${at}` },
+      }),
+    )
+    const body = bytesOf({ items, metadata: { resourceVersion: '9' } })
+    let runs = 0
+    for (let at = 1; at < body.length; at++) {
+      const delivered: unknown[] = []
+      const guess = (events: readonly unknown[]): boolean => {
+        delivered.push(...events)
+        return events.length > 0
+      }
+      const splitter = new JsonListSplitter(
+        {
+          item: (bytes, shape) => delivered.push(decoder.item(bytes, shape)),
+          tryItem: (bytes) => guess([decoder.tryItem(bytes) ?? []].flat()),
+          tryRun: (bytes, border) => {
+            const isRun = guess(decoder.tryRun(bytes, border.toString()) ?? [])
+            if (isRun) runs++
+            return isRun
+          },
+        },
+        10_000,
+      )
+      const pieces = [Buffer.from(body.subarray(0, at)), Buffer.from(body.subarray(at))]
+      for (const piece of pieces) splitter.push(piece)
+      expect([at, delivered]).toEqual([at, alone(...items)])
+      expect(splitter.envelope()).toEqual({ items: [], metadata: { resourceVersion: '9' } })
+      expect(Buffer.concat(pieces).equals(body)).toBe(true)
+    }
+    expect(runs).toBeGreaterThan(body.length / 4)
+  })
+})

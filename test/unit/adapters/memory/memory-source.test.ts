@@ -1,0 +1,354 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type MemorySource, memorySource } from '../../../../adapters/memory/index.js'
+import { SourceError } from '../../../../src/contract/errors.js'
+import type { ListPage, WatchBatch } from '../../../../src/contract/source.js'
+import type { Version } from '../../../../src/contract/version.js'
+import { SeededRandom } from '../../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { mirrorOf } from '../../../support/informers.js'
+
+interface Watching<T> {
+  readonly batches: WatchBatch<T>[]
+  readonly clock: VirtualClock
+  readonly control: AbortController
+  readonly requestProgress: () => void
+  /** What ended it. */
+  error: unknown
+}
+
+/** Follows a source, with time in hand. */
+async function follow<T>(source: MemorySource<T>, after: Version): Promise<Watching<T>> {
+  const clock = new VirtualClock()
+  const control = new AbortController()
+  onTestFinished(() => control.abort())
+  let listener = (): void => {}
+  const watching: Watching<T> = { batches: [], clock, control, requestProgress: () => listener(), error: undefined }
+  const onProgressRequest = (given: () => void): void => {
+    listener = given
+  }
+  const read = async (): Promise<void> => {
+    const context = { signal: control.signal, clock, random: new SeededRandom(1), after, onProgressRequest }
+    for await (const batch of source.watch(context)) watching.batches.push(batch)
+  }
+  read().catch((error: unknown) => {
+    watching.error = error
+  })
+  await clock.advance(0)
+  return watching
+}
+
+async function listOf<T>(source: MemorySource<T>, pageSize = 1_000): Promise<ListPage<T>[]> {
+  const context = {
+    signal: new AbortController().signal,
+    clock: new VirtualClock(),
+    random: new SeededRandom(1),
+    pageSize,
+  }
+  const pages: ListPage<T>[] = []
+  for await (const page of source.list(context)) pages.push(page)
+  return pages
+}
+
+function keysOf(batches: readonly WatchBatch<unknown>[]): string[][] {
+  return batches.map(({ events }) =>
+    events.map((event) => ('key' in event ? `${event.type} ${event.key}` : event.type)),
+  )
+}
+
+describe('list', () => {
+  test('is one page without events if the collection is empty', async () => {
+    expect(await listOf(memorySource())).toMatchObject([{ events: [], remaining: 0 }])
+  })
+
+  test('comes in pages of the requested size; the last has the version', async () => {
+    const source = memorySource<number>({
+      entries: [
+        ['a', 1],
+        ['b', 2],
+        ['c', 3],
+      ],
+    })
+    const pages = await listOf(source, 2)
+    expect(pages.map(({ events, version, remaining }) => [events.length, version, remaining])).toEqual([
+      [2, undefined, 1],
+      [1, await source.head(), 0],
+    ])
+  })
+
+  test('is a snapshot: what is written while pages are read is not in it', async () => {
+    const source = memorySource<number>({
+      entries: [
+        ['a', 1],
+        ['b', 2],
+      ],
+    })
+    const context = { signal: new AbortController().signal, clock: new VirtualClock(), random: new SeededRandom(1) }
+    const pages = source.list({ ...context, pageSize: 1 })[Symbol.asyncIterator]()
+    const head = await source.head()
+    await pages.next()
+    source.put('b', 3)
+    expect((await pages.next()).value).toMatchObject({ events: [{ key: 'b', object: 2 }], version: head })
+  })
+
+  test('names what is corrupt as invalid', async () => {
+    const source = memorySource<number>({ entries: [['a', 1]] })
+    source.corrupt('a', 'bad')
+    expect((await listOf(source))[0]?.events).toEqual([
+      { type: 'invalid', key: 'a', error: 'bad', version: expect.any(String) },
+    ])
+  })
+})
+
+describe('watch', () => {
+  test('yields a bookmark at once, and then each transaction as one batch, in order', async () => {
+    const source = memorySource<number>()
+    const { batches, clock } = await follow(source, await source.head())
+    source.transaction((tx) => {
+      tx.put('a', 1)
+      tx.put('b', 2)
+    })
+    source.delete('a')
+    await clock.advance(0)
+    expect(keysOf(batches)).toEqual([[], ['put a', 'put b'], ['delete a']])
+    expect(batches.at(-1)?.version).toBe(await source.head())
+  })
+
+  test('resumes from any version: nothing missed, nothing twice', async () => {
+    const source = memorySource<number>()
+    const versions = Array.from({ length: 10 }, (_, i) => source.put(`k${i}`, i))
+    for (const [i, version] of versions.entries()) {
+      const { batches } = await follow(source, version)
+      expect(keysOf(batches).flat(), `after ${i}`).toEqual(versions.slice(i + 1).map((_, j) => `put k${i + 1 + j}`))
+    }
+  })
+
+  test('a delete of a key that is not there is a batch without events', async () => {
+    const source = memorySource<number>()
+    const { batches, clock } = await follow(source, await source.head())
+    const version = source.delete('nobody')
+    await clock.advance(0)
+    expect(batches.at(-1)).toEqual({ events: [], version })
+  })
+
+  test('a transaction that throws has written nothing', async () => {
+    const source = memorySource<number>()
+    const head = await source.head()
+    expect(() =>
+      source.transaction((tx) => {
+        tx.put('a', 1)
+        throw new Error('no')
+      }),
+    ).toThrow('no')
+    expect([await source.head(), (await listOf(source))[0]?.events]).toEqual([head, []])
+  })
+
+  test('sends a bookmark every heartbeat and for each progress request', async () => {
+    const source = memorySource<number>({ heartbeatMs: 1_000 })
+    const { batches, clock, requestProgress } = await follow(source, await source.head())
+    await clock.advance(3_000)
+    expect(batches).toHaveLength(4)
+    requestProgress()
+    await clock.advance(0)
+    expect(batches).toHaveLength(5)
+  })
+
+  test('ends with its signal, and leaves no timer and no listener', async () => {
+    const source = memorySource<number>()
+    const watching = await follow(source, await source.head())
+    watching.control.abort('enough')
+    await watching.clock.advance(0)
+    expect(watching.error).toBe('enough')
+    expect([watching.clock.sleeping, getEventListeners(watching.control.signal, 'abort').length]).toEqual([0, 0])
+  })
+
+  test('a key that was deleted and written again has another uid; one that was only written keeps it', async () => {
+    const source = memorySource<number>()
+    const { batches, clock } = await follow(source, await source.head())
+    source.put('a', 1)
+    source.put('a', 2)
+    source.delete('a')
+    source.put('a', 3)
+    await clock.advance(0)
+    const uids = batches.flatMap(({ events }) => events.flatMap((event) => (event.type === 'put' ? [event.uid] : [])))
+    expect(uids[0]).toBe(uids[1])
+    expect(uids[2]).not.toBe(uids[1])
+  })
+})
+
+describe('faults', () => {
+  test('disconnect breaks every open watch with UNAVAILABLE; the next ones work', async () => {
+    const source = memorySource<number>()
+    const one = await follow(source, await source.head())
+    const two = await follow(source, await source.head())
+    source.disconnect()
+    await one.clock.advance(0)
+    expect([one.error, two.error]).toMatchObject([{ code: 'UNAVAILABLE' }, { code: 'UNAVAILABLE' }])
+    expect((await follow(source, await source.head())).error).toBeUndefined()
+  })
+
+  test('stall silences every open watch, heartbeats too; the next ones work', async () => {
+    const source = memorySource<number>()
+    const { batches, clock, requestProgress } = await follow(source, await source.head())
+    source.stall()
+    const after = await source.head()
+    source.put('a', 1)
+    requestProgress()
+    await clock.advance(60_000)
+    expect(batches).toHaveLength(1)
+    expect(keysOf((await follow(source, after)).batches)).toEqual([['put a'], []])
+  })
+
+  test('a stalled watch still ends with its signal', async () => {
+    const source = memorySource<number>()
+    const watching = await follow(source, await source.head())
+    source.stall()
+    await watching.clock.advance(0)
+    watching.control.abort('enough')
+    await watching.clock.advance(0)
+    expect([watching.error, watching.clock.sleeping]).toEqual(['enough', 0])
+  })
+
+  test('compact: a watch that is behind fails with VERSION_EXPIRED, others continue', async () => {
+    const source = memorySource<number>()
+    const behind = await source.head()
+    source.put('a', 1)
+    const current = await follow(source, await source.head())
+    source.compact()
+    await current.clock.advance(0)
+    expect((await follow(source, behind)).error).toMatchObject({ code: 'VERSION_EXPIRED' })
+    source.put('a', 2)
+    await current.clock.advance(0)
+    expect([current.error, keysOf(current.batches).at(-1)]).toEqual([undefined, ['put a']])
+  })
+
+  test('the history has a limit, beyond which it is compacted', async () => {
+    const source = memorySource<number>({ history: 10 })
+    const first = await source.head()
+    const versions = Array.from({ length: 11 }, (_, i) => source.put(`k${i}`, i))
+    expect((await follow(source, first)).error).toMatchObject({ code: 'VERSION_EXPIRED' })
+    const { batches } = await follow(source, versions[5] ?? '')
+    expect(keysOf(batches).flat()).toEqual(['put k6', 'put k7', 'put k8', 'put k9', 'put k10'])
+  })
+
+  test('fail: the next lists and watches fail, and then no more', async () => {
+    const source = memorySource<number>()
+    const error = new SourceError('no', { code: 'UNAUTHORIZED' })
+    source.fail(error, 2)
+    await expect(listOf(source)).rejects.toBe(error)
+    expect((await follow(source, await source.head())).error).toBe(error)
+    await expect(listOf(source)).resolves.toHaveLength(1)
+  })
+
+  test('restore: other objects, another epoch', async () => {
+    const source = memorySource<number>({ entries: [['a', 1]] })
+    const before = await source.head()
+    const watching = await follow(source, before)
+    const after = source.restore([['b', 2]])
+    await watching.clock.advance(0)
+    expect(watching.error).toMatchObject({ code: 'EPOCH_CHANGED' })
+    expect((await follow(source, before)).error).toMatchObject({ code: 'EPOCH_CHANGED' })
+    expect(() => source.hasReached(after, before)).toThrow(expect.objectContaining({ code: 'EPOCH_CHANGED' }))
+    expect((await listOf(source))[0]?.events).toMatchObject([{ type: 'put', key: 'b', object: 2 }])
+  })
+
+  test('corrupt: invalid until it is written again', async () => {
+    const source = memorySource<number>({ entries: [['a', 1]] })
+    const { batches, clock } = await follow(source, await source.head())
+    source.corrupt('a', 'bad')
+    source.put('a', 2)
+    await clock.advance(0)
+    expect(keysOf(batches)).toEqual([[], ['invalid a'], ['put a']])
+    expect((await listOf(source))[0]?.events).toMatchObject([{ type: 'put', object: 2 }])
+  })
+})
+
+describe('versions', () => {
+  test('hasReached is the order of writing', async () => {
+    const source = memorySource<number>()
+    const [one, two] = [source.put('a', 1), source.put('a', 2)]
+    expect([source.hasReached(one, two), source.hasReached(two, one), source.hasReached(one, one)]).toEqual([
+      false,
+      true,
+      true,
+    ])
+  })
+
+  test('those of another collection are of another epoch', async () => {
+    const [one, two] = [memorySource<number>(), memorySource<number>()]
+    expect(() => one.hasReached(one.put('a', 1), two.put('a', 1))).toThrow(
+      expect.objectContaining({ code: 'EPOCH_CHANGED' }),
+    )
+  })
+
+  test.each(['x', '', '1', '1.1', '1.1.', '1.1.1.1', '1.1.-1', '1.1.1e3', '1.1. 1', '1.1.0x1', '..'])(
+    '"%s" is invalid: PROTOCOL',
+    async (mark) => {
+      const source = memorySource<number>()
+      const head = await source.head()
+      const [id] = head.split('.')
+      expect(() => source.hasReached(head, mark.replace(/^1/, id ?? ''))).toThrow(
+        expect.objectContaining({ code: 'PROTOCOL' }),
+      )
+    },
+  )
+})
+
+describe('equal versions of an object mean equal objects', () => {
+  test('what a transaction overwrites itself has none', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    source.transaction((tx) => {
+      tx.put('a', 1)
+      tx.put('a', 2)
+    })
+    await clock.advance(0)
+    expect(informer.get('a')).toBe(2)
+  })
+
+  test('a write inside a transaction of the same key is another version', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    source.transaction((tx) => {
+      source.put('a', 1)
+      tx.put('a', 2)
+    })
+    await clock.advance(0)
+    expect(informer.get('a')).toBe(2)
+  })
+
+  test('a write after a restore is another version than the one of the same number before', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([['a', 0]])
+    informer.start()
+    await clock.advance(0)
+    source.put('a', 1)
+    source.put('a', 2)
+    await clock.advance(0)
+    source.restore([['a', 0]])
+    source.corrupt('a', 'bad') // What the mirror shows of it stays from before.
+    await clock.advance(10_000)
+    expect([informer.get('a'), [...informer.invalid.keys()]]).toEqual([2, ['a']])
+    source.put('a', 3)
+    await clock.advance(0)
+    expect(informer.get('a')).toBe(3)
+  })
+})
+
+describe('options', () => {
+  test.each([
+    [{ heartbeatMs: 0 }, 'heartbeatMs'],
+    [{ history: 0.5 }, 'history'],
+    [{ name: '' }, 'name'],
+    [{ entires: [] }, 'entires'],
+  ])('%j is a TypeError that names it', (options, name) => {
+    expect(() => Reflect.apply(memorySource, undefined, [options])).toThrow(
+      expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(`"${name}"`) }),
+    )
+  })
+
+  test('the default name is memory', () => {
+    expect([memorySource().name, memorySource({ name: 'mine' }).name]).toEqual(['memory', 'mine'])
+  })
+})

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest'
+import { HeldMessages } from '../../../../adapters/nats/held-messages.js'
+import type { StoredMessage } from '../../../../adapters/nats/stored-message.js'
+
+const SUBJECTS = 10
+
+function message(seq: number): StoredMessage {
+  return {
+    consumer: 'c',
+    subject: `$KV.relay-orders.k${seq % SUBJECTS}`,
+    seq,
+    delivery: seq,
+    time: '0',
+    isDelete: false,
+    isInBatch: false,
+    data: new Uint8Array(),
+  }
+}
+
+function heldAfter(count: number, isCompact: boolean): readonly number[] {
+  const held = new HeldMessages(isCompact)
+  for (let seq = 1; seq <= count; seq++) held.add([message(seq)])
+  return held.take().map(({ seq }) => seq)
+}
+
+describe('messages that wait for a state of the bucket', () => {
+  test('of a bucket that is overwritten faster than it is read are bounded by the number of its keys', () => {
+    const held = heldAfter(100_000, true)
+    expect(held.length).toBeLessThanOrEqual(1_000)
+    expect(held.slice(-SUBJECTS)).toEqual(Array.from({ length: SUBJECTS }, (_, at) => 99_991 + at))
+    expect(held).toEqual(held.toSorted((a, b) => a - b))
+  })
+
+  test('of a bucket that is not compacted are all kept', () => {
+    expect(heldAfter(5_000, false)).toHaveLength(5_000)
+  })
+})

@@ -1,0 +1,644 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import {
+  type MemoryRelayStore,
+  memoryLeases,
+  memoryRelayStore,
+  memorySource,
+} from '../../../../adapters/memory/index.js'
+import { type PublishOptions, publish, type Relay, relayCache, relaySource } from '../../../../adapters/relay/index.js'
+import type { MirrorCache, SavedMirror } from '../../../../src/contract/mirror-cache.js'
+import type { RelayStore } from '../../../../src/contract/relay-store.js'
+import {
+  createInformer,
+  type Informer,
+  type Leases,
+  type ListContext,
+  type ListerWatcher,
+  type ListPage,
+  SourceError,
+  type Version,
+  type WatchBatch,
+  type WatchContext,
+} from '../../../../src/index.js'
+import { SeededRandom } from '../../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { MemoryCache } from '../../../support/memory-cache.js'
+
+interface Item {
+  readonly n: unknown
+}
+
+const clock = new VirtualClock()
+const random = new SeededRandom(1)
+const stops: (() => Promise<void>)[] = []
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+
+afterEach(async () => {
+  const stopping = Promise.all(stops.splice(0).map((stop) => stop()))
+  await clock.advance(30_000)
+  await stopping
+})
+
+interface RelayProcess {
+  readonly informer: Informer<Item>
+  readonly relay: Relay
+  readonly errors: SourceError[]
+}
+
+/** A relay with a mirror of its own. */
+function relayOf(
+  source: ListerWatcher<Item>,
+  store: RelayStore,
+  {
+    onAccessLost = 'keep',
+    cache = relayCache(store),
+    ...options
+  }: PublishOptions & { onAccessLost?: 'keep' | 'clear'; cache?: MirrorCache } = {},
+): RelayProcess {
+  const informer = createInformer({ source, clock, random, onAccessLost, logger: quiet, cache })
+  const relay = publish(informer, store, { clock, random, ...options })
+  const errors: SourceError[] = []
+  relay.on('error', (error) => errors.push(error))
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  return { informer, relay, errors }
+}
+
+/** A store as another process opens it, some members of which are replaced. */
+function storeOf(store: MemoryRelayStore, replaced: Partial<RelayStore> = {}): RelayStore {
+  const { name, collection, maxChanges, maxBytes } = store
+  return {
+    name,
+    collection,
+    maxChanges,
+    maxBytes,
+    read: (...args) => store.read(...args),
+    write: (...args) => store.write(...args),
+    close: async () => {},
+    ...replaced,
+  }
+}
+
+/** Starts a follower. Returns a function that returns its objects. */
+function followerOf(store: RelayStore): () => Record<string, unknown> {
+  const informer = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet })
+  informer.start()
+  stops.push(() => informer.stop())
+  return () => Object.fromEntries(Array.from(informer.entries(), ([key, { n }]) => [key, n]))
+}
+
+/** A source whose watch can lose the events of a batch. */
+class LossySource implements ListerWatcher<Item> {
+  readonly memory = memorySource<Item>({ entries: items('a', 'b') })
+  readonly name = this.memory.name
+  losesEvents = false
+
+  list(context: ListContext): AsyncIterable<ListPage<Item>> {
+    return this.memory.list(context)
+  }
+
+  async *watch(context: WatchContext): AsyncIterable<WatchBatch<Item>> {
+    for await (const batch of this.memory.watch(context)) yield this.losesEvents ? { ...batch, events: [] } : batch
+  }
+
+  hasReached(at: Version, mark: Version): boolean {
+    return this.memory.hasReached(at, mark)
+  }
+
+  resumeState(mirror: object): string | undefined {
+    return this.memory.resumeState?.(mirror)
+  }
+}
+
+/** Stops a relay and its mirror. */
+async function stopped({ informer, relay }: RelayProcess): Promise<void> {
+  await Promise.all([relay.stop(), informer.stop(), clock.advance(2_000)])
+}
+
+/** An earlier process: it relays the source to the store, and ends. */
+async function relayAndStop(source: ListerWatcher<Item>, store: MemoryRelayStore): Promise<void> {
+  const first = relayOf(source, storeOf(store))
+  await clock.advance(2_000)
+  await stopped(first)
+}
+
+/** Loses a change of `a`, whose version reaches the store, and stops the relay. Then a list repairs the mirror. */
+async function loseAndRepair(source: LossySource, { informer, relay }: RelayProcess): Promise<void> {
+  source.losesEvents = true
+  source.memory.put('a', { n: 1 })
+  await clock.advance(6_000)
+  await Promise.all([relay.stop(), clock.advance(2_000)])
+  void informer.relist()
+  await clock.advance(10_000)
+  expect(informer.get('a')).toEqual({ n: 1 })
+}
+
+/** The epoch of the header in the store. */
+function epochIn(store: MemoryRelayStore): number {
+  return Number(/"epoch":(\d+)/.exec(store.texts.get('\0relay') ?? '')?.[1])
+}
+
+function items(...keys: string[]): [string, Item][] {
+  return keys.map((key) => [key, { n: 0 }])
+}
+
+describe('a relay that starts', () => {
+  test('does not restore the content of a store that is flushed between two reads', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const stopping = first.relay.stop()
+    await clock.advance(2_000)
+    await stopping
+    let reads = 0
+    const flushed = storeOf(store, {
+      read: async (...args) => {
+        const found = await store.read(...args)
+        if (reads++ === 0) store.flush()
+        return found
+      },
+    })
+    const second = relayOf(source, flushed)
+    await clock.advance(5_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'b'])
+    const follower = followerOf(store)
+    await clock.advance(5_000)
+    expect(follower()).toEqual({ a: 0, b: 0 })
+  })
+
+  test('restores a store that takes minutes to read, as long as pages arrive', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b', 'c') })
+    const store = memoryRelayStore()
+    await relayAndStop(source, store)
+    const list = store.collection.list.bind(store.collection)
+    vi.spyOn(store.collection, 'list').mockImplementation(async function* (context) {
+      for await (const page of list({ ...context, pageSize: 1 })) {
+        await clock.sleep(20_000, context.signal)
+        yield page
+      }
+    })
+    const second = relayOf(source, storeOf(store))
+    const listed = vi.spyOn(source, 'list')
+    await clock.advance(120_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'b', 'c'])
+    expect(listed).not.toHaveBeenCalled()
+  })
+
+  test('does not restore a store that lacks objects, which it could not take', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    source.put('long', { n: 'x'.repeat(5_000) })
+    const store = memoryRelayStore({ maxBytes: 4_000 })
+    await relayAndStop(source, store)
+    const second = relayOf(source, storeOf(store, { maxBytes: 10_000 }))
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'long'])
+    expect(Object.keys(follower())).toEqual(['a', 'long'])
+  })
+
+  test('does not keep the content that it has restored, besides its mirror', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    await relayAndStop(source, store)
+    const own = storeOf(store)
+    const cache = relayCache(own)
+    let saved: SavedMirror | undefined
+    const open: MirrorCache['open'] = async (context) => (saved = await cache.open(context))
+    relayOf(source, own, { cache: { ...cache, open } })
+    await clock.advance(2_000)
+    expect(saved?.size).toBe(2)
+    const kept: unknown[] = []
+    for await (const page of saved?.pages?.() ?? []) kept.push(...page)
+    expect(kept).toEqual([])
+  })
+
+  test('over a mirror that another cache has restored compares the store, which may differ at that version', async () => {
+    const source = new LossySource()
+    const store = memoryRelayStore()
+    const cache = new MemoryCache()
+    const first = relayOf(source, storeOf(store), { cache })
+    await clock.advance(2_000)
+    await loseAndRepair(source, first)
+    await Promise.all([first.informer.stop(), clock.advance(2_000)])
+    relayOf(source, storeOf(store), { cache })
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+  })
+
+  test('again over the mirror of an earlier relay compares the store, which may differ at that version', async () => {
+    const source = new LossySource()
+    const store = memoryRelayStore()
+    await relayAndStop(source, store)
+    const own = storeOf(store)
+    const second = relayOf(source, own)
+    await clock.advance(2_000)
+    await loseAndRepair(source, second)
+    const third = publish(second.informer, own, { clock, random })
+    stops.push(() => third.stop())
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+  })
+
+  test('after its mirror has restored the store and has changed since compares the store', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    await relayAndStop(source, store)
+    const own = storeOf(store)
+    const informer = createInformer({ source, clock, random, logger: quiet, cache: relayCache(own) }).start()
+    await clock.advance(2_000)
+    source.put('a', { n: 1 })
+    await clock.advance(2_000)
+    const late = publish(informer, own, { clock, random })
+    stops.push(
+      () => late.stop(),
+      () => informer.stop(),
+    )
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+  })
+
+  test('with a store whose content was cleared by an earlier relay does not clear it again', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const own = storeOf(store)
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+    const first = relayOf(source, own, { onAccessLost: 'clear' })
+    await clock.advance(60_000)
+    const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+    await clock.advance(5_000)
+    await stopping
+    const follower = followerOf(store)
+    await clock.advance(1_000)
+    expect(follower()).toEqual({ a: 0 })
+    let deletes = 0
+    const write = store.write.bind(store)
+    Object.assign(own, {
+      write: (...[changes, ...rest]: Parameters<typeof write>) => {
+        deletes += changes.filter(({ text }) => text === undefined).length
+        return write(changes, ...rest)
+      },
+    })
+    relayOf(source, own, { onAccessLost: 'clear' })
+    await clock.advance(5_000)
+    expect(deletes).toBe(0)
+    expect(follower()).toEqual({ a: 0 })
+  })
+})
+
+describe('a relay that restored its mirror from the store', () => {
+  test('repeats a comparison that failed, although the store has the version of the mirror', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = memoryRelayStore()
+    const context = { signal: new AbortController().signal, clock, random }
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const stopping = first.relay.stop()
+    await clock.advance(2_000)
+    await stopping
+    let failing = 0
+    relayOf(source, {
+      ...storeOf(store, {
+        write: async (...args) => {
+          if (failing-- > 0) throw new SourceError('the response was lost', { code: 'UNAVAILABLE' })
+          return await store.write(...args)
+        },
+      }),
+    })
+    await clock.advance(2_000)
+    // Another relay has written a wrong text at the same version.
+    const { text: header = '', position } = await store.read('\0relay', context)
+    const text = JSON.stringify({ ...JSON.parse(store.texts.get('a') ?? ''), object: { n: 'wrong' } })
+    const foreign = JSON.stringify({ ...JSON.parse(header), writer: 'another' })
+    failing = 1
+    const changes = [
+      { key: 'a', text },
+      { key: '\0relay', text: foreign },
+    ]
+    await store.write(changes, position, context)
+    const follower = followerOf(store)
+    await clock.advance(2_000)
+    expect(follower()).toEqual({ a: 'wrong' })
+    await clock.advance(60_000)
+    expect(follower()).toEqual({ a: 0 })
+  })
+
+  test('compares the store after a failover to the restored content, because its mirror has changed since', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    await relayAndStop(source, store)
+    let isDamaged = false
+    const read: RelayStore['read'] = async (...args) => {
+      if (isDamaged) throw new SourceError('the header is not valid', { code: 'PROTOCOL' })
+      return await store.read(...args)
+    }
+    relayOf(source, storeOf(store, { read }))
+    await clock.advance(2_000)
+    const follower = followerOf(store)
+    source.put('a', { n: 1 })
+    await clock.advance(2_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+    isDamaged = true
+    await clock.advance(6_000)
+    store.fork(2) // The relay took over, and wrote the change.
+    isDamaged = false
+    await clock.advance(60_000)
+    expect(follower()).toEqual({ a: 1, b: 0 })
+  })
+
+  test('writes that an invalid object has its last state again, although it was so when the relay started', async () => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    source.corrupt('a', new Error('not a number'))
+    await clock.advance(2_000)
+    await stopped(first)
+    const follower = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet }).start()
+    stops.push(() => follower.stop())
+    await clock.advance(2_000)
+    expect([...follower.invalid.keys()]).toEqual(['a'])
+    source.put('a', { n: 0 })
+    const second = relayOf(source, storeOf(store))
+    await clock.advance(60_000)
+    expect([...second.informer.invalid.keys()]).toEqual([])
+    expect([...follower.invalid.keys()]).toEqual([])
+  })
+})
+
+test('relays with leases of different groups report CONFLICT, and the error names the group', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const [one, two] = ['one', 'two'].map((group) =>
+    relayOf(source, storeOf(store), { replicas: memoryLeases({ group, clock, mode: 'leader' }) }),
+  )
+  await clock.advance(10_000)
+  source.put('a', { n: 1 })
+  await clock.advance(30_000)
+  const errors = [...(one?.errors ?? []), ...(two?.errors ?? [])].filter(({ code }) => code === 'CONFLICT')
+  expect(errors.map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(/another relay has written to memory relay: .* its leases are not those of .*(one|two)/),
+  )
+})
+
+test('a relay that waits after a failed comparison holds no snapshot of its mirror', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const refused = async (): Promise<never> => {
+    throw new SourceError('the engine is away', { code: 'UNAVAILABLE' })
+  }
+  const informer = createInformer({ source, clock, random, logger: quiet })
+  let [taken, held] = [0, 0]
+  const { snapshot } = informer
+  Object.defineProperty(informer, 'snapshot', {
+    value: () => {
+      const view = snapshot.call(informer)
+      const dispose = view[Symbol.dispose].bind(view)
+      taken++
+      held++
+      Object.defineProperty(view, Symbol.dispose, {
+        value: () => {
+          held--
+          dispose()
+        },
+      })
+      return view
+    },
+  })
+  const relay = publish(informer, storeOf(store, { write: refused }), { clock, random, logger: quiet })
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  await clock.advance(5_000)
+  expect(relay.status.state).toBe('backing-off')
+  expect(taken).toBeGreaterThan(1)
+  expect(held).toBe(0)
+})
+
+test('a relay that had no access while it waited for the lease does not clear the followers later', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+  const first = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+  const second = relayOf(source, storeOf(store), { replicas, onAccessLost: 'clear' })
+  await clock.advance(60_000)
+  expect([...second.informer.keys()]).toEqual(['a'])
+  expect(second.relay.status.state).toBe('standby')
+  const deleted: string[] = []
+  const write = store.write.bind(store)
+  store.write = async (changes, ...rest) => {
+    deleted.push(...changes.filter(({ text }) => text === undefined).map(({ key }) => key))
+    return await write(changes, ...rest)
+  }
+  const stopping = first.relay.stop()
+  await clock.advance(20_000)
+  await stopping
+  expect(second.relay.status.state).toBe('live')
+  expect(deleted).toEqual([])
+})
+
+test('a key that the store refuses stops a relay until the source removes it', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const first = relayOf(source, storeOf(store))
+  await clock.advance(2_000)
+  const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+  await clock.advance(2_000)
+  await stopping
+  const refusing = storeOf(store, {
+    write: async (changes, ...rest) => {
+      if (!changes.some(({ key, text }) => key === 'bad' && text !== undefined))
+        return await store.write(changes, ...rest)
+      throw new SourceError('the key is too long', { code: 'PROTOCOL' })
+    },
+  })
+  const { relay } = relayOf(source, refusing)
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  source.transaction((tx) => {
+    tx.put('bad', { n: 1 })
+    tx.put('b', { n: 1 })
+  })
+  await clock.advance(20_000)
+  expect(relay.status).toMatchObject({ state: 'backing-off', reason: 'the key is too long' })
+  expect(follower()).toEqual({ a: 0 })
+  source.delete('bad')
+  await clock.advance(20_000)
+  expect(relay.status.state).toBe('live')
+  expect(follower()).toEqual({ a: 0, b: 1 })
+})
+
+test('a relay finds what another client has written to its store, and removes it', async () => {
+  const source = memorySource<Item>({ entries: items('a', 'b') })
+  const store = memoryRelayStore()
+  const { relay, errors } = relayOf(source, storeOf(store))
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  const context = { signal: new AbortController().signal, clock, random }
+  const { position } = await store.read('a', context)
+  await store.write([{ key: 'a', text: undefined }], position, context)
+  await clock.advance(10_000)
+  expect(errors.map(({ code }) => code)).toEqual(['CONFLICT'])
+  expect(relay.status.state).toBe('live')
+  expect(follower()).toEqual({ a: 0, b: 0 })
+})
+
+test.each(['a relay that runs', 'the next relay'])(
+  'after the header was removed, which leaves the history of the engine, %s begins another epoch',
+  async (which) => {
+    const source = memorySource<Item>({ entries: items('a', 'b') })
+    const store = memoryRelayStore()
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    const before = epochIn(store)
+    if (which === 'the next relay') await stopped(first)
+    const context = { signal: new AbortController().signal, clock, random }
+    const { position } = await store.read('a', context)
+    const changes = Array.from(store.texts.keys(), (key) => ({ key, text: undefined }))
+    await store.write(changes, position, context)
+    if (which === 'the next relay') relayOf(source, storeOf(store))
+    await clock.advance(10_000)
+    expect(store.texts.size).toBe(3)
+    expect(epochIn(store)).toBeGreaterThan(before)
+  },
+)
+
+test('a follower has a state soon, although the relay has always written a part of a batch when a list ends', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const memory = memoryRelayStore({ maxChanges: 10 })
+  relayOf(
+    source,
+    storeOf(memory, {
+      write: async (changes, after, context) => {
+        await clock.sleep(20, context.signal)
+        return await memory.write(changes, after, context)
+      },
+    }),
+  )
+  const { collection } = memory
+  const { name } = collection
+  async function* list(context: ListContext): AsyncGenerator<ListPage<string>> {
+    while (memory.texts.get('\0relay')?.includes('"isWhole":true')) await clock.sleep(1, context.signal)
+    yield* collection.list(context)
+  }
+  const watch = (context: WatchContext): AsyncIterable<WatchBatch<string>> => collection.watch(context)
+  const hasReached = (at: Version, mark: Version): boolean => collection.hasReached(at, mark)
+  let n = 0
+  const writes = async (ms: number, check: () => void): Promise<void> => {
+    for (let until = clock.now() + ms; clock.now() < until; await clock.advance(10)) {
+      n++
+      source.transaction((tx) => {
+        for (let key = 0; key < 100; key++) tx.put(`k${key}`, { n })
+      })
+      check()
+    }
+  }
+  await writes(2_000, () => {})
+  const content = followerOf(storeOf(memory, { collection: { name, list, watch, hasReached } }))
+  const sizes = new Set<number>()
+  await writes(10_000, () => sizes.add(new Set(Object.values(content())).size))
+  expect(Object.keys(content())).toHaveLength(101)
+  expect(Math.max(...sizes)).toBe(2) // Of `a`, and of the newest transaction.
+})
+
+test('a relay without changes tries again soon after a failure, although it was away before', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const { relay } = relayOf(source, storeOf(store))
+  await clock.advance(2_000)
+  store.setAvailable(false)
+  await clock.advance(300_000)
+  store.setAvailable(true)
+  await clock.advance(60_000)
+  expect(relay.status.state).toBe('live')
+  store.setAvailable(false)
+  while (relay.status.state === 'live') await clock.advance(100)
+  store.setAvailable(true)
+  await clock.advance(500)
+  expect(relay.status.state).toBe('live')
+})
+
+test('a source that reports its version and cannot compare versions is published again', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const { name, list, watch, head } = source
+  const plain = { name, list: list.bind(source), watch: watch.bind(source), head: head?.bind(source) }
+  const store = memoryRelayStore()
+  const first = relayOf(plain, storeOf(store))
+  await clock.advance(2_000)
+  const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
+  await clock.advance(2_000)
+  await stopping
+  source.put('a', { n: 1 })
+  const informer = createInformer({ source: plain, clock, random, logger: quiet })
+  const relay = publish(informer, storeOf(store), { clock, random, logger: quiet })
+  informer.start()
+  stops.push(async () => {
+    await relay.stop()
+    await informer.stop()
+  })
+  await clock.advance(5_000)
+  expect(relay.status).toMatchObject({ state: 'live', lastError: undefined })
+  const follower = followerOf(store)
+  await clock.advance(2_000)
+  expect(follower()).toEqual({ a: 1 })
+})
+
+test('a relay that waits for a lease ends when its informer is stopped', async () => {
+  const source = memorySource<Item>({ entries: items('a') })
+  const store = memoryRelayStore()
+  const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+  const first = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  const second = relayOf(source, storeOf(store), { replicas })
+  await clock.advance(5_000)
+  expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
+  const stopping = second.informer.stop()
+  await clock.advance(15_000)
+  await stopping
+  expect(second.relay.status.state).toBe('stopped')
+  expect(first.relay.status.replica?.members).toHaveLength(1)
+  expect(second.errors).toEqual([])
+})
+
+describe('stop', () => {
+  test('ends a relay whose store cannot be closed', async () => {
+    const source = memorySource<Item>({ entries: items('a') })
+    const store = storeOf(memoryRelayStore(), { close: () => Promise.reject(new Error('not closed')) })
+    const { relay } = relayOf(source, store)
+    await clock.advance(1_000)
+    const stopping = relay.stop()
+    await clock.advance(5_000)
+    await stopping
+    expect(relay.status.state).toBe('stopped')
+  })
+})
+
+describe('publish', () => {
+  test('of an informer that was stopped throws STOPPED, and opens no leases', async () => {
+    const informer = createInformer({ source: memorySource<Item>(), clock, random })
+    await informer.stop()
+    const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
+    let opened = 0
+    const counting: Leases = {
+      ...replicas,
+      open: () => {
+        opened++
+        return replicas.open()
+      },
+    }
+    expect(() => publish(informer, memoryRelayStore(), { clock, random, replicas: counting })).toThrow(
+      expect.objectContaining({ code: 'STOPPED' }),
+    )
+    expect(opened).toBe(0)
+  })
+})

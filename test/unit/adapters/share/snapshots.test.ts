@@ -1,0 +1,476 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MessageChannel } from 'node:worker_threads'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { fileCache } from '../../../../adapters/file-cache/index.js'
+import type { HttpSource } from '../../../../adapters/http/index.js'
+import { type ShareOptions, sharedSource, shareInformer } from '../../../../adapters/share/index.js'
+import type { FollowerMessage } from '../../../../adapters/share/port-messages.js'
+import {
+  createInformer,
+  type IndexBuilder,
+  type Informer,
+  type InformerOptions,
+  SourceError,
+  sourceSet,
+} from '../../../../src/index.js'
+import { packableMirrorOf } from '../../../../src/informer/packable-mirror.js'
+import { memorySource } from '../../../../testing/index.js'
+import { waitUntil } from '../../../servers/wait-until.js'
+import { MemoryCache } from '../../../support/memory-cache.js'
+import { type Account, accounts } from './accounts.js'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+type Options = Partial<InformerOptions<Account, ReturnType<typeof indexes>>>
+
+const indexes = (ix: IndexBuilder<Account>) => ({
+  tenant: ix.equal(({ tenant }) => tenant),
+  balance: ix.ordered(({ balance }) => balance),
+})
+
+/** A shared informer, which counts its packs and its encoded lists. */
+function stage(entries: Iterable<readonly [string, Account]>, shareOptions: ShareOptions = {}, options: Options = {}) {
+  const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
+  const informer = createInformer({ source, indexes, ...options })
+  informer.on('error', () => {})
+  const mirror = packableMirrorOf(informer)
+  if (mirror === undefined) throw new Error('the informer cannot be packed')
+  const packs = vi.spyOn(mirror, 'pin')
+  const lists = vi.spyOn(informer, 'snapshot')
+  const share = shareInformer(informer, { heartbeatMs: 200, ...shareOptions })
+  const own: Informer<Account, ReturnType<typeof indexes>>[] = []
+  onTestFinished(async () => {
+    await Promise.all(own.map((each) => each.stop()))
+    await share.close()
+    await informer.stop()
+  })
+  const follow = (followerOptions: Options = {}) => {
+    const port = sharedSource<Account>({ port: share.port(), heartbeatMs: 200 })
+    const follower = createInformer({ source: port, indexes, ...followerOptions })
+    follower.on('error', () => {})
+    own.push(follower)
+    return follower
+  }
+  const join = async (followerOptions?: Options) => {
+    const follower = follow(followerOptions).start()
+    await follower.synced()
+    return follower
+  }
+  return { source, informer, share, follow, join, packs, lists, mirror }
+}
+
+/** Calls `act` between the response with the snapshot and its use. */
+function betweenOpenAndWatch(source: HttpSource<Account>, act: () => Promise<void>): void {
+  const { openSnapshot } = source
+  source.openSnapshot = async (context) => {
+    const opened = await openSnapshot?.(context)
+    await act()
+    return opened
+  }
+}
+
+function expectEqual(follower: Informer<Account, ReturnType<typeof indexes>>, informer: Informer<Account>): void {
+  expect(new Map(follower.entries())).toEqual(new Map(informer.entries()))
+  for (const tenant of ['acme', 'umbra'])
+    expect(follower.by.tenant(tenant)).toHaveLength(informer.list().filter((each) => each.tenant === tenant).length)
+}
+
+describe('a worker that joins', () => {
+  test('starts from the packed objects, without a list, and receives the later changes', async () => {
+    const { source, informer, join, packs, lists } = stage(accounts(3_000))
+    await informer.start().synced()
+    const follower = await join()
+    expectEqual(follower, informer)
+    expect(follower.by.balance({ limit: 1 })).toEqual([{ tenant: 'acme', balance: 0 }])
+    expect(follower.entry('7')).toEqual(informer.entry('7'))
+    source.put('new', { tenant: 'acme', balance: 1 })
+    source.delete('0')
+    await follower.fresh()
+    expectEqual(follower, informer)
+    expect(packs).toHaveBeenCalledTimes(1)
+    expect(lists).not.toHaveBeenCalled()
+    expect(follower.status).toMatchObject({ relists: 0, reconnects: 0 })
+  })
+
+  test('has equal values, also those that JSON would change', async () => {
+    const value = { at: new Date(5), big: 7n, bytes: new Uint8Array([1, 2]), map: new Map([['a', new Set([1])]]) }
+    const source = memorySource<object>({ entries: [['a', value]] })
+    const informer = createInformer({ source }).start()
+    await informer.synced()
+    const lists = vi.spyOn(informer, 'snapshot')
+    await using share = shareInformer(informer)
+    const follower = createInformer({ source: sharedSource<object>({ port: share.port() }) }).start()
+    await follower.synced()
+    expect(follower.get('a')).toStrictEqual(value)
+    expect(lists).not.toHaveBeenCalled()
+    await follower.stop()
+    await informer.stop()
+  })
+
+  test('together with others shares one pack with them, and a later one does too', async () => {
+    const { informer, source, join, packs } = stage(accounts(2_000))
+    await informer.start().synced()
+    await Promise.all([join(), join(), join()])
+    for (let i = 0; i < 100; i++) source.put(`${i}`, { tenant: 'umbra', balance: -i })
+    await informer.fresh()
+    expectEqual(await join(), informer)
+    expect(packs).toHaveBeenCalledTimes(1)
+  })
+
+  test('packs again when half of the history after the pack is used', async () => {
+    const { informer, source, join, packs, lists } = stage(accounts(100), { historyBytes: 64 * 1024 })
+    await informer.start().synced()
+    const first = await join()
+    for (let i = 0; i < 40; i++) source.put(`${i}`, { tenant: 'x'.repeat(1_000), balance: i })
+    await first.fresh()
+    expectEqual(await join(), informer)
+    expectEqual(await join(), informer)
+    expect(packs).toHaveBeenCalledTimes(2)
+    expect(lists).not.toHaveBeenCalled()
+  })
+
+  test('and declares an index that the share does not have, has it', async () => {
+    const { informer, join, packs, lists } = stage(accounts(500))
+    await informer.start().synced()
+    const own = (ix: IndexBuilder<Account>) => ({
+      tenant: ix.equal(({ tenant }) => tenant),
+      balance: ix.ordered(({ balance }) => -balance),
+    })
+    const follower = await join({ indexes: own })
+    expectEqual(follower, informer)
+    expect(follower.by.balance({ limit: 1 })[0]?.balance).toBe(499)
+    expect(packs).toHaveBeenCalledTimes(1)
+    expect(lists).not.toHaveBeenCalled()
+  })
+
+  test('waits for the first list of the informer, and then starts from the pack', async () => {
+    const { informer, follow, packs, lists } = stage(accounts(50))
+    const follower = follow().start()
+    await expect(follower.synced({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    informer.start()
+    await follower.synced()
+    expectEqual(follower, informer)
+    expect(packs).toHaveBeenCalledTimes(1)
+    expect(lists).not.toHaveBeenCalled()
+  })
+
+  test('hears each object once as "initial"', async () => {
+    const { informer, follow } = stage(accounts(1_500))
+    await informer.start().synced()
+    const follower = follow()
+    const heard = new Map<string, string>()
+    follower.subscribe({ add: ({ key, origin }) => heard.set(key, origin) })
+    await follower.start().synced()
+    await waitUntil('all objects', () => heard.size === 1_500)
+    expect(new Set(heard.values())).toEqual(new Set(['initial']))
+  })
+
+  test('has the objects of all sources of a set', async () => {
+    const [eu, us] = ['eu', 'us'].map((name) =>
+      memorySource<Account>({ name, entries: [[name, { tenant: name, balance: 1 }]] }),
+    )
+    const informer = createInformer({ source: sourceSet({ eu: eu as never, us: us as never }), indexes }).start()
+    await informer.synced()
+    const lists = vi.spyOn(informer, 'snapshot')
+    await using share = shareInformer(informer)
+    const follower = createInformer({ source: sharedSource<Account>({ port: share.port() }) }).start()
+    await follower.synced()
+    expect([...follower.keys()].sort()).toEqual(['eu', 'us'])
+    expect(lists).not.toHaveBeenCalled()
+    await follower.stop()
+    await informer.stop()
+  })
+})
+
+describe('a follower lists', () => {
+  const listed: readonly [string, Options][] = [
+    ['a transform', { transform: (account) => (account.balance < 5 ? account : undefined) }],
+    ['a cache of its own', { cache: new MemoryCache() }],
+  ]
+  test.each(listed)('if it has %s', async (_option, options) => {
+    const { informer, join, packs, lists } = stage(accounts(10))
+    await informer.start().synced()
+    const follower = await join(options)
+    expect(follower.size).toBe(options.transform === undefined ? 10 : 5)
+    expect(packs).not.toHaveBeenCalled()
+    expect(lists).toHaveBeenCalledTimes(1)
+  })
+
+  test('if its port has a scope', async () => {
+    const { informer, share, packs } = stage(accounts(10))
+    await informer.start().synced()
+    const source = sharedSource<Account>({ port: share.port({ where: { tenant: 'acme' } }) })
+    const follower = createInformer({ source }).start()
+    onTestFinished(() => follower.stop())
+    await follower.synced()
+    expect(follower.size).toBe(5)
+    expect(packs).not.toHaveBeenCalled()
+  })
+
+  test('if an object cannot be packed, and one warning names the object', async () => {
+    class Money {}
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warned.mockRestore())
+    const odd = { tenant: 'acme', balance: 1, money: new Money() }
+    const { informer, join, packs } = stage([...accounts(3), ['odd', odd]])
+    await informer.start().synced()
+    expect((await join()).size).toBe(3)
+    expect((await join()).size).toBe(3)
+    expect(packs).toHaveBeenCalledTimes(1)
+    const warnings = warned.mock.calls.map(([message]) => String(message)).filter((each) => each.includes('pack'))
+    expect(warnings).toEqual([
+      'shareInformer cannot pack the object "odd": money is an instance of Money; workers list instead',
+    ])
+  })
+
+  test('once if the history is lost between the pack and the watch, and the next worker starts from a new pack', async () => {
+    const { informer, source, share, join, packs, lists } = stage(accounts(100), { historyBytes: 32 * 1024 })
+    await informer.start().synced()
+    const first = await join()
+    const late = sharedSource<Account>({ port: share.port(), heartbeatMs: 200 })
+    betweenOpenAndWatch(late, async () => {
+      for (let i = 0; i < 60; i++) source.put(`${i}`, { tenant: 'x'.repeat(1_000), balance: i })
+      await first.fresh()
+    })
+    const follower = createInformer({ source: late, indexes })
+    follower.on('error', () => {})
+    onTestFinished(() => follower.stop())
+    await follower.start().synced()
+    expectEqual(follower, informer)
+    expect([packs.mock.calls.length, lists.mock.calls.length]).toEqual([1, 1])
+    expectEqual(await join(), informer)
+    expect([packs.mock.calls.length, lists.mock.calls.length]).toEqual([2, 1])
+  })
+})
+
+describe('during a join', () => {
+  test('writes never make an object of the worker go back', async () => {
+    const { informer, source, follow } = stage(accounts(4_000))
+    await informer.start().synced()
+    let isOver = false
+    const writing = (async () => {
+      for (let n = 10_000; !isOver; n++) {
+        for (let i = 0; i < 20; i++) source.put(`${i * 100}`, { tenant: 'acme', balance: n })
+        await sleep(1)
+      }
+    })()
+    for (let round = 0; round < 4; round++) {
+      const follower = follow()
+      const seen = new Map<string, number>()
+      const back: string[] = []
+      const check = (key: string, { balance }: Account): void => {
+        if (balance < (seen.get(key) ?? -1)) back.push(`${key}: ${seen.get(key)}, then ${balance}`)
+        seen.set(key, balance)
+      }
+      follower.subscribe({
+        add: ({ key, object }) => check(key, object),
+        update: ({ key, object }) => check(key, object),
+      })
+      await follower.start().synced()
+      await sleep(100)
+      await follower.fresh()
+      expect(back).toEqual([])
+    }
+    isOver = true
+    await writing
+  })
+
+  test('a write behind a large one does not make its object go back', async () => {
+    const { informer, source, follow, join } = stage(accounts(10))
+    await informer.start().synced()
+    await join({ transform: (account) => account }) // Now the changes are encoded.
+    source.transaction((tx) => {
+      for (let i = 0; i < 40_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: 1 })
+    })
+    await informer.until('0', (account) => account?.balance === 1)
+    source.put('0', { tenant: 'acme', balance: 2 })
+    await informer.until('0', (account) => account?.balance === 2)
+    const follower = follow()
+    const seen: number[] = []
+    const note = ({ key, object }: { readonly key: string; readonly object: Account }): void => {
+      if (key === '0') seen.push(object.balance)
+    }
+    follower.subscribe({ add: note, update: note })
+    await follower.start().synced()
+    await follower.fresh()
+    await waitUntil('the object', () => seen.includes(2))
+    expect(seen).toEqual([2])
+  })
+
+  test('a large transaction arrives whole', async () => {
+    const { informer, source, follow } = stage(accounts(5_000))
+    await informer.start().synced()
+    for (let round = 1; round <= 3; round++) {
+      const follower = follow()
+      const joining = follower.start().synced()
+      source.transaction((tx) => {
+        for (let i = 0; i < 5_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: round * 10_000 })
+      })
+      await joining
+      const sums = new Set(follower.list().map(({ balance }) => balance))
+      expect(sums.size === 1 || !sums.has(round * 10_000)).toBe(true)
+      await follower.fresh()
+      expectEqual(follower, informer)
+    }
+  })
+
+  test('the end of the port leaves the pack to the other workers', async () => {
+    const { informer, share, join, packs } = stage(accounts(5_000))
+    await informer.start().synced()
+    const port = share.port()
+    port.postMessage({ type: 'open', id: 1 } satisfies FollowerMessage)
+    await waitUntil('the pack', () => packs.mock.calls.length === 1)
+    port.close()
+    expectEqual(await join(), informer)
+    expect(packs).toHaveBeenCalledTimes(1)
+  })
+
+  test('a new epoch of the source makes the worker have the new objects', async () => {
+    const { informer, source, follow, share, packs } = stage(accounts(5_000))
+    await informer.start().synced()
+    const joining = follow().start()
+    await waitUntil('the pack', () => packs.mock.calls.length === 1)
+    source.restore([['restored', { tenant: 'acme', balance: 1 }]])
+    await waitUntil('the new objects', () => joining.size === 1 && joining.has('restored'))
+    // The same between the snapshot and the watch.
+    const late = sharedSource<Account>({ port: share.port(), heartbeatMs: 200 })
+    betweenOpenAndWatch(late, async () => {
+      source.restore([['again', { tenant: 'acme', balance: 1 }]])
+      await waitUntil('the restored objects', () => informer.has('again'))
+    })
+    const follower = createInformer({ source: late, indexes })
+    follower.on('error', () => {})
+    onTestFinished(() => follower.stop())
+    await follower.start().synced()
+    expect([...follower.keys()]).toEqual(['again'])
+  })
+
+  test('close of the share makes the worker fail, and the error says what to do', async () => {
+    const { informer, share, follow, packs } = stage(accounts(5_000))
+    await informer.start().synced()
+    const follower = follow()
+    const joined = follower.start().synced()
+    await waitUntil('the pack', () => packs.mock.calls.length === 1)
+    await share.close()
+    await expect(joined).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('create an informer with another port'),
+    })
+    expect(follower.size).toBe(0)
+  })
+
+  test('the end of the informer makes the worker wait, and its status has the reason', async () => {
+    const { informer, follow, packs } = stage(accounts(5_000))
+    await informer.start().synced()
+    const follower = follow().start()
+    await waitUntil('the pack', () => packs.mock.calls.length === 1)
+    await informer.stop()
+    await waitUntil('the error', () => follower.status.lastError !== undefined)
+    expect(follower.status.lastError?.message).toContain('stopped')
+  })
+
+  test('the end of the worker ends its requests', async () => {
+    const { informer, share, packs, join } = stage(accounts(5_000))
+    await informer.start().synced()
+    const port = share.port()
+    const follower = createInformer({ source: sharedSource<Account>({ port }) }).start()
+    await waitUntil('the pack', () => packs.mock.calls.length === 1)
+    await follower.stop()
+    expect(port.hasRef()).toBe(false)
+    expectEqual(await join(), informer)
+  })
+
+  test('lost access takes the objects from the pack', async () => {
+    const { informer, source, join, packs } = stage(accounts(100), {}, { onAccessLost: 'clear' })
+    await informer.start().synced()
+    const first = await join()
+    source.fail(new SourceError('permission denied', { code: 'UNAUTHORIZED' }), 2)
+    source.disconnect()
+    await waitUntil('the loss of the objects', () => first.size === 0)
+    const second = await join()
+    await waitUntil('all objects again', () => first.size === 100 && second.size === 100)
+    expect(packs).toHaveBeenCalledTimes(2)
+  })
+
+  test('the informer may save its file cache', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'share-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const path = join(folder, 'accounts.cache')
+    const cached = { cache: fileCache({ path, saveEveryMs: 1, saveAfterShare: 0.0001, maxAgeMs: 1 }) }
+    const first = stage(accounts(5_000), {}, cached)
+    await first.informer.start().synced()
+    for (let i = 0; i < 5; i++) {
+      first.source.put(`${i}`, { tenant: 'umbra', balance: -1 })
+      expectEqual(await first.join(), first.informer)
+    }
+    await first.informer.stop()
+    const again = createInformer({ source: first.source, indexes, cache: fileCache({ path, serveStale: true }) })
+    onTestFinished(() => again.stop())
+    await again.start().synced()
+    expect(again.size).toBe(5_000)
+    expect(again.by.tenant('umbra')).toHaveLength(2_503)
+  })
+})
+
+describe('a port whose other end sends', () => {
+  /** Answers a request for a snapshot with `snapshot`, and all other requests with 404. */
+  function hostile(snapshot: unknown): Informer<Account> {
+    const { port1, port2 } = new MessageChannel()
+    port1.on('message', ({ type, id }: FollowerMessage) => {
+      if (type === 'open') port1.postMessage({ type: 'opened', id, snapshot })
+      if (type !== 'request') return
+      const body = new TextEncoder().encode('{"error":"no list here"}')
+      port1.postMessage({ type: 'response', id, status: 404, headers: [], body })
+    })
+    const follower = createInformer({ source: sharedSource<Account>({ port: port2 }) })
+    follower.on('error', () => {})
+    onTestFinished(async () => {
+      await follower.stop()
+      port1.close()
+    })
+    return follower
+  }
+  const places = new Uint32Array(3)
+  const none = { version: 'v', size: 1, savedAt: 0, sections: [], blocks: { pieces: [new Uint8Array(9)], places } }
+
+  test.each([
+    ['another value', 7],
+    ['no sections', { ...none, sections: undefined }],
+    ['sections without bytes', { ...none, sections: [['info', 'x']] }],
+    ['blocks without places', { ...none, blocks: { pieces: [] } }],
+  ])('%s as a snapshot makes the follower fail', async (_what, snapshot) => {
+    await expect(hostile(snapshot).start().synced({ timeoutMs: 20_000 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('damaged bytes make the follower list, with a warning', async () => {
+    const { informer, share } = stage(accounts(20))
+    await informer.start().synced()
+    const source = sharedSource<Account>({ port: share.port(), heartbeatMs: 200 })
+    const { openSnapshot } = source
+    for (const damage of ['sections', 'block']) {
+      const warnings: string[] = []
+      source.openSnapshot = async (context) => {
+        const saved = await openSnapshot?.(context)
+        const content = await saved?.packed?.()
+        if (saved === undefined || content === undefined) throw new Error('there is no snapshot')
+        const damaged = {
+          sections: damage === 'sections' ? new Map([['info', new Uint8Array(5)]]) : content.sections,
+          block: damage === 'block' ? () => new Uint8Array(64) : content.block,
+          decode: content.decode,
+        }
+        return { ...saved, packed: async () => damaged }
+      }
+      const logger = { warn: (message: string) => void warnings.push(message), info() {}, debug() {}, error() {} }
+      const follower = createInformer({ source, indexes, logger })
+      follower.on('error', () => {})
+      await follower.start().synced({ timeoutMs: 20_000 })
+      await waitUntil('all objects', () => follower.size === 20)
+      expectEqual(follower, informer)
+      expect(warnings.some((each) => /cannot be used/.test(each))).toBe(true)
+      await follower.stop()
+    }
+  })
+})

@@ -1,0 +1,401 @@
+// @vitest-environment happy-dom
+import { act, type ReactElement, StrictMode, startTransition, useLayoutEffect, useState } from 'react'
+import { renderToString } from 'react-dom/server'
+import { describe, expect, test, vi } from 'vitest'
+import { useObject, useObjects, useStatus } from '../../../../bindings/react/index.js'
+import { SourceError } from '../../../../src/contract/errors.js'
+import { commitSignalOf } from '../../../../src/informer/commit-signal.js'
+import type { Informer } from '../../../../src/informer/informer-types.js'
+import type { Equal } from '../../../../src/store/indexes/index-types.js'
+import { mirrorOf, type Order, order } from '../../../support/informers.js'
+import { Page } from './render.js'
+
+const twoTenants = [
+  ['1', order(1)],
+  ['2', order(2)],
+  ['3', order(3, 'birch')],
+] as const
+
+async function started(entries: Iterable<readonly [string, Order]> = twoTenants, options = {}) {
+  const world = mirrorOf(entries, {
+    indexes: (ix) => ({
+      tenant: ix.equal((o: Order) => o.tenant),
+      total: ix.ordered((o: Order) => o.total),
+      latest: ix.compound((o: Order) => [o.tenant, o.total]),
+    }),
+    ...options,
+  })
+  world.informer.start()
+  await world.clock.advance(0)
+  const settle = (): Promise<void> => act(() => world.clock.advance(0))
+  return { ...world, settle }
+}
+
+type World = Awaited<ReturnType<typeof started>>
+
+/** A component that records the results of `read`, one for each render. */
+function recorder<R>(read: () => R, text: (result: R) => string = String) {
+  const results: R[] = []
+  const Recorder = (): string => {
+    const result = read()
+    results.push(result)
+    return text(result)
+  }
+  return { Recorder, results }
+}
+
+const totals = (orders: readonly Order[]): string =>
+  orders
+    .map(({ total }) => total)
+    .sort((a, b) => a - b)
+    .join()
+
+describe('useObjects', () => {
+  test('renders again for a change of its own value, and not for one of another value', async () => {
+    const { informer, source, settle } = await started()
+    const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
+    await using page = new Page()
+    await page.show(<Recorder />)
+    expect(page.text).toBe('1,2')
+    source.put('3', order(30, 'birch'))
+    source.put('4', order(4, 'birch'))
+    await settle()
+    expect(results).toHaveLength(1)
+    source.put('1', order(10))
+    await settle()
+    expect(page.text).toBe('2,10')
+    source.put('1', order(10, 'birch'))
+    await settle()
+    source.delete('2')
+    await settle()
+    expect(page.text).toBe('')
+    expect(results).toHaveLength(4)
+  })
+
+  test('renders once for all changes of a transaction', async () => {
+    const { informer, source, settle } = await started()
+    const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
+    await using page = new Page()
+    await page.show(<Recorder />)
+    source.transaction((tx) => {
+      for (let n = 0; n < 100; n++) tx.put(`new ${n}`, order(n))
+      tx.delete('1')
+    })
+    await settle()
+    expect(results.map(({ length }) => length)).toEqual([2, 101])
+  })
+
+  test('does not render while a large write is in progress, and then once', async () => {
+    const slices = { largeWrite: 10, changesPerStep: 10, stepsPerCheck: 1, sliceMs: 0 }
+    const { informer, source, clock, settle } = await started(twoTenants, { slices })
+    const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
+    await using page = new Page()
+    await page.show(<Recorder />)
+    source.transaction((tx) => {
+      for (let n = 0; n < 1_000; n++) tx.put(`new ${n}`, order(n))
+    })
+    source.put('3', order(30, 'birch'))
+    await settle()
+    await act(() => clock.advance(100))
+    expect(results.map(({ length }) => length)).toEqual([2, 1_002])
+  })
+
+  test('returns the same array after a relist of equal objects, and for a value without objects', async () => {
+    const { informer, clock } = await started()
+    const read = (): readonly (readonly Order[])[] => [
+      useObjects(informer.by.tenant, 'acme'),
+      useObjects(informer.by.tenant, 'nobody'),
+      useObjects(informer.by.total, { gte: 2 }),
+    ]
+    const { Recorder, results } = recorder(read)
+    await using page = new Page()
+    await page.show(<Recorder />)
+    await act(async () => {
+      const relisted = informer.relist()
+      await clock.advance(1_000)
+      await relisted
+    })
+    await page.show(<Recorder />)
+    expect(results).toHaveLength(2)
+    for (const [at, objects] of results[0]?.entries() ?? []) expect(results[1]?.[at]).toBe(objects)
+  })
+
+  test('returns ranges of ordered and compound indexes, and all objects of an informer', async () => {
+    const { informer, source, settle } = await started()
+    const read = (): string =>
+      [
+        useObjects(informer.by.total, { gte: 2, limit: 1 }),
+        useObjects(informer.by.latest, ['acme'], { reverse: true }),
+        useObjects(informer),
+      ]
+        .map((orders) => orders.map(({ total }) => total).join())
+        .join(' ')
+    const { Recorder, results } = recorder(read)
+    await using page = new Page()
+    await page.show(<Recorder />)
+    expect(page.text).toBe('2 2,1 1,2,3')
+    source.put('2', order(5))
+    await settle()
+    expect(page.text).toBe('3 5,1 1,5,3')
+    expect(results).toHaveLength(2)
+  })
+
+  test('returns the objects of changed arguments at once, and keeps its listener for equal ones', async () => {
+    const { informer, source, settle } = await started()
+    const listens: number[] = []
+    function Orders({ tenant }: { tenant: string }): string {
+      const ofTenant = useObjects(informer.by.latest, [tenant], { gte: 1 })
+      useLayoutEffect(() => void listens.push(ofTenant.length), [ofTenant])
+      return totals(ofTenant)
+    }
+    await using page = new Page()
+    await page.show(<Orders tenant="acme" />)
+    await page.show(<Orders tenant="acme" />)
+    expect(listens).toEqual([2])
+    await page.show(<Orders tenant="birch" />)
+    expect(page.text).toBe('3')
+    source.put('1', order(10))
+    await settle()
+    expect(listens).toEqual([2, 1])
+    source.put('3', order(30, 'birch'))
+    await settle()
+    expect(page.text).toBe('30')
+    expect(commitSignalOf(informer)?.listenerCount).toBe(1)
+  })
+
+  test('reads another informer if that is its new argument', async () => {
+    const [one, other] = [await started(), await started([['9', order(9)]])]
+    function Orders({ of }: { of: World }): string {
+      return `${totals(useObjects(of.informer.by.tenant, 'acme'))} ${useObject(of.informer, '9')?.total} ${useStatus(of.informer).state}`
+    }
+    await using page = new Page()
+    await page.show(<Orders of={one} />)
+    await page.show(<Orders of={other} />)
+    expect(page.text).toBe('9 9 live')
+    expect(commitSignalOf(one.informer)?.listenerCount).toBe(0)
+    other.source.put('9', order(90))
+    await other.settle()
+    expect(page.text).toBe('90 90 live')
+  })
+
+  test('reads an index that was added later', async () => {
+    const { informer, source, settle } = await started()
+    const parity = await informer.addIndex('parity', (ix) => ix.equal(({ total }) => total % 2))
+    const { Recorder } = recorder(() => useObjects(parity, 1), totals)
+    await using page = new Page()
+    await page.show(<Recorder />)
+    expect(page.text).toBe('1,3')
+    source.put('2', order(7))
+    await settle()
+    expect(page.text).toBe('1,3,7')
+  })
+
+  test('throws a TypeError for something else, such as an index of a snapshot', async () => {
+    const { informer } = await started()
+    using snapshot = informer.snapshot()
+    const message =
+      'useObjects: the first argument must be an informer that createInformer returned, or an index of one'
+    const { Recorder } = recorder(() => useObjects(snapshot.by.tenant, 'acme'), totals)
+    expect(() => renderToString(<Recorder />)).toThrow(new TypeError(message))
+    const Wrong = recorder(() => useObjects(undefined as unknown as Equal<Order, string>, 'acme'), totals).Recorder
+    expect(() => renderToString(<Wrong />)).toThrow(new TypeError(message))
+  })
+})
+
+describe('useObject', () => {
+  test('renders again only for changes of its key', async () => {
+    const { informer, source, settle } = await started()
+    const { Recorder, results } = recorder(() => useObject(informer, '1')?.total)
+    await using page = new Page()
+    await page.show(<Recorder />)
+    source.put('2', order(20))
+    await settle()
+    source.put('1', order(10))
+    await settle()
+    source.delete('1')
+    await settle()
+    source.put('1', order(11))
+    await settle()
+    expect(results).toEqual([1, 10, undefined, 11])
+  })
+
+  test('returns the object of a changed key, and undefined without a key', async () => {
+    const { informer } = await started()
+    const Total = ({ id }: { id: string | undefined }): string => `${useObject(informer, id)?.total}`
+    await using page = new Page()
+    await page.show(<Total id={undefined} />)
+    expect(page.text).toBe('undefined')
+    await page.show(<Total id="2" />)
+    expect(page.text).toBe('2')
+  })
+})
+
+describe('useStatus', () => {
+  test('renders again for a change of state, and not for a batch', async () => {
+    const { informer, source, clock, settle } = await started()
+    const { Recorder, results } = recorder(
+      () => useStatus(informer),
+      ({ state, lastError }) => `${state} ${lastError?.code}`,
+    )
+    await using page = new Page()
+    await page.show(<Recorder />)
+    expect(page.text).toBe('live undefined')
+    source.put('1', order(10))
+    await settle()
+    expect(results).toHaveLength(1)
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
+    source.disconnect()
+    await act(() => clock.advance(5_000))
+    expect(page.text).toBe('failed UNAUTHORIZED')
+    await act(async () => {
+      const stopped = informer.stop()
+      await clock.advance(1_000)
+      await stopped
+    })
+    expect(page.text).toBe('stopped UNAUTHORIZED')
+  })
+
+  test('shows the way from idle to live', async () => {
+    const { informer, clock } = mirrorOf(twoTenants)
+    const { Recorder, results } = recorder(
+      () => useStatus(informer),
+      ({ state, isSynced }) => `${state} ${isSynced}`,
+    )
+    await using page = new Page()
+    await page.show(<Recorder />)
+    expect(page.text).toBe('idle false')
+    await act(async () => {
+      informer.start()
+      await clock.advance(0)
+    })
+    expect(page.text).toBe('live true')
+    expect(results.length).toBeLessThanOrEqual(5)
+  })
+})
+
+/** Components with each hook. */
+function Everything({ of }: { of: Informer<Order, { readonly tenant: Equal<Order, string> }> }): ReactElement {
+  return (
+    <p>
+      {totals(useObjects(of.by.tenant, 'acme'))} {useObject(of, '1')?.total} {useStatus(of).state}
+    </p>
+  )
+}
+
+describe('the hooks', () => {
+  test('keep the last objects of an informer that fails or is stopped', async () => {
+    const { informer, source, clock } = await started()
+    await using page = new Page()
+    await page.show(<Everything of={informer} />)
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
+    source.disconnect()
+    await act(() => clock.advance(5_000))
+    expect(page.text).toBe('1,2 1 failed')
+    await act(async () => {
+      const stopped = informer.stop()
+      await clock.advance(1_000)
+      await stopped
+    })
+    expect(page.text).toBe('1,2 1 stopped')
+    await using later = new Page()
+    await later.show(<Everything of={informer} />)
+    expect(later.text).toBe('1,2 1 stopped')
+  })
+
+  test('show nothing of an informer that lost access with onAccessLost clear', async () => {
+    const { informer, source, clock } = await started(twoTenants, { onAccessLost: 'clear' })
+    await using page = new Page()
+    await page.show(<Everything of={informer} />)
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
+    source.disconnect()
+    await act(() => clock.advance(5_000))
+    expect(page.text).toBe('  failed')
+  })
+
+  test('leave no listener after an unmount, also in strict mode', async () => {
+    const { informer, source, settle } = await started()
+    const [on, off] = [vi.spyOn(informer, 'on'), vi.spyOn(informer, 'off')]
+    const signal = commitSignalOf(informer)
+    {
+      await using page = new Page()
+      await page.show(
+        <StrictMode>
+          <Everything of={informer} />
+          <Everything of={informer} />
+        </StrictMode>,
+      )
+      expect(signal?.listenerCount).toBe(4)
+      source.put('1', order(10))
+      await settle()
+      expect(page.text).toBe('2,10 10 live2,10 10 live')
+    }
+    expect(signal?.listenerCount).toBe(0)
+    expect(on.mock.calls.length).toBeGreaterThan(0)
+    expect(off.mock.calls.map(([, listener]) => listener)).toEqual(on.mock.calls.map(([, listener]) => listener))
+  })
+
+  test('render on a server what the store has, and are hydrated without a difference', async () => {
+    const { informer, source, settle } = await started()
+    const html = renderToString(<Everything of={informer} />)
+    expect(html.replaceAll('<!-- -->', '')).toBe('<p>1,2 1 live</p>')
+    expect(commitSignalOf(informer)?.listenerCount).toBe(0)
+    const errors: unknown[] = []
+    await using page = new Page()
+    await page.hydrate(html, <Everything of={informer} />, errors)
+    expect(errors).toEqual([])
+    source.put('1', order(10))
+    await settle()
+    expect(page.text).toBe('2,10 10 live')
+  })
+
+  test('show one state of the store in all components, also if it changes during a concurrent render', async () => {
+    const { informer, source, clock } = await started()
+    const commits: string[][] = []
+    let rendered = 0
+    let writes = 0
+    function Row({ even }: { even: boolean }): string {
+      rendered++
+      const until = performance.now() + 3
+      while (performance.now() < until);
+      const [first] = useObjects(informer.by.latest, ['acme'], { limit: 1 })
+      const object = useObject(informer, '1')
+      return even ? `${object?.total};` : `${first?.total};`
+    }
+    function Rows(): ReactElement {
+      const [count, setCount] = useState(2)
+      show = () => startTransition(() => setCount(40))
+      useLayoutEffect(() => void commits.push(page.text.split(';').slice(0, -1)))
+      return (
+        <>
+          {Array.from({ length: count }, (_, at) => (
+            <Row even={at % 2 === 0} key={at} />
+          ))}
+        </>
+      )
+    }
+    let show = (): void => {}
+    await using page = new Page()
+    await page.show(<Rows />)
+    Reflect.set(globalThis, 'IS_REACT_ACT_ENVIRONMENT', false)
+    try {
+      rendered = 0
+      show()
+      await vi.waitFor(
+        async () => {
+          // Between two slices of the render.
+          if (rendered > 5 && rendered < 35 && writes < 3) {
+            source.put('1', order(-++writes))
+            await clock.advance(0)
+          }
+          expect(commits.at(-1)).toHaveLength(40)
+        },
+        { timeout: 4_000, interval: 1 },
+      )
+    } finally {
+      Reflect.set(globalThis, 'IS_REACT_ACT_ENVIRONMENT', true)
+    }
+    expect(writes).toBeGreaterThan(0)
+    for (const shown of commits) expect(new Set(shown).size).toBe(1)
+    expect(new Set(commits.at(-1))).toEqual(new Set([String(-writes)]))
+  })
+})

@@ -1,0 +1,342 @@
+import { createCollection, createLiveQueryCollection, eq } from '@tanstack/db'
+import { describe, expect, test, vi } from 'vitest'
+import { type InformerCollectionOptions, informerCollectionOptions } from '../../../../bindings/tanstack-db/index.js'
+import { OptionError, SourceError } from '../../../../src/contract/errors.js'
+import { mirrorOf, type Order, order } from '../../../support/informers.js'
+
+const threeOrders = [
+  ['1', order(1)],
+  ['2', order(2)],
+  ['3', order(3, 'birch')],
+] as const
+
+function ordersOf(entries: Iterable<readonly [string, Order]> = threeOrders, options = {}) {
+  return mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o: Order) => o.tenant) }), ...options })
+}
+
+type World = ReturnType<typeof ordersOf>
+
+function collectionOf(
+  { informer }: Pick<World, 'informer'>,
+  options: Omit<InformerCollectionOptions<Order, World['informer']['by']>, 'informer'> = {},
+) {
+  return createCollection({ ...informerCollectionOptions({ ...options, informer }), startSync: true })
+}
+
+async function ready(options = {}) {
+  const world = ordersOf(threeOrders, options)
+  const collection = collectionOf(world)
+  world.informer.start()
+  await world.clock.advance(0)
+  /** The keys and types of the changes of each transaction. */
+  const transactions: string[][] = []
+  collection.subscribeChanges((changes) => transactions.push(changes.map(({ type, key }) => `${type} ${key}`)), {
+    includeInitialState: true,
+  })
+  transactions.length = 0
+  return { ...world, collection, transactions }
+}
+
+const totals = (rows: Iterable<readonly [unknown, Order]>): Record<string, number> =>
+  Object.fromEntries(Array.from(rows, ([key, { total }]) => [key, total]))
+
+describe('a collection', () => {
+  test('is loading until the first list, and then has all objects under their keys', async () => {
+    const world = ordersOf()
+    const collection = collectionOf(world)
+    expect([collection.id, collection.status, collection.size]).toEqual([world.informer.name, 'loading', 0])
+    world.informer.start()
+    await world.clock.advance(0)
+    expect(collection.status).toBe('ready')
+    expect(totals(collection.entries())).toEqual({ 1: 1, 2: 2, 3: 3 })
+  })
+
+  test('is ready if the source is empty', async () => {
+    const world = ordersOf([])
+    const collection = collectionOf(world)
+    const preloaded = collection.preload()
+    world.informer.start()
+    await world.clock.advance(0)
+    await preloaded
+    expect([collection.status, collection.size]).toEqual(['ready', 0])
+  })
+
+  test('has the objects of an informer that has them already', async () => {
+    const world = ordersOf()
+    world.informer.start()
+    await world.clock.advance(0)
+    const collection = collectionOf(world)
+    await collection.preload()
+    expect(collection.size).toBe(3)
+  })
+
+  test('has one transaction for the initial content, however large it is', async () => {
+    const many = Array.from({ length: 5_000 }, (_, n) => [`${n}`, order(n)] as const)
+    const world = ordersOf(many)
+    const collection = collectionOf(world)
+    const sizes: number[] = []
+    collection.subscribeChanges(() => sizes.push(collection.size))
+    world.informer.start()
+    await world.clock.advance(100)
+    expect(collection.status).toBe('ready')
+    expect(new Set(sizes.filter((size) => size > 0))).toEqual(new Set([5_000]))
+  })
+
+  test('has one transaction for each batch', async () => {
+    const { source, clock, collection, transactions } = await ready()
+    source.transaction((tx) => {
+      tx.put('1', order(10))
+      tx.put('4', order(4))
+      tx.delete('2')
+    })
+    await clock.advance(0)
+    source.put('4', order(40))
+    await clock.advance(0)
+    expect(transactions.map((changes) => changes.toSorted())).toEqual([
+      ['delete 2', 'insert 4', 'update 1'],
+      ['update 4'],
+    ])
+    expect(totals(collection.entries())).toEqual({ 1: 10, 3: 3, 4: 40 })
+  })
+
+  test('replaces objects as a whole, and has the objects of the informer', async () => {
+    const { source, clock, informer, collection } = await ready()
+    source.put('1', { tenant: 'acme', total: 10 })
+    await clock.advance(0)
+    expect(collection.get('1')).not.toHaveProperty('tags')
+    const rows = (collection as unknown as { readonly _state: { readonly syncedData: Map<string, Order> } })._state
+    for (const [key, object] of informer.entries()) expect(rows.syncedData.get(key)).toBe(object)
+  })
+
+  test('continues after a subscriber has thrown, with a process warning', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const { source, clock, collection, transactions } = await ready()
+    collection.subscribeChanges(() => {
+      throw new Error('the chart is broken')
+    })
+    for (const total of [10, 20]) {
+      source.put('1', order(total))
+      await clock.advance(0)
+    }
+    expect(collection.status).toBe('ready')
+    expect(transactions).toEqual([['update 1'], ['update 1']])
+    expect(totals(collection.entries())).toEqual({ 1: 20, 2: 2, 3: 3 })
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/subscriber .* threw: the chart is broken/), expect.objectContaining({ code: 'HANDLER' })],
+    ])
+    warn.mockRestore()
+  })
+
+  test('receives only the differences of a relist', async () => {
+    const { source, clock, informer, transactions } = await ready()
+    source.restore([
+      ['1', order(1)],
+      ['2', order(20)],
+      ['5', order(5)],
+    ])
+    await clock.advance(5_000)
+    expect(informer.status.relists).toBe(1)
+    expect(transactions.map((changes) => changes.toSorted())).toEqual([['delete 3', 'insert 5', 'update 2']])
+  })
+
+  test('with `where` has the objects of one scope, and objects enter and leave it', async () => {
+    const world = ordersOf()
+    const collection = collectionOf(world, { where: { tenant: 'acme' } })
+    world.informer.start()
+    await world.clock.advance(0)
+    expect(totals(collection.entries())).toEqual({ 1: 1, 2: 2 })
+    world.source.put('1', order(1, 'birch'))
+    world.source.put('3', order(3))
+    await world.clock.advance(0)
+    expect(totals(collection.entries())).toEqual({ 2: 2, 3: 3 })
+  })
+})
+
+describe('the status of a collection', () => {
+  test('is error while the informer fails before the first list, and ready after its recovery', async () => {
+    const world = ordersOf()
+    world.source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
+    const collection = collectionOf(world)
+    const preloaded = collection.preload()
+    const failed = expect(preloaded).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+    world.informer.start()
+    await world.clock.advance(0)
+    await failed
+    expect(collection.status).toBe('error')
+    await world.clock.advance(60_000)
+    expect([collection.status, collection.size]).toEqual(['ready', 3])
+  })
+
+  test('stays ready if the informer fails later, and the objects stay', async () => {
+    const { source, clock, informer, collection } = await ready()
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
+    source.disconnect()
+    await clock.advance(5_000)
+    expect(informer.status.state).toBe('failed')
+    expect([collection.status, collection.size]).toEqual(['ready', 3])
+  })
+
+  test('stays ready if lost access clears the informer, and the objects are deleted', async () => {
+    const { source, clock, collection } = await ready({ onAccessLost: 'clear' })
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
+    source.disconnect()
+    await clock.advance(5_000)
+    expect([collection.status, collection.size]).toEqual(['ready', 0])
+  })
+
+  test('is error after the informer was stopped, and the objects stay', async () => {
+    const { clock, informer, collection } = await ready()
+    const stopped = informer.stop()
+    await clock.advance(1_000)
+    await stopped
+    expect([collection.status, collection.size]).toEqual(['error', 3])
+  })
+
+  test('is error if the informer is stopped before the first list', async () => {
+    const world = ordersOf()
+    const collection = collectionOf(world)
+    const failed = expect(collection.preload()).rejects.toMatchObject({ code: 'STOPPED' })
+    const stopped = world.informer.stop()
+    await world.clock.advance(1_000)
+    await Promise.all([stopped, failed])
+    expect(collection.status).toBe('error')
+  })
+})
+
+describe('the cleanup of a collection', () => {
+  test('closes its subscription, and a later use fills it again', async () => {
+    const { source, clock, informer, collection } = await ready()
+    expect(informer.inspect().subscriptions.count).toBe(1)
+    await collection.cleanup()
+    await clock.advance(0)
+    expect(informer.inspect().subscriptions.count).toBe(0)
+    source.put('4', order(4))
+    await clock.advance(0)
+    expect(collection.size).toBe(0)
+    collection.startSyncImmediate()
+    await clock.advance(0)
+    expect([collection.status, collection.size]).toEqual(['ready', 4])
+    expect(informer.inspect().subscriptions.count).toBe(1)
+  })
+
+  test('happens when it has had no subscriber for the time gcTime', async () => {
+    const world = ordersOf()
+    const collection = createCollection({ ...informerCollectionOptions({ informer: world.informer }), gcTime: 1 })
+    world.informer.start()
+    const subscription = collection.subscribeChanges(() => {})
+    await world.clock.advance(0)
+    expect([collection.status, world.informer.inspect().subscriptions.count]).toEqual(['ready', 1])
+    subscription.unsubscribe()
+    await vi.waitFor(() => expect(collection.status).toBe('cleaned-up'), { timeout: 4_000 })
+    expect(world.informer.inspect().subscriptions.count).toBe(0)
+  })
+
+  test('writes nothing of a batch that waits', async () => {
+    const { source, clock, collection, transactions } = await ready()
+    source.put('4', order(4))
+    const cleaned = collection.cleanup()
+    await clock.advance(0)
+    await cleaned
+    expect(transactions).toEqual([])
+    expect(collection.status).toBe('cleaned-up')
+  })
+})
+
+describe('a live query', () => {
+  test('joins the collections of two informers, and follows both', async () => {
+    const orders = ordersOf()
+    const tenants = mirrorOf<{ readonly name: string; readonly plan: string }, object>([
+      ['acme', { name: 'acme', plan: 'free' }],
+      ['birch', { name: 'birch', plan: 'team' }],
+    ])
+    const orderRows = collectionOf(orders)
+    const tenantRows = createCollection(informerCollectionOptions({ informer: tenants.informer }))
+    const plans = createLiveQueryCollection((query) =>
+      query
+        .from({ order: orderRows })
+        .join({ tenant: tenantRows }, ({ order, tenant }) => eq(order.tenant, tenant.name), 'inner')
+        .select(({ order, tenant }) => ({ total: order.total, plan: tenant.plan })),
+    )
+    const shown = (): string[] => plans.toArray.map(({ total, plan }) => `${total} ${plan}`).toSorted()
+    const loaded = plans.preload()
+    orders.informer.start()
+    tenants.informer.start()
+    await orders.clock.advance(0)
+    await tenants.clock.advance(0)
+    await loaded
+    expect(shown()).toEqual(['1 free', '2 free', '3 team'])
+    tenants.source.put('acme', { name: 'acme', plan: 'pro' })
+    orders.source.delete('2')
+    await orders.clock.advance(0)
+    await tenants.clock.advance(0)
+    expect(shown()).toEqual(['1 pro', '3 team'])
+    await plans.cleanup()
+    await Promise.all([orderRows.cleanup(), tenantRows.cleanup()])
+  })
+})
+
+describe('a write', () => {
+  interface Item {
+    readonly id: string
+    readonly total: number
+  }
+
+  test('of a handler is replaced by the state of the source, which the collection has after utils.waitFor', async () => {
+    const { clock, source, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
+    const options = informerCollectionOptions({ informer, getKey: ({ id }) => id })
+    const shown: (number | undefined)[] = []
+    const collection = createCollection({
+      ...options,
+      startSync: true,
+      onUpdate: async ({ transaction }) => {
+        const { modified } = transaction.mutations[0]
+        await options.utils.waitFor(source.put(modified.id, { id: modified.id, total: modified.total + 100 }))
+      },
+    })
+    informer.start()
+    await clock.advance(0)
+    collection.subscribeChanges(() => shown.push(collection.get('1')?.total))
+    const write = collection.update('1', (draft) => {
+      Object.assign(draft, { total: 5 })
+    })
+    await clock.advance(10)
+    await write.isPersisted.promise
+    expect([...new Set(shown)]).toEqual([5, 105])
+  })
+
+  test('of a large batch is in the collection when utils.waitFor resolves', async () => {
+    const { clock, source, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
+    const options = informerCollectionOptions({ informer })
+    const collection = createCollection({ ...options, startSync: true })
+    informer.start()
+    await clock.advance(0)
+    const mark = source.transaction((tx) => {
+      for (let n = 2; n <= 5_000; n++) tx.put(`${n}`, { id: `${n}`, total: n })
+    })
+    const sizes: number[] = []
+    void options.utils.waitFor(mark).then(() => sizes.push(collection.size))
+    await clock.advance(1_000)
+    expect(sizes).toEqual([5_000])
+  })
+
+  test('needs getKey: without it the collection is read-only', async () => {
+    const { clock, informer } = mirrorOf<Item, object>([['1', { id: '1', total: 1 }]])
+    const handlers = { onInsert: async () => {}, onUpdate: async () => {} }
+    const collection = createCollection({ ...informerCollectionOptions({ informer }), ...handlers, startSync: true })
+    informer.start()
+    await clock.advance(0)
+    const message = 'getKey: the object is not of the informer; use the option getKey'
+    expect(() => collection.insert({ id: '2', total: 2 })).toThrow(message)
+    expect(() => collection.update('1', (draft) => void Object.assign(draft, { total: 2 }))).toThrow(message)
+    await collection.cleanup()
+  })
+})
+
+test('informerCollectionOptions rejects an unknown option and a wrong index', () => {
+  const { informer } = ordersOf()
+  expect(() => informerCollectionOptions({ informer, gcTime: 5 } as never)).toThrow(OptionError)
+  const { sync } = informerCollectionOptions<Order>({ informer, where: { region: 'eu' } })
+  const unused = (): void => {}
+  const collection = { begin: unused, write: unused, commit: unused, markReady: unused, markError: unused }
+  expect(() => sync.sync(collection)).toThrow(OptionError)
+})

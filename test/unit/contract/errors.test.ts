@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest'
+import { messageOf, OptionError, SourceError, toSourceError } from '../../../src/contract/errors.js'
+import { failureReport } from '../../../src/reflector/failure-report.js'
+import { initialState, step } from '../../../src/reflector/reflector-state.js'
+
+describe('SourceError', () => {
+  test('it has the message, code and details that were passed', () => {
+    const cause = new Error('socket hang up')
+    const error = new SourceError('the watch ended', {
+      code: 'UNAVAILABLE',
+      cause,
+      retryAfterMs: 1_500,
+      key: 'a',
+      phase: 'watch',
+      source: 'etcd:/jobs/',
+    })
+    expect(error).toMatchObject({
+      name: 'SourceError',
+      message: 'the watch ended',
+      code: 'UNAVAILABLE',
+      cause,
+      retryAfterMs: 1_500,
+      key: 'a',
+      phase: 'watch',
+      source: 'etcd:/jobs/',
+    })
+  })
+
+  test('it is an Error with a stack', () => {
+    const error = new SourceError('broken', { code: 'PROTOCOL' })
+    expect(error).toBeInstanceOf(Error)
+    expect(error.stack).toContain('broken')
+  })
+
+  test('without a cause it has no cause property', () => {
+    expect('cause' in new SourceError('broken', { code: 'PROTOCOL' })).toBe(false)
+  })
+
+  test.each([0, -1, Number.NaN, Infinity, undefined])('retryAfterMs %s counts as absent', (retryAfterMs) => {
+    expect(new SourceError('busy', { code: 'UNAVAILABLE', retryAfterMs }).retryAfterMs).toBeUndefined()
+  })
+
+  test('instanceof recognises an instance made by another copy of the package', () => {
+    const foreign: object = Object.defineProperty({}, Symbol.for('listwatch.SourceError'), { value: true })
+    expect(foreign instanceof SourceError).toBe(true)
+  })
+
+  test('instanceof distinguishes a derived class from SourceError', () => {
+    class Derived extends SourceError {}
+    const derived = new Derived('x', { code: 'PROTOCOL' })
+    const other = new SourceError('x', { code: 'PROTOCOL' })
+    expect([derived instanceof Derived, derived instanceof SourceError]).toEqual([true, true])
+    expect(other instanceof Derived).toBe(false)
+  })
+
+  test.each<[string, unknown]>([
+    ['an Error', new Error('x')],
+    ['an object that looks like one', { name: 'SourceError', code: 'PROTOCOL' }],
+    ['null', null],
+    ['a string', 'SourceError'],
+  ])('instanceof does not recognise %s', (_, value) => {
+    expect(value instanceof SourceError).toBe(false)
+  })
+})
+
+describe('OptionError', () => {
+  test('is a TypeError that names the option', () => {
+    const cause = new Error('ended')
+    const error = new OptionError('postgresSource: option "client" must be a function', { option: 'client', cause })
+    expect(error).toBeInstanceOf(TypeError)
+    expect([error.name, error.option, error.cause]).toEqual(['TypeError', 'client', cause])
+  })
+
+  test('instanceof recognises an instance made by another copy of the package', () => {
+    const foreign: object = Object.defineProperty({}, Symbol.for('listwatch.OptionError'), { value: true })
+    expect(foreign instanceof OptionError).toBe(true)
+  })
+
+  test.each<[string, unknown]>([
+    ['a plain TypeError', new TypeError('fetch failed')],
+    ['a SourceError', new SourceError('x', { code: 'PROTOCOL' })],
+    ['undefined', undefined],
+  ])('instanceof does not recognise %s', (_, value) => {
+    expect(value instanceof OptionError).toBe(false)
+  })
+})
+
+describe('messageOf', () => {
+  test.each<[string, unknown, string]>([
+    ['an Error', new Error('broken'), 'broken'],
+    ['an Error without a message', new RangeError(), 'RangeError'],
+    ['a string', 'broken', 'broken'],
+    ['undefined', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['a symbol', Symbol('s'), 'Symbol(s)'],
+    ['an AggregateError without a message', new AggregateError([new Error('a'), 'b']), 'a; b'],
+    ['an AggregateError with one', new AggregateError([new Error('a')], 'all failed'), 'all failed'],
+    ['an object without a prototype', Object.create(null), 'an object'],
+    [
+      'an object whose toString throws',
+      {
+        toString: () => {
+          throw new Error('hostile')
+        },
+      },
+      'an object',
+    ],
+  ])('%s has a message', (_, thrown, message) => {
+    expect(messageOf(thrown)).toBe(message)
+  })
+})
+
+describe('toSourceError', () => {
+  test('a thrown value that is not a SourceError counts as UNAVAILABLE, and is the cause', () => {
+    const cause = new Error('ECONNRESET')
+    expect(toSourceError(cause, { phase: 'watch', source: 's' })).toMatchObject({
+      code: 'UNAVAILABLE',
+      message: 'ECONNRESET',
+      cause,
+      phase: 'watch',
+      source: 's',
+      key: undefined,
+    })
+  })
+
+  test('an OptionError counts as PROTOCOL, and is the cause', () => {
+    const cause = new OptionError('option "client" must be a function', { option: 'client' })
+    expect(toSourceError(cause, { phase: 'list', source: 's' })).toMatchObject({ code: 'PROTOCOL', cause })
+  })
+
+  test('a TypeError that is not an OptionError counts as UNAVAILABLE', () => {
+    expect(toSourceError(new TypeError('fetch failed'), { phase: 'list' }).code).toBe('UNAVAILABLE')
+  })
+
+  test('a thrown value that is not a SourceError receives the code and the key of the failed operation', () => {
+    const error = toSourceError('bad', { phase: 'decode', code: 'DECODE', key: 'a' })
+    expect(error).toMatchObject({ code: 'DECODE', key: 'a', cause: 'bad' })
+  })
+
+  test('a SourceError that has its phase and source is returned unchanged', () => {
+    const error = new SourceError('gone', { code: 'VERSION_EXPIRED', phase: 'list', source: 'its own' })
+    expect(toSourceError(error, { phase: 'watch', source: 'other' })).toBe(error)
+  })
+
+  test('a SourceError without a phase and a source keeps its other properties', () => {
+    const cause = new Error('x')
+    const error = new SourceError('gone', { code: 'VERSION_EXPIRED', retryAfterMs: 5, key: 'k', cause })
+    expect(toSourceError(error, { phase: 'watch', source: 's', code: 'DECODE', key: 'other' })).toMatchObject({
+      code: 'VERSION_EXPIRED',
+      message: 'gone',
+      retryAfterMs: 5,
+      key: 'k',
+      cause,
+      phase: 'watch',
+      source: 's',
+    })
+  })
+
+  test('a SourceError that has only a phase keeps it', () => {
+    const error = new SourceError('gone', { code: 'DECODE', phase: 'decode' })
+    expect(toSourceError(error, { phase: 'watch', source: 's' })).toMatchObject({ phase: 'decode', source: 's' })
+  })
+})
+
+describe('the report of a failure', () => {
+  test('says 0.0 s, not -0.0 s, if the retry is due already', () => {
+    const started = step(initialState, { type: 'start', at: 0, chance: [0, 0] })
+    const { state } = step(started.state, {
+      type: 'failed',
+      error: new SourceError('broken', { code: 'UNAVAILABLE' }),
+      contactAt: undefined,
+      at: 0,
+      chance: [0, 0],
+    })
+    const error = new SourceError('broken', { code: 'UNAVAILABLE', phase: 'watch', source: 'memory' })
+    const retryAt = 'retryAt' in state ? state.retryAt : Number.NaN
+    expect(failureReport(error, state, retryAt + 1).message).toContain('again in 0.0 s')
+  })
+})

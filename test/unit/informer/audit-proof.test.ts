@@ -1,0 +1,235 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { SourceError } from '../../../src/contract/errors.js'
+import type {
+  ListContext,
+  ListerWatcher,
+  ListPage,
+  VersionPage,
+  WatchBatch,
+  WatchContext,
+} from '../../../src/contract/source.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { assertCleanStop, deferred, outcomeOf } from '../../support/informers.js'
+import { numbered, put, scripted } from '../../support/scripted-source.js'
+
+/** A source whose version increases without changes, and whose watch sends a version only with an event. */
+class Quiet implements ListerWatcher<number> {
+  readonly name = 'quiet'
+  readonly hasReached = numbered
+  readonly heartbeatMs = 1_000_000
+  readonly objects = new Map([
+    ['a', { n: 1, version: '1' }],
+    ['b', { n: 2, version: '2' }],
+  ])
+  at = 5
+  reads = 0
+  /** Called before a page of versions is yielded. */
+  reading = (): void => {}
+  #wake: (() => void) | undefined
+  readonly #batches: WatchBatch<number>[] = []
+  readonly after: string[] = []
+
+  async *list(_context: ListContext): AsyncGenerator<ListPage<number>> {
+    const events = Array.from(
+      this.objects,
+      ([key, { n, version }]) => ({ type: 'put', key, object: n, version }) as const,
+    )
+    yield { events, version: String(this.at) }
+  }
+
+  async *versions(_context: ListContext): AsyncGenerator<VersionPage> {
+    this.reads++
+    const keys = Array.from(this.objects, ([key, { version }]) => ({ key, version }))
+    const version = String(this.at)
+    this.reading()
+    yield { keys, version }
+  }
+
+  async head(): Promise<string> {
+    return String(this.at)
+  }
+
+  async *watch({ after, signal, onProgressRequest, requestProof }: WatchContext): AsyncGenerator<WatchBatch<number>> {
+    this.after.push(after)
+    onProgressRequest(() => requestProof?.())
+    yield { events: [], version: after }
+    while (!signal.aborted) {
+      const batch = this.#batches.shift()
+      if (batch !== undefined) yield batch
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+    }
+  }
+
+  /** Writes an object. Its event is delivered by the watch if `isDelivered`. */
+  put(key: string, n: number, isDelivered = true): void {
+    const version = String(++this.at)
+    this.objects.set(key, { n, version })
+    if (isDelivered) this.#batches.push({ events: [{ type: 'put', key, object: n, version }], version })
+    this.#wake?.()
+  }
+}
+
+async function mirrored(audit: false | undefined): Promise<{
+  readonly clock: VirtualClock
+  readonly source: Quiet
+  readonly informer: Informer<number>
+  readonly errors: unknown[]
+}> {
+  const [clock, source] = [new VirtualClock(), new Quiet()]
+  const informer = createInformer({ source, clock, random: new SeededRandom(1), ...(audit === false && { audit }) })
+  const errors: unknown[] = []
+  informer.on('error', (error) => errors.push(error))
+  onTestFinished(() => assertCleanStop(informer, clock))
+  await informer.start().synced()
+  await clock.advance(10)
+  return { clock, source, informer, errors }
+}
+
+describe.each([
+  ['with audits', undefined],
+  ['without audits', false],
+] as const)('a watch that cannot report its position, %s', (_what, audit) => {
+  test('is proven by a comparison that finds no difference: fresh resolves, and the version increases', async () => {
+    const { clock, source, informer, errors } = await mirrored(audit)
+    source.at = 9
+    const fresh = informer.fresh({ timeoutMs: 20_000 })
+    await clock.advance(10_000)
+    await fresh
+    expect([informer.version, source.reads, errors]).toEqual(['9', 1, []])
+  })
+
+  test('is not proven while the event of a changed object is not delivered yet', async () => {
+    const { clock, source, informer, errors } = await mirrored(audit)
+    source.put('a', 7, false)
+    source.at = 9
+    let isFresh = false
+    void informer.fresh({ timeoutMs: 20_000 }).then(() => {
+      isFresh = true
+    })
+    await clock.advance(500)
+    expect([isFresh, informer.get('a')]).toEqual([false, 1])
+    source.put('a', 8)
+    await clock.advance(5_000)
+    expect([isFresh, informer.get('a'), errors]).toEqual([true, 8, []])
+  })
+
+  test('is not proven by a comparison during which an object was written: the comparison is repeated', async () => {
+    const { clock, source, informer } = await mirrored(audit)
+    source.at = 9
+    source.reading = () => {
+      source.reading = () => {}
+      source.put('c', 3)
+      source.at = 20
+    }
+    const fresh = informer.fresh({ timeoutMs: 20_000 })
+    await clock.advance(10_000)
+    await fresh
+    expect([source.reads > 0, informer.get('c')]).toEqual([true, 3])
+  })
+
+  test('is opened again from the version that was proven', async () => {
+    const { clock, source, informer } = await mirrored(audit)
+    source.at = 9
+    const fresh = informer.fresh({ timeoutMs: 20_000 })
+    await clock.advance(2_000)
+    await fresh
+    await clock.advance(3_000_000)
+    expect(source.after.slice(0, 2)).toEqual(['5', '9'])
+  })
+})
+
+test('stop() without audits waits until the source has closed the iterator of a proof', async () => {
+  const { clock, source, informer } = await mirrored(false)
+  const { promise: closed, resolve } = deferred()
+  source.versions = async function* ({ signal }: ListContext): AsyncGenerator<VersionPage> {
+    this.reads++
+    await new Promise<void>((aborted) => signal.addEventListener('abort', () => aborted(), { once: true }))
+    await closed
+  }
+  source.at = 9
+  const fresh = expect(informer.fresh()).rejects.toMatchObject({ code: 'STOPPED' })
+  while (source.reads === 0) await clock.advance(1_000)
+  const stopped = informer.stop()
+  await fresh
+  expect(await outcomeOf(stopped, clock)).toBe('pending')
+  resolve()
+  expect(await outcomeOf(stopped, clock)).toBe('resolved')
+})
+
+test('a proof during the validation of a large batch is not followed by the earlier state of that batch', async () => {
+  const clock = new VirtualClock()
+  const source = scripted<number>({
+    hasReached: numbered,
+    heartbeatMs: 1_000_000,
+    onList: (list, nth) => list.answer([put('a', 1)], nth === 1 ? '1' : '3'),
+    onWatch: (watch) => watch.batch([], '1'),
+  })
+  const informer = createInformer({ source, clock, random: new SeededRandom(1), audit: false })
+  onTestFinished(() => assertCleanStop(informer, clock))
+  const added: string[] = []
+  informer.subscribe({ add: ({ key }) => added.push(key) })
+  informer.start()
+  await clock.advance(10)
+  const [watch] = source.watches
+  // These keys exist at version 2 only, and the proof reads version 3.
+  const temporary = Array.from({ length: 300 }, (_, i) => put(`t${i}`, i))
+  watch?.batch(temporary, '2')
+  watch?.context.requestProof?.()
+  await clock.advance(1_000)
+  expect([source.lists.length, informer.version, added]).toEqual([2, '3', ['a']])
+  watch?.batch(
+    temporary.map(({ key }) => ({ type: 'delete', key })),
+    '3',
+  )
+  await clock.advance(1_000)
+  expect([informer.version, informer.size, added]).toEqual(['3', 1, ['a']])
+})
+
+test('a watch that calls requestProof while the informer waits to reconnect does not block the event loop', async () => {
+  const clock = new VirtualClock()
+  let draws = 0
+  const next = (): number => {
+    if (++draws > 1_000) throw new Error('a loop without a delay')
+    return 0.5
+  }
+  const source = scripted<number>({
+    hasReached: numbered,
+    onList: (list) => list.answer([], '5'),
+    onWatch: (watch) => watch.batch([], '5'),
+  })
+  const informer = createInformer({ source, clock, random: { next } })
+  informer.on('error', () => {})
+  onTestFinished(() => assertCleanStop(informer, clock))
+  informer.start()
+  await clock.advance(0)
+  const [watch] = source.watches
+  watch?.fail(new SourceError('broken', { code: 'UNAVAILABLE' }))
+  await clock.advance(0)
+  expect(informer.status.state).toBe('backing-off')
+  watch?.context.requestProof?.()
+  await clock.advance(1_000)
+  expect([informer.status.state, draws < 100]).toEqual(['live', true])
+})
+
+test('an audit of a watch that cannot report its position reports no difference if a quiet source has none', async () => {
+  const { clock, source, informer, errors } = await mirrored(undefined)
+  source.at = 9
+  await clock.advance(400_000)
+  expect([source.reads, informer.version, errors, informer.status.relists]).toEqual([1, '9', [], 0])
+})
+
+test('an audit of a watch that cannot report its position finds a change that the watch has lost', async () => {
+  const { clock, source, informer, errors } = await mirrored(undefined)
+  source.put('a', 7, false)
+  source.at = 9
+  await clock.advance(400_000)
+  expect(errors).toMatchObject([{ code: 'PROTOCOL', key: 'a' }])
+  expect([informer.get('a'), informer.status.relists]).toEqual([7, 1])
+})

@@ -1,0 +1,303 @@
+import diagnostics from 'node:diagnostics_channel'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { memorySource } from '../../../adapters/memory/index.js'
+import { SourceError } from '../../../src/contract/errors.js'
+import type { Logger, Status } from '../../../src/contract/status.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { assertCleanStop, mirrorOf, warnings } from '../../support/informers.js'
+
+function failingHandlers(): { add: () => never } {
+  return {
+    add: () => {
+      throw new Error('no')
+    },
+  }
+}
+
+/** An informer without an error listener. */
+function unheard(logger?: Logger): {
+  clock: VirtualClock
+  informer: Informer<number>
+  source: ReturnType<typeof memorySource<number>>
+} {
+  const clock = new VirtualClock()
+  const source = memorySource<number>({ entries: [['a', 1]] })
+  const informer = createInformer({ source, clock, ...(logger === undefined ? {} : { logger }) })
+  onTestFinished(() => assertCleanStop(informer, clock))
+  return { clock, informer, source }
+}
+
+function memoLogger(): Logger & { lines: string[] } {
+  const lines: string[] = []
+  const at =
+    (level: string) =>
+    (message: string, fields?: object): void =>
+      void lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+function throwing(): Logger {
+  const fail = (): never => {
+    throw new Error('the disk is full')
+  }
+  return { debug: fail, info: fail, warn: fail, error: fail }
+}
+
+describe('errors', () => {
+  test('every failure is reported, with its source and the next step', async () => {
+    const { clock, source, informer, errors } = mirrorOf<number, object>([])
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    await clock.advance(0)
+    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'watch', source: 'memory' }])
+    expect(errors[0]?.message).toMatch(/^watch of memory failed: the connection was lost; reconnecting in 0\.\d s$/)
+  })
+
+  test('an error without a listener is a process warning, at most once a minute', async () => {
+    const said = warnings()
+    const { clock, informer, source } = unheard()
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    source.put('b', 1)
+    await clock.advance(59_000)
+    source.put('c', 1)
+    await clock.advance(0)
+    expect(said).toHaveLength(1)
+    await clock.advance(1_000)
+    source.put('d', 1)
+    await clock.advance(0)
+    expect(said).toHaveLength(2)
+    expect(said[0]).toContain('the add handler on memory failed at key "a": no')
+  })
+
+  test('the warning has the stack of the error that a handler threw', async () => {
+    const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => spy.mockRestore())
+    const { clock, informer } = unheard()
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect(spy.mock.calls[0]?.[1]).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
+  })
+
+  test('a warning of a source goes to the logger, or without one to the process, and is not an error', async () => {
+    for (const logger of [undefined, memoLogger()]) {
+      const said = warnings()
+      const clock = new VirtualClock()
+      const source = memorySource<number>()
+      const list = source.list.bind(source)
+      source.list = (context) => {
+        context.warn?.('the server is old')
+        return list(context)
+      }
+      const informer = createInformer({ source, clock, ...(logger === undefined ? {} : { logger }) })
+      onTestFinished(() => assertCleanStop(informer, clock))
+      const errors: SourceError[] = []
+      informer.on('error', (error) => errors.push(error))
+      await informer.start().synced()
+      expect(said).toEqual(logger === undefined ? ['memory: the server is old'] : [])
+      if (logger !== undefined) expect(logger.lines).toContain('warn memory: the server is old {}')
+      expect(errors).toEqual([])
+    }
+  })
+
+  test('every listener receives an event before the events that it caused', async () => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+    const states: string[] = []
+    informer.on('error', () => void informer.stop())
+    informer.on('error', ({ code }) => states.push(code))
+    informer.on('status', ({ state }) => states.push(state))
+    informer.start()
+    await clock.advance(0)
+    expect(states).toEqual(['listing', 'UNAUTHORIZED', 'stopped'])
+  })
+
+  test('an error with a listener is not a process warning', async () => {
+    const said = warnings()
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect(said).toEqual([])
+  })
+
+  test('an error with a logger is not a process warning', async () => {
+    const said = warnings()
+    const logger = memoLogger()
+    const { clock, informer } = unheard(logger)
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect(said).toEqual([])
+    expect(logger.lines).toContain('warn the add handler on memory failed at key "a": no {"code":"HANDLER","key":"a"}')
+  })
+
+  // I14
+  test('a listener that throws affects no other listener, and is a process warning', async () => {
+    const said = warnings()
+    const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
+    const before: SourceError[] = []
+    informer.on('error', () => {
+      throw new Error('mine')
+    })
+    informer.on('error', (error) => before.push(error))
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect([errors.length, before.length]).toEqual([1, 1])
+    expect(said).toEqual(['a listener of "error" on memory threw: mine'])
+  })
+
+  test('off removes a listener', async () => {
+    const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
+    const states: SourceError[] = []
+    const listener = (error: SourceError): void => void states.push(error)
+    informer.on('error', listener).off('error', listener)
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    expect([states, errors.length]).toEqual([[], 1])
+  })
+
+  test.each<[unknown[], string]>([
+    [['change', () => {}], 'the event must be "error" or "status", got "change"'],
+    [['error', 5], 'the listener must be a function'],
+  ])('on and off of %j are TypeErrors', (args, message) => {
+    const { informer } = mirrorOf<number, object>([])
+    expect(() => Reflect.apply(informer.on, informer, args)).toThrow(new TypeError(`on: ${message}`))
+    expect(() => Reflect.apply(informer.off, informer, args)).toThrow(new TypeError(`off: ${message}`))
+  })
+})
+
+describe('status', () => {
+  test.each<[string, (source: ReturnType<typeof memorySource<number>>) => void, string]>([
+    [
+      'of the first list',
+      (source) => source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000),
+      'failed',
+    ],
+    ['of a watch', (source) => source.disconnect(), 'backing-off'],
+  ])('a failure %s is emitted as a state, though an error listener requests a relist', async (_, fail, state) => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    const states: string[] = []
+    informer.on('error', () => void informer.relist().catch(() => {}))
+    informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
+    if (state === 'backing-off') {
+      await informer.start().synced()
+      await clock.advance(0)
+    }
+    fail(source)
+    informer.start()
+    await clock.advance(0)
+    expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
+  })
+
+  test('a status listener that throws does not affect the informer', async () => {
+    const said = warnings()
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    informer.on('status', () => {
+      throw new Error('mine')
+    })
+    informer.start()
+    await clock.advance(0)
+    expect([informer.status.state, said.length]).toEqual(['live', 1])
+  })
+
+  test('every listener receives the states in order, also if another listener stops the informer', async () => {
+    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+    const states: string[] = []
+    informer.on('status', ({ state }) => {
+      if (state === 'failed') void informer.stop()
+    })
+    informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
+    informer.start()
+    await clock.advance(0)
+    expect(states).toEqual(['idle > listing', 'listing > failed', 'failed > stopped'])
+  })
+
+  test('a listener that is removed during a notification is not called', async () => {
+    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
+    const states: string[] = []
+    const gauge = ({ state }: Status): void => void states.push(state)
+    informer.on('status', ({ state }) => {
+      if (state !== 'listing') return
+      void informer.stop()
+      informer.off('status', gauge)
+    })
+    informer.on('status', gauge)
+    informer.start()
+    await clock.advance(0)
+    expect(states).toEqual([])
+  })
+})
+
+describe('a logger', () => {
+  test('the logger receives each state, each failure and each dropped batch', async () => {
+    const logger = memoLogger()
+    const { clock, informer, source } = unheard(logger)
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    await clock.advance(1_000)
+    expect(logger.lines.map((line) => line.split(':')[0])).toEqual([
+      'info memory is listing',
+      'info memory is connecting',
+      'info memory is live',
+      'warn watch of memory failed',
+      'info memory is backing-off',
+      'info memory is connecting',
+      'info memory is live',
+    ])
+  })
+
+  test.each<[string, Logger]>([
+    ['throws', throwing()],
+    ['lacks methods', {} as Logger],
+  ])('that %s does not affect the informer, and is a process warning', async (_what, logger) => {
+    const said = warnings()
+    const { clock, informer, source } = unheard(logger)
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    source.disconnect()
+    source.put('b', 2)
+    await clock.advance(2_000)
+    expect([informer.status.state, informer.get('b')]).toEqual(['live', 2])
+    expect(said[0]).toContain('the logger of memory threw')
+  })
+})
+
+describe('diagnostics channels', () => {
+  test('the diagnostics channels publish states, batches and errors', async () => {
+    const messages: string[] = []
+    const listen = (name: string): void => {
+      const listener = (message: unknown): void => {
+        messages.push(
+          `${name} ${JSON.stringify(message, (key, value) => (key === 'status' || key === 'previous' ? value.state : value))}`,
+        )
+      }
+      diagnostics.subscribe(name, listener)
+      onTestFinished(() => void diagnostics.unsubscribe(name, listener))
+    }
+    for (const name of ['listwatch:status', 'listwatch:batch', 'listwatch:error']) listen(name)
+    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { name: 'numbers' })
+    informer.subscribe(failingHandlers())
+    informer.start()
+    await clock.advance(0)
+    const version = source.put('a', 2)
+    await clock.advance(0)
+    expect(messages).toContain(
+      'listwatch:status {"informer":"numbers","source":"memory","status":"listing","previous":"idle"}',
+    )
+    expect(messages).toContain(
+      `listwatch:batch {"informer":"numbers","source":"memory","origin":"watch","changes":1,"version":"${version}","position":"${version}"}`,
+    )
+    expect(messages.some((message) => message.startsWith('listwatch:error') && message.includes('HANDLER'))).toBe(true)
+  })
+})

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest'
+import { Fold } from '../../support/fold.js'
+import { mirrorOf, type Order, order } from '../../support/informers.js'
+
+async function started(...entries: (readonly [string, Order])[]) {
+  const world = mirrorOf(entries, {
+    indexes: (ix) => ({
+      tenant: ix.equal((o: Order) => o.tenant),
+      tag: ix.multi((o: Order) => o.tags ?? []),
+      latest: ix.compound((o: Order) => [o.tenant, o.total]),
+    }),
+  })
+  world.informer.start()
+  await world.clock.advance(0)
+  return world
+}
+
+describe('a scope', () => {
+  test('a subscription by key receives the changes of one key', async () => {
+    const { clock, source, informer } = await started(['a', order(1)], ['b', order(1)])
+    const fold = new Fold<Order>()
+    informer.subscribe(fold.handlers, { key: 'a' })
+    source.put('b', order(2))
+    source.put('a', order(2))
+    source.delete('a')
+    await clock.advance(0)
+    expect(fold.told).toEqual(['add a', 'update a', 'delete a'])
+  })
+
+  test('a subscription with `where` receives a delete for an object that leaves its scope, and an add for one that enters', async () => {
+    const { clock, source, informer } = await started(['a', order(1)], ['b', order(1, 'other')])
+    const fold = new Fold<Order>()
+    informer.subscribe(fold.handlers, { where: { tenant: 'acme' } })
+    await clock.advance(0)
+    source.put('a', order(1, 'other'))
+    source.put('b', order(1))
+    source.put('b', order(2))
+    await clock.advance(0)
+    expect(fold.told).toEqual(['add a', 'delete a', 'add b', 'update b'])
+  })
+
+  test('a subscription with `where` on a compound index matches the whole tuple', async () => {
+    const { clock, source, informer } = await started(['a', order(1)])
+    const fold = new Fold<Order>()
+    informer.subscribe(fold.handlers, { where: { latest: ['acme', 1] } })
+    source.put('b', order(2))
+    source.put('c', order(1))
+    await clock.advance(0)
+    expect(fold.told).toEqual(['add a', 'add c'])
+  })
+
+  test('a subscription with a filter receives the objects for which it returns true', async () => {
+    const { clock, source, informer } = await started(['a', order(1)])
+    const fold = new Fold<Order>()
+    informer.subscribe(fold.handlers, { filter: ({ total }) => total % 2 === 1 })
+    source.put('a', order(2))
+    source.put('a', order(3))
+    await clock.advance(0)
+    expect(fold.told).toEqual(['add a', 'delete a', 'add a'])
+  })
+
+  test('a relist keeps the scope of a subscription', async () => {
+    const { clock, source, informer } = await started(['a', order(1)], ['b', order(1, 'other')], ['c', order(1)])
+    const fold = new Fold<Order>()
+    informer.subscribe(fold.handlers, { where: { tenant: 'acme' } })
+    await clock.advance(0)
+    source.disconnect()
+    source.put('a', order(1, 'other'))
+    source.put('b', order(1))
+    source.delete('c')
+    source.compact()
+    await clock.advance(5_000)
+    expect([...fold.objects.keys()]).toEqual(['b'])
+    expect(fold.changes.slice(2).every(({ origin }) => origin === 'relist')).toBe(true)
+  })
+
+  test('delivery `latest` behind a slow handler keeps the scope', async () => {
+    const { clock, source, informer } = await started(['a', order(1)])
+    const fold = new Fold<Order>()
+    const tell = async (change: Parameters<typeof fold.tell>[0]): Promise<void> => {
+      fold.tell(change)
+      await clock.sleep(100)
+    }
+    informer.subscribe({ add: tell, update: tell, delete: tell }, { where: { tenant: 'acme' }, delivery: 'latest' })
+    for (let i = 0; i < 50; i++) {
+      source.put('a', order(i, i % 3 === 0 ? 'other' : 'acme'))
+      await clock.advance(10)
+    }
+    source.put('a', order(99))
+    await clock.advance(1_000)
+    expect(fold.objects).toEqual(new Map([['a', order(99)]]))
+  })
+
+  test('a change stream and a controller have the scope of their options', async () => {
+    const { clock, source, informer } = await started(['a', order(1)], ['b', order(1, 'other')])
+    const [runs, told]: [string[], string[]] = [[], []]
+    informer.reconcile(async (key, { object }) => void runs.push(`${key} ${object?.tenant}`), {
+      where: { tenant: 'acme' },
+    })
+    const read = async (): Promise<void> => {
+      for await (const { changes } of informer.changes({ where: { tenant: 'acme' } }))
+        for (const { type, key } of changes) told.push(`${type} ${key}`)
+    }
+    const end = read()
+    await clock.advance(0)
+    source.put('b', order(2, 'other'))
+    source.put('a', order(2, 'other'))
+    await clock.advance(0)
+    expect(runs).toEqual(['a acme', 'a undefined'])
+    expect(told).toEqual(['add a', 'delete a'])
+    await informer.stop()
+    await end
+  })
+
+  test('`where` accepts an index that was added to a full store', async () => {
+    const { clock, source, informer } = await started(['a', order(1)], ['b', order(2)])
+    await informer.addIndex('odd', (ix) => ix.equal(({ total }) => total % 2 === 1))
+    const fold = new Fold<Order>()
+    const where: object = { odd: true }
+    informer.subscribe(fold.handlers, { where })
+    source.put('b', order(3))
+    await clock.advance(0)
+    expect(fold.told).toEqual(['add a', 'add b'])
+  })
+
+  test('an object whose index function throws leaves the scope', async () => {
+    const { clock, source, informer } = mirrorOf([['a', order(1)]], {
+      indexes: (ix) => ({
+        tenant: ix.equal((o: Order) => {
+          if (o.total > 1) throw new Error('no')
+          return o.tenant
+        }),
+      }),
+    })
+    const fold = new Fold<Order>()
+    informer.subscribe(fold.handlers, { where: { tenant: 'acme' } })
+    informer.start()
+    await clock.advance(0)
+    source.put('a', order(2))
+    await clock.advance(0)
+    expect(fold.told).toEqual(['add a', 'delete a'])
+  })
+
+  test('an unknown index in `where` is a TypeError that names the existing ones', async () => {
+    const { informer } = await started()
+    expect(() => informer.subscribe({}, { where: { tennant: 'acme' } as object })).toThrow(
+      new TypeError('subscribe: where: there is no index "tennant"; allowed are tenant, tag, latest'),
+    )
+  })
+})

@@ -1,0 +1,277 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { memorySource } from '../../../adapters/memory/index.js'
+import type { ListContext } from '../../../src/contract/source.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import { InformerRegistry } from '../../../src/informer/registry.js'
+import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
+import { CountsByName } from '../../../src/subscriptions/feed-counts.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { assertCleanStop, informerOf, mirrorOf, order } from '../../support/informers.js'
+import { put, scripted } from '../../support/scripted-source.js'
+
+const orders = [
+  ['a', order(1, 'acme')],
+  ['b', order(2, 'acme')],
+  ['c', order(3, 'beta')],
+] as const
+
+describe('inspect()', () => {
+  test('has the state, and its transitions with times and reasons', async () => {
+    const { clock, source, informer } = informerOf(scripted<number>(), { name: 'states' })
+    expect(informer.inspect()).toMatchObject({ name: 'states', state: 'idle', transitions: [] })
+    const began = new Date(clock.now()).toISOString()
+    informer.start()
+    await clock.advance(1_000)
+    source.lists[0]?.fail(new Error('refused by the server'))
+    await clock.advance(0)
+    const { at, state, reason, transitions, sources } = informer.inspect()
+    expect({ at, state, reason }).toEqual({
+      at: new Date(clock.now()).toISOString(),
+      state: 'backing-off',
+      reason: 'refused by the server',
+    })
+    expect(transitions).toEqual([
+      { at: began, source: 'scripted', from: 'idle', to: 'listing', reason: 'reading the first list' },
+      { at, source: 'scripted', from: 'listing', to: 'backing-off', reason: 'refused by the server' },
+    ])
+    expect(sources).toMatchObject({
+      count: 1,
+      first: [{ name: 'scripted', version: null, proof: null, lastError: expect.stringContaining('refused') }],
+    })
+  })
+
+  test('keeps the last 50 transitions', async () => {
+    const { clock, source, informer } = informerOf(
+      scripted<number>({ onList: (list) => list.answer([put('a', 1)], '1'), onWatch: (watch) => watch.end() }),
+    )
+    informer.start()
+    while (source.watches.length < 30) await clock.advance(10_000)
+    const { transitions } = informer.inspect()
+    expect(transitions).toHaveLength(50)
+    expect(transitions.at(-1)?.to).toBe(informer.status.state)
+  })
+
+  test('has the version and the age of the proof', async () => {
+    const { clock, informer } = mirrorOf(orders, {})
+    await informer.start().synced()
+    await clock.advance(1_500)
+    expect(informer.inspect().sources.first[0]).toMatchObject({
+      version: informer.version,
+      proof: { version: informer.version, by: 'list', ageMs: 1_500, foundDrift: 0 },
+    })
+  })
+
+  test('describes subscriptions: scope, backlog, the running and the slowest handler', async () => {
+    const { clock, source, informer } = mirrorOf(orders, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
+    informer.subscribe({}, { name: 'quick' })
+    informer.subscribe(
+      { add: ({ key }) => (key === 'a' ? clock.sleep(70) : new Promise(() => {})) },
+      { name: 'stuck', where: { tenant: 'acme' }, filter: () => true },
+    )
+    await informer.start().synced()
+    await clock.advance(70)
+    informer.changes({ key: 'c' })
+    source.put('d', order(4, 'acme'))
+    await clock.advance(5_000)
+    const { count, first } = informer.inspect().subscriptions
+    expect(count).toBe(3)
+    expect(first[0]).toEqual({
+      name: 'stuck',
+      kind: 'subscription',
+      scope: { key: null, where: { tenant: 'acme' }, isFiltered: true },
+      isSynced: false,
+      backlog: { keys: 1, oldestMs: 5_000 },
+      running: { key: 'b', ms: 5_000 },
+      slowest: { key: 'a', ms: 70, endedAt: new Date(clock.now() - 5_000).toISOString() },
+      succeeded: 1,
+      failed: 0,
+      failing: { count: 0, first: [] },
+    })
+    expect(first.map(({ name, kind }) => [name, kind])).toEqual([
+      ['stuck', 'subscription'],
+      [null, 'stream'],
+      ['quick', 'subscription'],
+    ])
+    expect(first[1]?.scope).toEqual({ key: 'c', where: {}, isFiltered: false })
+  })
+
+  test('describes the failing keys of a controller', async () => {
+    const { clock, informer } = mirrorOf(orders)
+    const fail = async (key: string): Promise<void> => {
+      if (key !== 'b') throw new Error(`no ${key}`)
+    }
+    informer.reconcile(fail, { name: 'ledger' })
+    await informer.start().synced()
+    await clock.advance(0)
+    const [controller] = informer.inspect().subscriptions.first
+    expect(controller).toMatchObject({ name: 'ledger', kind: 'controller', succeeded: 1, failed: 2 })
+    expect(controller?.failing).toEqual({
+      count: 2,
+      first: [
+        { key: 'a', attempt: 2, retryInMs: expect.any(Number), lastError: 'no a' },
+        { key: 'c', attempt: 2, retryInMs: expect.any(Number), lastError: 'no c' },
+      ],
+    })
+    const retryInMs = controller?.failing.first[0]?.retryInMs
+    expect(retryInMs).toBeGreaterThan(0)
+    expect(retryInMs).toBeLessThanOrEqual(100)
+  })
+
+  test('has the number of values of each index, and the ten with the most objects', async () => {
+    const entries = Array.from({ length: 200 }, (_, i) => [`k${i}`, i] as const)
+    const { informer } = mirrorOf<number, object>(entries, {
+      indexes: (ix) => ({
+        bucket: ix.equal((n) => BigInt(Math.floor(Math.sqrt(n)))),
+        parity: ix.multi((n) => [n % 2 === 0, 'all']),
+        order: ix.ordered((n) => new Date(Math.floor(n / 100))),
+        pair: ix.compound((n) => [n % 3, n % 2]),
+      }),
+    })
+    await informer.start().synced()
+    const { count, first } = informer.inspect().indexes
+    expect(count).toBe(4)
+    const [bucket, parity, ordered, pair] = first
+    expect(bucket?.values).toBe(15)
+    expect(bucket?.largest).toHaveLength(10)
+    expect(bucket?.largest.slice(0, 3)).toEqual([
+      { value: '13', objects: 27 },
+      { value: '12', objects: 25 },
+      { value: '11', objects: 23 },
+    ])
+    expect(parity?.largest).toEqual([
+      { value: 'all', objects: 200 },
+      { value: 'true', objects: 100 },
+      { value: 'false', objects: 100 },
+    ])
+    expect(ordered).toEqual({
+      name: 'order',
+      values: 2,
+      largest: [
+        { value: '1970-01-01T00:00:00.000Z', objects: 100 },
+        { value: '1970-01-01T00:00:00.001Z', objects: 100 },
+      ],
+    })
+    expect(pair).toMatchObject({ values: 6, largest: expect.arrayContaining([{ value: '0, 0', objects: 34 }]) })
+  })
+
+  test('does not count the values of an ordered index with more than 100 000 objects', {
+    timeout: 60_000,
+  }, async () => {
+    const entries = Array.from({ length: 100_001 }, (_, i) => [`k${i}`, i] as const)
+    const indexes = (ix: IndexBuilder<number>) => ({ order: ix.ordered((n) => n), parity: ix.equal((n) => n % 2) })
+    const { informer } = mirrorOf(entries, { indexes })
+    await informer.start().synced()
+    expect(informer.inspect().indexes.first.map(({ values }) => values)).toEqual([null, 2])
+  })
+
+  test('has invalid objects with their errors', async () => {
+    const { informer } = mirrorOf<number, object>(
+      Array.from({ length: 30 }, (_, i) => [`k${i}`, i] as const),
+      {
+        transform: (n) => {
+          if (n >= 2) throw new Error('too large')
+          return n
+        },
+      },
+    )
+    await informer.start().synced()
+    const { invalid } = informer.inspect()
+    expect(invalid.count).toBe(28)
+    expect(invalid.first).toHaveLength(20)
+    expect(invalid.first[0]).toEqual({ key: 'k2', error: expect.stringContaining('too large') })
+  })
+
+  test('can be serialised and is bounded, whatever keys, names, values and errors are', async () => {
+    const long = 'x'.repeat(2_000)
+    const clock = new VirtualClock()
+    const memory = memorySource<bigint>({ entries: Array.from({ length: 30 }, (_, i) => [`${i}${long}`, BigInt(i)]) })
+    const source = Object.assign(Object.create(memory) as typeof memory, {
+      name: `n${long}`,
+      list: (context: ListContext) => memory.list(context),
+    })
+    const informer = createInformer<bigint, object>({
+      source,
+      clock,
+      indexes: (ix) =>
+        Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`i${i}`, ix.equal((n) => `${n}${long}`)])),
+    })
+    informer.on('error', () => {})
+    onTestFinished(() => assertCleanStop(informer, clock))
+    for (let i = 0; i < 80; i++) {
+      informer.reconcile(() => Promise.reject(new Error(long)), { name: `${i}${long}` })
+    }
+    await informer.start().synced()
+    await clock.advance(10)
+    const picture = informer.inspect()
+    expect(JSON.parse(JSON.stringify(picture))).toEqual(picture)
+    expect(picture.subscriptions).toMatchObject({ count: 80, first: { length: 50 } })
+    expect(picture.indexes).toMatchObject({ count: 80, first: { length: 50 } })
+    expect(JSON.stringify(picture).length).toBeLessThan(1_000_000)
+  })
+
+  test('estimates the memory from a sample', async () => {
+    const { informer } = mirrorOf(
+      Array.from({ length: 1_000 }, (_, i) => [`k${i}`, { name: 'x'.repeat(84), n: i }] as const),
+    )
+    expect(informer.inspect().memory).toEqual({ bytes: 0, bytesPerObject: 0, sampled: 0 })
+    await informer.start().synced()
+    // 24 for the object, 8 for each member, 16 and 84 for the text.
+    expect(informer.inspect().memory).toEqual({ bytes: 1_000 * (140 + 150), bytesPerObject: 140, sampled: 100 })
+  })
+
+  test('counts the memory of an object that refers to itself once, and of one whose getter throws as nothing', async () => {
+    const self: Record<string, unknown> = { text: 'abcd' }
+    self['self'] = self
+    const getter = {
+      get value(): string {
+        throw new Error('not now')
+      },
+    }
+    const entries = [
+      ['a', self],
+      ['b', getter],
+    ] as const
+    const { informer } = mirrorOf<object, object>(entries, { freeze: false })
+    await informer.start().synced()
+    expect(informer.inspect().memory.bytesPerObject).toBe((24 + 16 + 20) / 2)
+  })
+})
+
+describe('the name of an informer', () => {
+  test('is the option, or the name of its source', () => {
+    const { informer } = mirrorOf(orders, { name: 'named orders' })
+    expect(informer.name).toBe('named orders')
+    expect(informerOf({ ...scripted<number>(), name: 'a source of names' }).informer.name).toBe('a source of names')
+  })
+
+  test('is unique among those that were not stopped', async () => {
+    const [first, second] = [mirrorOf(orders, { name: 'twin' }).informer, mirrorOf(orders, { name: 'twin' }).informer]
+    expect([first.name, second.name]).toEqual(['twin', 'twin#2'])
+    await first.stop()
+    expect(mirrorOf(orders, { name: 'twin' }).informer.name).toBe('twin')
+  })
+})
+
+test('the registry holds informers weakly', async () => {
+  const registry = new InformerRegistry()
+  const add = (): void => registry.add({ name: 'lost', inspect: () => expect.fail(), measure: () => expect.fail() })
+  add()
+  expect(registry.all.map(({ name }) => name)).toEqual(['lost'])
+  const { setFlagsFromString } = await import('node:v8')
+  setFlagsFromString('--expose-gc')
+  const collect = (await import('node:vm')).runInNewContext('gc') as () => void
+  for (let turn = 0; turn < 50 && registry.all.length > 0; turn++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+  }
+  expect(registry.all).toEqual([])
+  expect(registry.freeName('lost')).toBe('lost')
+})
+
+test('subscriptions beyond a thousand names share one count', () => {
+  const counts = new CountsByName()
+  for (let i = 0; i < 2_000; i++) counts.of('subscription', `s${i}`)
+  expect(counts.all.length).toBeLessThan(1_010)
+  expect(counts.of('subscription', 's5').name).toBe('s5')
+  expect(counts.of('subscription', 's1999')).toBe(counts.of('subscription'))
+})

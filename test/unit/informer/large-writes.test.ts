@@ -1,0 +1,905 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { SourceError } from '../../../src/contract/errors.js'
+import type { ListEvent } from '../../../src/contract/source.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
+import { sourceSet } from '../../../src/informer/source-set.js'
+import type { Change } from '../../../src/queue/change.js'
+import { Indexer } from '../../../src/store/indexer.js'
+import type { StoreView } from '../../../src/store/store-view.js'
+import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
+import { SerialQueue } from '../../../src/util/serial-queue.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { breakEqualIndexes } from '../../support/broken-index.js'
+import { assertCleanStop, deferred, outcomeOf, warnings } from '../../support/informers.js'
+import { numbered, put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
+import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
+
+/** Every write runs in slices of one step. */
+const SLICES = sliceEachStep(0)
+
+/** A list that is requested begins within this time. */
+const LIST_DELAY_MS = 5_000
+
+interface Item {
+  readonly kind: string
+  readonly n: number
+}
+
+const item = (n: number, kind = n % 2 === 0 ? 'even' : 'odd'): Item => ({ kind, n })
+
+type Indexes = ReturnType<typeof indexes>
+const indexes = (ix: Parameters<NonNullable<InformerOptions<Item, object, Item>['indexes']>>[0]) => ({
+  kind: ix.equal((object: Item) => object.kind),
+  tags: ix.multi((object: Item) => [object.kind, `n${object.n}`]),
+  n: ix.ordered((object: Item) => object.n),
+})
+
+const FIRST: readonly ListEvent<Item>[] = [put('a', item(1)), put('b', item(2)), put('c', item(3)), put('d', item(4))]
+
+type Options = Partial<Omit<InformerOptions<Item, Indexes, Item>, 'clock' | 'random' | 'source'>>
+
+interface World {
+  readonly clock: SliceClock
+  readonly source: ScriptedSource<Item>
+  readonly informer: Informer<Item, Indexes>
+  readonly errors: SourceError[]
+}
+
+/** A live mirror of FIRST at version 1, whose next write pauses after each slice. */
+async function live(options: Options = {}): Promise<World> {
+  const clock = new SliceClock()
+  const source = scripted<Item>({
+    hasReached: numbered,
+    head: async () => '1',
+    heartbeatMs: 1_000_000,
+    onList: (call, nth) => nth === 1 && call.answer(FIRST, '1'),
+  })
+  const informer = createInformer<Item, Indexes, Item>({
+    indexes,
+    slices: SLICES,
+    audit: false,
+    ...options,
+    source,
+    clock,
+    random: new SeededRandom(1),
+  })
+  const errors: SourceError[] = []
+  informer.on('error', (error) => errors.push(error))
+  onTestFinished(async () => {
+    await clock.release()
+    await assertCleanStop(informer, clock)
+  })
+  informer.start()
+  await clock.advance(0)
+  expect(informer.version).toBe('1')
+  clock.hold()
+  return { clock, source, informer, errors }
+}
+
+const BATCH = [
+  put('a', item(10)),
+  { type: 'delete', key: 'b' },
+  put('e', item(5)),
+  { type: 'invalid', key: 'x', error: new Error('broken') },
+] as const
+
+/** Sends a batch. Its write has begun, and is not committed. */
+async function sent(world: World): Promise<void> {
+  world.source.watches.at(-1)?.batch(BATCH, '2')
+  await world.clock.advance(0)
+  expect(world.clock.isPaused).toBe(true)
+}
+
+function contents(view: StoreView<Item, Indexes>): Record<string, unknown> {
+  const keys = ['a', 'b', 'c', 'd', 'e', 'x']
+  const sorted = (objects: Iterable<Item>) => Array.from(objects, ({ n }) => n).sort((a, b) => a - b)
+  return {
+    get: keys.map((key) => view.get(key)?.n),
+    has: keys.map((key) => view.has(key)),
+    entry: keys.map((key) => view.entry(key)?.object.n),
+    keys: [...view.keys()].sort(),
+    entries: [...view.entries()].map(([key, { n }]) => `${key}${n}`).sort(),
+    list: sorted(view.list()),
+    size: view.size,
+    version: view.version,
+    equal: ['even', 'odd'].map((kind) => sorted(view.by.kind(kind))),
+    equalEntries: [...view.by.kind.entries('odd')].map(([key]) => key).sort(),
+    counts: ['even', 'odd'].map((kind) => view.by.kind.count(kind)),
+    values: [...view.by.kind.values()].sort(),
+    multi: sorted(view.by.tags('n10')),
+    ordered: view.by.n({ gte: 2 }).map(({ n }) => n),
+  }
+}
+
+/** All that a reader sees. */
+function seen(informer: Informer<Item, Indexes>): Record<string, unknown> {
+  using snapshot = informer.snapshot()
+  const view = contents(informer)
+  expect(contents(snapshot)).toEqual(view)
+  return { ...view, invalid: [...informer.invalid.keys()] }
+}
+
+function told(informer: Informer<Item, Indexes>, options: Parameters<typeof informer.subscribe>[1] = {}): string[] {
+  const lines: string[] = []
+  const tell = ({ type, key, object }: Change<Item>): void => {
+    lines.push(`${type} ${key}${object.n}`)
+  }
+  informer.subscribe({ add: tell, update: tell, delete: tell }, options)
+  return lines
+}
+
+describe('a large batch', () => {
+  test('becomes visible to all readers in one step', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const before = seen(informer)
+    await sent(world)
+    const slices = await clock.slices(() => {
+      if (informer.version === '2') return true
+      expect(seen(informer)).toEqual(before)
+      return false
+    })
+    expect(slices).toBeGreaterThan(3)
+    const after = seen(informer)
+    expect(after).toMatchObject({ size: 4, version: '2', list: [3, 4, 5, 10], ordered: [3, 4, 5, 10], invalid: ['x'] })
+    await clock.slices()
+    expect(seen(informer)).toEqual(after)
+  })
+
+  test('is one batch for a follower', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const stream = informer.changes()[Symbol.asyncIterator]()
+    expect((await stream.next()).value?.changes).toHaveLength(4)
+    await sent(world)
+    const next = stream.next()
+    const slices = await clock.slices(() => informer.version === '2')
+    expect(slices).toBeGreaterThan(3)
+    await clock.slices()
+    const { value } = await next
+    expect(value?.version).toBe('2')
+    expect(value?.changes.map(({ type, key }: Change<Item>) => `${type} ${key}`)).toEqual([
+      'update a',
+      'delete b',
+      'add e',
+    ])
+  })
+
+  test('of merged changes cannot be taken before all are queued', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const stream = informer.changes({ delivery: 'latest' })[Symbol.asyncIterator]()
+    await stream.next()
+    await sent(world)
+    await clock.slices(() => informer.version === '2')
+    expect(clock.isPaused).toBe(true)
+    const next = stream.next()
+    expect(await outcomeOf(next, clock)).toBe('pending')
+    await clock.slices()
+    expect((await next).value?.changes).toHaveLength(3)
+  })
+
+  test('that overflows a queue ends a drain in time, also while a handler hangs', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    told(informer, { delivery: 'latest' }) // Its changes are queued first, in steps.
+    let signal: AbortSignal | undefined
+    const subscription = informer.subscribe(
+      {
+        add: (_change, context) => {
+          signal = context.signal
+          return new Promise(() => {})
+        },
+      },
+      { capacity: 1, onOverflow: 'fail' },
+    )
+    await clock.advance(0)
+    await sent(world)
+    await clock.slices(() => informer.version === '2')
+    const errors = world.errors.length
+    expect(clock.isPaused).toBe(true)
+    const closed = subscription.close({ drain: true })
+    expect(await outcomeOf(closed, clock)).toBe('pending')
+    await clock.slices()
+    expect(world.errors).toHaveLength(errors + 1)
+    expect(signal?.aborted).toBe(true)
+    await clock.advance(CLOSE_GRACE_MS)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+  })
+
+  test('is not delivered by a resync before it is committed', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const lines = told(informer, { filter: ({ n }) => n !== 2, resyncMs: 1_000 })
+    await clock.slices()
+    expect(lines).toEqual(['add a1', 'add c3', 'add d4'])
+    await sent(world)
+    await clock.advance(1_000)
+    expect(clock.isPaused).toBe(true)
+    expect(lines.slice(3)).toEqual(['update a1', 'update c3', 'update d4'])
+  })
+
+  test('stays invisible after stop, which resolves at once', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const before = seen(informer)
+    const lines = told(informer)
+    await sent(world)
+    await clock.slice()
+    const stopped = informer.stop()
+    await clock.slice()
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
+    expect(clock.isPaused).toBe(false)
+    expect({ ...contents(informer), invalid: [...informer.invalid.keys()] }).toEqual(before)
+    expect(lines).toEqual(['add a1', 'add b2', 'add c3', 'add d4'])
+  })
+
+  test('is delivered whole by stop({ drainMs }) while it is routed', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const lines = told(informer, { filter: () => true })
+    await sent(world)
+    await clock.slices(() => informer.version === '2')
+    expect(clock.isPaused).toBe(true)
+    const stopped = informer.stop({ drainMs: 5_000 })
+    await clock.slices()
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
+    expect(lines.slice(4)).toEqual(['update a10', 'delete b2', 'add e5'])
+  })
+
+  test('resolves waits for its version at the commit', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const ends: string[] = []
+    informer.subscribe({}, { filter: () => true })
+    void informer.waitFor('2').then(() => ends.push('waitFor'))
+    void informer.until('e', (object) => object !== undefined).then(() => ends.push('until'))
+    await sent(world)
+    await clock.slices(() => {
+      if (informer.version === '1') expect(ends).toEqual([])
+      return informer.version === '2'
+    })
+    await clock.advance(0)
+    expect(clock.isPaused).toBe(true)
+    expect(ends.sort()).toEqual(['until', 'waitFor'])
+  })
+
+  test('resolves the wait of a subscription after its handlers', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const handling = deferred()
+    const subscription = informer.subscribe({ update: () => handling.promise })
+    await clock.advance(0)
+    const wait = subscription.waitFor('2')
+    await sent(world)
+    await clock.slices()
+    expect(await outcomeOf(wait, clock)).toBe('pending')
+    handling.resolve()
+    expect(await outcomeOf(wait, clock)).toBe('resolved')
+    expect(subscription.version).toBe('2')
+  })
+
+  test('lets addIndex wait, and the index has its changes', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    await sent(world)
+    const adding = informer.addIndex('parity', (ix) => ix.equal(({ n }) => n % 2))
+    await clock.slices(() => informer.version === '2')
+    expect(await outcomeOf(adding, clock)).toBe('pending')
+    await clock.slices()
+    const parity = await adding
+    expect([
+      parity(0)
+        .map(({ n }) => n)
+        .sort((a, b) => a - b),
+      parity(1)
+        .map(({ n }) => n)
+        .sort((a, b) => a - b),
+    ]).toEqual([
+      [4, 10],
+      [3, 5],
+    ])
+  })
+
+  test('waits while addIndex fills', async () => {
+    const { clock, source, informer } = await live()
+    const adding = informer.addIndex('parity', (ix) => ix.equal(({ n }) => n % 2))
+    source.watches.at(-1)?.batch(BATCH, '2')
+    await clock.slices(() => informer.version === '2')
+    const parity = await adding
+    expect(
+      parity(0)
+        .map(({ n }) => n)
+        .sort((a, b) => a - b),
+    ).toEqual([4, 10])
+  })
+
+  test('lets a later batch wait', async () => {
+    const world = await live()
+    const { clock, source, informer } = world
+    const versions: (string | undefined)[] = []
+    const lines = told(informer)
+    await clock.advance(0)
+    await sent(world)
+    source.watches.at(-1)?.batch([put('a', item(20)), { type: 'delete', key: 'e' }], '3')
+    await clock.slices(() => {
+      if (versions.at(-1) !== informer.version) versions.push(informer.version)
+      return false
+    })
+    expect(informer.version).toBe('3')
+    expect(versions.slice(0, 2)).toEqual(['1', '2'])
+    expect(lines.slice(4)).toEqual(['update a10', 'delete b2', 'add e5', 'update a20', 'delete e5'])
+  })
+
+  test.each([
+    ['key', { key: 'e' }, [], ['add e5']],
+    ['where', { where: { kind: 'odd' } }, ['add a1', 'add c3'], ['delete a1', 'add e5']],
+    ['filter', { filter: ({ n }: Item) => n > 3 }, ['add d4'], ['add a10', 'add e5']],
+    ['nothing', {}, ['add a1', 'add b2', 'add c3', 'add d4'], ['update a10', 'delete b2', 'add e5']],
+  ] as const)(
+    'reaches a subscription with %s that began at any point of it once',
+    async (_what, scope, first, later) => {
+      for (let at = 0; ; at++) {
+        const world = await live()
+        const { clock, informer } = world
+        await sent(world)
+        for (let i = 0; i < at; i++) await clock.slice()
+        const isOver = !clock.isPaused
+        const isCommitted = informer.version === '2'
+        const lines = told(informer, scope)
+        await clock.slices()
+        if (!isCommitted) {
+          expect(lines.slice(0, first.length).sort()).toEqual(first)
+          expect(lines.slice(first.length)).toEqual(later)
+        }
+        const fold = new Set<string>()
+        for (const line of lines) {
+          const [type, object = ''] = line.split(' ')
+          if (type === 'delete') expect(fold.delete(object)).toBe(true)
+          else {
+            for (const each of fold) if (each[0] === object[0]) fold.delete(each)
+            fold.add(object)
+          }
+        }
+        const all = [...informer.entries()].map(([key, { n, kind }]) => ({ key, n, kind }))
+        const inScope = all.filter(
+          ({ key, n, kind }) =>
+            (!('key' in scope) || key === scope.key) &&
+            (!('where' in scope) || kind === scope.where.kind) &&
+            (!('filter' in scope) || scope.filter({ n, kind })),
+        )
+        expect([...fold].sort()).toEqual(inScope.map(({ key, n }) => `${key}${n}`).sort())
+        if (isOver) break
+      }
+    },
+  )
+
+  test('delivers only objects in scope to a subscription with `where` that began during it', async () => {
+    const world = await live()
+    const { clock, source, informer } = world
+    source.watches.at(-1)?.batch([put('a', item(20, 'x')), put('a', item(21, 'y')), put('b', item(22, 'y'))], '2')
+    await clock.advance(0)
+    expect(clock.isPaused).toBe(true)
+    const lines = told(informer, { where: { kind: 'y' } })
+    await clock.slices()
+    expect(lines).toEqual(['add a21', 'add b22'])
+  })
+
+  test('that changes a key twice is one update of it for a subscription with `where` that began during it', async () => {
+    const world = await live()
+    const twice: ListEvent<Item>[] = [
+      put('a', item(11)),
+      put('a', item(13)),
+      put('c', item(4)),
+      put('c', item(5)),
+      put('d', item(7)),
+      put('d', item(8)),
+      put('e', item(9)),
+      { type: 'delete', key: 'e' },
+    ]
+    world.source.watches.at(-1)?.batch(twice, '2')
+    await world.clock.advance(0)
+    const received: string[] = []
+    const receive = ({ type, key, object, previous }: Change<Item>): void =>
+      void received.push(`${type} ${key}${object.n} ${previous?.n ?? ''}`.trim())
+    world.informer.subscribe({ add: receive, update: receive, delete: receive }, { where: { kind: 'odd' } })
+    await world.clock.release()
+    expect(received.sort()).toEqual(['add a1', 'add c3', 'update a13 1', 'update c5 3'])
+  })
+
+  test('is not read by a controller before it is queued for it', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const runs: string[] = []
+    const controller = informer.reconcile(
+      async (key, { object, deleted }) => {
+        runs.push(`${key} ${object?.n} ${deleted?.n}`)
+      },
+      { filter: () => true },
+    )
+    await clock.advance(0)
+    await clock.slices()
+    runs.length = 0
+    await sent(world)
+    await clock.slice()
+    controller.enqueue('b')
+    await clock.advance(0)
+    expect(runs).toEqual(['b 2 undefined'])
+    await clock.slices(() => informer.version === '2')
+    expect(clock.isPaused).toBe(true)
+    controller.enqueue('b')
+    await clock.advance(0)
+    expect(runs).toHaveLength(1)
+    await clock.slices()
+    await clock.advance(1_000)
+    expect(runs).toContain('b undefined 2')
+    expect(runs).not.toContain('b undefined undefined')
+  })
+
+  test('does not change a snapshot that was opened at any point before the commit', async () => {
+    const world = await live()
+    const { clock, informer } = world
+    const before = contents(informer)
+    const snapshots = [informer.snapshot()]
+    await sent(world)
+    await clock.slices(() => {
+      if (informer.version === '2') return true
+      snapshots.push(informer.snapshot())
+      if (snapshots.length === 3) snapshots.splice(1, 1)[0]?.[Symbol.dispose]()
+      return false
+    })
+    await clock.slices()
+    expect(snapshots).toHaveLength(2)
+    for (const snapshot of snapshots) {
+      expect(contents(snapshot)).toEqual(before)
+      snapshot[Symbol.dispose]()
+    }
+  })
+})
+
+describe('a large relist', () => {
+  test('becomes visible in one step, and later small batches are applied at once', async () => {
+    const world = await live({ slices: { ...SLICES, largeWrite: 1 } })
+    const { clock, source, informer } = world
+    const before = seen(informer)
+    const relisted = informer.relist()
+    await clock.advance(LIST_DELAY_MS)
+    source.lists.at(-1)?.answer([put('b', item(2)), put('c', item(30)), put('e', item(5))], '7')
+    await clock.advance(0)
+    expect(clock.isPaused).toBe(true)
+    const slices = await clock.slices(() => {
+      if (informer.version === '7') return true
+      expect(seen(informer)).toEqual(before)
+      return false
+    })
+    expect(slices).toBeGreaterThan(2)
+    expect(seen(informer)).toMatchObject({ size: 3, list: [2, 5, 30], ordered: [2, 5, 30] })
+    await clock.slices()
+    expect(await outcomeOf(relisted, clock)).toBe('resolved')
+    source.watches.at(-1)?.batch([put('b', item(4))], '8')
+    await clock.advance(0)
+    expect([clock.isPaused, informer.version, informer.get('b')?.n]).toEqual([false, '8', 4])
+  })
+
+  test('that is requested again while it is written is read again, after it is written', async () => {
+    const world = await live()
+    const { clock, source, informer } = world
+    const relisted = informer.relist()
+    await clock.advance(LIST_DELAY_MS)
+    source.lists.at(-1)?.answer([put('e', item(5))], '7')
+    await clock.advance(0)
+    await clock.slice()
+    expect(informer.version).toBe('1')
+    const again = informer.relist()
+    await clock.advance(0)
+    expect(source.lists).toHaveLength(2)
+    await clock.slices()
+    await clock.advance(LIST_DELAY_MS)
+    await relisted
+    expect([informer.version, source.lists.length]).toEqual(['7', 3])
+    source.lists.at(-1)?.answer([put('f', item(6))], '8')
+    await clock.advance(0)
+    await clock.slices()
+    expect(await outcomeOf(again, clock)).toBe('resolved')
+    expect([...informer.keys()]).toEqual(['f'])
+  })
+})
+
+describe('a large first list', () => {
+  const starting = async () => {
+    const clock = new SliceClock()
+    const source = scripted<Item>({ hasReached: numbered, heartbeatMs: 1_000_000 })
+    const informer = createInformer<Item, Indexes, Item>({
+      indexes,
+      slices: SLICES,
+      source,
+      clock,
+      random: new SeededRandom(1),
+    })
+    onTestFinished(async () => {
+      await clock.release()
+      await assertCleanStop(informer, clock)
+    })
+    informer.start()
+    await clock.advance(0)
+    clock.hold()
+    const warned = warnings()
+    source.lists[0]?.page([...FIRST, BATCH[3]])
+    await clock.advance(0)
+    return { clock, source, informer, warned }
+  }
+
+  test('becomes visible in one step', async () => {
+    const { clock, source, informer, warned } = await starting()
+    const before = seen(informer)
+    expect(before).toMatchObject({ size: 0, version: undefined, list: [], values: [], ordered: [], invalid: [] })
+    let isSynced = false
+    void informer.synced().then(() => {
+      isSynced = true
+    })
+    const lines = told(informer)
+    await clock.advance(0)
+    expect([seen(informer), isSynced]).toEqual([before, false])
+    source.lists[0]?.answer([put('d', item(6))], '1')
+    await clock.advance(0)
+    await clock.slices()
+    expect(warned).toHaveLength(1)
+    expect([seen(informer), isSynced]).toMatchObject([{ size: 4, ordered: [2, 3, 6], invalid: ['x'] }, true])
+    expect(lines).toEqual(['add a1', 'add b2', 'add c3', 'add d6'])
+  })
+
+  test('stays invisible after stop', async () => {
+    const { clock, informer } = await starting()
+    const stopped = informer.stop()
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
+    expect([informer.size, informer.list(), informer.version, informer.by.kind.count('odd')]).toEqual([
+      0,
+      [],
+      undefined,
+      0,
+    ])
+  })
+})
+
+describe('addIndex during which the informer is stopped', () => {
+  test('rejects with STOPPED, and readers see what they saw', async () => {
+    const { clock, informer } = await live()
+    const before = contents(informer)
+    const adding = informer.addIndex('parity', (ix) => ix.equal(({ n }) => n % 2))
+    const rejected = expect(adding).rejects.toMatchObject({ code: 'STOPPED' })
+    await clock.slice()
+    expect(clock.isPaused).toBe(true)
+    const stopped = informer.stop()
+    await clock.slices()
+    await stopped
+    await rejected
+    expect([contents(informer), Object.keys(informer.by)]).toEqual([before, ['kind', 'tags', 'n']])
+  })
+})
+
+describe('lost access with onAccessLost clear', () => {
+  const lose = async (world: World): Promise<void> => {
+    world.source.watches.at(-1)?.fail(new SourceError('denied', { code: 'UNAUTHORIZED' }))
+    await world.clock.advance(0)
+    expect(world.clock.isPaused).toBe(true)
+  }
+
+  test('deletes all objects in one step', async () => {
+    const world = await live({ onAccessLost: 'clear' })
+    const { clock, informer } = world
+    const before = seen(informer)
+    await lose(world)
+    const slices = await clock.slices(() => {
+      if (informer.size === 0) return true
+      expect(seen(informer)).toEqual(before)
+      return false
+    })
+    expect(slices).toBeGreaterThan(2)
+    expect(seen(informer)).toMatchObject({ size: 0, list: [], version: undefined, ordered: [], values: [] })
+  })
+
+  test('deletes all objects and reports no error if the informer is stopped meanwhile', async () => {
+    const world = await live({ onAccessLost: 'clear' })
+    const { clock, informer, errors } = world
+    await lose(world)
+    const before = errors.length
+    const stopped = informer.stop()
+    await clock.slices()
+    await stopped
+    expect(errors.slice(before)).toEqual([])
+    expect(contents(informer)).toMatchObject({ size: 0, list: [], version: undefined })
+  })
+})
+
+describe('the store of a large write', () => {
+  const store = (over: Partial<typeof SLICES> = {}) => {
+    const clock = new SliceClock()
+    const indexer = new Indexer<Item, Indexes>({ indexes }, { clock, slices: { ...SLICES, ...over } })
+    clock.hold()
+    return { clock, indexer }
+  }
+
+  test('keeps nothing after the commit', async () => {
+    const { clock, indexer } = store()
+    void indexer.apply({ events: FIRST, version: '1' })
+    await clock.slices()
+    const snapshot = indexer.snapshot()
+    void indexer.apply({ events: BATCH, version: '2' })
+    await clock.slice()
+    expect(indexer.store.pinCount).toBe(2)
+    snapshot[Symbol.dispose]()
+    expect(indexer.store.pinCount).toBe(1)
+    await clock.slices()
+    expect([indexer.store.pinCount, indexer.store.held]).toEqual([0, undefined])
+    expect(indexer.version).toBe('2')
+  })
+
+  test('lists a source of a set at once if it has few changes, however many objects the others have', () => {
+    const { indexer } = store({ largeWrite: 3 })
+    const [a, b] = [indexer.partition('a'), indexer.partition('b')]
+    for (const each of FIRST) void a.apply({ events: [each], version: '1' })
+    const listed = (...events: ListEvent<Item>[]): void | Promise<void> => {
+      const list = b.replace()
+      void list.page(events)
+      return list.commit('1')
+    }
+    expect(listed(put('x', item(5)), put('y', item(6)))).toBeUndefined()
+    expect(listed(put('x', item(7)))).toBeUndefined()
+    expect([...indexer.keys()].sort()).toEqual(['a', 'b', 'c', 'd', 'x'])
+    const large = ['u', 'v', 'w', 'y'].map((key, n) => put(key, item(n)))
+    expect(listed(...large)).toBeInstanceOf(Promise)
+  })
+
+  test('has the second of two writes after the first, though it is small', async () => {
+    const { clock, indexer } = store({ largeWrite: 2 })
+    const told: (string | undefined)[] = []
+    const writes = [
+      indexer.apply({ events: FIRST, version: '1' }),
+      indexer.apply({ events: [put('a', item(7))], version: '2' }),
+    ]
+    for (const write of writes) void write?.then(() => told.push(indexer.version))
+    await clock.slices()
+    expect([told, indexer.get('a')?.n]).toEqual([['1', '2'], 7])
+    expect(indexer.apply({ events: [put('a', item(8))], version: '3' })).toBeUndefined()
+    expect(indexer.get('a')?.n).toBe(8)
+  })
+
+  test('is as before if an index throws, and the next write succeeds', async () => {
+    const { clock, indexer } = store()
+    void indexer.apply({ events: FIRST, version: '1' })
+    await clock.slices()
+    const before = contents(indexer)
+    const repair = breakEqualIndexes((_ordinal, key) => key === 'e', new Error('broken index'))
+    const failing = indexer.apply({ events: BATCH, version: '2' })
+    const rejected = expect(failing).rejects.toThrow('broken index')
+    await clock.slices(() => {
+      expect(contents(indexer)).toEqual(before)
+      return false
+    })
+    await rejected
+    expect([contents(indexer), indexer.store.pinCount, indexer.invalid.size]).toEqual([before, 0, 0])
+    repair()
+    void indexer.apply({ events: BATCH, version: '2' })
+    await clock.slices()
+    expect(contents(indexer)).toMatchObject({ version: '2', list: [3, 4, 5, 10], ordered: [3, 4, 5, 10] })
+  })
+})
+
+describe('writes that are called during a write', () => {
+  test('begin after it, also if it has not returned yet', async () => {
+    const queue = new SerialQueue()
+    const told: string[] = []
+    const first = deferred()
+    const second = deferred()
+    const third = deferred()
+    const write =
+      (name: string, until: Promise<void>, act = () => {}) =>
+      async () => {
+        told.push(`${name} begins`)
+        act()
+        await until
+        told.push(`${name} ends`)
+      }
+    void queue.run(write('1', first.promise, () => void queue.run(write('2', second.promise))))
+    void queue.run(write('3', third.promise))
+    const idle = queue.idle().then(() => told.push('idle'))
+    for (const each of [third, second, first]) {
+      await new Promise(setImmediate)
+      each.resolve()
+    }
+    await idle
+    expect(told).toEqual(['1 begins', '1 ends', '2 begins', '2 ends', '3 begins', '3 ends', 'idle'])
+    expect(queue.isBusy).toBe(false)
+  })
+
+  test('see no index that addIndex fills for a filter', async () => {
+    const world = await live({ slices: { ...SLICES, stepsPerCheck: 3 } })
+    const { clock, source, informer } = world
+    let adding: Promise<(value: number) => readonly Item[]> | undefined
+    const filter = ({ n }: Item): boolean => {
+      if (n === 10) adding ??= informer.addIndex('parity', (ix) => ix.equal((object) => object.n % 2))
+      return true
+    }
+    informer.subscribe({}, { filter })
+    source.watches.at(-1)?.batch([put('a', item(10))], '2')
+    source.watches.at(-1)?.batch([put('a', item(11))], '3')
+    await clock.advance(0)
+    await clock.slices()
+    const parity = await adding
+    expect(informer.version).toBe('3')
+    const sorted = (objects: readonly Item[] = []) => objects.map(({ n }) => n).sort((a, b) => a - b)
+    expect([sorted(parity?.(0)), sorted(parity?.(1))]).toEqual([
+      [2, 4],
+      [3, 11],
+    ])
+  })
+})
+
+describe('the sources of a set during a large write of another source', () => {
+  /** `later` is the version of every list but the first. */
+  async function set(later = '1', onAccessLost: 'keep' | 'clear' = 'keep') {
+    const clock = new SliceClock()
+    const make = (name: string, key: string) => ({
+      ...scripted<Item>({
+        hasReached: numbered,
+        heartbeatMs: 1_000_000,
+        onList: (call, nth) => call.answer([put(`${key}1`, item(1)), put(`${key}2`, item(2))], nth === 1 ? '1' : later),
+      }),
+      name,
+    })
+    const [a, b, c] = [make('a', 'a'), make('b', 'b'), make('c', 'c')]
+    const sources = sourceSet<Item>({ a, b })
+    const informer = createInformer<Item, Indexes, Item>({
+      indexes,
+      slices: SLICES,
+      source: sources,
+      onAccessLost,
+      clock,
+      random: new SeededRandom(1),
+    })
+    onTestFinished(async () => {
+      await clock.release()
+      await assertCleanStop(informer, clock)
+    })
+    informer.start()
+    await clock.advance(0)
+    for (const { watches } of [a, b]) watches.at(-1)?.batch([], '1')
+    await clock.advance(0)
+    expect(informer.size).toBe(4)
+    clock.hold()
+    const begin = async (): Promise<void> => {
+      a.watches.at(-1)?.batch([put('a1', item(10)), put('a3', item(30)), put('a4', item(40))], '2')
+      await clock.advance(0)
+      expect(clock.isPaused).toBe(true)
+    }
+    return { clock, sources, informer, a, b, c, begin }
+  }
+
+  test('are removed after it', async () => {
+    const { clock, sources, informer, begin } = await set()
+    await begin()
+    sources.remove('b')
+    await clock.slices()
+    expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
+  })
+
+  test('are removed in slices themselves, and readers see all of their objects until the commit', async () => {
+    const { clock, sources, informer, c } = await set()
+    const deleted: string[] = []
+    informer.subscribe({ delete: ({ key, gone }) => deleted.push(`${key} ${gone}`) })
+    await clock.slices()
+    sources.remove('b')
+    sources.add('b', c)
+    await clock.advance(0)
+    const sizes: number[] = []
+    for (; clock.isPaused && c.lists.length === 0; await clock.slice()) sizes.push(informer.size)
+    expect([sizes, informer.size]).toEqual([[4, 4], 2])
+    expect(deleted).toEqual(['b1 source-removed', 'b2 source-removed'])
+    await clock.slices()
+    expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'c1', 'c2'])
+  })
+
+  test('report a write that fails after their removal', async () => {
+    const { clock, sources, informer, begin } = await set()
+    const errors: unknown[] = []
+    informer.on('error', ({ phase, message }) => errors.push([phase, message]))
+    await begin()
+    sources.remove('a')
+    const repair = breakEqualIndexes((_ordinal, key) => key === 'a4', new Error('broken index'))
+    await clock.slices()
+    repair()
+    await clock.advance(2_000)
+    await clock.slices()
+    expect(errors).toEqual([['apply', expect.stringContaining('broken index')]])
+    expect([...informer.keys()].sort()).toEqual(['b1', 'b2'])
+  })
+
+  test('whose removal is under way at stop are still visible', async () => {
+    const { clock, sources, informer } = await set()
+    const errors: string[] = []
+    informer.on('error', ({ message }) => errors.push(message))
+    sources.remove('b')
+    await clock.advance(0)
+    await clock.slice()
+    const stopping = informer.stop()
+    await clock.slices()
+    await stopping
+    expect([informer.size, errors]).toEqual([4, []])
+  })
+
+  test('are replaced after it, and run once, however often they are replaced', async () => {
+    const { clock, sources, informer, c, begin } = await set()
+    await begin()
+    for (let i = 0; i < 2; i++) {
+      sources.remove('b')
+      sources.add('b', c)
+    }
+    await clock.slices()
+    await clock.advance(0)
+    await clock.slices()
+    expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4', 'c1', 'c2'])
+    expect(c.lists).toHaveLength(1)
+  })
+
+  test('are unknown to waits from their removal on', async () => {
+    const { sources, informer, begin } = await set()
+    await begin()
+    sources.remove('b')
+    expect(() => informer.waitFor('1', { source: 'b' })).toThrow('there is no source "b"; there are a')
+    expect([...informer.versions.keys()]).toEqual(['a'])
+    expect(Object.keys(informer.status.sources ?? {})).toEqual(['a'])
+  })
+
+  test('are waited for if they replace a removed source', async () => {
+    const { clock, sources, informer, c, begin } = await set()
+    await begin()
+    sources.remove('b')
+    const neverRead = scripted<Item>({ hasReached: numbered })
+    sources.add('b', neverRead)
+    const ofRemoved = expect(informer.waitFor('1', { source: 'b' })).rejects.toThrow('the source "b" was removed')
+    sources.remove('b')
+    await ofRemoved
+    sources.add('b', c)
+    const reached = informer.waitFor('1', { source: 'b' })
+    expect(informer.status.sources?.['b']?.state).toBe('idle')
+    await clock.slices()
+    await clock.advance(0)
+    await clock.slices()
+    await reached
+    expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4', 'c1', 'c2'])
+    expect(neverRead.lists).toEqual([])
+  })
+
+  test('lose their objects after it if access is lost, also if the informer is stopped meanwhile', async () => {
+    const { clock, informer, b, begin } = await set('1', 'clear')
+    informer.on('error', () => {})
+    await begin()
+    b.watches.at(-1)?.fail(new SourceError('denied', { code: 'UNAUTHORIZED' }))
+    await clock.advance(0)
+    expect(informer.size).toBe(4)
+    const stopped = informer.stop()
+    await clock.slices()
+    await stopped
+    expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
+    expect([...informer.versions]).toEqual([['a', '2']])
+  })
+
+  const prove = async ({ b, clock }: Awaited<ReturnType<typeof set>>): Promise<void> => {
+    b.watches.at(-1)?.context.requestProof?.()
+    await clock.advance(1_000)
+    expect(b.lists.length).toBeGreaterThan(1)
+  }
+
+  test('that are proven do not return to an earlier version after it', async () => {
+    const world = await set('5')
+    const { clock, informer, b, begin } = world
+    await begin()
+    await prove(world)
+    b.watches.at(-1)?.batch([], '3')
+    await clock.advance(0)
+    await clock.slices()
+    await clock.advance(10_000)
+    expect(informer.versions.get('b')).toBe('5')
+  })
+})

@@ -1,0 +1,422 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
+import { SourceError } from '../../../src/contract/errors.js'
+import type { ListerWatcher } from '../../../src/contract/source.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
+import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
+import type { Change } from '../../../src/queue/change.js'
+import { EqualIndex } from '../../../src/store/indexes/hash-index.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { assertCleanStop, outcomeOf } from '../../support/informers.js'
+
+interface Pod {
+  readonly node: string
+}
+
+const pod = (node: string): Pod => ({ node })
+
+interface World {
+  readonly clock: VirtualClock
+  readonly set: SourceSet<Pod>
+  readonly eu: MemorySource<Pod>
+  readonly us: MemorySource<Pod>
+  readonly informer: Informer<Pod, { node: (node: string) => readonly Pod[] }>
+  readonly errors: SourceError[]
+}
+
+function world(): World {
+  const clock = new VirtualClock()
+  const eu = memorySource<Pod>({
+    name: 'eu',
+    entries: [
+      ['a', pod('n1')],
+      ['b', pod('n2')],
+    ],
+  })
+  const us = memorySource<Pod>({ name: 'us', entries: [['c', pod('n1')]] })
+  const set = sourceSet({ eu, us })
+  const informer = createInformer({
+    source: set,
+    indexes: (ix) => ({ node: ix.equal((p) => p.node) }),
+    clock,
+    random: new SeededRandom(1),
+  })
+  const errors: SourceError[] = []
+  informer.on('error', (error) => errors.push(error))
+  onTestFinished(() => assertCleanStop(informer, clock))
+  return { clock, set, eu, us, informer, errors }
+}
+
+async function synced(): Promise<World> {
+  const made = world()
+  await made.informer.start().synced()
+  return made
+}
+
+const keysOf = (informer: Informer<Pod>): readonly string[] => [...informer.keys()].sort()
+
+/** The type, key and origin of each change that a new subscription receives. */
+function telling(informer: Informer<Pod>): string[] {
+  const told: string[] = []
+  const tell = ({ type, key, origin }: Change<Pod>): void => void told.push(`${type} ${key} ${origin}`)
+  informer.subscribe({ add: tell, update: tell, delete: tell })
+  return told
+}
+
+describe('a set of sources', () => {
+  test('a set of sources fills one store, with one set of indexes', async () => {
+    const { informer } = await synced()
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+    expect(informer.by.node('n1')).toEqual([pod('n1'), pod('n1')])
+  })
+
+  test('an informer of a set is synced when each source has been listed, and not before', async () => {
+    const { informer, us, clock } = world()
+    us.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
+    const whole = informer.start().synced()
+    expect(await outcomeOf(whole, clock)).toBe('pending')
+    expect(informer.health().isReady).toBe(false)
+    await clock.advance(2_000)
+    expect(await outcomeOf(whole, clock)).toBe('resolved')
+    expect(informer.health().isReady).toBe(true)
+  })
+
+  test('synced rejects with the name of the source, if one source of the set fails with NOT_FOUND', async () => {
+    const { clock, set, informer } = world()
+    const gone = memorySource<Pod>({ name: 'gone' })
+    gone.fail(new SourceError('no such table', { code: 'NOT_FOUND' }))
+    set.add('gone', gone)
+    const whole = informer.start().synced()
+    whole.catch(() => {})
+    await clock.advance(10)
+    expect(await outcomeOf(whole, clock)).toMatchObject({ rejected: { code: 'NOT_FOUND', source: 'gone' } })
+  })
+
+  test('an informer of a set without sources is synced at once, and empty', async () => {
+    const clock = new VirtualClock()
+    const set = sourceSet<Pod>({})
+    const informer = createInformer({ source: set, clock })
+    await informer.start().synced()
+    expect([informer.size, informer.status.reason, informer.health().isReady]).toEqual([
+      0,
+      'there are no sources',
+      true,
+    ])
+    set.add('late', memorySource<Pod>({ entries: [['x', pod('n')]] }))
+    await clock.advance(10)
+    expect(keysOf(informer)).toEqual(['x'])
+    await assertCleanStop(informer, clock)
+  })
+
+  test('an informer of a set delivers the changes of all sources, in batches that name their source', async () => {
+    const { informer, eu, us, clock } = await synced()
+    const batches: unknown[] = []
+    const reading = (async () => {
+      for await (const { source, version, changes } of informer.changes())
+        batches.push([source, version, changes.map(({ type, key }) => `${type} ${key}`)])
+    })()
+    await clock.advance(0)
+    eu.put('a', pod('n9'))
+    us.transaction((tx) => {
+      tx.put('c', pod('n9'))
+      tx.put('d', pod('n9'))
+    })
+    await clock.advance(0)
+    await informer.stop()
+    await reading
+    expect(
+      batches.filter((batch) => (batch as unknown[])[0] !== undefined && ((batch as unknown[][])[2]?.length ?? 0) > 0),
+    ).toEqual([
+      ['eu', undefined, ['update a']],
+      ['us', undefined, ['update c', 'add d']],
+    ])
+  })
+
+  test('an informer of a set has a version of each source, and none of its own', async () => {
+    const { informer, eu } = await synced()
+    const version = eu.put('a', pod('n3'))
+    await informer.waitFor(version, { source: 'eu' })
+    expect([informer.version, informer.status.version]).toEqual([undefined, undefined])
+    expect([...informer.versions.keys()]).toEqual(['eu', 'us'])
+    expect(informer.versions.get('eu')).toBe(version)
+  })
+
+  test('an informer of a set has a status of each source, and the state and reason of the worst one', async () => {
+    const { informer, us, clock } = await synced()
+    await clock.advance(0)
+    us.disconnect()
+    await clock.advance(0)
+    const { state, reason, sources } = informer.status
+    expect([state, reason.startsWith('us: '), sources?.['eu']?.state, sources?.['us']?.state]).toEqual([
+      'backing-off',
+      true,
+      'live',
+      'backing-off',
+    ])
+  })
+
+  test('a relist of one source does not affect the others', async () => {
+    const { informer, us, eu, clock } = await synced()
+    const told = telling(informer)
+    await clock.advance(0)
+    us.disconnect()
+    us.delete('c')
+    us.put('e', pod('n5'))
+    us.compact()
+    eu.put('b', pod('n8'))
+    await clock.advance(5_000)
+    expect(told.slice(3).sort()).toEqual(['add e relist', 'delete c relist', 'update b watch'])
+    expect([informer.status.sources?.['us']?.relists, informer.status.sources?.['eu']?.relists]).toEqual([1, 0])
+  })
+
+  test('fresh and relist of a set wait for each source', async () => {
+    const { informer, eu, us, clock } = await synced()
+    eu.put('a', pod('n5'))
+    us.put('c', pod('n6'))
+    await informer.fresh()
+    expect([informer.get('a'), informer.get('c')]).toEqual([pod('n5'), pod('n6')])
+    const relists = (): number => informer.status.relists
+    const relisted = informer.relist()
+    await clock.advance(2_000)
+    expect([await outcomeOf(relisted, clock), relists()]).toEqual(['resolved', 2])
+  })
+
+  test('a wait of a subscription resolves when it has handled the change of the source', async () => {
+    const { informer, eu, clock } = await synced()
+    const handled: string[] = []
+    const sub = informer.subscribe({
+      update: async ({ key }) => {
+        await clock.sleep(1_000)
+        handled.push(key)
+      },
+    })
+    await sub.synced()
+    const waited = sub.waitFor(eu.put('a', pod('n5')), { source: 'eu' })
+    await clock.advance(500)
+    expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['pending', pod('n5')])
+    await clock.advance(500)
+    expect([await outcomeOf(waited, clock), handled]).toEqual(['resolved', ['a']])
+    expect(sub.version).toBeUndefined()
+  })
+
+  test('closing a subscription rejects its waits', async () => {
+    const { informer, eu, clock } = await synced()
+    const sub = informer.subscribe({})
+    eu.stall()
+    const waited = sub.waitFor(eu.put('a', pod('n5')), { source: 'eu' })
+    waited.catch(() => {})
+    await sub.close()
+    expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
+  })
+
+  test.each<[string, (informer: Informer<Pod>) => unknown, string]>([
+    [
+      'waitFor without a source',
+      (i) => i.waitFor('1'),
+      'waitFor: over several sources the option "source" must say which of eu, us',
+    ],
+    [
+      'waitFor of an unknown source',
+      (i) => i.waitFor('1', { source: 'ap' }),
+      'waitFor: there is no source "ap"; there are eu, us',
+    ],
+    [
+      'waitFor of a subscription without a source',
+      (i) => i.subscribe({}).waitFor('1'),
+      'the option "source" must say which of eu, us',
+    ],
+  ])('%s is a TypeError at the call', async (_what, call, message) => {
+    const { informer } = await synced()
+    expect(() => call(informer)).toThrow(message)
+    expect(() => call(informer)).toThrow(TypeError)
+  })
+
+  test('waitFor of a single source accepts its name', async () => {
+    const clock = new VirtualClock()
+    const source = memorySource<Pod>({ entries: [] })
+    const informer = createInformer({ source, clock })
+    await informer.start().synced()
+    await informer.waitFor(source.put('a', pod('n')), { source: 'memory' })
+    expect(() => informer.waitFor('1', { source: 'other' })).toThrow(
+      'waitFor: there is no source "other"; there are memory',
+    )
+    await assertCleanStop(informer, clock)
+  })
+})
+
+describe('added and removed sources', () => {
+  test('a source that is added is listed, and its objects are delivered as adds', async () => {
+    const { informer, set, clock } = await synced()
+    const told = telling(informer)
+    await clock.advance(0)
+    set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
+    await clock.advance(10)
+    expect(told.slice(3)).toEqual(['add z relist'])
+    expect(informer.status.sources?.['ap']?.state).toBe('live')
+  })
+
+  test('a source that is removed is deleted from the store, and no later change of it is delivered', async () => {
+    const { informer, set, eu, clock } = await synced()
+    const told = telling(informer)
+    await clock.advance(0)
+    const waited = informer.waitFor('99.1.1', { source: 'eu' }).catch((error: SourceError) => error.code)
+    set.remove('eu')
+    eu.put('b', pod('n2'))
+    await clock.advance(60_000)
+    expect(told.slice(3).sort()).toEqual(['delete a relist', 'delete b relist'])
+    expect([keysOf(informer), [...informer.versions.keys()]]).toEqual([['c'], ['us']])
+    expect(['STOPPED', 'EPOCH_CHANGED', 'PROTOCOL']).toContain(await waited)
+  })
+
+  test('a source that is removed and added again is listed again', async () => {
+    const { informer, set, eu, clock } = await synced()
+    set.remove('eu')
+    set.add('eu', eu)
+    await clock.advance(10)
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('a running list of a source that is removed leaves nothing behind', async () => {
+    const { informer, set, clock } = await synced()
+    const slow: ListerWatcher<Pod> = {
+      name: 'slow',
+      watch: (context) => memorySource<Pod>().watch(context),
+      async *list({ clock, signal }) {
+        yield { events: [{ type: 'put', key: 'slow', object: pod('n') }] }
+        await clock.sleep(1_000, signal)
+        yield { events: [], version: '1' }
+      },
+    }
+    set.add('slow', slow)
+    await clock.advance(500)
+    set.remove('slow')
+    await clock.advance(5_000)
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('a stopped informer ignores later changes of its set', async () => {
+    const { informer, set, clock } = await synced()
+    await informer.stop()
+    set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
+    set.remove('eu')
+    await clock.advance(10)
+    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+  })
+
+  test.each<[string, (set: SourceSet<Pod>) => void, string]>([
+    ['a name that is taken', (set) => set.add('eu', memorySource<Pod>()), 'there is a source "eu" already'],
+    ['a name that is empty', (set) => set.add('', memorySource<Pod>()), 'must be a string that is not empty'],
+    ['an invalid source', (set) => set.add('x', {} as never), 'the source must have a name'],
+    ['removing an unknown source', (set) => set.remove('x'), 'there is no source "x"'],
+  ])('%s is a TypeError', (_what, change, message) => {
+    const { set } = world()
+    expect(() => change(set)).toThrow(TypeError)
+    expect(() => change(set)).toThrow(message)
+  })
+
+  test('the hostile name __proto__ is a name like any other', async () => {
+    const { informer, set, clock } = await synced()
+    set.add('__proto__', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
+    await clock.advance(10)
+    expect(Object.keys(informer.status.sources ?? {})).toEqual(['eu', 'us', '__proto__'])
+  })
+})
+
+describe('a key that two sources provide', () => {
+  test('a shared key stays with the first source, and is reported once', async () => {
+    const { informer, us, errors, clock } = await synced()
+    await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
+    await informer.waitFor(us.put('a', pod('again')), { source: 'us' })
+    await clock.advance(0)
+    expect(informer.get('a')).toEqual(pod('n1'))
+    expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'a']])
+    expect(errors[0]?.message).toContain(
+      'another source of the set has the key "a" already; the events of "us" for it are ignored',
+    )
+  })
+
+  test('a shared key stays in the store when the other source deletes it or is listed without it', async () => {
+    const { informer, us, clock } = await synced()
+    us.put('a', pod('other'))
+    void informer.relist()
+    await clock.advance(2_000)
+    await informer.waitFor(us.delete('a'), { source: 'us' })
+    void informer.relist()
+    await clock.advance(5_000)
+    expect(informer.get('a')).toEqual(pod('n1'))
+  })
+
+  test('a shared key moves to the other source when the first deletes it', async () => {
+    const { informer, eu, us, clock } = await synced()
+    await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
+    const told = telling(informer)
+    await clock.advance(0)
+    eu.delete('a')
+    await clock.advance(5_000)
+    expect(informer.get('a')).toEqual(pod('other'))
+    expect(told.slice(-2)).toEqual(['delete a watch', 'add a relist'])
+  })
+
+  test('a shared key moves to the other source when the first is removed', async () => {
+    const { informer, us, set, clock } = await synced()
+    await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
+    set.remove('eu')
+    await clock.advance(5_000)
+    expect(informer.get('a')).toEqual(pod('other'))
+  })
+
+  test('an error about an invalid object or a shared key names the source of the object', async () => {
+    const { us, clock, errors } = await synced()
+    us.put('x', pod('n'))
+    us.corrupt('x', new Error('broken'))
+    us.put('a', pod('n'))
+    await clock.advance(0)
+    expect(errors.map(({ code, key, source }) => ({ code, key, source }))).toEqual([
+      { code: 'DECODE', key: 'x', source: 'us' },
+      { code: 'PROTOCOL', key: 'a', source: 'us' },
+    ])
+    expect(errors[0]?.message).toBe('the object "x" of us is invalid: broken')
+  })
+
+  test('a shared key stays with the first source while its object is invalid', async () => {
+    const { informer, eu, us, clock } = await synced()
+    eu.put('x', pod('n'))
+    eu.corrupt('x', new Error('broken'))
+    await clock.advance(0)
+    await informer.waitFor(us.put('x', pod('other')), { source: 'us' })
+    expect(informer.get('x')).not.toEqual(pod('other'))
+    eu.delete('x')
+    await clock.advance(5_000)
+    expect(informer.get('x')).toEqual(pod('other'))
+  })
+})
+
+describe('a source whose objects cannot be deleted at once, because an index throws', () => {
+  test.each([1, 3])(
+    'the source is deleted later, with %d errors, and a source added under its name is listed after that',
+    async (times) => {
+      const { clock, set, informer, errors } = await synced()
+      const told = telling(informer)
+      await clock.advance(10)
+      const spy = vi.spyOn(EqualIndex.prototype, 'delete')
+      onTestFinished(() => spy.mockRestore())
+      const injected = (): never => {
+        throw new Error('injected')
+      }
+      for (let i = 0; i < times; i++) spy.mockImplementationOnce(injected)
+      set.remove('eu')
+      expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
+      set.add('eu', memorySource<Pod>({ name: 'eu again', entries: [['d', pod('n1')]] }))
+      await clock.advance(60_000)
+      expect([keysOf(informer), informer.by.node('n1').length, informer.by.node('n2').length]).toEqual([
+        ['c', 'd'],
+        2,
+        0,
+      ])
+      expect(errors.map(({ message, phase }) => [message, phase])).toEqual(Array(times).fill(['injected', 'apply']))
+      expect(told.filter((line) => line.startsWith('delete')).length).toBe(2)
+    },
+  )
+})

@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest'
+import { memorySource } from '../../../adapters/memory/index.js'
+import { ABORTED, SourceError } from '../../../src/contract/errors.js'
+import type { MirrorCacheContext, SavedMirror, SavedRecord } from '../../../src/contract/mirror-cache.js'
+import type { ListerWatcher } from '../../../src/contract/source.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { assertCleanStop } from '../../support/informers.js'
+import { MemoryCache } from '../../support/memory-cache.js'
+import { numbered, put, scripted } from '../../support/scripted-source.js'
+
+interface Started {
+  readonly informer: Informer<number>
+  readonly clock: VirtualClock
+  readonly errors: string[]
+}
+
+/** Counts the lists of a source that has one object, `a`. */
+class Source {
+  readonly memory = memorySource<number>({ entries: [['a', 1]] })
+  lists = 0
+
+  constructor() {
+    const { list } = this.memory
+    this.memory.list = (context) => {
+      this.lists++
+      return list.call(this.memory, context)
+    }
+  }
+}
+
+async function started(
+  source: ListerWatcher<number>,
+  cache: MemoryCache,
+  onAccessLost: 'keep' | 'clear' = 'keep',
+): Promise<Started> {
+  const errors: string[] = []
+  const clock = new VirtualClock()
+  const informer = createInformer<number, object>({
+    source,
+    cache,
+    onAccessLost,
+    clock,
+    random: new SeededRandom(1),
+    logger: { debug() {}, info() {}, error() {}, warn: (message) => void cache.warnings.push(message) },
+  })
+  informer.on('error', ({ code }) => errors.push(code))
+  informer.start()
+  await clock.advance(1)
+  return { informer, clock, errors }
+}
+
+function cacheOf(source: ListerWatcher<number>, version: string, records: readonly SavedRecord[]): MemoryCache {
+  const cache = new MemoryCache()
+  const fingerprint = JSON.stringify([source.name, null, null, null, 'keep-previous', false])
+  cache.content = { fingerprint, savedAt: 0, header: { version, size: records.length }, records }
+  return cache
+}
+
+/** What another author's cache may do with opened content. */
+class OtherCache extends MemoryCache {
+  change: ((saved: SavedMirror, context: MirrorCacheContext) => SavedMirror) | undefined
+
+  override async open(context: MirrorCacheContext): Promise<SavedMirror | undefined> {
+    const saved = await super.open(context)
+    return saved === undefined ? undefined : (this.change?.(saved, context) ?? saved)
+  }
+}
+
+async function restarted(serveStale: boolean, change: NonNullable<OtherCache['change']>) {
+  const source = new Source()
+  const cache = new OtherCache()
+  cache.serveStale = serveStale
+  const first = await started(source.memory, cache)
+  await assertCleanStop(first.informer, first.clock)
+  cache.change = change
+  source.lists = 0
+  const second = await started(source.memory, cache)
+  const seen = { a: second.informer.get('a'), state: second.informer.status.state, lists: source.lists }
+  await assertCleanStop(second.informer, second.clock)
+  return { ...seen, warnings: cache.warnings, unclosed: cache.opened }
+}
+
+describe.each([false, true])('with serveStale: %s', (serveStale) => {
+  test('the signal of open is valid until the content was read', async () => {
+    let signal: AbortSignal | undefined
+    const seen = await restarted(serveStale, (saved, context) => ({
+      ...saved,
+      async *pages() {
+        signal = context.signal
+        context.signal.throwIfAborted()
+        yield* saved.pages?.() ?? []
+      },
+    }))
+    expect(seen).toEqual({ a: 1, state: 'live', lists: 0, warnings: [], unclosed: 0 })
+    expect(signal?.aborted).toBe(true)
+  })
+
+  test('a cache that throws the reason of an earlier abort costs one list', async () => {
+    const seen = await restarted(serveStale, (saved) => ({
+      ...saved,
+      async *pages() {
+        yield []
+        throw ABORTED
+      },
+    }))
+    expect(seen).toMatchObject({ a: 1, state: 'live', lists: 1, unclosed: 0 })
+    expect(seen.warnings).toHaveLength(1)
+  })
+
+  test.each([7, '', undefined])('a saved version %j costs one list', async (version) => {
+    const seen = await restarted(serveStale, (saved) => ({ ...saved, version: version as string }))
+    expect(seen).toMatchObject({ a: 1, state: 'live', lists: 1, unclosed: 0 })
+    expect(seen.warnings).toEqual([expect.stringContaining('the saved version')])
+  })
+})
+
+test('a last save that takes too long is reported in the log', async () => {
+  const cache = new MemoryCache()
+  cache.onSave = () => new Promise(() => {})
+  const { informer, clock } = await started(new Source().memory, cache)
+  const stopped = informer.stop()
+  await clock.advance(10_000)
+  await stopped
+  expect(cache.warnings).toEqual([
+    'memory: memory:cache: the last save did not end within 10 s; the next start uses the content before it',
+  ])
+})
+
+test.each(['a', 'b'])(
+  'a wait of a subscription that began while stale ends with the list that replaces it (%s)',
+  async (key) => {
+    const source = scripted<number>({ hasReached: numbered })
+    const cache = cacheOf(source, '7', [{ type: 'entry', key: 'a', object: 1 }])
+    cache.serveStale = true
+    const { informer, clock } = await started(source, cache)
+    const subscription = informer.subscribe({})
+    await clock.advance(1)
+    const waited = subscription.waitFor('8')
+    source.watches[0]?.fail(new SourceError('expired', { code: 'VERSION_EXPIRED' }))
+    await clock.advance(1_000)
+    source.lists[0]?.answer(key === 'a' ? [] : [put('a', 1)], '8')
+    await clock.advance(1)
+    expect(await Promise.race([waited.then(() => 'ended'), clock.advance(1).then(() => 'pending')])).toBe('ended')
+    await assertCleanStop(informer, clock)
+  },
+)
+
+test('a wait of a subscription that is drained while stale ends when the source has confirmed its version', async () => {
+  const source = scripted<number>({ hasReached: numbered })
+  const cache = cacheOf(source, '7', [{ type: 'entry', key: 'a', object: 1 }])
+  cache.serveStale = true
+  const { informer, clock } = await started(source, cache)
+  const subscription = informer.subscribe({ add: () => clock.sleep(500) })
+  await clock.advance(1)
+  const closed = subscription.close({ drain: true })
+  const waited = subscription.waitFor('7')
+  source.watches[0]?.batch([], '7')
+  await clock.advance(100)
+  expect([informer.status.state, await Promise.race([waited, Promise.resolve('pending')])]).toEqual(['live', 'pending'])
+  await clock.advance(400)
+  await Promise.all([waited, closed])
+  await assertCleanStop(informer, clock)
+})
+
+test('access loss ends a save that hangs, and removes the saved content', async () => {
+  const source = scripted<number>({ hasReached: numbered })
+  const cache = cacheOf(source, '7', [{ type: 'entry', key: 'a', object: 1 }])
+  let isHanging = false
+  cache.onSave = () => {
+    const { signal } = cache.contexts.at(-1) as MirrorCacheContext
+    isHanging = true
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  }
+  cache.saveEveryMs = 1
+  const { informer, clock, errors } = await started(source, cache, 'clear')
+  source.watches[0]?.batch([put('a', 2)], '8')
+  await clock.advance(10)
+  expect(isHanging).toBe(true)
+  source.watches[0]?.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
+  await clock.advance(1)
+  expect([informer.size, cache.content]).toEqual([0, undefined])
+  expect(errors).toEqual(['UNAUTHORIZED'])
+  await assertCleanStop(informer, clock)
+})
+
+test('nothing is applied after a handler of the saved objects has stopped the informer', async () => {
+  const source = scripted<number>({ hasReached: numbered })
+  const { informer, clock } = await started(source, cacheOf(source, '7', [{ type: 'entry', key: 'a', object: 1 }]))
+  informer.subscribe({ add: () => void informer.stop() })
+  source.watches[0]?.batch([put('b', 2)], '8')
+  await clock.advance(100)
+  expect([informer.version, informer.size]).toEqual(['7', 1])
+})
+
+describe('a saved version that the source cannot read, because another version of its adapter wrote it', () => {
+  const records: readonly SavedRecord[] = [{ type: 'entry', key: 'b', object: 0 }]
+
+  test.each([false, true])('costs one list, with serveStale: %s', async (serveStale) => {
+    const source = new Source()
+    const cache = cacheOf(source.memory, 'v9.1', records)
+    cache.serveStale = serveStale
+    const { informer, clock, errors } = await started(source.memory, cache)
+    expect(informer.has('b')).toBe(false)
+    await clock.advance(5_000)
+    expect(informer.status.state).toBe('live')
+    expect(source.lists).toBe(1)
+    expect(errors).toEqual([])
+    expect(cache.warnings).toEqual([
+      expect.stringContaining(
+        'cannot be used: "v9.1" is not a version of a memory source; the source is listed instead',
+      ),
+    ])
+    expect(informer.list()).toEqual([1])
+    await assertCleanStop(informer, clock)
+  })
+})

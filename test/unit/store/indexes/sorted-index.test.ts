@@ -1,0 +1,501 @@
+import { describe, expect, test } from 'vitest'
+import type { Entry } from '../../../../src/contract/source.js'
+import type { Range } from '../../../../src/store/indexes/index-types.js'
+import type { Scalar } from '../../../../src/store/indexes/scalar.js'
+import { SortedIndex } from '../../../../src/store/indexes/sorted-index.js'
+import type { Pin } from '../../../../src/store/pin.js'
+import { Store } from '../../../../src/store/store.js'
+import { SeededRandom } from '../../../../testing/seeded-random.js'
+
+type Tuple = readonly Scalar[]
+
+interface Item {
+  readonly name: string
+  readonly at?: Tuple | undefined
+}
+
+const entry = (name: string, at?: Tuple): Entry<Item> => ({ key: name, object: { name, at } })
+
+function sorted(items: Readonly<Record<string, Tuple | undefined>> = {}) {
+  const store = new Store<Item>()
+  const index = new SortedIndex<Item>(store, ({ object }) => object.at)
+  store.addIndex(index)
+  for (const [name, at] of Object.entries(items)) store.set(entry(name, at))
+  return {
+    store,
+    index,
+    put: (name: string, at?: Tuple) => store.set(entry(name, at)),
+    by: index.ordered<Scalar>(),
+    compound: index.compound<Tuple>(),
+  }
+}
+
+const names = (items: Iterable<Item>): string => Array.from(items, ({ name }) => name).join('')
+const keys = (entries: Iterable<[string, Item]>): string => Array.from(entries, ([key]) => key).join('')
+
+const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
+
+describe('an ordered index', () => {
+  test('is sorted by its first read, and not one by one while the first list fills it', () => {
+    const { index, by } = sorted(digits)
+    expect(index.buckets()).toBeUndefined()
+    expect(names(by())).toBe('abcde')
+    expect(index.buckets()).toBeDefined()
+  })
+
+  test.each<[string, Range<Scalar>]>([
+    ['abcde', {}],
+    ['edcba', { reverse: true }],
+    ['cde', { gt: 2 }],
+    ['bcde', { gte: 2 }],
+    ['abc', { lt: 4 }],
+    ['abcd', { lte: 4 }],
+    ['bcd', { gte: 2, lte: 4 }],
+    ['c', { gt: 2, lt: 4 }],
+    ['dc', { gt: 2, lte: 4, reverse: true }],
+    ['cd', { gt: 2, gte: 1, limit: 2 }],
+    ['ed', { reverse: true, limit: 2 }],
+    ['cde', { gt: 2.5 }],
+    ['cde', { gt: 2n }],
+    ['', { gt: 5 }],
+    ['', { lt: 1, reverse: true }],
+    ['', { gt: 4, lt: 2 }],
+    ['', { gt: 4, lt: 2, reverse: true }],
+    ['', { gt: 'a' }],
+    ['abcde', { lt: 'a' }],
+    ['abcde', { limit: 100 }],
+    ['b', { gte: 2, lte: 2 }],
+  ])('an ordered index returns "%s" for %o', (expected, range) => {
+    const { by } = sorted(digits)
+    expect([names(by(range)), keys(by.entriesIn(range))]).toEqual([expected, expected])
+  })
+
+  test.each<[string, Range<Scalar> & { prefix?: string }]>([
+    ['bcd', { prefix: 'ap' }],
+    ['dcb', { prefix: 'ap', reverse: true }],
+    ['dc', { prefix: 'ap', reverse: true, limit: 2 }],
+    ['c', { prefix: 'ap', gt: 'ap', lt: 'apz' }],
+    ['abcde', { prefix: '' }],
+    ['', { prefix: 'x' }],
+    ['c', { prefix: 'app' }],
+  ])('an ordered index returns "%s" for the strings in %o', (expected, range) => {
+    const { by } = sorted({ a: ['am'], b: ['ap'], c: ['app'], d: ['apz'], e: ['aq'], n: [1], o: [new Date(0)] })
+    expect(names(by(range))).toBe(expected)
+  })
+
+  test('equal values are in the order of their keys', () => {
+    expect(names(sorted({ c: [1], a: [1], d: [0], b: [1] }).by())).toBe('dabc')
+  })
+
+  test('equal values are in the order of their keys after changes, too', () => {
+    const { by, put } = sorted()
+    by()
+    for (const name of ['c', 'a', 'b']) put(name, [1])
+    expect([names(by()), names(by({ reverse: true }))]).toEqual(['abc', 'cba'])
+  })
+
+  test('an object without a value is not in an ordered index', () => {
+    expect(names(sorted({ a: [1], b: undefined }).by())).toBe('a')
+  })
+
+  test('entries, count and values return results for one value', () => {
+    const { by } = sorted({ a: [1], b: [2], c: [2] })
+    expect([keys(by.entries(2)), by.count(2), by.count(9), [...by.values()]]).toEqual(['bc', 2, 0, [1, 2]])
+  })
+
+  test('Dates match by value', () => {
+    const { by } = sorted({ a: [new Date(7)], b: [new Date(7)], c: [new Date(8)] })
+    expect([by.count(new Date(7)), [...by.values()].length, names(by({ gt: new Date(7) }))]).toEqual([2, 2, 'c'])
+  })
+
+  test('values of all types have one order: booleans, numbers, Dates, strings', () => {
+    const { by } = sorted({ d: ['a'], a: [true], c: [new Date(0)], b: [2n] })
+    expect(names(by())).toBe('abcd')
+  })
+
+  test.each(['before the first read', 'after it'])('it follows changes, deletions and lost values %s', (when) => {
+    const { by, store, put } = sorted(digits)
+    if (when === 'after it') by()
+    put('a', [9])
+    put('b')
+    store.delete('c')
+    put('f', [0])
+    expect([names(by()), by.count(3)]).toEqual(['fdea', 0])
+  })
+
+  test('a new object with the same value replaces the old one', () => {
+    const { by, put } = sorted(digits)
+    by()
+    put('a', [1])
+    expect(by()[0]).toEqual({ name: 'a', at: [1] })
+  })
+
+  test('a result of an ordered index never changes', () => {
+    const { by, store } = sorted(digits)
+    const before = by()
+    store.delete('a')
+    expect(names(before)).toBe('abcde')
+  })
+
+  test('the index function is called once for each object that arrives, and never for an old one', () => {
+    const store = new Store<Item>()
+    const asked: string[] = []
+    const index = new SortedIndex<Item>(store, ({ object }) => {
+      asked.push(`${object.name}${String(object.at)}`)
+      return object.at
+    })
+    store.addIndex(index)
+    const by = index.ordered()
+    store.set(entry('a', [1]))
+    by()
+    store.set(entry('a', [2]))
+    by()
+    store.delete('a')
+    expect(asked).toEqual(['a1', 'a2'])
+  })
+
+  test('an ordered index of a cleared store is empty and usable', () => {
+    const { by, store, put } = sorted(digits)
+    by()
+    store.clear()
+    put('x', [1])
+    expect([names(by()), by.count(5)]).toEqual(['x', 0])
+  })
+
+  test('every bound is found after deletes have emptied long stretches of the order', () => {
+    const { store, put, by } = sorted()
+    const left: string[] = []
+    for (let i = 0; i < 2_048; i++) put(`k${i}`, [i])
+    expect(by.count(0)).toBe(1)
+    for (let i = 0; i < 2_048; i++) {
+      if (i % 1_024 < 700) store.delete(`k${i}`)
+      else left.push(`k${i}`)
+    }
+    for (let bound = 0; bound < 2_048; bound++) {
+      const from = left.filter((name) => Number(name.slice(1)) >= bound)
+      expect(by({ gte: bound, limit: 2 }).map(({ name }) => name)).toEqual(from.slice(0, 2))
+      expect(by({ lt: bound, reverse: true, limit: 1 }).map(({ name }) => name)).toEqual(
+        left.slice(0, left.length - from.length).slice(-1),
+      )
+      expect(by.count(bound)).toBe(from[0] === `k${bound}` ? 1 : 0)
+    }
+  })
+
+  test('5 000 objects in random order stay in order through 5 000 changes', () => {
+    const { by, store, put } = sorted()
+    const at = (n: number): number => (n * 7919) % 5003
+    for (let n = 0; n < 5_000; n++) put(`k${n}`, [at(n)])
+    by()
+    for (let n = 0; n < 2_500; n++) put(`k${n}`, [at(n + 5_000)])
+    for (let n = 2_500; n < 4_900; n++) store.delete(`k${n}`)
+    const values = by().map((item) => Number(item.at?.[0]))
+    expect(values).toHaveLength(2_600)
+    expect(values).toEqual(values.toSorted((a, b) => a - b))
+    expect(by({ gte: 100, lt: 200 }).length).toBe(values.filter((value) => value >= 100 && value < 200).length)
+  })
+
+  test('a large index that is prepared twice at the same time is in order', () => {
+    for (let ahead = 0; ahead < 60; ahead += 5) {
+      const { index, by, put } = sorted()
+      for (let n = 0; n < 10_000; n++) put(`k${n}`, [`node-${(n * 7_919) % 10_007}`])
+      const [one, other] = [index.prepare(), index.prepare()]
+      for (let step = 0; step < ahead; step++) one.next()
+      while (one.next().done !== true) other.next()
+      for (let n = 0; n < 100; n++) put(`k${n}`, [`node-${n}`])
+      const values = by().map(({ at }) => String(at?.[0]))
+      expect(values).toHaveLength(10_000)
+      expect(values).toEqual(values.toSorted())
+    }
+  })
+
+  /** Values that many searches compare: long common beginnings, characters beyond ASCII, all kinds of scalars. */
+  const mixed = (n: number): Scalar => {
+    const others = [NaN, Infinity, -Infinity, -0, true, 2n ** 53n + BigInt(n % 3), 2 ** 53, new Date(n % 9), 'x', '']
+    const ends = ['', 'a', 'é', 'éa', 'èb', '\u0000', 'pod-12345', 'pod-12345-1', 'pod-12345-2', '\u007f', '\u0080']
+    return n % 5 === 0 ? (others[(n % 7919) % others.length] ?? '') : `node-${ends[n % ends.length]}`
+  }
+
+  test.each<[string, (n: number) => Scalar]>([
+    ['values of all kinds', mixed],
+    ['numbers and bigints', (n) => (n % 2 === 0 ? 2 ** 53 + (n % 7) : 2n ** 53n + BigInt(n % 7))],
+    ['50 numbers', (n) => n % 50],
+    ['long strings', (n) => `deployments/${(n * 7919) % 10}-replicas-${n % 3}`],
+    ['strings beyond ASCII', (n) => `node-${String.fromCharCode(120 + (n % 20))}${(n * 7919) % 7}`],
+    [
+      'strings, of which later ones begin differently',
+      (n) => `${n < 6_000 ? 'node' : n % 2 ? 'job' : 'pod'}-${n % 300}`,
+    ],
+  ])('6 000 objects with %s stay in order through 3 000 writes', (_title, valueAt) => {
+    const { by, store, put } = sorted()
+    const nameOf = (n: number): string => `team-${(n * 31) % 17}/${n % 2 === 0 ? 'é' : 'pod-'}${n}`
+    for (let n = 0; n < 6_000; n++) put(nameOf(n), [valueAt(n)])
+    by()
+    for (let n = 0; n < 3_000; n++) put(nameOf(3 * n), [valueAt(n * 7 + 1)])
+    const kept = by()
+    store.clear()
+    for (const item of kept.toReversed()) put(item.name, item.at)
+    expect(names(kept)).toBe(names(by()))
+  })
+})
+
+describe('a compound index', () => {
+  const orders = {
+    a: ['acme', 1],
+    b: ['acme', 2],
+    c: ['acme', 3],
+    d: ['bolt', 1],
+    e: ['bolt', 2],
+    f: ['a', 9],
+  }
+
+  test.each<[string, Tuple, Range<Scalar>]>([
+    ['fabcde', [], {}],
+    ['abc', ['acme'], {}],
+    ['cb', ['acme'], { reverse: true, limit: 2 }],
+    ['bc', ['acme'], { gte: 2 }],
+    ['a', ['acme'], { lt: 2 }],
+    ['b', ['acme', 2], {}],
+    ['', ['nobody'], {}],
+    ['', ['acme', 9], {}],
+    ['de', [], { gt: 'acme' }],
+    ['fabc', [], { lte: 'acme' }],
+  ])('a compound index returns "%s" for the prefix %j and %o', (expected, prefix, range) => {
+    expect(names(sorted(orders).compound(prefix, range))).toBe(expected)
+  })
+
+  test.each([
+    ['ordered', false],
+    ['compound', true],
+  ])('ranges of the %s index that are read again contain what was written meanwhile', (_kind, isCompound) => {
+    const random = new SeededRandom(11)
+    const { store, put, by, compound } = sorted()
+    const write = (): void => {
+      const name = `n${random.below(1_500)}`
+      const kind = random.below(4)
+      const at = store.entryOf(name)?.object.at
+      if (kind === 0) store.delete(name)
+      else put(name, kind === 1 && at !== undefined ? at : [random.below(300)])
+    }
+    for (let n = 0; n < 3_000; n++) write()
+    const order = (a: Item, b: Item): number => Number(a.at?.[0]) - Number(b.at?.[0]) || (a.name < b.name ? -1 : 1)
+    const ranges = Array.from({ length: 20 }, () => {
+      const gte = random.below(300)
+      const lt = random.below(2) === 0 ? Infinity : gte + random.below(200)
+      return { gte, lt, reverse: random.below(2) === 0, limit: random.below(2) === 0 ? 400 : 20 }
+    })
+    for (let n = 0; n < 150; n++) {
+      const items = [...store.list()].sort(order)
+      for (const range of ranges.slice(0, 1 + random.below(20))) {
+        const { gte, lt, reverse, limit } = range
+        const within = items.filter(({ at }) => Number(at?.[0]) >= gte && Number(at?.[0]) < lt)
+        const found = isCompound ? compound([], range) : by(range)
+        const expected = (reverse ? within.toReversed() : within).slice(0, limit)
+        expect(found).toHaveLength(expected.length)
+        expect(found.findIndex((item, at) => item !== expected[at])).toBe(-1)
+      }
+      // Some writes split a chunk of the order, or empty one.
+      for (let left = random.below(20) === 0 ? 800 : 3; left > 0; left--) write()
+    }
+    for (const { name } of by({ lt: 250 })) store.delete(name)
+    expect(by()).toEqual([...store.list()].sort(order))
+    store.clear()
+    expect(by()).toEqual([])
+    put('last', [1])
+    expect(names(by())).toBe('last')
+  })
+
+  test('tuples that become longer stay in order in a large index', () => {
+    const { compound, put } = sorted()
+    for (let n = 0; n < 6_000; n++) put(`k${n}`, [n % 3])
+    compound([])
+    for (let n = 0; n < 1_000; n++) put(`k${n}`, [n % 3, 1_000 - n])
+    const places = compound([1]).map(({ at }) => at?.[1] ?? 0)
+    expect(places).toHaveLength(2_000)
+    expect(places).toEqual(places.toSorted((a, b) => Number(a) - Number(b)))
+  })
+
+  test('entries, count and values return results for whole tuples', () => {
+    const { compound, put } = sorted(orders)
+    put('g', ['acme', 2])
+    expect([keys(compound.entries(['acme', 2])), compound.count(['acme', 2]), [...compound.values()]]).toEqual([
+      'bg',
+      2,
+      [
+        ['a', 9],
+        ['acme', 1],
+        ['acme', 2],
+        ['acme', 3],
+        ['bolt', 1],
+        ['bolt', 2],
+      ],
+    ])
+  })
+
+  describe('with tuples of several lengths', () => {
+    const ragged = {
+      a: ['acme'],
+      b: ['acme', 1],
+      c: ['acme', 1, 'x'],
+      d: ['acme', 'text'],
+      e: ['acme', new Date(7)],
+      f: [],
+      g: ['bolt', 1],
+    }
+
+    test.each<[string, Tuple, Range<Scalar>]>([
+      ['fabcedg', [], {}],
+      ['abced', ['acme'], {}],
+      ['bc', ['acme', 1], {}],
+      ['e', ['acme', new Date(7)], {}],
+      ['d', ['acme', 'text'], {}],
+      ['c', ['acme', 1, 'x'], {}],
+      ['bc', ['acme'], { gte: 0, lte: 1 }],
+      ['bc', ['acme'], { lte: 1 }],
+      ['ed', ['acme'], { gt: 1 }],
+      ['de', ['acme'], { gt: 1, reverse: true }],
+      ['g', [], { gt: 'acme' }],
+    ])(
+      'it returns "%s" for the prefix %j and %o: a tuple without a next component is outside every range',
+      (expected, prefix, range) => {
+        expect(names(sorted(ragged).compound(prefix, range))).toBe(expected)
+      },
+    )
+
+    test('count and entries agree', () => {
+      const { compound } = sorted(ragged)
+      expect([compound.count(['acme', 1]), keys(compound.entries(['acme', 1]))]).toEqual([2, 'bc'])
+      expect([compound.count(['acme', new Date(7)]), keys(compound.entries(['acme', new Date(7)]))]).toEqual([1, 'e'])
+    })
+
+    test('changes keep the order of the first sort', () => {
+      const kept = sorted()
+      kept.compound([])
+      for (const [name, at] of Object.entries(ragged)) kept.put(name, at)
+      for (const name of Object.keys(ragged)) kept.put(name, [1, name])
+      for (const [name, at] of Object.entries(ragged).toReversed()) kept.put(name, at)
+      expect(names(kept.compound([]))).toBe('fabcedg')
+    })
+  })
+
+  test.each<[string, unknown]>([
+    ['a string', 'acme'],
+    ['a hole', [undefined]],
+    ['null inside', ['acme', null]],
+    ['an object', { 0: 'acme' }],
+  ])('a prefix that is %s is a TypeError', (_, prefix) => {
+    expect(() => sorted(orders).compound(prefix as Tuple)).toThrow(
+      /^an index: the prefix must be an array of scalars, such as \['acme'\], got /,
+    )
+  })
+})
+
+describe('ranges are checked', () => {
+  test.each<[string, object]>([
+    ['limit', { limit: 0 }],
+    ['limit', { limit: -1 }],
+    ['limit', { limit: Number.NaN }],
+    ['limit', { limit: Infinity }],
+    ['limit', { limit: 1.5 }],
+    ['reverse', { reverse: 1 }],
+    ['gt', { gt: {} }],
+    ['gte', { gte: null }],
+    ['lt', { lt: [] }],
+    ['lte', { lte: Symbol('s') }],
+    ['greaterThan', { greaterThan: 1 }],
+  ])('an invalid "%s" (%o) is a TypeError that names it', (name, range) => {
+    const { by, compound } = sorted(digits)
+    for (const call of [() => by(range), () => by.entriesIn(range), () => compound([], range)]) {
+      expect(call).toThrow(TypeError)
+      expect(call).toThrow(`"${name}"`)
+    }
+  })
+
+  test('a prefix that is not a string is a TypeError that names it', () => {
+    const range: object = { prefix: 1 }
+    expect(() => sorted(digits).by(range)).toThrow('option "prefix" must be a string')
+  })
+
+  test('a compound index has no prefix in its range: the first argument is one', () => {
+    const range: object = { prefix: 'a' }
+    expect(() => sorted(digits).compound([], range)).toThrow('unknown option "prefix"')
+  })
+
+  test('a range that is undefined is everything', () => {
+    expect(names(sorted(digits).by(undefined))).toBe('abcde')
+  })
+})
+
+describe('a sorted index over a pinned store', () => {
+  function pinned(): { pin: Pin<Item>; index: SortedIndex<Item>; store: Store<Item> } {
+    const { store, index, by, put } = sorted(digits)
+    by()
+    const pin = store.pin()
+    put('a', [9])
+    store.delete('b')
+    put('c')
+    put('d', [4])
+    put('x', [3])
+    store.delete('e')
+    put('y', [5])
+    return { pin, index, store }
+  }
+
+  test.each<[string, Range<Scalar>]>([
+    ['abcde', {}],
+    ['edcba', { reverse: true }],
+    ['ab', { limit: 2 }],
+    ['ed', { reverse: true, limit: 2 }],
+    ['bcd', { gte: 2, lte: 4 }],
+    ['bc', { gte: 2, limit: 2 }],
+    ['', { gt: 5 }],
+  ])('an ordered index over a pin returns "%s" for %o', (expected, range) => {
+    const { pin, index } = pinned()
+    expect(names(index.ordered(pin)(range))).toBe(expected)
+  })
+
+  test('a sorted index over a pin counts and returns the pinned values', () => {
+    const { pin, index } = pinned()
+    const at = index.ordered<Scalar>(pin)
+    expect([at.count(3), at.count(9), keys(at.entries(2)), [...at.values()]]).toEqual([1, 0, 'b', [1, 2, 3, 4, 5]])
+  })
+
+  test('a sorted index over a pin returns the same instances', () => {
+    const { pin, index } = pinned()
+    expect(index.ordered(pin)({ gte: 1, lte: 1 })).toEqual([{ name: 'a', at: [1] }])
+  })
+
+  test('a compound index over a pin returns the pinned tuples', () => {
+    const { store, index, put } = sorted({ a: ['acme', 1], b: ['acme', 2], c: ['bolt', 1] })
+    const pin = store.pin()
+    put('a', ['bolt', 0])
+    store.delete('c')
+    const at = index.compound<Tuple>(pin)
+    expect([names(at(['acme'])), names(at(['bolt'])), at.count(['acme', 1]), [...at.values()]]).toEqual([
+      'ab',
+      'c',
+      1,
+      [
+        ['acme', 1],
+        ['acme', 2],
+        ['bolt', 1],
+      ],
+    ])
+  })
+})
+
+describe('I8: while the store is hidden', () => {
+  test('a sorted index shows nothing', () => {
+    const { store, by, compound, put } = sorted()
+    store.isVisible = false
+    put('a', [1])
+    expect([by(), [...by.entries(1)], [...by.entriesIn()], by.count(1), [...by.values()]]).toEqual([[], [], [], 0, []])
+    expect([compound([]), compound.count([1]), [...compound.entries([1])], [...compound.values()]]).toEqual([
+      [],
+      0,
+      [],
+      [],
+    ])
+    store.isVisible = true
+    expect([names(by()), names(compound([1]))]).toEqual(['a', 'a'])
+  })
+})

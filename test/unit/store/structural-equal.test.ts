@@ -1,0 +1,201 @@
+import { describe, expect, test } from 'vitest'
+import { structuralEqual } from '../../../src/store/structural-equal.js'
+
+class Point {
+  readonly x: number
+  readonly y: number
+  constructor(x: number, y: number) {
+    this.x = x
+    this.y = y
+  }
+}
+
+class Vector extends Point {}
+
+/** As classes were written before there were any: their methods are enumerable. */
+const oldStyle = { toPostgres: (): string => 'P' }
+const interval = (days: number): object => Object.assign(Object.create(oldStyle), { days })
+
+class Bag {
+  constructor(properties: object) {
+    Object.assign(this, properties)
+  }
+}
+
+class Opaque {
+  readonly #secret: number
+  constructor(secret: number) {
+    this.#secret = secret
+  }
+  reveal(): number {
+    return this.#secret
+  }
+}
+
+function nested(depth: number): unknown {
+  let value: unknown = 'leaf'
+  for (let i = 0; i < depth; i++) value = [value]
+  return value
+}
+
+describe('structuralEqual', () => {
+  test.each<[string, unknown, unknown]>([
+    ['nested plain objects, whatever the order of their properties', { a: 1, b: { c: [1] } }, { b: { c: [1] }, a: 1 }],
+    ['objects without a prototype', Object.create(null), Object.create(null)],
+    ['NaN', { n: Number.NaN }, { n: Number.NaN }],
+    ['0 and -0', 0, -0],
+    ['Dates of one moment', new Date(7), new Date(7)],
+    ['invalid Dates', new Date(Number.NaN), new Date(Number.NaN)],
+    ['typed arrays of the same bytes', new Uint8Array([1, 2]), new Uint8Array([1, 2])],
+    ['views of the same bytes at other offsets', new Uint8Array([9, 1, 2]).subarray(1), new Uint8Array([1, 2])],
+    ['data views', new DataView(new Uint8Array([1]).buffer), new DataView(new Uint8Array([1]).buffer)],
+    [
+      'Maps, whatever their order',
+      new Map([
+        ['a', [1]],
+        ['b', [2]],
+      ]),
+      new Map([
+        ['b', [2]],
+        ['a', [1]],
+      ]),
+    ],
+    ['Sets of the same values', new Set([1, 'a']), new Set(['a', 1])],
+    ['instances of one class with the same properties', new Point(1, 2), new Point(1, 2)],
+    ['instances whose methods are enumerable', interval(1), interval(1)],
+    [
+      'hostile property names',
+      JSON.parse('{"__proto__":1,"constructor":2,"":3}'),
+      JSON.parse('{"__proto__":1,"constructor":2,"":3}'),
+    ],
+    ['500 levels', nested(500), nested(500)],
+  ])('equal: %s', (_, a, b) => {
+    expect([structuralEqual(a, b), structuralEqual(b, a)]).toEqual([true, true])
+  })
+
+  test.each<[string, unknown, unknown]>([
+    ['another value deep inside', { a: { b: [1, { c: 2 }] } }, { a: { b: [1, { c: 3 }] } }],
+    ['one property more', { a: 1 }, { a: 1, b: undefined }],
+    ['another name for an undefined property', { a: undefined }, { b: undefined }],
+    ['a property that only the prototype has', { toString: undefined }, {}],
+    ['an own __proto__ property and none', JSON.parse('{"__proto__":{"a":1}}'), { a: 1 }],
+    ['arrays in another order', [1, 2], [2, 1]],
+    ['an array and its head', [1, 2], [1]],
+    ['an array and an object with its indices', [1], { 0: 1, length: 1 }],
+    ['null and an object', null, {}],
+    ['null and undefined', null, undefined],
+    ['a number and its text', 1, '1'],
+    ['Dates of two moments', new Date(7), new Date(8)],
+    ['typed arrays of other bytes', new Uint8Array([1, 2]), new Uint8Array([1, 3])],
+    ['typed arrays of other lengths', new Uint8Array([1, 2]), new Uint8Array([1])],
+    ['typed arrays of other types', new Uint8Array([1]), new Int8Array([1])],
+    ['Maps with other values', new Map([['a', 1]]), new Map([['a', 2]])],
+    ['Maps with other keys', new Map([['a', undefined]]), new Map([['b', undefined]])],
+    ['Maps of other sizes', new Map([['a', 1]]), new Map()],
+    ['Sets of other values', new Set([1]), new Set([2])],
+    ['Sets of other sizes', new Set([1]), new Set([1, 2])],
+    ['instances of two classes', new Point(1, 2), new Vector(1, 2)],
+    ['instances whose methods are enumerable, with other values', interval(1), interval(2)],
+    ['instances with another name for an undefined property', new Bag({ a: undefined }), new Bag({ b: undefined })],
+    ['an instance and a plain object', new Point(1, 2), { x: 1, y: 2 }],
+    ['two instances that show nothing of themselves', new Opaque(1), new Opaque(1)],
+    ['two functions', () => 1, () => 1],
+  ])('different: %s', (_, a, b) => {
+    expect([structuralEqual(a, b), structuralEqual(b, a)]).toEqual([false, false])
+  })
+
+  test('an instance without enumerable properties equals only itself', () => {
+    const opaque = new Opaque(1)
+    expect(structuralEqual({ opaque }, { opaque })).toBe(true)
+  })
+
+  test('below 500 levels two values count as different, without a stack overflow', () => {
+    expect(structuralEqual(nested(100_000), nested(100_000))).toBe(false)
+  })
+
+  describe('values that an object contains several times', () => {
+    /** 2 ** levels paths lead to `last`. */
+    const shared = (levels: number, last: unknown): unknown => {
+      let value = last
+      for (let level = 0; level < levels; level++) value = { left: value, right: [value] }
+      return value
+    }
+
+    test('values that occur several times are not compared exponentially often', () => {
+      expect(structuralEqual(shared(200, { n: 1 }), shared(200, { n: 1 }))).toBe(true)
+    })
+
+    test('values that occur several times are different, even if only the last path leads to the difference', () => {
+      expect(structuralEqual(shared(40, { n: 1 }), shared(40, { n: 2 }))).toBe(false)
+      const odd = [shared(40, { n: 1 }), { n: 1 }]
+      expect(structuralEqual(odd, [shared(40, { n: 1 }), { n: 2 }])).toBe(false)
+      expect(structuralEqual(odd, [shared(40, { n: 1 }), { n: 1 }])).toBe(true)
+    })
+
+    test('values that occur several times equal their copies', () => {
+      const part = { n: 1 }
+      const copies = (of: () => unknown): unknown => Array.from({ length: 30_000 }, of)
+      expect(
+        structuralEqual(
+          copies(() => part),
+          copies(() => ({ n: 1 })),
+        ),
+      ).toBe(true)
+      let i = 0
+      expect(
+        structuralEqual(
+          copies(() => part),
+          copies(() => ({ n: i++ === 29_999 ? 2 : 1 })),
+        ),
+      ).toBe(false)
+    })
+
+    test('a getter that compares does not disturb the comparison around it', () => {
+      const of = (n: number): object => ({
+        get inner() {
+          return structuralEqual(shared(40, 1), shared(40, 1))
+        },
+        rest: [shared(40, 1), n],
+      })
+      expect([structuralEqual(of(1), of(1)), structuralEqual(of(1), of(2))]).toEqual([true, false])
+    })
+  })
+
+  describe('after two objects that differed in a version', () => {
+    const rows = (version: string, more: object = {}): object => ({ name: 'a', meta: { version, ...more } })
+    const differ = (): void => expect(structuralEqual(rows('1'), rows('2'))).toBe(false)
+
+    test('objects with equal versions are compared by all their properties', () => {
+      differ()
+      expect(structuralEqual(rows('1', { labels: ['x'] }), rows('1', { labels: ['x'] }))).toBe(true)
+      differ()
+      expect(structuralEqual(rows('1', { labels: ['x'] }), rows('1', { labels: ['y'] }))).toBe(false)
+    })
+
+    test('versions that are not a number are equal', () => {
+      expect(structuralEqual({ version: 1 }, { version: 2 })).toBe(false)
+      expect(structuralEqual({ version: Number.NaN }, { version: Number.NaN })).toBe(true)
+      expect(structuralEqual({ version: 1 }, { version: { n: 1 } })).toBe(false)
+    })
+
+    test('a version that is not enumerable does not count', () => {
+      const hidden = (version: string): object => Object.defineProperty({ name: 'a' }, 'version', { value: version })
+      differ()
+      expect(structuralEqual({ name: 'a', meta: hidden('1') }, { name: 'a', meta: hidden('2') })).toBe(true)
+    })
+
+    test('a version of a Date does not count', () => {
+      const dated = (version: string): object => ({ name: 'a', meta: Object.assign(new Date(0), { version }) })
+      differ()
+      expect(structuralEqual(dated('1'), dated('2'))).toBe(true)
+    })
+  })
+
+  test('values that contain themselves are compared in finite time', () => {
+    const a: { self?: unknown; n: number } = { n: 1 }
+    const b: { self?: unknown; n: number } = { n: 1 }
+    a.self = a
+    b.self = b
+    expect([structuralEqual(a, a), structuralEqual(a, b)]).toEqual([true, false])
+  })
+})

@@ -1,0 +1,241 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
+import type { SourceError } from '../../../src/contract/errors.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
+import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
+import { Indexer } from '../../../src/store/indexer.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { Fold } from '../../support/fold.js'
+import { assertCleanStop } from '../../support/informers.js'
+import { put } from '../../support/scripted-source.js'
+
+interface World {
+  readonly clock: VirtualClock
+  readonly set: SourceSet<number>
+  readonly a: MemorySource<number>
+  readonly informer: Informer<number>
+  readonly errors: SourceError[]
+  /** The next calls of the user function call this one first. */
+  act: () => void
+}
+
+/** Returns an informer of the sources `a` (a1, a2) and `b` (b1). Its function of the kind `by` calls `act`. */
+async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'): Promise<World> {
+  const clock = new VirtualClock()
+  const a = memorySource<number>({
+    name: 'a',
+    entries: [
+      ['a1', 1],
+      ['a2', 1],
+    ],
+  })
+  const set = sourceSet({ a, b: memorySource<number>({ name: 'b', entries: [['b1', 1]] }) })
+  let act = (): void => {}
+  const acting =
+    <A extends readonly unknown[], R>(answer: (...args: A) => R) =>
+    (...args: A): R => {
+      act()
+      return answer(...args)
+    }
+  const options: Record<typeof by, Partial<InformerOptions<number, { n: unknown }, number>>> = {
+    transform: { transform: acting((n: number) => n) },
+    schema: {
+      schema: {
+        '~standard': { version: 1, vendor: 'test', validate: acting((value: unknown) => ({ value: value as number })) },
+      },
+    },
+    equals: { equals: acting((x: number, y: number) => x === y) },
+    index: { indexes: (ix) => ({ n: ix.equal(acting((n: number) => n)) }) },
+    nothing: {},
+  }
+  const informer: Informer<number> = createInformer<number, { n: unknown }, number>({
+    ...options[by],
+    source: set,
+    clock,
+    random: new SeededRandom(1),
+  })
+  const errors: SourceError[] = []
+  informer.on('error', (error) => errors.push(error))
+  onTestFinished(() => assertCleanStop(informer, clock))
+  await informer.start().synced()
+  await clock.advance(10)
+  return {
+    clock,
+    set,
+    a,
+    informer,
+    errors,
+    set act(now: () => void) {
+      act = now
+    },
+  }
+}
+
+const contents = (informer: Informer<number>): Record<string, number> => Object.fromEntries(informer.entries())
+
+/** Returns a function that calls `act` only on its first call. */
+function once(act: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    act()
+  }
+}
+
+describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a function of %s', (by) => {
+  test('a source that is removed disappears once the batch is applied', async () => {
+    const made = await world(by)
+    const { clock, set, a, informer } = made
+    const fold = new Fold<number>()
+    informer.subscribe(fold.handlers)
+    await clock.advance(0)
+    made.act = once(() => set.remove('a'))
+    a.transaction((tx) => {
+      tx.put('a1', 2)
+      tx.put('a3', 2)
+    })
+    await clock.advance(5_000)
+    expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
+  })
+
+  test('a source that is removed and added again is listed again', async () => {
+    const made = await world(by)
+    const { clock, set, a, informer } = made
+    made.act = once(() => {
+      set.remove('a')
+      set.add('a', a)
+    })
+    a.put('a1', 2)
+    await clock.advance(5_000)
+    expect(contents(informer)).toEqual({ a1: 2, a2: 1, b1: 1 })
+  })
+
+  test.each<[string, (informer: Informer<number>) => unknown]>([
+    ['subscribe', (informer) => informer.subscribe({ add: () => {} })],
+    ['changes', (informer) => informer.changes()],
+    ['reconcile', (informer) => informer.reconcile(async () => {})],
+    ['addIndex', (informer) => informer.addIndex('late', (ix) => ix.equal((n) => n))],
+    ['snapshot', (informer) => informer.snapshot()],
+  ])('%s is refused', async (call, use) => {
+    const made = await world(by)
+    const { clock, a, informer } = made
+    let thrown: unknown
+    made.act = once(() => {
+      try {
+        use(informer)
+      } catch (error) {
+        thrown = error
+      }
+    })
+    a.put('a1', 2)
+    await clock.advance(0)
+    expect(thrown).toBeInstanceOf(TypeError)
+    expect(String(thrown)).toMatch(new RegExp(`${call}: the store is being written; .* may only read`))
+  })
+})
+
+test('a source that is removed in a filter disappears once all consumers have received the batch', async () => {
+  const { clock, set, a, informer } = await world('nothing')
+  const remove = once(() => set.remove('a'))
+  let isArmed = false
+  informer.subscribe(
+    {},
+    {
+      filter: () => {
+        if (isArmed) remove()
+        return true
+      },
+    },
+  )
+  const fold = new Fold<number>()
+  informer.subscribe(fold.handlers, { filter: () => true })
+  await clock.advance(0)
+  isArmed = true
+  a.transaction((tx) => {
+    tx.put('a1', 2)
+    tx.put('a2', 2)
+  })
+  await clock.advance(5_000)
+  expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
+})
+
+test('a source that is removed in the filter of a new subscription is delivered as deletes', async () => {
+  const { clock, set, informer } = await world('nothing')
+  const remove = once(() => set.remove('a'))
+  const fold = new Fold<number>()
+  const filter = (): boolean => {
+    remove()
+    return true
+  }
+  informer.subscribe(fold.handlers, { filter })
+  await clock.advance(5_000)
+  expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
+})
+
+test('a source that is removed in the function of a new index is not in that index', async () => {
+  const { set, informer } = await world('nothing')
+  const remove = once(() => set.remove('a'))
+  const index = await informer.addIndex('late', (ix) =>
+    ix.equal((n) => {
+      remove()
+      return n
+    }),
+  )
+  expect([contents(informer), index(1)]).toEqual([{ b1: 1 }, [1]])
+})
+
+test('a subscription that is closed in transform removes no change from the others', async () => {
+  const clock = new VirtualClock()
+  const source = memorySource<number>({ entries: [['a', 1]] })
+  let act = (): void => {}
+  const informer = createInformer({
+    source,
+    clock,
+    random: new SeededRandom(1),
+    transform: (n: number) => {
+      act()
+      return n
+    },
+    indexes: (ix) => ({ n: ix.equal((n: number) => n), even: ix.equal((n: number) => n % 2 === 0) }),
+  })
+  onTestFinished(() => assertCleanStop(informer, clock))
+  await informer.start().synced()
+  const first = informer.subscribe({}, { where: { n: 7 } })
+  const fold = new Fold<number>()
+  informer.subscribe(fold.handlers, { where: { even: true } })
+  await clock.advance(0)
+  let isFirst = true
+  act = () => {
+    if (!isFirst) void first.close()
+    isFirst = false
+  }
+  source.transaction((tx) => {
+    tx.put('b', 2)
+    tx.put('c', 4)
+  })
+  await clock.advance(0)
+  expect(Object.fromEntries(fold.objects)).toEqual({ b: 2, c: 4 })
+})
+
+test('an indexer cannot be written by its own index functions', () => {
+  let thrown: unknown
+  const indexer = new Indexer<number, object>({
+    indexes: (ix) => ({
+      n: ix.equal((n) => {
+        try {
+          if (n === 1) void indexer.apply({ events: [put('b', 2)], version: '2' })
+        } catch (error) {
+          thrown = error
+        }
+        return n
+      }),
+    }),
+  })
+  void indexer.apply({ events: [put('a', 1)], version: '1' })
+  expect(String(thrown)).toMatch(/^TypeError: apply: the store is being written/)
+  void indexer.apply({ events: [put('c', 3)], version: '2' })
+  expect([...indexer.keys()]).toEqual(['a', 'c'])
+})

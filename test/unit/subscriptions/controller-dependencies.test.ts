@@ -1,0 +1,294 @@
+import { describe, expect, test } from 'vitest'
+import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
+import { OptionError, SourceError } from '../../../src/contract/errors.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import { groupInformers } from '../../../src/informer/informer-group.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { outcomeOf } from '../../support/informers.js'
+
+interface Pod {
+  readonly owner: string
+}
+
+/** Two mirrors with one clock: sites, and the pods that belong to them. */
+class World {
+  readonly clock = new VirtualClock()
+  readonly errors: SourceError[] = []
+  readonly siteSource = memorySource({ name: 'sites', entries: [['shop', 1]] as [string, number][] })
+  readonly podSource = memorySource<Pod>({ name: 'pods', entries: [['p1', { owner: 'shop' }]] })
+  readonly sites = this.#informer(this.siteSource)
+  readonly pods = this.#informer(this.podSource)
+  readonly seen: string[] = []
+
+  #informer<T>(source: MemorySource<T>): Informer<T, object> {
+    const informer = createInformer<T, object, T>({ source, clock: this.clock, random: new SeededRandom(1) })
+    return informer.on('error', (error) => this.errors.push(error))
+  }
+
+  readonly fn = async (key: string, { reason }: { readonly reason: string }): Promise<void> => {
+    this.seen.push(`${key} ${reason}`)
+  }
+}
+
+describe('watches', () => {
+  test('run the keys of each changed object, also those of its previous state', async () => {
+    const { clock, sites, pods, podSource, seen, fn } = new World()
+    sites.reconcile(fn, { watches: [{ informer: pods, keys: ({ owner }) => [owner] }] })
+    groupInformers([sites, pods]).start()
+    await clock.advance(10)
+    expect(seen).toEqual(['shop watches'])
+    podSource.put('p2', { owner: 'old' })
+    await clock.advance(10)
+    podSource.put('p2', { owner: 'new' })
+    await clock.advance(10)
+    podSource.delete('p2')
+    await clock.advance(10)
+    expect(seen.slice(1)).toEqual(['old watches', 'old watches', 'new watches', 'new watches'])
+    await Promise.all([sites.stop(), pods.stop()])
+  })
+
+  test('run no key before the other informer is synced', async () => {
+    const { clock, sites, pods, seen, fn } = new World()
+    sites.reconcile(fn, { watches: [{ informer: pods, keys: () => [] }] })
+    sites.start()
+    await clock.advance(60_000)
+    expect(seen).toEqual([])
+    pods.start()
+    await clock.advance(10)
+    expect(seen).toEqual(['shop initial'])
+    await Promise.all([sites.stop(), pods.stop()])
+  })
+
+  test('report a keys function that throws, and enqueue the keys of the current state after one that throws', async () => {
+    const { clock, errors, sites, pods, podSource, seen, fn } = new World()
+    const keys = ({ owner }: Pod): string[] => {
+      if (owner === 'bad') throw new Error('no owner')
+      return [owner]
+    }
+    sites.reconcile(fn, { name: 'mine', watches: [{ informer: pods, keys }] })
+    groupInformers([sites, pods]).start()
+    podSource.put('p2', { owner: 'bad' })
+    await clock.advance(10)
+    podSource.put('p2', { owner: 'good' })
+    await clock.advance(10)
+    expect(seen).toEqual(['shop watches', 'good watches'])
+    expect(errors.map(({ code, key }) => [code, key])).toEqual([
+      ['HANDLER', 'p2'],
+      ['HANDLER', 'p2'],
+    ])
+    await Promise.all([sites.stop(), pods.stop()])
+  })
+
+  test('end with the controller, and are closed if one of them cannot begin', async () => {
+    const { clock, sites, pods, fn } = new World()
+    const controller = sites.reconcile(fn, { watches: [{ informer: pods, keys: () => [] }] })
+    expect(pods.inspect().subscriptions.count).toBe(1)
+    await controller.close()
+    expect(pods.inspect().subscriptions.count).toBe(0)
+    const { pods: stopped } = new World()
+    await stopped.stop()
+    const watches = [
+      { informer: pods, keys: () => [] },
+      { informer: stopped, keys: () => [] },
+    ]
+    expect(() => sites.reconcile(fn, { watches })).toThrow(expect.objectContaining({ code: 'STOPPED' }))
+    await clock.advance(0)
+    expect([pods.inspect().subscriptions.count, sites.inspect().subscriptions.count]).toEqual([0, 0])
+    await Promise.all([sites.stop(), pods.stop()])
+  })
+
+  test('a draining controller runs what they enqueued before, and nothing later', async () => {
+    const { clock, sites, pods, podSource, seen, fn } = new World()
+    const controller = sites.reconcile(
+      async (key, context) => {
+        await fn(key, context)
+        await clock.sleep(100)
+      },
+      { watches: [{ informer: pods, keys: ({ owner }) => [owner] }] },
+    )
+    groupInformers([sites, pods]).start()
+    await clock.advance(10)
+    podSource.put('p2', { owner: 'before' })
+    await clock.advance(10)
+    const closed = controller.close({ drain: true })
+    podSource.put('p3', { owner: 'after' })
+    await clock.advance(1_000)
+    await closed
+    expect(seen).toEqual(['shop watches', 'before watches'])
+    await Promise.all([sites.stop(), pods.stop()])
+  })
+})
+
+describe('after', () => {
+  test('no key runs before all of them are synced, also if one fails first', async () => {
+    const { clock, errors, sites, pods, podSource, seen, fn } = new World()
+    const other = new World()
+    podSource.fail(new SourceError('no', { code: 'UNAUTHORIZED' }), 2)
+    sites.reconcile(fn, { after: [groupInformers([pods]), other.pods] })
+    groupInformers([sites, pods]).start()
+    await clock.advance(600)
+    expect([seen, errors.length > 0]).toEqual([[], true])
+    await clock.advance(600_000)
+    expect([pods.status.isSynced, seen]).toEqual([true, []])
+    other.pods.start()
+    await other.clock.advance(10)
+    await clock.advance(0)
+    expect(seen).toEqual(['shop initial'])
+    await Promise.all([sites.stop(), pods.stop(), other.pods.stop()])
+  })
+
+  test('if one is stopped before it is synced, that is reported, no key runs, and a drain ends', async () => {
+    const { clock, errors, sites, pods, seen, fn } = new World()
+    const controller = sites.reconcile(fn, { after: [pods], name: 'mine' })
+    sites.start()
+    await clock.advance(10)
+    await pods.stop()
+    await clock.advance(10)
+    expect(errors.map(({ message }) => message)).toEqual([
+      'reconcile "mine" on sites runs no key: an informer of "after" or "watches" was stopped before its first list',
+    ])
+    expect([await outcomeOf(controller.close({ drain: true }), clock), seen]).toEqual(['resolved', []])
+    await sites.stop()
+  })
+
+  test('leaves no timer and no wait when the controller is closed', async () => {
+    const { clock, sites, pods, fn } = new World()
+    const controller = sites.reconcile(fn, { after: [pods] })
+    await controller.close()
+    await clock.advance(0)
+    expect(clock.sleeping).toBe(0)
+    await Promise.all([sites.stop(), pods.stop()])
+  })
+})
+
+describe('a group', () => {
+  /** `c` waits for `b`, and `b` for `a`. */
+  function chain(): {
+    readonly world: World
+    readonly members: readonly Informer<number, object>[]
+    readonly log: string[]
+  } {
+    const world = new World()
+    const log: string[] = []
+    const informers = ['a', 'b', 'c'].map((name) => {
+      const source = memorySource({ name, entries: [['k', 1]] as [string, number][] })
+      const informer = createInformer<number, object, number>({
+        source,
+        clock: world.clock,
+        random: new SeededRandom(1),
+      })
+      informer.on('status', ({ state }) => {
+        if (state === 'listing' || state === 'stopped') log.push(`${name} ${state}`)
+      })
+      return informer
+    })
+    informers.forEach((informer, at) => {
+      const before = informers[at - 1]
+      const run = async (): Promise<void> => {
+        await world.clock.sleep(100)
+        log.push(`${informer.name} ran, ${before?.status.state}`)
+      }
+      informer.reconcile(run, before === undefined ? {} : { after: [before] })
+    })
+    return { world, members: informers.toReversed(), log }
+  }
+
+  test('starts what others wait for first, and drains it last, while it is still mirrored', async () => {
+    const { world, members, log } = chain()
+    const [c, b, a] = members
+    if (a === undefined || b === undefined || c === undefined) throw new Error('three')
+    const group = groupInformers([c, groupInformers([b]), a])
+    group.start()
+    await world.clock.advance(10)
+    expect(log).toEqual(['a listing', 'b listing', 'c listing'])
+    log.length = 0
+    const stopped = group.stop({ drainMs: 1_000 })
+    await world.clock.advance(1_000)
+    await stopped
+    expect(log).toEqual(['c stopped', 'a ran, undefined', 'b ran, live', 'c ran, live', 'b stopped', 'a stopped'])
+  })
+
+  test('drainMs counts for all stages together', async () => {
+    const { world, members } = chain()
+    const [c, b, a] = members
+    for (const member of members) member.reconcile(() => new Promise(() => {}))
+    const group = groupInformers([...members]).start()
+    await world.clock.advance(500)
+    const since = world.clock.now()
+    const stopped = group.stop({ drainMs: 2_000 })
+    await world.clock.advance(3_000)
+    expect([c?.status.state, await outcomeOf(stopped, world.clock)]).toEqual(['stopped', 'pending'])
+    // Each stage waits one more second for the run that hangs.
+    await world.clock.advance(2_000)
+    expect([b?.status.state, a?.status.state, await outcomeOf(stopped, world.clock)]).toEqual([
+      'stopped',
+      'stopped',
+      'resolved',
+    ])
+    expect(world.clock.now() - since).toBe(5_000)
+  })
+
+  test('each stage has the part of drainMs that the stages before it left', async () => {
+    const { world, members } = chain()
+    const [c, b] = members
+    c?.reconcile(() => world.clock.sleep(2_000))
+    b?.reconcile(() => new Promise(() => {}))
+    const group = groupInformers([...members]).start()
+    await world.clock.advance(500)
+    const stopped = group.stop({ drainMs: 2_000 })
+    // The first stage takes 1 500 ms. The second has 500 ms, and waits one more second for the run that hangs.
+    await world.clock.advance(2_999)
+    expect(await outcomeOf(stopped, world.clock)).toBe('pending')
+    await world.clock.advance(1)
+    expect(await outcomeOf(stopped, world.clock)).toBe('resolved')
+  })
+
+  test('does not count what a closed controller waited for', async () => {
+    const { clock, sites, pods, fn } = new World()
+    const group = groupInformers([sites, pods])
+    const closed = sites.reconcile(fn, { after: [pods] })
+    group.start()
+    await clock.advance(10)
+    await closed.close()
+    const states: string[] = []
+    const run = async (): Promise<void> => {
+      await clock.sleep(100)
+      states.push(sites.status.state)
+    }
+    pods.reconcile(run, { after: [sites] })
+    await clock.advance(10)
+    const stopped = group.stop({ drainMs: 1_000 })
+    await clock.advance(1_000)
+    await stopped
+    expect(states).toEqual(['live'])
+  })
+
+  test('without drainMs stops all at once, and a cycle is allowed', async () => {
+    const { clock, sites, pods, fn } = new World()
+    sites.reconcile(fn, { after: [pods] })
+    pods.reconcile(fn, { after: [sites] })
+    const group = groupInformers([sites, pods]).start()
+    await clock.advance(10)
+    const stopped = group.stop()
+    expect([sites.status.state, pods.status.state]).toEqual(['stopped', 'stopped'])
+    await stopped
+  })
+})
+
+test.each<[string, object, string]>([
+  ['after', { after: [{}] }, '"after" must be an array of informers or groups (wrong: element 0), got an array'],
+  [
+    'watches',
+    { watches: [{ informer: {}, keys: () => [] }] },
+    'array of { informer, keys } (wrong: element 0), got an array',
+  ],
+  ['watches', { watches: {} }, 'must be an array of { informer, keys }, got an object'],
+])('a wrong %s is an OptionError', (option, options, message) => {
+  const { sites, fn } = new World()
+  const call = (): unknown => sites.reconcile(fn, options)
+  expect(call).toThrow(OptionError)
+  expect(call).toThrow(message)
+  expect(call).toThrow(expect.objectContaining({ option }))
+})

@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest'
+import { OptionError } from '../../../src/contract/errors.js'
+import type { ReconcileOptions, RunReason } from '../../../src/subscriptions/controller-types.js'
+import { numbers, Runs, reconcile } from '../../support/controllers.js'
+import { mirrorOf, outcomeOf } from '../../support/informers.js'
+
+describe('a paused controller', () => {
+  test('starts no run, and continues to receive changes', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn, { concurrency: 3 })
+    await mirror.clock.advance(0)
+    expect(controller.isPaused).toBe(false)
+    controller.pause()
+    mirror.put('b', 1, '6').put('b', 2, '7')
+    await mirror.clock.advance(0)
+    controller.enqueue('c')
+    controller.enqueue('d', { delayMs: 10 })
+    await mirror.clock.advance(60_000)
+    expect([runs.begun, controller.isPaused, controller.backlog.keys]).toEqual([['a=1'], true, 4])
+    controller.resume()
+    await mirror.clock.advance(0)
+    expect([runs.begun, controller.isPaused]).toEqual([['a=1', 'b=2', 'c=undefined'], false])
+  })
+
+  test('does not interrupt a run in progress, and does not retry it', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    controller.pause()
+    expect(runs.contexts[0]?.signal.aborted).toBe(false)
+    runs.fail()
+    await mirror.clock.advance(60_000)
+    expect(runs.begun).toHaveLength(1)
+    controller.resume()
+    await mirror.clock.advance(0)
+    expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'retry'])
+  })
+
+  test('that is drained waits for the runs in progress only', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    controller.pause()
+    const closed = controller.close({ drain: true })
+    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+    runs.succeed()
+    expect([await outcomeOf(closed, mirror.clock), runs.begun]).toEqual(['resolved', ['a=1']])
+  })
+
+  test('ends a drain that waits for ready keys', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const controller = reconcile(mirror, async () => {}, { rateLimit: { perSecond: 0.001 } })
+    await mirror.clock.advance(0)
+    const closed = controller.close({ drain: true })
+    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+    controller.pause()
+    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+  })
+})
+
+describe('the option rateLimit', () => {
+  test('spaces the starts of runs, also of different keys', async () => {
+    const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
+    const start = mirror.clock.now()
+    const at: number[] = []
+    reconcile(mirror, async () => void at.push(mirror.clock.now() - start), {
+      concurrency: 3,
+      rateLimit: { perSecond: 10 },
+    })
+    await mirror.clock.advance(1_000)
+    expect(at.map(Math.round)).toEqual([0, 100, 200])
+  })
+
+  test('lets as many runs start at once as burst allows, and no more after a pause', async () => {
+    const mirror = numbers(...Array.from({ length: 12 }, (_, n) => [`k${n}`, n] as const))
+    const start = mirror.clock.now()
+    const at: number[] = []
+    const controller = reconcile(mirror, async () => void at.push(mirror.clock.now() - start), {
+      rateLimit: { perSecond: 10, burst: 3 },
+    })
+    await mirror.clock.advance(200)
+    expect(at.map(Math.round)).toEqual([0, 0, 0, 100, 200])
+    controller.pause()
+    await mirror.clock.advance(60_000)
+    controller.resume()
+    at.length = 0
+    await mirror.clock.advance(50)
+    expect(at).toHaveLength(3)
+  })
+
+  test('ends its wait when the controller is closed', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const controller = reconcile(mirror, async () => {}, { rateLimit: { perSecond: 0.001 } })
+    await mirror.clock.advance(0)
+    expect(mirror.clock.sleeping).toBe(1)
+    await controller.close()
+    await mirror.clock.advance(0)
+    expect(mirror.clock.sleeping).toBe(0)
+  })
+})
+
+describe('the option priority', () => {
+  /** The keys in the order of their runs, while `a` holds the only place. */
+  async function orderOf(options: ReconcileOptions<number>, act: (enqueue: (key: string) => void) => void) {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn, options)
+    await mirror.clock.advance(0)
+    act((key) => controller.enqueue(key))
+    mirror.put('changed', 1, '6')
+    for (let n = 0; n < 10; n++) {
+      await mirror.clock.advance(0)
+      runs.succeed()
+    }
+    return { mirror, order: runs.begun.slice(1).map((run) => run.replace(/=.*/, '')) }
+  }
+
+  test('runs the keys with the highest number first, and those of equal priority in their order', async () => {
+    const priority = (key: string, reason: RunReason): number => (reason === 'changed' ? 5 : Number(key))
+    const { order } = await orderOf({ priority }, (enqueue) => ['1', '9', '5', '-3', '9.5', '01'].forEach(enqueue))
+    expect(order).toEqual(['9.5', '9', '5', 'changed', '1', '01', '-3'])
+  })
+
+  test('is called again for a further reason', async () => {
+    const priority = (key: string, reason: RunReason): number => (reason === 'changed' ? 1 : key === 'x' ? 0.5 : 0)
+    const { order } = await orderOf({ priority }, (enqueue) => ['x', 'changed'].forEach(enqueue))
+    expect(order).toEqual(['changed', 'x'])
+  })
+
+  test('counts as 0 if it fails, which is reported once', async () => {
+    const priority = (key: string): number => (key === 'bad' ? Number.NaN : key === 'low' ? -1 : 0)
+    const { mirror, order } = await orderOf({ priority, name: 'mine' }, (enqueue) =>
+      ['low', 'bad', 'good', 'bad'].forEach(enqueue),
+    )
+    expect(order).toEqual(['bad', 'good', 'changed', 'low'])
+    expect(mirror.errors.map(({ message, code, key }) => [message, code, key])).toEqual([
+      [
+        'the priority function of reconcile "mine" on mirror failed at key "bad": it returned NaN; it counts as 0',
+        'HANDLER',
+        'bad',
+      ],
+    ])
+  })
+
+  test('may close the controller, which ends at once', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    let closed: Promise<void> | undefined
+    const priority = (key: string): number => {
+      if (key === 'last') closed = controller.close()
+      return 1
+    }
+    const controller = reconcile(mirror, runs.fn, { priority })
+    await mirror.clock.advance(0)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    mirror.put('last', 1, '6')
+    await mirror.clock.advance(0)
+    expect(await outcomeOf(closed ?? Promise.reject(), mirror.clock)).toBe('resolved')
+    expect(runs.begun).toEqual(['a=1'])
+  })
+
+  test('without it, resyncs run last', async () => {
+    const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn, { resyncMs: 1_000 })
+    for (let n = 0; n < 3; n++) {
+      await mirror.clock.advance(0)
+      runs.succeed()
+    }
+    await mirror.clock.advance(0)
+    controller.pause()
+    await mirror.clock.advance(1_000)
+    mirror.put('c', 2, '6')
+    await mirror.clock.advance(0)
+    controller.enqueue('x')
+    await mirror.clock.advance(0)
+    controller.resume()
+    for (let n = 0; n < 4; n++) {
+      await mirror.clock.advance(0)
+      runs.succeed()
+    }
+    expect(runs.begun.slice(3)).toEqual(['c=2', 'x=undefined', 'a=1', 'b=1'])
+    await controller.close()
+  })
+})
+
+test.each<[string, object, string]>([
+  ['perSecond', { rateLimit: {} }, 'reconcile: rateLimit: option "perSecond" is missing'],
+  ['perSecond', { rateLimit: { perSecond: 0 } }, 'must be a finite number above 0, got 0'],
+  ['burst', { rateLimit: { perSecond: 1, burst: 0 } }, 'must be a whole number of at least 1, got 0'],
+  ['priority', { priority: 5 }, 'reconcile: option "priority" must be a function, got 5'],
+])('a wrong %s is an OptionError (%j)', (option, options, message) => {
+  const { informer } = mirrorOf<number, object>([])
+  const call = (): unknown => informer.reconcile(async () => {}, options)
+  expect(call).toThrow(OptionError)
+  expect(call).toThrow(message)
+  expect(call).toThrow(expect.objectContaining({ option }))
+})

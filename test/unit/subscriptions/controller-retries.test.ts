@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'vitest'
+import { OptionError, TerminalError, terminal } from '../../../src/contract/errors.js'
+import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
+import { numbers, Runs, reconcile } from '../../support/controllers.js'
+import { mirrorOf, outcomeOf } from '../../support/informers.js'
+
+describe('the option retry', () => {
+  test('sets the first and the largest delay', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    const fn = async (): Promise<void> => {
+      at.push(mirror.clock.now())
+      throw new Error('no')
+    }
+    reconcile(mirror, fn, { retry: { minMs: 10, maxMs: 25 } })
+    await mirror.clock.advance(500)
+    const gaps = at.slice(1).map((time, i) => time - (at[i] ?? 0))
+    for (const [i, gap] of gaps.entries()) {
+      const ceiling = [10, 20][i] ?? 25
+      expect(gap).toBeGreaterThanOrEqual(ceiling / 2)
+      expect(gap).toBeLessThanOrEqual(ceiling)
+    }
+    expect(gaps.length).toBeGreaterThan(10)
+  })
+
+  test('minMs is also the delay of a failed key that changes', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn, { retry: { minMs: 5_000 } })
+    await mirror.clock.advance(0)
+    runs.fail()
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(2_499)
+    expect(runs.begun).toEqual(['a=1'])
+    await mirror.clock.advance(2_501)
+    expect(runs.begun).toEqual(['a=1', 'a=2'])
+  })
+
+  test('maxAttempts is the number of runs until the key is given up', async () => {
+    const mirror = numbers(['a', 1])
+    const attempts: number[] = []
+    const fn = async (_key: string, { attempt }: { attempt: number }): Promise<void> => {
+      attempts.push(attempt)
+      throw new Error('no')
+    }
+    reconcile(mirror, fn, { retry: { maxAttempts: 3 } })
+    await mirror.clock.advance(600_000)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(600_000)
+    expect(attempts).toEqual([1, 2, 3, 1, 2, 3])
+    expect(mirror.errors[2]?.message).toMatch(/\(attempt 3\): no; not again before it changes$/)
+  })
+
+  test.each<[ReconcileOptions<number>['retry'] | number, string, string]>([
+    [5, 'retry', 'reconcile: option "retry" must be an object, got 5'],
+    [{ minMs: 0 }, 'minMs', 'reconcile: retry: option "minMs" must be a finite number above 0, got 0'],
+    [{ maxMs: 99 }, 'maxMs', 'reconcile: retry: option "maxMs" must be at least minMs (100), got 99'],
+    [{ maxAttempts: 1.5 }, 'maxAttempts', 'must be a whole number of at least 1, got 1.5'],
+  ])('%j is an OptionError', (retry, option, message) => {
+    const { informer } = mirrorOf<number, object>([])
+    const call = (): unknown => informer.reconcile(async () => {}, { retry } as ReconcileOptions<number>)
+    expect(call).toThrow(OptionError)
+    expect(call).toThrow(message)
+    expect(call).toThrow(expect.objectContaining({ option }))
+  })
+})
+
+test('a change during the retry of a run during which the key changed too counts when it is reconciled', async () => {
+  const mirror = numbers(['a', 1])
+  const runs = new Runs()
+  const controller = reconcile(mirror, runs.fn)
+  await mirror.clock.advance(0)
+  mirror.put('a', 2, '6')
+  await mirror.clock.advance(0)
+  runs.fail()
+  await mirror.clock.advance(1_000)
+  mirror.put('a', 3, '7')
+  await mirror.clock.advance(0)
+  runs.succeed()
+  await mirror.clock.advance(0)
+  expect([runs.begun, controller.version]).toEqual([['a=1', 'a=2', 'a=3'], '6'])
+  runs.succeed()
+  await mirror.clock.advance(0)
+  expect(controller.version).toBe('7')
+})
+
+describe('a TerminalError', () => {
+  test('is not retried: the key runs again when it changes or is enqueued', async () => {
+    const mirror = numbers(['a', 1])
+    const seen: string[] = []
+    const controller = reconcile(mirror, async (_key, { reason, attempt }) => {
+      seen.push(`${reason} ${attempt}`)
+      throw terminal('no such tenant')
+    })
+    await mirror.clock.advance(600_000)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(600_000)
+    controller.enqueue('a')
+    await mirror.clock.advance(600_000)
+    expect(seen).toEqual(['initial 1', 'changed 1', 'enqueued 1'])
+    expect(mirror.errors[0]).toMatchObject({
+      message: 'reconcile on mirror failed at key "a" (attempt 1): no such tenant; not again before it changes',
+      cause: { name: 'TerminalError', cause: 'no such tenant' },
+    })
+  })
+
+  test('counts as handled: waits for its change end, and it is not in the backlog', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async () => {
+      throw new TerminalError('no')
+    })
+    const wait = controller.waitFor('5')
+    await mirror.clock.advance(0)
+    expect([await outcomeOf(wait, mirror.clock), controller.version, controller.backlog.keys]).toEqual([
+      'resolved',
+      '5',
+      0,
+    ])
+  })
+
+  test('is followed by another run, after the first delay, if its key changed during the run', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(0)
+    runs.fail(terminal('no'))
+    await mirror.clock.advance(99)
+    expect([runs.begun, controller.version]).toEqual([['a=1'], '5'])
+    await mirror.clock.advance(1)
+    expect(runs.contexts.map(({ attempt, reason }) => [attempt, reason])).toEqual([
+      [1, 'initial'],
+      [1, 'changed'],
+    ])
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('6')
+  })
+
+  test('frequent changes of its key do not cause frequent runs', async () => {
+    const mirror = numbers(['a', 1])
+    let runs = 0
+    reconcile(mirror, async () => {
+      runs++
+      throw terminal('no')
+    })
+    for (let n = 6; n < 106; n++) {
+      mirror.put('a', n, `${n}`)
+      await mirror.clock.advance(10)
+    }
+    expect(runs).toBe(11)
+  })
+
+  test('of a run for a delete keeps the last state for the next run', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    runs.succeed()
+    mirror.delete('a', '6')
+    await mirror.clock.advance(0)
+    runs.fail(terminal('no'))
+    await mirror.clock.advance(100)
+    controller.enqueue('a')
+    await mirror.clock.advance(0)
+    expect(runs.contexts.map(({ deleted, gone }) => [deleted, gone])).toEqual([
+      [undefined, undefined],
+      [1, 'deleted'],
+      [1, 'deleted'],
+    ])
+  })
+})
+
+describe('failing', () => {
+  test('has the keys whose last run failed, with the time of the retry', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const controller = reconcile(mirror, async (key, { attempt }) => {
+      if (key === 'a' && attempt < 3) throw new Error('no room')
+    })
+    expect(controller.failing.size).toBe(0)
+    await mirror.clock.advance(0)
+    const failure = controller.failing.get('a')
+    expect([...controller.failing.keys()]).toEqual(['a'])
+    expect(failure).toMatchObject({ attempt: 2, failedAt: mirror.clock.now(), lastError: 'no room' })
+    expect((failure?.retryAt ?? 0) - mirror.clock.now()).toBeLessThanOrEqual(100)
+    expect(failure?.retryAt).toBeGreaterThan(mirror.clock.now())
+    await mirror.clock.advance(1_000)
+    expect(controller.failing.size).toBe(0)
+  })
+
+  test('has a key that is given up until a run succeeds, without a time', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async (_key, { object }) => {
+      if (object === 1) throw terminal('no')
+    })
+    await mirror.clock.advance(0)
+    expect(controller.failing.get('a')).toMatchObject({ attempt: 1, retryAt: undefined, lastError: 'no' })
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(100)
+    expect(controller.failing.size).toBe(0)
+  })
+
+  test('keeps the latest 10 000 keys that are given up, and the last states of deleted ones among them', async () => {
+    const keys = Array.from({ length: 10_001 }, (_, n) => [`k${n}`, n] as const)
+    const mirror = numbers(...keys)
+    const seen: string[] = []
+    const controller = reconcile(mirror, async (key, { object, deleted }) => {
+      if (object !== undefined) return
+      seen.push(`${key} ${deleted}`)
+      throw terminal('no')
+    })
+    const reached = async (version: string): Promise<void> => {
+      while (controller.version !== version) await mirror.clock.advance(1)
+    }
+    await reached('5')
+    mirror.list([], '6')
+    await reached('6')
+    expect([controller.failing.size, controller.failing.has('k0'), controller.failing.has('k1')]).toEqual([
+      10_000,
+      false,
+      true,
+    ])
+    seen.length = 0
+    controller.enqueue('k0')
+    controller.enqueue('k1')
+    await mirror.clock.advance(200)
+    expect(seen.slice(0, 2)).toEqual(['k0 undefined', 'k1 1'])
+  })
+})
+
+test('a TerminalError of another copy of the package is recognised', () => {
+  const other = Object.assign(new Error('no'), { [Symbol.for('listwatch.TerminalError')]: true })
+  expect(other instanceof TerminalError).toBe(true)
+  expect(new Error('no') instanceof TerminalError).toBe(false)
+})

@@ -1,0 +1,862 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import type { FeedController } from '../../../src/subscriptions/controller.js'
+import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
+import { Feed } from '../../../src/subscriptions/feed.js'
+import type { VirtualClock } from '../../../testing/virtual-clock.js'
+import { numbers, type Reconcile, Runs, reconcile } from '../../support/controllers.js'
+import { Mirror } from '../../support/feeds.js'
+import { type Order, order, outcomeOf } from '../../support/informers.js'
+
+describe('a controller', () => {
+  test('runs each key of the store once, and then each changed key, with the current state', async () => {
+    const mirror = numbers(['a', 1], ['b', 2])
+    const runs: string[] = []
+    reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
+    await mirror.clock.advance(0)
+    mirror.put('a', 3, '6').put('a', 4, '7')
+    await mirror.clock.advance(0)
+    expect(runs).toEqual(['a=1', 'b=2', 'a=4'])
+  })
+
+  test('a run that does not settle for 60 s is reported, once', async () => {
+    const mirror = numbers(['a', 1])
+    reconcile(mirror, () => new Promise(() => {}), { name: 'scaler' })
+    await mirror.clock.advance(59_000)
+    expect(mirror.errors).toEqual([])
+    await mirror.clock.advance(600_000)
+    expect(mirror.errors).toMatchObject([
+      { code: 'HANDLER', key: 'a', message: expect.stringMatching(/"scaler".*60 s.*"a"/) },
+    ])
+  })
+
+  test('begins after the first list, though a key was enqueued before', async () => {
+    const mirror = new Mirror<number>()
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
+    controller.enqueue('a')
+    await mirror.clock.advance(60_000)
+    expect(runs).toEqual([])
+    mirror.list([['a', 1]], '5')
+    await mirror.clock.advance(0)
+    expect(runs).toEqual(['a=1'])
+  })
+
+  test('receives the last state of a deleted key, until a run for the delete has succeeded', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    runs.succeed()
+    mirror.delete('a', '6')
+    await mirror.clock.advance(0)
+    runs.fail()
+    await mirror.clock.advance(1_000)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    await mirror.clock.advance(0)
+    runs.succeed()
+    expect(runs.contexts.map(({ object, deleted }) => [object, deleted])).toEqual([
+      [1, undefined],
+      [undefined, 1],
+      [undefined, 1],
+      [undefined, undefined],
+    ])
+  })
+
+  test('a key that was recreated has no last state', async () => {
+    const mirror = numbers(['a', 1])
+    const seen: unknown[] = []
+    reconcile(mirror, async (_key, { object, deleted }) => void seen.push([object, deleted]))
+    mirror.delete('a', '6').put('a', 2, '7')
+    await mirror.clock.advance(0)
+    expect(seen).toEqual([[2, undefined]])
+  })
+
+  test('a key that is deleted again while its deletion is reconciled is run again, with the later state', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    runs.succeed()
+    mirror.delete('a', '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '7').delete('a', '8')
+    await mirror.clock.advance(0)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    runs.succeed()
+    expect(runs.contexts.map(({ deleted }) => deleted)).toEqual([undefined, 1, 2])
+  })
+
+  test.each([
+    ['a number', 1],
+    ['an object', order(1)],
+  ])('a key that is deleted again with an unchanged state is run again with that state (%s)', async (_, state) => {
+    const mirror = new Mirror<unknown>().list([['a', state]], '5')
+    const seen: unknown[] = []
+    reconcile(mirror, async (_key, { deleted }) => {
+      seen.push(deleted)
+      await mirror.clock.sleep(100)
+    })
+    await mirror.clock.advance(100)
+    mirror.delete('a', '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', state, '7').delete('a', '8')
+    await mirror.clock.advance(100)
+    expect(seen).toEqual([undefined, state, state])
+  })
+
+  test('of a scope receives an object that leaves the scope as deleted', async () => {
+    const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) })).list([['a', order(1)]], '5')
+    const seen: string[] = []
+    const options = { where: { tenant: 'acme' } }
+    reconcile(mirror, async (key, c) => void seen.push(`${key} ${c.object?.total} ${c.deleted?.total}`), options)
+    await mirror.clock.advance(0)
+    mirror.put('a', order(2, 'other'), '6').put('b', order(3, 'other'), '7')
+    await mirror.clock.advance(0)
+    expect(seen).toEqual(['a 1 undefined', 'a undefined 1'])
+  })
+})
+
+describe('runs', () => {
+  test('of one key never overlap: changes during a run cause one more run', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn, { concurrency: 4 })
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '6').put('a', 3, '7')
+    await mirror.clock.advance(0)
+    expect(runs.begun).toEqual(['a=1'])
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(runs.begun).toEqual(['a=1', 'a=3'])
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(runs.begun).toHaveLength(2)
+  })
+
+  test('are limited to `concurrency` keys at a time, one by default', async () => {
+    for (const concurrency of [undefined, 2]) {
+      const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
+      const runs = new Runs()
+      reconcile(mirror, runs.fn, concurrency === undefined ? {} : { concurrency })
+      await mirror.clock.advance(0)
+      expect(runs.begun).toHaveLength(concurrency ?? 1)
+      runs.succeed()
+      await mirror.clock.advance(0)
+      expect(runs.begun).toHaveLength((concurrency ?? 1) + 1)
+    }
+  })
+
+  test('of an fn that throws at once or returns no promise count like any other', async () => {
+    const mirror = numbers(['a', 1], ['b', 2])
+    const fn = (key: string): unknown => {
+      if (key === 'a') throw new Error('no')
+      return undefined
+    }
+    const controller = reconcile(mirror, fn as unknown as Reconcile<number>)
+    await mirror.clock.advance(0)
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', key: 'a' }])
+    expect(controller.backlog.keys).toBe(1)
+  })
+})
+
+describe('a run that fails', () => {
+  test('is reported with the next step, and retried with the next attempt number', async () => {
+    const mirror = numbers(['a', 1])
+    const attempts: number[] = []
+    reconcile(
+      mirror,
+      async (_key, { attempt }) => {
+        attempts.push(attempt)
+        if (attempt < 3) throw new Error('no')
+      },
+      { name: 'mine' },
+    )
+    await mirror.clock.advance(1_000)
+    expect(attempts).toEqual([1, 2, 3])
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', phase: 'handle', key: 'a' }, { code: 'HANDLER' }])
+    expect(mirror.errors[0]?.message).toMatch(
+      /^reconcile "mine" on mirror failed at key "a" \(attempt 1\): no; again in 0\.1 s$/,
+    )
+  })
+
+  test('is retried after 50 to 100 ms, a delay that doubles up to 30 s', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    reconcile(mirror, async () => {
+      at.push(mirror.clock.now())
+      throw new Error('no')
+    })
+    await mirror.clock.advance(200_000)
+    const gaps = at.slice(1).map((time, i) => time - (at[i] ?? 0))
+    const ceilings = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000]
+    for (const [i, ceiling] of ceilings.entries()) {
+      expect(gaps[i]).toBeGreaterThanOrEqual(ceiling / 2)
+      expect(gaps[i]).toBeLessThanOrEqual(ceiling)
+    }
+  })
+
+  test('a success resets the attempt number and the delay', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 3; i++) {
+      runs.fail()
+      await mirror.clock.advance(5_000)
+    }
+    runs.succeed()
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    await mirror.clock.advance(0)
+    expect(runs.contexts.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 1])
+    runs.fail()
+    await mirror.clock.advance(100)
+    expect(runs.begun).toHaveLength(6)
+  })
+
+  test('a change of the key shortens the delay to 100 ms, and no further', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 8; i++) {
+      runs.fail()
+      await mirror.clock.advance(30_000)
+    }
+    const before = runs.begun.length
+    runs.fail()
+    await mirror.clock.advance(10)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(89)
+    expect(runs.begun).toHaveLength(before)
+    await mirror.clock.advance(1)
+    expect(runs.begun.at(-1)).toBe('a=2')
+  })
+
+  test('a change during the run shortens the delay too', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 8; i++) {
+      runs.fail()
+      await mirror.clock.advance(30_000)
+    }
+    const before = runs.begun.length
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(0)
+    runs.fail()
+    await mirror.clock.advance(99)
+    expect(runs.begun).toHaveLength(before)
+    await mirror.clock.advance(1)
+    expect(runs.begun).toHaveLength(before + 1)
+  })
+
+  test('an enqueue during the run counts as a change', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 8; i++) {
+      runs.fail()
+      await mirror.clock.advance(30_000)
+    }
+    const before = runs.begun.length
+    controller.enqueue('a')
+    runs.fail()
+    await mirror.clock.advance(99)
+    expect(runs.begun).toHaveLength(before)
+    await mirror.clock.advance(1)
+    expect(runs.begun).toHaveLength(before + 1)
+  })
+
+  test('a change during a second run waits for its failure, not for the one before', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    runs.fail()
+    for (let ms = 0; ms < 98 && runs.begun.length < 2; ms++) await mirror.clock.advance(1)
+    expect(runs.begun).toHaveLength(2)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(0)
+    runs.fail()
+    await mirror.clock.advance(99)
+    expect(runs.begun).toHaveLength(2)
+    await mirror.clock.advance(1)
+    expect(runs.begun.at(-1)).toBe('a=2')
+  })
+
+  test('frequent changes of a failing key do not cause frequent runs', async () => {
+    const mirror = numbers(['a', 1])
+    let runs = 0
+    reconcile(mirror, async () => {
+      runs++
+      throw new Error('no')
+    })
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put('a', i + 2, `${6 + i}`)
+      await mirror.clock.advance(1)
+    }
+    expect(runs).toBeLessThanOrEqual(12)
+  })
+
+  test('delays no other key', async () => {
+    const mirror = numbers(['bad', 1], ['good', 1])
+    const good: number[] = []
+    reconcile(mirror, async (key, { object }) => {
+      if (key === 'bad') throw new Error('no')
+      good.push(object ?? -1)
+    })
+    for (let i = 2; i <= 5; i++) {
+      await mirror.clock.advance(1_000)
+      mirror.put('good', i, `${4 + i}`)
+    }
+    await mirror.clock.advance(0)
+    expect(good).toEqual([1, 2, 3, 4, 5])
+  })
+})
+
+describe('requeueAfter', () => {
+  test('runs the key again after the delay', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    const begun = mirror.clock.now()
+    reconcile(mirror, async (_key, { requeueAfter }) => {
+      at.push(mirror.clock.now() - begun)
+      if (at.length < 3) requeueAfter(5_000)
+    })
+    await mirror.clock.advance(60_000)
+    expect(at).toEqual([0, 5_000, 10_000])
+  })
+
+  test('counts only if the run succeeds', async () => {
+    const mirror = numbers(['a', 1])
+    let runs = 0
+    reconcile(mirror, async (_key, { requeueAfter }) => {
+      requeueAfter(5_000)
+      if (++runs === 1) throw new Error('no')
+    })
+    await mirror.clock.advance(1_000)
+    expect(runs).toBe(2)
+  })
+
+  test('is overtaken by an earlier change', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    const begun = mirror.clock.now()
+    reconcile(mirror, async (_key, { requeueAfter }) => {
+      at.push(mirror.clock.now() - begun)
+      if (at.length === 1) requeueAfter(5_000)
+    })
+    await mirror.clock.advance(1_000)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(60_000)
+    expect(at).toEqual([0, 1_000])
+  })
+
+  test('is overtaken by an enqueue', async () => {
+    const mirror = numbers(['a', 1])
+    const at: number[] = []
+    const begun = mirror.clock.now()
+    const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
+      at.push(mirror.clock.now() - begun)
+      if (at.length === 1) requeueAfter(5_000)
+    })
+    await mirror.clock.advance(0)
+    controller.enqueue('a', { delayMs: 1_000 })
+    await mirror.clock.advance(60_000)
+    expect(at).toEqual([0, 1_000])
+  })
+
+  test('of a run that ends after the close is ignored', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
+      requeueAfter(60_000)
+      await mirror.clock.sleep(500)
+    })
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    await mirror.clock.advance(500)
+    await closed
+    expect(mirror.clock.sleeping).toBe(0)
+  })
+
+  test('does not delay the version', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(5_000))
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('5')
+  })
+
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('of %d makes the run fail', async (delayMs) => {
+    const mirror = numbers(['a', 1])
+    reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(delayMs))
+    await mirror.clock.advance(0)
+    expect(mirror.errors[0]?.message).toContain('requeueAfter: option "delayMs" must be a finite number above 0')
+  })
+})
+
+describe('enqueue', () => {
+  test('runs a key without a change, whether its object exists or not', async () => {
+    const mirror = numbers(['a', 1])
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    controller.enqueue('a')
+    controller.enqueue('nobody')
+    await mirror.clock.advance(0)
+    expect(runs).toEqual(['a=1', 'a=1', 'nobody=undefined'])
+  })
+
+  test('with delayMs, after that delay', async () => {
+    const mirror = numbers()
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key) => void runs.push(key))
+    controller.enqueue('a', { delayMs: 100 })
+    await mirror.clock.advance(99)
+    expect(runs).toEqual([])
+    await mirror.clock.advance(1)
+    expect(runs).toEqual(['a'])
+  })
+
+  describe('with delayMs', () => {
+    async function runsOf(
+      ask: (controller: FeedController<number>, mirror: Mirror<number>) => void,
+      fn: (attempt: number, clock: VirtualClock) => unknown = () => {},
+    ): Promise<readonly number[]> {
+      const mirror = numbers(['a', 1])
+      const at: number[] = []
+      const begun = mirror.clock.now()
+      const controller = reconcile(mirror, async (_key, { attempt }) => {
+        at.push(mirror.clock.now() - begun)
+        if (at.length > 1) await fn(attempt, mirror.clock)
+      })
+      await mirror.clock.advance(1_000)
+      ask(controller, mirror)
+      await mirror.clock.advance(300_000)
+      return at.slice(1)
+    }
+
+    test('is kept when a change runs the key before', async () => {
+      const runs = await runsOf((controller, mirror) => {
+        controller.enqueue('a', { delayMs: 60_000 })
+        mirror.put('a', 2, '6')
+      })
+      expect(runs).toEqual([1_000, 61_000])
+    })
+
+    test('is kept if the key is ready', async () => {
+      const runs = await runsOf((controller) => {
+        controller.enqueue('a')
+        controller.enqueue('a', { delayMs: 60_000 })
+      })
+      expect(runs).toEqual([1_000, 61_000])
+    })
+
+    test('of several delays only the earliest counts', async () => {
+      const runs = await runsOf((controller) => {
+        for (const delayMs of [90_000, 60_000, 120_000]) controller.enqueue('a', { delayMs })
+      })
+      expect(runs).toEqual([61_000])
+    })
+
+    test('is kept during a run for an earlier time', async () => {
+      const runs = await runsOf(
+        (controller, mirror) => {
+          controller.enqueue('a', { delayMs: 100 })
+          mirror.put('a', 2, '6')
+          void mirror.clock.sleep(150).then(() => controller.enqueue('a', { delayMs: 5_000 }))
+        },
+        (_attempt, clock) => clock.sleep(300),
+      )
+      expect(runs).toEqual([1_000, 1_300, 6_150])
+    })
+
+    test('overtakes the delay of a failed run, and is not overtaken itself', async () => {
+      const runs = await runsOf(
+        (controller) => {
+          controller.enqueue('a')
+          controller.enqueue('a', { delayMs: 10 })
+        },
+        (attempt) => {
+          if (attempt === 1) throw new Error('no')
+        },
+      )
+      expect(runs).toEqual([1_000, 1_010])
+    })
+  })
+
+  test('does nothing once the controller is closed', async () => {
+    const mirror = numbers()
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key) => void runs.push(key))
+    await controller.close()
+    controller.enqueue('a')
+    controller.enqueue('b', { delayMs: 10 })
+    await mirror.clock.advance(100)
+    expect([runs, mirror.clock.sleeping]).toEqual([[], 0])
+  })
+
+  test.each([
+    [[5], 'enqueue: the key must be a string, got number'],
+    [['a', { delayMs: 0 }], 'enqueue: option "delayMs" must be a finite number above 0, got 0'],
+    [['a', { delay: 5 }], 'enqueue: unknown option "delay"; allowed are delayMs'],
+  ])('enqueue with %j throws a TypeError with the reason', (args, message) => {
+    const controller = reconcile(numbers(), async () => {})
+    expect(() => Reflect.apply(controller.enqueue, controller, args)).toThrow(new TypeError(message))
+  })
+})
+
+describe('the version includes only changes that were reconciled with success', () => {
+  test('it includes a change during a failed run once a later run has succeeded', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    runs.succeed()
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', 3, '7')
+    await mirror.clock.advance(0)
+    runs.fail()
+    await mirror.clock.advance(5_000)
+    expect([runs.begun, controller.version]).toEqual([['a=1', 'a=2', 'a=3'], '5'])
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('7')
+  })
+
+  test('it waits for a run in progress', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    const synced = controller.synced()
+    await mirror.clock.advance(0)
+    expect([controller.version, await outcomeOf(synced, mirror.clock)]).toEqual([undefined, 'pending'])
+    runs.succeed()
+    expect(await outcomeOf(synced, mirror.clock)).toBe('resolved')
+    expect(controller.version).toBe('5')
+  })
+
+  test('it does not pass a run that failed', async () => {
+    const mirror = numbers()
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn, { concurrency: 2 })
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(0)
+    runs.fail()
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('5')
+    await mirror.clock.advance(100)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('7')
+  })
+
+  test('a change during a run waits for the run after it', async () => {
+    const mirror = numbers()
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '7')
+    await mirror.clock.advance(0)
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('6')
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('7')
+  })
+
+  test('waitFor resolves when the version is reached', async () => {
+    const mirror = numbers()
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6')
+    const waited = controller.waitFor('6')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
+    runs.succeed()
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  // I12
+  test('behind a stuck key the number of tracked batches is bounded', async () => {
+    const mirror = numbers(['stuck', 0])
+    const controller = reconcile(
+      mirror,
+      (key) => (key === 'stuck' ? new Promise<void>(() => {}) : mirror.clock.sleep(3)),
+      { concurrency: 8 },
+    )
+    let most = 0
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(`k${i % 20}`, i, `${6 + i}`)
+      await mirror.clock.advance(1)
+      most = Math.max(most, controller.batchesInFlight)
+    }
+    expect(most).toBeLessThanOrEqual(21)
+    const closed = controller.close()
+    await mirror.clock.advance(1_000)
+    await closed
+  })
+
+  test('once a stuck key has ended, the version includes every reconciled batch before the next pending one', async () => {
+    const mirror = numbers()
+    const runs = new Runs()
+    const controller = reconcile(
+      mirror,
+      (key, context) => (key.startsWith('slow') ? runs.fn(key, context) : Promise.resolve()),
+      { concurrency: 3 },
+    )
+    await mirror.clock.advance(0)
+    for (const [i, key] of ['slow1', 'a', 'b', 'slow2', 'c'].entries()) {
+      mirror.put(key, 1, `${6 + i}`)
+      await mirror.clock.advance(0)
+    }
+    const waited = controller.waitFor('8')
+    expect([controller.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'pending'])
+    runs.succeed()
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+    expect(controller.version).toBe('8')
+  })
+
+  test('the backlog has the number of pending keys and the age of the oldest', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const controller = reconcile(mirror, () => new Promise(() => {}))
+    await mirror.clock.advance(300)
+    expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
+  })
+
+  test('the age of a key starts at the time that requeueAfter has set', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, (key, context) => {
+      context.requeueAfter(1_000)
+      return runs.fn(key, context)
+    })
+    for (let i = 0; i < 2; i++) {
+      await mirror.clock.advance(0)
+      runs.succeed()
+    }
+    await mirror.clock.advance(999)
+    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
+    await mirror.clock.advance(301)
+    expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
+  })
+
+  test('the age of a key starts at the time that enqueue has set', async () => {
+    const mirror = numbers()
+    const controller = reconcile(mirror, () => new Promise(() => {}))
+    for (const key of ['a', 'b']) controller.enqueue(key, { delayMs: 1_000 })
+    await mirror.clock.advance(999)
+    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
+    await mirror.clock.advance(301)
+    expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
+  })
+
+  test('a key that was enqueued during its run is ready after it', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    controller.enqueue('a')
+    runs.succeed()
+    await mirror.clock.advance(0)
+    expect([runs.begun, controller.backlog.keys]).toEqual([['a=1', 'b=1'], 2])
+  })
+})
+
+describe('close', () => {
+  test('starts no more runs, and aborts the signals of the current runs', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    expect(runs.contexts[0]?.signal.aborted).toBe(true)
+    expect(runs.contexts[0]?.signal.reason).toMatchObject({ code: 'STOPPED' })
+    runs.succeed()
+    await closed
+    await mirror.clock.advance(60_000)
+    expect(runs.begun).toEqual(['a=1'])
+  })
+
+  test('waits 1 s at most for a run in progress, and leaves no timer', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, () => new Promise(() => {}))
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    await mirror.clock.advance(999)
+    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+    await mirror.clock.advance(1)
+    expect([await outcomeOf(closed, mirror.clock), mirror.clock.sleeping]).toEqual(['resolved', 0])
+  })
+
+  test('a run that fails because of the close is neither reported nor retried', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    const controller = reconcile(mirror, runs.fn)
+    await mirror.clock.advance(0)
+    const closed = controller.close()
+    runs.fail()
+    await closed
+    await mirror.clock.advance(60_000)
+    expect([mirror.errors, runs.begun.length, mirror.clock.sleeping]).toEqual([[], 1, 0])
+  })
+
+  test('leaves no timer while a large batch is being taken', async () => {
+    const mirror = numbers()
+    const now = mirror.clock.now.bind(mirror.clock)
+    let reads = 0
+    Object.assign(mirror.clock, { now: () => now() + 10 * reads++ })
+    const controller = reconcile(mirror, async () => {})
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 100; i++) mirror.put(`k${i}`, i, `${6 + i}`)
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(mirror.clock.sleeping).toBe(1)
+    const left = controller.close().then(() => mirror.clock.sleeping)
+    await mirror.clock.advance(0)
+    expect(await left).toBe(0)
+  })
+
+  test('leaves no timer of a retry or of a delayed key', async () => {
+    const mirror = numbers(['a', 1])
+    const controller = reconcile(mirror, async () => {
+      throw new Error('no')
+    })
+    await mirror.clock.advance(0)
+    controller.enqueue('b', { delayMs: 5_000 })
+    await controller.close()
+    expect(mirror.clock.sleeping).toBe(0)
+  })
+
+  test('with drain, settles after all pending keys have run', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const runs: string[] = []
+    const controller = reconcile(mirror, async (key) => {
+      await mirror.clock.sleep(10)
+      runs.push(key)
+    })
+    const closed = controller.close({ drain: true })
+    await mirror.clock.advance(100)
+    expect([await outcomeOf(closed, mirror.clock), runs]).toEqual(['resolved', ['a', 'b']])
+  })
+
+  describe('with drain, runs receive the current state', () => {
+    async function draining(
+      options: ReconcileOptions<Order> = {},
+    ): Promise<{ mirror: Mirror<Order>; seen: string[]; controller: FeedController<Order> }> {
+      const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) }))
+      mirror.list(
+        [1, 2, 3].map((n) => [`k${n}`, order(n)] as const),
+        '5',
+      )
+      const seen: string[] = []
+      const fn: Reconcile<Order> = async (key, { object, deleted }) => {
+        seen.push(`${key} ${object?.total} ${deleted?.total}`)
+        await mirror.clock.sleep(100)
+      }
+      const controller = reconcile(mirror, fn, options)
+      await mirror.clock.advance(0)
+      void controller.close({ drain: true })
+      return { mirror, seen, controller }
+    }
+
+    test.each([
+      ['', {}],
+      [' of a scope', { where: { tenant: 'acme' } }],
+      [' that are filtered', { filter: ({ tenant }: Order) => tenant === 'acme' }],
+    ])('also of changed, deleted and recreated objects%s', async (_, options) => {
+      const { mirror, seen } = await draining(options)
+      mirror.put('k2', order(12), '6').delete('k3', '7').delete('k2', '8').put('k2', order(22), '9')
+      await mirror.clock.advance(1_000)
+      expect(seen).toEqual(['k1 1 undefined', 'k2 22 undefined', 'k3 undefined 3'])
+    })
+
+    test.each([{ where: { tenant: 'acme' } }, { filter: ({ tenant }: Order) => tenant === 'acme' }])(
+      'also if an object has left the scope %j',
+      async (options) => {
+        const { mirror, seen } = await draining(options)
+        mirror.put('k2', order(12, 'other'), '6').put('k3', order(13, 'other'), '7').put('k3', order(23), '8')
+        await mirror.clock.advance(1_000)
+        expect(seen).toEqual(['k1 1 undefined', 'k2 undefined 2', 'k3 23 undefined'])
+      },
+    )
+
+    test('also if an object was deleted after its change was delivered', async () => {
+      const mirror = numbers(['a', 1])
+      const runs: unknown[] = []
+      const controller = reconcile(mirror, async (_key, { object, deleted }) => void runs.push([object, deleted]))
+      await mirror.clock.advance(0)
+      mirror.put('a', 2, '6')
+      void controller.close({ drain: true })
+      mirror.delete('a', '7')
+      await mirror.clock.advance(0)
+      expect(runs).toEqual([
+        [1, undefined],
+        [undefined, 2],
+      ])
+    })
+
+    test('and changes after the close start no run', async () => {
+      const { mirror, seen, controller } = await draining()
+      mirror.delete('k1', '6').put('k4', order(4), '7')
+      await mirror.clock.advance(1_000)
+      expect([seen, controller.version]).toEqual([['k1 1 undefined', 'k2 2 undefined', 'k3 3 undefined'], '5'])
+    })
+  })
+
+  test('notifies its informer, and leaves no feed', async () => {
+    const mirror = numbers()
+    await reconcile(mirror, async () => {}).close()
+    expect(mirror.router.feeds.size).toBe(0)
+    await mirror.clock.advance(0)
+    expect(mirror.released.size).toBe(1)
+  })
+
+  test('its signal closes it, and keeps no listener', async () => {
+    const mirror = numbers(['a', 1])
+    const control = new AbortController()
+    const runs = new Runs()
+    reconcile(mirror, runs.fn, { signal: control.signal })
+    await mirror.clock.advance(0)
+    control.abort()
+    expect(runs.contexts[0]?.signal.aborted).toBe(true)
+    expect(getEventListeners(control.signal, 'abort')).toHaveLength(0)
+    runs.succeed()
+    await mirror.clock.advance(0)
+  })
+
+  test('a controller whose signal has already aborted starts no run', async () => {
+    const mirror = numbers(['a', 1])
+    const runs = new Runs()
+    reconcile(mirror, runs.fn, { signal: AbortSignal.abort() })
+    await mirror.clock.advance(0)
+    expect(runs.begun).toEqual([])
+  })
+
+  test('rejects pending waits', async () => {
+    const controller = reconcile(new Mirror<number>(), async () => {})
+    const waits = [controller.synced(), controller.waitFor('9')]
+    await controller.close()
+    for (const wait of waits) await expect(wait).rejects.toMatchObject({ code: 'STOPPED' })
+  })
+})
+
+test('options of another kind of subscription are TypeErrors', () => {
+  const mirror = numbers()
+  expect(() => new Feed(mirror.host, 'reconcile', { delivery: 'latest' })).toThrow(
+    `reconcile: unknown option "delivery"; allowed are ${['name', 'signal', 'concurrency', 'timeoutMs', 'resyncMs', 'key', 'where', 'filter'].join(', ')}`,
+  )
+})

@@ -1,0 +1,709 @@
+import { describe, expect, test } from 'vitest'
+import { SourceError } from '../../../src/contract/errors.js'
+import { endOf } from '../../../src/subscriptions/batch-positions.js'
+import { NO_READER } from '../../../src/subscriptions/feed-reader.js'
+import { drain, Mirror, tellAll } from '../../support/feeds.js'
+import { Fold } from '../../support/fold.js'
+import { type Order, order, outcomeOf } from '../../support/informers.js'
+
+const CLOSED = new SourceError('closed', { code: 'STOPPED' })
+
+function numbers(): Mirror<number> {
+  return new Mirror<number>()
+}
+
+function orders(): Mirror<Order> {
+  return new Mirror<Order>((ix) => ({
+    tenant: ix.equal((o) => o.tenant),
+    tag: ix.multi((o) => o.tags ?? []),
+    total: ix.ordered((o) => o.total),
+    both: ix.compound((o) => [o.tenant, o.total]),
+  }))
+}
+
+describe('the beginning', () => {
+  test('before the first list a feed has no batch', () => {
+    expect(numbers().feed().dequeue()).toBeUndefined()
+  })
+
+  test('a feed from before the first list receives its objects as adds', () => {
+    const mirror = numbers()
+    const feed = mirror.feed()
+    mirror.list(
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+      '5',
+    )
+    expect(feed.dequeue()).toMatchObject({
+      changes: [
+        { type: 'add', key: 'a', object: 1, previous: undefined, origin: 'initial' },
+        { type: 'add', key: 'b', object: 2, previous: undefined, origin: 'initial' },
+      ],
+      version: '5',
+      isSynced: true,
+      source: undefined,
+    })
+  })
+
+  test('the replay of an empty store is one batch without changes', () => {
+    const mirror = numbers().list([], '5')
+    expect(drain(mirror.feed())).toEqual(['@5'])
+  })
+
+  test('the replay of a large store is several batches; only the last has a version and is synced', () => {
+    const mirror = numbers().list(
+      Array.from({ length: 600 }, (_, i) => [`k${i}`, i] as const),
+      '5',
+    )
+    const feed = mirror.feed()
+    const parts = [feed.dequeue(), feed.dequeue(), feed.dequeue(), feed.dequeue()]
+    expect(parts.map((part) => [part?.changes.length, part?.version, part?.isSynced])).toEqual([
+      [256, undefined, false],
+      [256, undefined, false],
+      [88, '5', true],
+      [undefined, undefined, undefined],
+    ])
+  })
+})
+
+describe('late join (I13)', () => {
+  test('a feed replays the store as it was at the beginning, then delivers each later change once', () => {
+    const mirror = numbers().list(
+      [
+        ['a', 1],
+        ['b', 1],
+      ],
+      '5',
+    )
+    mirror.put('a', 2, '6')
+    const feed = mirror.feed()
+    mirror.put('a', 3, '7').delete('b', '8').put('c', 1, '9')
+    expect(drain(feed)).toEqual(['add a, add b, @6', 'update a, @7', 'delete b, @8', 'add c, @9'])
+  })
+
+  test('changes during the replay are delivered after it, in order', () => {
+    const mirror = numbers().list(
+      Array.from({ length: 300 }, (_, i) => [`k${i}`, i] as const),
+      '5',
+    )
+    const feed = mirror.feed()
+    const fold = new Fold<number>()
+    const first = feed.dequeue()
+    mirror.put('k0', -1, '6').delete('k299', '7').put('new', 1, '8').delete('k1', '9').put('k1', 7, '10')
+    for (const change of first?.changes ?? []) fold.tell(change)
+    tellAll(feed, fold)
+    expect(fold.objects).toEqual(new Map(mirror.indexer.entries()))
+  })
+
+  test.each(['every', 'latest'] as const)('a scoped feed, delivery %s: no gap, no duplicate', (delivery) => {
+    const mirror = orders().list(
+      [
+        ['a', order(1)],
+        ['b', order(1, 'other')],
+      ],
+      '5',
+    )
+    const feed = mirror.feed({ delivery, where: { tenant: 'acme' } })
+    mirror.put('b', order(2), '6').put('a', order(2, 'other'), '7').put('c', order(1), '8')
+    const fold = new Fold<Order>()
+    tellAll(feed, fold)
+    expect([...fold.objects.keys()]).toEqual(['b', 'c'])
+  })
+})
+
+describe('a scope', () => {
+  test.each([
+    ['key', { key: 'a' }],
+    ['an equal index', { where: { tenant: 'acme' } }],
+    ['a multi index', { where: { tag: 'x' } }],
+    ['an ordered index', { where: { total: 1 } }],
+    ['a compound index', { where: { both: ['acme', 1] } }],
+    ['two indexes', { where: { tenant: 'acme', tag: 'x' } }],
+    ['filter', { filter: (o: Order) => o.tenant === 'acme' }],
+    ['all options', { key: 'a', where: { tenant: 'acme', tag: 'x' }, filter: (o: Order) => o.total === 1 }],
+  ])('by %s replays exactly the objects in it', (_what, options) => {
+    const mirror = orders().list(
+      [
+        ['a', order(1, 'acme', ['x', 'y'])],
+        ['b', order(2, 'other', ['y'])],
+      ],
+      '5',
+    )
+    expect(drain(mirror.feed(options))).toEqual(['add a, @5'])
+  })
+
+  test('by key and `where` does not replay the object if it has another value', () => {
+    const mirror = orders().list([['a', order(1, 'acme', ['x'])]], '5')
+    expect(drain(mirror.feed({ key: 'a', where: { tenant: 'other' } }))).toEqual(['@5'])
+    expect(drain(mirror.feed({ key: 'a', where: { tenant: 'acme', tag: 'y' } }))).toEqual(['@5'])
+    const feed = mirror.feed({ key: 'a', where: { tenant: 'other' } })
+    drain(feed)
+    mirror.put('a', order(2, 'acme'), '6').put('a', order(3, 'other'), '7')
+    expect(drain(feed)).toEqual(['add a, @7'])
+  })
+
+  test.each([
+    ['an equal index', { where: { tenant: 'acme' } }, order(1, 'other')],
+    ['a multi index', { where: { tag: 'x' } }, order(1, 'acme', ['y'])],
+    ['an ordered index', { where: { total: 1 } }, order(2)],
+    ['a compound index', { where: { both: ['acme', 1] } }, order(2)],
+    ['the second of two indexes', { where: { tenant: 'acme', tag: 'x' } }, order(1, 'acme', [])],
+    ['filter', { filter: (o: Order) => o.tenant === 'acme' }, order(1, 'other')],
+    ['filter of objects with one value', { where: { tenant: 'acme' }, filter: (o: Order) => o.total === 1 }, order(2)],
+  ])('an object that leaves it is a delete, an object that enters it an add: %s', (_what, options, outside) => {
+    const inside = order(1, 'acme', ['x'])
+    const mirror = orders().list([['a', inside]], '5')
+    const feed = mirror.feed(options)
+    drain(feed)
+    mirror
+      .put('a', outside, '6')
+      .put('a', { ...outside }, '7')
+      .put('a', { ...inside }, '8')
+    expect(drain(feed)).toEqual(['delete a, @6', 'add a, @8'])
+  })
+
+  test('a delete of an object that leaves has its last state in the scope', () => {
+    const [inside, outside] = [order(1), order(1, 'other')]
+    const mirror = orders().list([['a', inside]], '5')
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    drain(feed)
+    mirror.put('a', outside, '6')
+    expect(feed.dequeue()?.changes).toEqual([
+      {
+        type: 'delete',
+        key: 'a',
+        object: inside,
+        previous: inside,
+        version: '6',
+        origin: 'watch',
+        finalState: 'known',
+        gone: 'out-of-scope',
+      },
+    ])
+  })
+
+  test('an add of an object that enters has no previous state', () => {
+    const mirror = orders().list([['a', order(1, 'other')]], '5')
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    drain(feed)
+    mirror.put('a', order(2), '6')
+    expect(feed.dequeue()?.changes).toMatchObject([{ type: 'add', previous: undefined, object: { total: 2 } }])
+  })
+
+  test('a change outside of the scope is not delivered', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    drain(feed)
+    mirror.put('b', order(1, 'other'), '6').put('b', order(2, 'other'), '7').delete('b', '8')
+    expect(feed.dequeue()).toBeUndefined()
+  })
+
+  test('a change outside of the scope advances the version', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    drain(feed)
+    mirror.put('b', order(1, 'other'), '6')
+    expect(feed.version).toBe('6')
+  })
+
+  test('a value of undefined in `where` is ignored', () => {
+    const mirror = orders().list(
+      [
+        ['a', order(1)],
+        ['b', order(1, 'other')],
+      ],
+      '5',
+    )
+    expect(drain(mirror.feed({ where: { tenant: undefined } }))).toEqual(['add a, add b, @5'])
+  })
+
+  test('a filter that throws is reported once, and the objects that it throws for are out of scope', () => {
+    const mirror = numbers().list(
+      [
+        ['a', 1],
+        ['b', 2],
+        ['c', 3],
+      ],
+      '5',
+    )
+    const filter = (n: number): boolean => {
+      if (n > 1) throw new Error(`not ${n}`)
+      return true
+    }
+    const feed = mirror.feed({ filter, name: 'mine' })
+    mirror.put('d', 4, '6').put('a', 9, '7')
+    expect(drain(feed)).toEqual(['add a, @5', 'delete a, @7'])
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', phase: 'handle', key: 'b' }])
+    expect(mirror.errors[0]?.message).toBe(
+      'the filter of "mine" on mirror failed: not 2; such objects are out of scope',
+    )
+  })
+
+  test('has returns whether a key is in the scope now', () => {
+    const mirror = orders().list(
+      [
+        ['a', order(1)],
+        ['b', order(1, 'other')],
+      ],
+      '5',
+    )
+    const feed = mirror.feed({ where: { tenant: 'acme' } })
+    expect([feed.scope.has('a'), feed.scope.has('b'), feed.scope.has('c')]).toEqual([true, false, false])
+  })
+
+  test('`where` may name an index that was added later', async () => {
+    const mirror = numbers().list(
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+      '5',
+    )
+    await mirror.indexer.addIndex('odd', (ix) => ix.equal((n) => n % 2 === 1))
+    const feed = mirror.feed({ where: { odd: true } })
+    mirror.put('c', 3, '6').put('d', 4, '7')
+    expect(drain(feed)).toEqual(['add a, @5', 'add c, @6'])
+  })
+})
+
+describe('the version', () => {
+  test('it is undefined until the replay was handled', () => {
+    const mirror = numbers()
+    const feed = mirror.feed()
+    mirror.list([['a', 1]], '5')
+    expect(feed.version).toBeUndefined()
+    const batch = feed.dequeue()
+    expect(feed.version).toBeUndefined()
+    if (batch !== undefined) feed.ack(batch)
+    expect(feed.version).toBe('5')
+  })
+
+  // I7
+  test('never runs ahead of the finished batches', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6').put('a', 3, '7')
+    const [one, two] = [feed.dequeue(), feed.dequeue()]
+    expect(feed.version).toBe('5')
+    if (one !== undefined) feed.ack(one)
+    expect(feed.version).toBe('6')
+    if (two !== undefined) feed.ack(two)
+    expect(feed.version).toBe('7')
+  })
+
+  test('follows the store, also for bookmarks, while the queue is empty', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.apply([], '9')
+    expect(feed.version).toBe('9')
+  })
+
+  test('never goes back: what the store had while the queue was empty counts as handled', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const feed = mirror.feed({ key: 'a' })
+    drain(feed)
+    mirror.apply([], '6').put('b', order(2), '7')
+    expect(feed.version).toBe('7')
+    mirror.put('a', order(3), '8')
+    expect(feed.version).toBe('7')
+    const batch = feed.dequeue()
+    mirror.put('b', order(4), '9')
+    expect(feed.version).toBe('7')
+    if (batch !== undefined) feed.ack(batch)
+    expect(feed.version).toBe('9')
+  })
+
+  test('does not go back if the feed stops accepting changes while a commit is routed', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const feed = mirror.feed({ key: 'a' })
+    const other = mirror.feed()
+    drain(feed)
+    drain(other)
+    mirror.put('b', order(2), '6')
+    expect(feed.version).toBe('6')
+    other.reader = { ...NO_READER, wake: () => feed.stopAccepting() }
+    mirror.put('a', order(3), '7')
+    expect(feed.version).toBe('6')
+    drain(feed)
+    expect(feed.version).toBe('7')
+  })
+
+  test('a bookmark behind a pending change does not advance it', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6').apply([], '9')
+    expect(feed.version).toBe('5')
+  })
+
+  test('batches that are acknowledged together advance it to the last of them', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6').put('a', 3, '7')
+    feed.dequeue()
+    const two = feed.dequeue()
+    expect(feed.version).toBe('5')
+    if (two !== undefined) feed.ackThrough(endOf(two), 2)
+    expect(feed.version).toBe('7')
+    mirror.apply([], '8')
+    expect(feed.version).toBe('8')
+  })
+
+  test('the end of a batch holds no changes', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    const batch = feed.dequeue()
+    expect(batch && endOf(batch)).toEqual({ position: '5', isSynced: true })
+  })
+
+  test('keeps its value when the feed is closed', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6')
+    feed.close(CLOSED)
+    mirror.put('a', 3, '7')
+    expect(feed.version).toBe('5')
+  })
+
+  test('of a closed feed that had caught up stays at the version of the store at the close', () => {
+    const mirror = numbers()
+      .list([['a', 1]], '5')
+      .apply([], '6')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.apply([], '7')
+    feed.close(CLOSED)
+    mirror.put('a', 3, '8')
+    expect(feed.version).toBe('7')
+  })
+
+  test('of a closed feed includes a batch that is acknowledged after the close', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 2, '6')
+    const batch = feed.dequeue()
+    feed.close(CLOSED)
+    expect(feed.version).toBe('5')
+    if (batch !== undefined) feed.ack(batch)
+    expect(feed.version).toBe('6')
+    mirror.put('a', 3, '7')
+    expect(feed.version).toBe('6')
+  })
+})
+
+describe('bookmarks', () => {
+  test('are delivered in order to feeds that want them', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed({}, { bookmarks: true, initialAdds: true })
+    mirror.put('a', 2, '6').apply([], '7').apply([], '8').put('a', 3, '9')
+    expect(drain(feed)).toEqual(['add a, @5', 'update a, @6', '@8', 'update a, @9'])
+  })
+
+  test('are not delivered to other feeds', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    mirror.apply([], '7')
+    expect(drain(feed)).toEqual(['add a, @5'])
+  })
+})
+
+describe('delivery', () => {
+  test('every: each commit is a batch of its own', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ delivery: 'every' })
+    drain(feed)
+    mirror.put('a', 1, '6').put('a', 2, '7').delete('a', '8')
+    expect(drain(feed)).toEqual(['add a, @6', 'update a, @7', 'delete a, @8'])
+  })
+
+  test('latest: all pending changes are one batch, relative to the last delivered state of each key', () => {
+    const mirror = numbers().list(
+      [
+        ['b', 1],
+        ['c', 1],
+      ],
+      '5',
+    )
+    const feed = mirror.feed({ delivery: 'latest' })
+    drain(feed)
+    mirror.put('a', 1, '6').delete('a', '7').put('b', 2, '8').put('b', 3, '9').delete('c', '10').put('c', 2, '11')
+    const batch = feed.dequeue()
+    expect(batch?.changes).toMatchObject([
+      { type: 'update', key: 'b', previous: 1, object: 3 },
+      { type: 'delete', key: 'c', previous: 1 },
+      { type: 'add', key: 'c', object: 2 },
+    ])
+    expect(batch?.version).toBe('11')
+  })
+
+  test('latest: a batch that was taken is never merged into', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ delivery: 'latest' })
+    drain(feed)
+    mirror.put('a', 1, '6')
+    const taken = feed.dequeue()
+    mirror.put('a', 2, '7')
+    expect(taken?.changes).toMatchObject([{ type: 'add', object: 1 }])
+    expect(feed.dequeue()?.changes).toMatchObject([{ type: 'update', previous: 1, object: 2 }])
+  })
+
+  // I12
+  test('every: beyond its capacity it behaves as latest until it has caught up', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ capacity: 3 })
+    drain(feed)
+    for (let i = 1; i <= 10; i++) mirror.put('a', i, `${5 + i}`)
+    expect(drain(feed)).toEqual(['add a, @15'])
+    mirror.put('a', 11, '16').put('a', 12, '17')
+    expect(drain(feed)).toEqual(['update a, @16', 'update a, @17'])
+    expect(mirror.errors).toEqual([])
+  })
+
+  test('every, with onOverflow fail: beyond its capacity it is closed, and that is reported', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ capacity: 3, onOverflow: 'fail', name: 'mine' })
+    drain(feed)
+    for (let i = 1; i <= 3; i++) mirror.put('a', i, `${5 + i}`)
+    expect(feed.closed).toBeUndefined()
+    mirror.put('a', 4, '9')
+    expect(feed.closed).toMatchObject({ code: 'HANDLER', phase: 'handle' })
+    expect(mirror.errors).toEqual([feed.closed])
+    expect([feed.dequeue(), mirror.router.feeds.size]).toEqual([undefined, 0])
+  })
+
+  test('the objects of the replay do not count towards the capacity', () => {
+    const mirror = numbers().list(
+      Array.from({ length: 50 }, (_, i) => [`k${i}`, i] as const),
+      '5',
+    )
+    const feed = mirror.feed({ capacity: 1, onOverflow: 'fail' })
+    mirror.put('k0', 7, '6')
+    expect(feed.closed).toBeUndefined()
+    expect(drain(feed)).toHaveLength(2)
+  })
+})
+
+describe('the backlog', () => {
+  test('counts pending keys and the remaining objects of the replay', () => {
+    const mirror = numbers().list(
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+      '5',
+    )
+    const feed = mirror.feed()
+    mirror.put('c', 1, '6').put('c', 2, '7')
+    expect(feed.backlog.keys).toBe(3)
+    drain(feed)
+    expect(feed.backlog).toEqual({ keys: 0, oldestMs: 0 })
+  })
+
+  test('has an age', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    await mirror.clock.advance(500)
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(70)
+    mirror.put('b', 1, '7')
+    expect(feed.backlog).toEqual({ keys: 2, oldestMs: 70 })
+  })
+
+  test('its age starts with the oldest pending change, also if earlier changes were taken', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(500)
+    mirror.put('b', 1, '7')
+    feed.dequeue()
+    await mirror.clock.advance(70)
+    expect(feed.backlog.oldestMs).toBe(70)
+  })
+
+  test('its age is that of the first change that was merged', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ delivery: 'latest' })
+    drain(feed)
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(500)
+    mirror.put('a', 2, '7')
+    expect(feed.backlog.oldestMs).toBe(500)
+  })
+
+  test('its age after an overflow is that of the first change that was queued', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ capacity: 2 })
+    drain(feed)
+    for (const [nth, key] of ['a', 'b', 'c'].entries()) {
+      mirror.put(key, 1, `${6 + nth}`)
+      await mirror.clock.advance(100)
+    }
+    expect(feed.backlog).toEqual({ keys: 3, oldestMs: 300 })
+  })
+
+  test('a new change wakes the reader', () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    let wakes = 0
+    feed.reader = { kind: 'subscription', longestRunning: undefined, slowest: undefined, wake: () => wakes++ }
+    mirror.put('a', 1, '6')
+    expect(wakes).toBe(1)
+  })
+})
+
+describe('waiting', () => {
+  test('synced resolves when the replay was acknowledged', async () => {
+    const mirror = numbers()
+    const feed = mirror.feed()
+    const synced = feed.synced('synced')
+    mirror.list([['a', 1]], '5')
+    const batch = feed.dequeue()
+    expect(await outcomeOf(synced, mirror.clock)).toBe('pending')
+    if (batch !== undefined) feed.ack(batch)
+    expect(await outcomeOf(synced, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor resolves when everything up to the version is finished', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    const waited = feed.waitFor('6')
+    mirror.put('a', 1, '7')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
+    drain(feed)
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor resolves with a bookmark if the queue is empty', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    const waited = feed.waitFor('6')
+    mirror.apply([], '6')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor of a scoped feed resolves with a change outside of the scope', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed({ key: 'mine' })
+    drain(feed)
+    const waited = feed.waitFor('6')
+    mirror.put('other', 1, '6')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor rejects for another epoch, if the store does', async () => {
+    const mirror = numbers().list([], 'a5')
+    const feed = mirror.feed()
+    drain(feed)
+    expect(await outcomeOf(feed.waitFor('b1'), mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+  })
+
+  test('waitFor for the current epoch of the store waits while the feed is still in the previous epoch', async () => {
+    const mirror = numbers().list([['a', 1]], 'a5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.list([['a', 2]], 'b1')
+    const waited = feed.waitFor('b1')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
+    drain(feed)
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('waitFor for the previous epoch rejects, though the feed is still in it', async () => {
+    const mirror = numbers().list([['a', 1]], 'a5')
+    const feed = mirror.feed()
+    drain(feed)
+    mirror.list([['a', 2]], 'b1')
+    expect(await outcomeOf(feed.waitFor('a9'), mirror.clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
+  })
+
+  test('close rejects current waits and later ones', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    const before = [feed.synced('synced'), feed.waitFor('9')]
+    feed.close(CLOSED)
+    for (const wait of [...before, feed.synced('synced'), feed.waitFor('9')]) await expect(wait).rejects.toBe(CLOSED)
+  })
+
+  test('a wait after the close is rejected, also for a version that was reached before', async () => {
+    const mirror = numbers().list([], '5')
+    const feed = mirror.feed()
+    drain(feed)
+    feed.close(CLOSED)
+    await expect(feed.synced('synced')).rejects.toBe(CLOSED)
+    await expect(feed.waitFor('5')).rejects.toBe(CLOSED)
+  })
+})
+
+describe('close', () => {
+  test('drops the queue, and accepts no more changes', () => {
+    const mirror = numbers().list([['a', 1]], '5')
+    const feed = mirror.feed()
+    feed.close(CLOSED)
+    mirror.put('b', 1, '6')
+    expect([feed.dequeue(), feed.hasMore, mirror.router.feeds.size]).toEqual([undefined, false, 0])
+  })
+
+  test('leaves no pinned snapshot and no tracked index behind', () => {
+    const mirror = orders().list([['a', order(1)]], '5')
+    const [all, some] = [mirror.feed(), mirror.feed({ where: { tenant: 'acme' } })]
+    expect([mirror.indexer.store.pinCount, [...mirror.indexer.writer.tracked].length]).toEqual([1, 1])
+    all.close(CLOSED)
+    some.close(CLOSED)
+    expect([mirror.indexer.store.pinCount, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
+  })
+
+  test('a second close does not replace the first reason', () => {
+    const feed = numbers().feed()
+    feed.close(CLOSED)
+    feed.close(new SourceError('again', { code: 'HANDLER' }))
+    expect(feed.closed).toBe(CLOSED)
+  })
+})
+
+describe('invalid options are TypeErrors that name the option', () => {
+  const WHERE = 'where'
+
+  test.each([
+    [
+      { where: { tennant: 'x' } },
+      'subscribe: where: there is no index "tennant"; allowed are tenant, tag, total, both',
+    ],
+    [{ where: { tenant: {} } }, `subscribe: ${WHERE} "tenant" must be a string, number, bigint, boolean or Date`],
+    [{ where: { both: 'acme' } }, `subscribe: ${WHERE} "both" must be an array of scalars`],
+    [{ where: 5 }, `subscribe: option "${WHERE}" must be an object, got 5`],
+    [{ key: 5 }, 'subscribe: option "key" must be a string, got 5'],
+    [{ filter: 5 }, 'subscribe: option "filter" must be a function, got 5'],
+    [{ name: '' }, 'subscribe: option "name" must be a string that is not empty, got ""'],
+    [{ concurrency: 0 }, 'subscribe: option "concurrency" must be a whole number of at least 1, got 0'],
+    [{ capacity: 1.5 }, 'subscribe: option "capacity" must be a whole number of at least 1, got 1.5'],
+    [{ delivery: 'last' }, 'subscribe: option "delivery" must be one of "every", "latest", got "last"'],
+    [{ onOverflow: 'drop' }, 'subscribe: option "onOverflow" must be one of "coalesce", "fail", got "drop"'],
+    [{ signal: {} }, 'subscribe: option "signal" must be an AbortSignal, got an object'],
+    [
+      { delivry: 'latest' },
+      `subscribe: unknown option "delivry"; allowed are name, signal, concurrency, timeoutMs, resyncMs, key, ${WHERE}, filter, delivery, capacity, onOverflow`,
+    ],
+  ])('%j', (options, message) => {
+    const mirror = orders()
+    expect(() => Reflect.apply(mirror.feed, mirror, [options])).toThrow(new TypeError(message))
+    expect([mirror.router.feeds.size, [...mirror.indexer.writer.tracked].length]).toEqual([0, 0])
+  })
+
+  test('`where` without any declared index throws an error that names the missing index', () => {
+    const mirror = new Mirror<number>().list([], '1')
+    const message = 'subscribe: where: there is no index "n"; no index is declared'
+    expect(() => mirror.feed({ where: { n: 1 } })).toThrow(message)
+  })
+})

@@ -1,0 +1,834 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import type { Change } from '../../../src/queue/change.js'
+import { HandlerSubscription } from '../../../src/subscriptions/handler-subscription.js'
+import type { Handlers } from '../../../src/subscriptions/handler-types.js'
+import type { FeedOptions } from '../../../src/subscriptions/subscription-types.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { Mirror } from '../../support/feeds.js'
+import { Fold } from '../../support/fold.js'
+import { deferred, outcomeOf } from '../../support/informers.js'
+
+type Options = FeedOptions<number>
+
+function subscribe(
+  mirror: Mirror<number>,
+  handlers: Handlers<number>,
+  options: Options = {},
+): HandlerSubscription<number> {
+  return new HandlerSubscription(mirror.feed(options), handlers, options)
+}
+
+function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
+  return new Mirror<number>().list(entries, '5')
+}
+
+/** One of which the key `stuck` is never done. */
+function subscribeStuck(mirror: Mirror<number>, options: Options): HandlerSubscription<number> {
+  const tell = ({ key }: { readonly key: string }): unknown =>
+    key === 'stuck' ? new Promise(() => {}) : mirror.clock.sleep(3)
+  return subscribe(mirror, { add: tell, update: tell, delete: tell }, options)
+}
+
+/** A handler that waits for the test: what has begun, and how to let it end. */
+class Gates {
+  readonly begun: string[] = []
+  readonly ended: string[] = []
+  readonly #open: (() => void)[] = []
+
+  readonly handle = async ({ key, object }: { readonly key: string; readonly object: number }): Promise<void> => {
+    const what = `${key}=${object}`
+    this.begun.push(what)
+    const { promise, resolve } = deferred()
+    this.#open.push(resolve)
+    await promise
+    this.ended.push(what)
+  }
+
+  get handlers(): Handlers<number> {
+    return { add: this.handle, update: this.handle, delete: this.handle }
+  }
+
+  /** Lets the one that began first end. */
+  next(): void {
+    this.#open.shift()?.()
+  }
+}
+
+describe('handlers', () => {
+  test('receive the objects of the store first, then every change', async () => {
+    const mirror = numbers(['a', 1])
+    const fold = new Fold<number>()
+    subscribe(mirror, fold.handlers)
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '6').put('b', 1, '7').delete('a', '8')
+    await mirror.clock.advance(0)
+    expect(fold.told).toEqual(['add a', 'update a', 'add b', 'delete a'])
+  })
+
+  test('get one change, with all there is to know', async () => {
+    const mirror = numbers(['a', 1])
+    const fold = new Fold<number>()
+    subscribe(mirror, fold.handlers)
+    mirror.put('a', 2, '6').delete('a', '7')
+    await mirror.clock.advance(0)
+    expect(fold.changes).toEqual([
+      { type: 'add', key: 'a', object: 1, previous: undefined, version: undefined, origin: 'initial' },
+      { type: 'update', key: 'a', object: 2, previous: 1, version: '6', origin: 'watch' },
+      { type: 'delete', key: 'a', object: 2, previous: 2, version: '7', origin: 'watch', finalState: 'known' },
+    ])
+  })
+
+  test('a change that only a list showed has its origin, and an unknown final state', async () => {
+    const mirror = numbers(['a', 1], ['b', 1])
+    const fold = new Fold<number>()
+    subscribe(mirror, fold.handlers)
+    mirror.list([['b', 2]], '6')
+    await mirror.clock.advance(0)
+    expect(fold.changes.slice(2)).toMatchObject([
+      { type: 'delete', key: 'a', origin: 'relist', finalState: 'unknown' },
+      { type: 'update', key: 'b', origin: 'relist' },
+    ])
+  })
+
+  test('are never called inside the commit that brought the change', async () => {
+    const mirror = numbers()
+    const seen: string[] = []
+    subscribe(mirror, { add: ({ key }) => void seen.push(key) })
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6')
+    expect(seen).toEqual([])
+    await mirror.clock.advance(0)
+    expect(seen).toEqual(['a'])
+  })
+
+  test('are optional: a change without a handler counts as handled', async () => {
+    const mirror = numbers(['a', 1])
+    const subscription = subscribe(mirror, {})
+    mirror.put('a', 2, '6').delete('a', '7')
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('7')
+  })
+
+  test('are called as methods of what they came on', async () => {
+    class Counter {
+      #count = 0
+      add(): void {
+        this.#count++
+      }
+      get count(): number {
+        return this.#count
+      }
+    }
+    const mirror = numbers(['a', 1])
+    const counter = new Counter()
+    subscribe(mirror, counter)
+    await mirror.clock.advance(0)
+    expect([counter.count, mirror.errors]).toEqual([1, []])
+  })
+
+  test('many changes in one go give the event loop turns', async () => {
+    const mirror = numbers()
+    let told = 0
+    const now = mirror.clock.now.bind(mirror.clock)
+    let reads = 0
+    Object.assign(mirror.clock, { now: () => now() + 10 * reads++ })
+    subscribe(mirror, { add: () => told++ })
+    await mirror.clock.advance(0)
+    mirror.apply(
+      Array.from({ length: 640 }, (_, i) => ({ type: 'put', key: `k${i}`, object: i }) as const),
+      '6',
+    )
+    for (let i = 0; i < 10; i++) await Promise.resolve()
+    expect(told).toBe(16)
+    expect(mirror.clock.sleeping).toBe(1)
+    await mirror.clock.advance(0)
+    expect(told).toBe(640)
+  })
+})
+
+test('handlers may be an instance of a class with fields of its own', async () => {
+  class Totals {
+    sum = 0
+
+    add({ object }: { readonly object: number }): void {
+      this.sum += object
+    }
+  }
+  const mirror = new Mirror<number>().list([['a', 3]], '5')
+  const totals = new Totals()
+  subscribe(mirror, totals)
+  await mirror.clock.advance(0)
+  expect(totals.sum).toBe(3)
+})
+
+describe('async handlers', () => {
+  test('are awaited before the next change, of whatever key', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    subscribe(mirror, gates.handlers)
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(0)
+    expect(gates.begun).toEqual(['a=1'])
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(gates.begun).toEqual(['a=1', 'b=1'])
+    gates.next()
+  })
+
+  test('a thenable that is not a promise is awaited too', async () => {
+    const mirror = numbers(['a', 1])
+    let resolve = (): void => {}
+    const thenable = {
+      // biome-ignore lint/suspicious/noThenProperty: it is what is tested.
+      then: (done: () => void) => {
+        resolve = done
+      },
+    }
+    const subscription = subscribe(mirror, { add: () => thenable })
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBeUndefined()
+    resolve()
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('5')
+  })
+
+  // I7
+  test('the version waits for them', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers)
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6').apply([], '7')
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('5')
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('7')
+  })
+
+  test('waitFor resolves when what is there has been handled, not only stored', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers)
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6')
+    const waited = subscription.waitFor('6')
+    expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
+    gates.next()
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+  })
+
+  test('synced resolves when all that the store held has been handled', async () => {
+    const mirror = numbers(['a', 1], ['b', 2])
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers)
+    const synced = subscription.synced()
+    expect(await outcomeOf(synced, mirror.clock)).toBe('pending')
+    gates.next()
+    expect(await outcomeOf(synced, mirror.clock)).toBe('pending')
+    gates.next()
+    expect(await outcomeOf(synced, mirror.clock)).toBe('resolved')
+  })
+})
+
+describe('concurrency', () => {
+  test('at most `concurrency` keys are handled at a time', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    subscribe(mirror, gates.handlers, { concurrency: 2 })
+    mirror.put('a', 1, '6').put('b', 1, '7').put('c', 1, '8')
+    await mirror.clock.advance(0)
+    expect(gates.begun).toEqual(['a=1', 'b=1'])
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(gates.begun).toEqual(['a=1', 'b=1', 'c=1'])
+  })
+
+  // I3
+  test('the changes of a key stay in order, one after the other', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    subscribe(mirror, gates.handlers, { concurrency: 3 })
+    mirror.put('a', 1, '6').put('a', 2, '7').put('a', 3, '8').put('b', 1, '9')
+    await mirror.clock.advance(0)
+    expect(gates.begun).toEqual(['a=1', 'b=1'])
+    for (const expected of ['a=2', 'a=3']) {
+      gates.next()
+      await mirror.clock.advance(0)
+      if (expected === 'a=2') gates.next()
+      await mirror.clock.advance(0)
+      expect(gates.begun.at(-1)).toBe(expected)
+    }
+  })
+
+  test('a key whose handler is stuck holds back no other key', async () => {
+    const mirror = numbers()
+    const told: string[] = []
+    subscribe(
+      mirror,
+      {
+        add: ({ key }) => {
+          told.push(key)
+          return key === 'stuck' ? new Promise(() => {}) : undefined
+        },
+      },
+      { concurrency: 2 },
+    )
+    mirror.put('stuck', 1, '6')
+    for (let i = 0; i < 5; i++) mirror.put(`k${i}`, 1, `${7 + i}`)
+    await mirror.clock.advance(0)
+    expect(told).toEqual(['stuck', 'k0', 'k1', 'k2', 'k3', 'k4'])
+  })
+
+  test('the version stays behind the key that has waited longest', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(
+      mirror,
+      { add: (change) => (change.key === 'a' ? gates.handle(change) : undefined) },
+      { concurrency: 2 },
+    )
+    await mirror.clock.advance(0)
+    mirror.put('a', 1, '6').put('b', 1, '7').put('c', 1, '8')
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('5')
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('8')
+  })
+
+  // I12
+  test('behind a stuck key no more is taken than the capacity', async () => {
+    const mirror = numbers()
+    const subscription = subscribe(
+      mirror,
+      { add: () => new Promise(() => {}), update: () => {} },
+      { concurrency: 2, capacity: 10 },
+    )
+    for (let i = 0; i < 1_000; i++) mirror.put('stuck', i, `${6 + i}`)
+    await mirror.clock.advance(0)
+    expect(subscription.backlog.keys).toBeLessThanOrEqual(10 + 1)
+  })
+
+  // I12
+  test.each(['every', 'latest'] as const)(
+    'behind a stuck key nothing is kept of what others have done, with delivery %s',
+    async (delivery) => {
+      const mirror = numbers()
+      const subscription = subscribeStuck(mirror, { concurrency: 4, delivery })
+      mirror.put('stuck', 1, '6')
+      let most = 0
+      for (let i = 0; i < 1_000; i++) {
+        mirror.put(`k${i % 20}`, i, `${7 + i}`)
+        await mirror.clock.advance(1)
+        most = Math.max(most, subscription.batchesInFlight)
+      }
+      await mirror.clock.advance(100)
+      expect(most).toBeLessThanOrEqual(4)
+      expect([subscription.batchesInFlight, subscription.backlog.keys, subscription.version]).toEqual([1, 0, '5'])
+    },
+  )
+
+  // I12
+  test('behind a stuck key that keeps changing, its changes are kept up to the capacity', async () => {
+    const mirror = numbers()
+    const subscription = subscribeStuck(mirror, { concurrency: 4, capacity: 10 })
+    mirror.put('stuck', 1, '6')
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(i % 100 === 0 ? 'stuck' : `k${i % 20}`, i, `${7 + i}`)
+      await mirror.clock.advance(1)
+    }
+    await mirror.clock.advance(100)
+    expect([subscription.batchesInFlight, subscription.backlog.keys]).toEqual([1 + 10, 10 + 20])
+  })
+
+  // I12
+  test('with delivery latest, one change of it', async () => {
+    const mirror = numbers()
+    const subscription = subscribeStuck(mirror, { concurrency: 4, capacity: 10, delivery: 'latest' })
+    mirror.put('stuck', 1, '6')
+    for (let i = 0; i < 1_000; i++) {
+      mirror.put(i % 100 === 0 ? 'stuck' : `k${i % 20}`, i, `${7 + i}`)
+      await mirror.clock.advance(1)
+    }
+    await mirror.clock.advance(100)
+    expect([subscription.batchesInFlight, subscription.backlog.keys]).toEqual([1 + 1, 1])
+  })
+
+  // I7
+  test('once the stuck key has ended, the version includes every handled batch before the next pending one', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(
+      mirror,
+      { add: (change) => (change.key.startsWith('slow') ? gates.handle(change) : undefined) },
+      { concurrency: 3 },
+    )
+    await mirror.clock.advance(0)
+    for (const [i, key] of ['slow1', 'a', 'b', 'slow2', 'c'].entries()) mirror.put(key, 1, `${6 + i}`)
+    await mirror.clock.advance(0)
+    const waited = subscription.waitFor('8')
+    expect([subscription.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'pending'])
+    gates.next()
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+    expect(subscription.version).toBe('8')
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('10')
+  })
+
+  // I7
+  test.each([1, 2, 5])(
+    'with %i at a time the version is never ahead of what handlers have finished',
+    async (concurrency) => {
+      for (let seed = 1; seed <= 20; seed++) {
+        const random = new SeededRandom(seed)
+        const mirror = numbers()
+        /** What was written, from version 6 on, and what a handler has finished last of each key. */
+        const written: { readonly key: string; readonly isThere: boolean }[] = []
+        const finished = new Map<string, { readonly version: number; readonly isThere: boolean }>()
+        const finish = ({ key, type, version }: Change<number>): void =>
+          void finished.set(key, { version: Number(version), isThere: type !== 'delete' })
+        const handle = (change: Change<number>): unknown =>
+          random.chance(0.4) ? finish(change) : mirror.clock.sleep(random.below(60)).then(() => finish(change))
+        const subscription = subscribe(
+          mirror,
+          { add: handle, update: handle, delete: handle },
+          { concurrency, capacity: 20, delivery: random.chance(0.5) ? 'every' : 'latest' },
+        )
+        await mirror.clock.advance(0)
+        /** Keys of which a handler has finished neither the state at the version nor a later one. */
+        const unfinished = (): string[] => {
+          const upTo = Number(subscription.version) - 5
+          const keys = new Set(written.slice(0, upTo).map(({ key }) => key))
+          return [...keys].filter((key) => {
+            const last = finished.get(key)
+            const since = written.findLastIndex((write, i) => write.key === key && i < upTo)
+            return !written.some(
+              (write, i) =>
+                write.key === key &&
+                i >= since &&
+                ((last?.version ?? 0) >= i + 6 || (!write.isThere && last?.isThere !== true)),
+            )
+          })
+        }
+        for (let i = 6; i < 100; i++) {
+          const key = `k${random.below(5)}`
+          const isThere = !random.chance(0.3)
+          if (isThere) mirror.put(key, i, `${i}`)
+          else mirror.delete(key, `${i}`)
+          written.push({ key, isThere })
+          if (random.chance(0.4)) await mirror.clock.advance(random.below(20))
+          expect(unfinished(), `seed ${seed}, version ${subscription.version}`).toEqual([])
+        }
+        await mirror.clock.advance(10_000)
+        expect([subscription.version, unfinished()], `seed ${seed}`).toEqual(['99', []])
+      }
+    },
+  )
+
+  // I3, I4, I5
+  test.each([1, 2, 5])('with %i at a time every history is legal, whatever handlers do', async (concurrency) => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = new SeededRandom(seed)
+      const mirror = numbers()
+      const fold = new Fold<number>()
+      const busy = new Set<string>()
+      const overlaps: string[] = []
+      const look = (key: string): void => {
+        if (busy.has(key)) overlaps.push(key)
+        if (busy.size >= concurrency) overlaps.push(`${busy.size} at a time`)
+      }
+      const handle = async (change: Parameters<typeof fold.tell>[0]): Promise<void> => {
+        look(change.key)
+        fold.tell(change)
+        busy.add(change.key)
+        await mirror.clock.sleep(random.below(30))
+        busy.delete(change.key)
+        if (random.chance(0.1)) throw new Error('now and then')
+      }
+      const sometimes = (change: Parameters<typeof fold.tell>[0]): unknown => {
+        if (random.chance(0.6)) return handle(change)
+        look(change.key)
+        return fold.tell(change)
+      }
+      const subscription = subscribe(
+        mirror,
+        { add: sometimes, update: sometimes, delete: sometimes },
+        { concurrency, capacity: 20, delivery: random.chance(0.5) ? 'every' : 'latest' },
+      )
+      for (let i = 6; i < 100; i++) {
+        if (random.chance(0.3)) mirror.delete(`k${random.below(5)}`, `${i}`)
+        else mirror.put(`k${random.below(5)}`, i, `${i}`)
+        if (random.chance(0.4)) await mirror.clock.advance(random.below(20))
+      }
+      await mirror.clock.advance(10_000)
+      expect(overlaps, `seed ${seed}`).toEqual([])
+      expect(fold.objects, `seed ${seed}`).toEqual(new Map(mirror.indexer.entries()))
+      expect(subscription.version, `seed ${seed}`).toBe('99')
+      expect(subscription.backlog.keys, `seed ${seed}`).toBe(0)
+    }
+  })
+})
+
+describe('delivery latest', () => {
+  test.each([1, 2])('a slow handler receives the latest state of its key (%i at a time)', async (concurrency) => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery: 'latest' })
+    await mirror.clock.advance(0)
+    for (let i = 1; i <= 100; i++) {
+      mirror.put('a', i, `${5 + i}`)
+      await mirror.clock.advance(0)
+    }
+    gates.next()
+    await mirror.clock.advance(0)
+    expect([gates.begun, subscription.version, subscription.backlog.keys]).toEqual([['a=1', 'a=100'], '6', 0])
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(subscription.version).toBe('105')
+  })
+
+  test.each([1, 3, 6])('relative to the last state that it received (%i at a time)', async (concurrency) => {
+    const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
+    const fold = new Fold<number>()
+    const hold = deferred()
+    const tell = (change: Parameters<typeof fold.tell>[0]): unknown => {
+      fold.tell(change)
+      return change.object === 1 ? hold.promise : undefined
+    }
+    const handlers = { add: tell, update: tell, delete: tell }
+    const subscription = subscribe(mirror, handlers, { concurrency, delivery: 'latest' })
+    await mirror.clock.advance(0)
+    const step = async (write: () => unknown): Promise<void> => {
+      write()
+      await mirror.clock.advance(0)
+    }
+    await step(() => mirror.put('a', 2, '6').delete('b', '7').delete('c', '8'))
+    await step(() => mirror.put('a', 3, '9').put('b', 4, '10'))
+    await step(() => mirror.put('b', 5, '11').put('c', 6, '12'))
+    await step(() => mirror.delete('c', '13'))
+    expect(subscription.version).toBeUndefined()
+    await step(() => hold.resolve())
+    const toldOf = (key: string): string => fold.told.filter((told) => told.endsWith(key)).join()
+    expect(['a', 'b', 'c'].map(toldOf)).toEqual(['add a,update a', 'add b,delete b,add b', 'add c,delete c'])
+    expect(fold.objects).toEqual(
+      new Map([
+        ['a', 3],
+        ['b', 5],
+      ]),
+    )
+    expect([subscription.version, subscription.backlog]).toEqual(['13', { keys: 0, oldestMs: 0 }])
+  })
+})
+
+// I14
+describe('a handler that fails', () => {
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no'))],
+  ])('by which it %s is reported once, and the next change is delivered', async (_how, fail) => {
+    const mirror = numbers(['a', 1], ['b', 2])
+    const told: string[] = []
+    const subscription = subscribe(
+      mirror,
+      {
+        add: ({ key }) => {
+          told.push(key)
+          return key === 'a' ? fail() : undefined
+        },
+      },
+      { name: 'mine' },
+    )
+    await mirror.clock.advance(0)
+    expect(told).toEqual(['a', 'b'])
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', phase: 'handle', key: 'a', cause: { message: 'no' } }])
+    expect(mirror.errors[0]?.message).toBe('the add handler of "mine" on mirror failed at key "a": no')
+    expect(subscription.version).toBe('5')
+  })
+
+  test('harms no other subscription', async () => {
+    const mirror = numbers(['a', 1])
+    const fold = new Fold<number>()
+    subscribe(mirror, {
+      add: () => {
+        throw new Error('no')
+      },
+    })
+    subscribe(mirror, fold.handlers)
+    mirror.put('a', 2, '6')
+    await mirror.clock.advance(0)
+    expect(fold.told).toEqual(['add a', 'update a'])
+  })
+
+  test('whatever it throws is reported', async () => {
+    const mirror = numbers(['a', 1])
+    subscribe(mirror, {
+      add: () => {
+        throw undefined
+      },
+    })
+    await mirror.clock.advance(0)
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', message: expect.stringContaining('undefined') }])
+  })
+
+  test('one that never settles is reported once, after 10 s, with how many keys wait', async () => {
+    const mirror = numbers(['a', 1])
+    subscribe(mirror, { add: () => new Promise(() => {}) }, { name: 'mine' })
+    await mirror.clock.advance(0)
+    mirror.put('b', 1, '6')
+    await mirror.clock.advance(9_999)
+    expect(mirror.errors).toEqual([])
+    await mirror.clock.advance(60_000)
+    expect(mirror.errors).toMatchObject([{ code: 'HANDLER', phase: 'handle', key: 'a' }])
+    expect(mirror.errors[0]?.message).toBe(
+      'a handler of "mine" on mirror has not settled for 10 s at key "a"; 1 key waits',
+    )
+  })
+
+  // I12
+  test('a stuck subscription does not slow others, and its queue is bounded', async () => {
+    const mirror = numbers()
+    const fold = new Fold<number>()
+    const stuck = subscribe(mirror, { add: () => new Promise(() => {}) }, { capacity: 10 })
+    subscribe(mirror, fold.handlers)
+    for (let i = 0; i < 1_000; i++) mirror.put(`k${i % 7}`, i, `${6 + i}`)
+    await mirror.clock.advance(0)
+    expect(fold.changes).toHaveLength(1_000)
+    expect(stuck.backlog.keys).toBe(6)
+  })
+})
+
+describe('what waits', () => {
+  test('counts the rest of a transaction whose first change is being handled', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers)
+    await mirror.clock.advance(0)
+    mirror.apply(
+      ['a', 'b', 'c'].map((key) => ({ type: 'put', key, object: 1 }) as const),
+      '6',
+    )
+    await mirror.clock.advance(0)
+    expect(subscription.backlog.keys).toBe(2)
+    gates.next()
+    await mirror.clock.advance(0)
+    expect(subscription.backlog.keys).toBe(1)
+  })
+
+  test.each([1, 3])('has an age, with %i at a time', async (concurrency) => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency })
+    await mirror.clock.advance(0)
+    for (let i = 0; i < 6; i++) mirror.put('a', i, `${6 + i}`)
+    await mirror.clock.advance(400)
+    expect(subscription.backlog.oldestMs).toBe(400)
+  })
+
+  test('its age is that of the oldest change that waits, though never nothing has waited since', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency: 3, delivery: 'latest' })
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '8')
+    await mirror.clock.advance(500)
+    mirror.put('b', 2, '9')
+    await mirror.clock.advance(30)
+    expect(subscription.backlog.oldestMs).toBe(530)
+    gates.next()
+    await mirror.clock.advance(0)
+    expect([gates.begun.at(-1), subscription.backlog]).toMatchObject(['a=2', { keys: 1, oldestMs: 30 }])
+  })
+
+  test('its age behind a handler is that of the first change that was merged', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency: 2, delivery: 'latest' })
+    mirror.put('a', 1, '6')
+    await mirror.clock.advance(0)
+    mirror.put('a', 2, '7')
+    await mirror.clock.advance(500)
+    mirror.put('a', 3, '8')
+    await mirror.clock.advance(30)
+    expect(subscription.backlog).toMatchObject({ keys: 1, oldestMs: 530 })
+  })
+})
+
+/** Subscribes a handler that closes its subscription. Returns the keys for which it is called. */
+function closingItself(mirror: Mirror<number>, result: () => void | Promise<void> = () => {}): readonly string[] {
+  const told: string[] = []
+  const subscription = subscribe(mirror, {
+    add: ({ key }) => {
+      told.push(key)
+      void subscription.close()
+      return result()
+    },
+  })
+  return told
+}
+
+describe('close', () => {
+  test('ends it: queued changes are not delivered', async () => {
+    const mirror = numbers()
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers)
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(0)
+    const closed = subscription.close()
+    gates.next()
+    await closed
+    mirror.put('c', 1, '8')
+    await mirror.clock.advance(0)
+    expect(gates.begun).toEqual(['a=1'])
+  })
+
+  test.each([1, 2])('waits for a handler that runs (%i at a time)', async (concurrency) => {
+    const mirror = numbers(['a', 1])
+    const gates = new Gates()
+    const subscription = subscribe(mirror, gates.handlers, { concurrency })
+    await mirror.clock.advance(0)
+    const closed = subscription.close()
+    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+    gates.next()
+    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+    expect([gates.ended, mirror.clock.sleeping]).toEqual([['a=1'], 0])
+  })
+
+  test.each([1, 2])('waits 1 s at most (%i at a time)', async (concurrency) => {
+    const mirror = numbers(['a', 1])
+    const subscription = subscribe(mirror, { add: () => new Promise(() => {}) }, { concurrency })
+    await mirror.clock.advance(0)
+    const closed = subscription.close()
+    await mirror.clock.advance(999)
+    expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
+    await mirror.clock.advance(1)
+    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+    expect(mirror.clock.sleeping).toBe(0)
+  })
+
+  test.each([1, 2])('with drain, after everything that waits has been handled (%i at a time)', async (concurrency) => {
+    const mirror = numbers()
+    const fold = new Fold<number>()
+    const tell = async (change: Parameters<typeof fold.tell>[0]): Promise<void> => {
+      await mirror.clock.sleep(10)
+      fold.tell(change)
+    }
+    const subscription = subscribe(mirror, { add: tell, update: tell, delete: tell }, { concurrency })
+    mirror.put('a', 1, '6').put('b', 1, '7').put('a', 2, '8')
+    const closed = subscription.close({ drain: true })
+    await mirror.clock.advance(100)
+    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
+    expect(fold.objects).toEqual(
+      new Map([
+        ['a', 2],
+        ['b', 1],
+      ]),
+    )
+  })
+
+  test('twice is once', async () => {
+    const subscription = subscribe(numbers(), {})
+    await Promise.all([subscription.close(), subscription.close()])
+  })
+
+  test('is what disposing of it does', async () => {
+    const mirror = numbers()
+    const subscription = subscribe(mirror, {})
+    await subscription[Symbol.asyncDispose]()
+    expect(mirror.router.feeds.size).toBe(0)
+  })
+
+  test('inside its own handler works', async () => {
+    const mirror = numbers()
+    const told = closingItself(mirror)
+    mirror.put('a', 1, '6').put('b', 1, '7')
+    await mirror.clock.advance(2_000)
+    expect([told, mirror.clock.sleeping]).toEqual([['a'], 0])
+  })
+
+  test.each([
+    ['returns nothing', () => {}],
+    ['returns a promise', () => Promise.resolve()],
+  ])('inside a handler that %s ends it before the rest of the batch', async (_what, result) => {
+    const mirror = numbers()
+    const told = closingItself(mirror, result)
+    await mirror.clock.advance(0)
+    mirror.apply(
+      ['a', 'b', 'c'].map((key) => ({ type: 'put', key, object: 1 }) as const),
+      '6',
+    )
+    await mirror.clock.advance(2_000)
+    expect([told, mirror.clock.sleeping]).toEqual([['a'], 0])
+  })
+
+  test('rejects who waits', async () => {
+    const mirror = new Mirror<number>()
+    const subscription = subscribe(mirror, {})
+    const waits = [subscription.synced(), subscription.waitFor('9')]
+    const closed = subscription.close()
+    for (const wait of waits) await expect(wait).rejects.toMatchObject({ code: 'STOPPED' })
+    await closed
+  })
+
+  test('an option that it does not know is a TypeError', async () => {
+    const subscription = subscribe(numbers(), {})
+    await expect(Reflect.apply(subscription.close, subscription, [{ drian: true }])).rejects.toThrow(
+      new TypeError('close: unknown option "drian"; allowed are drain'),
+    )
+  })
+})
+
+describe('its signal', () => {
+  test('closes it', async () => {
+    const mirror = numbers(['a', 1])
+    const fold = new Fold<number>()
+    const control = new AbortController()
+    subscribe(mirror, fold.handlers, { signal: control.signal })
+    await mirror.clock.advance(0)
+    control.abort()
+    mirror.put('b', 1, '6')
+    await mirror.clock.advance(0)
+    expect([fold.told, mirror.router.feeds.size]).toEqual([['add a'], 0])
+  })
+
+  test('that has aborted already: nothing is delivered', async () => {
+    const mirror = numbers(['a', 1])
+    const fold = new Fold<number>()
+    subscribe(mirror, fold.handlers, { signal: AbortSignal.abort() })
+    await mirror.clock.advance(0)
+    expect([fold.told, mirror.router.feeds.size]).toEqual([[], 0])
+  })
+
+  // I15
+  test.each([
+    ['close', (subscription: HandlerSubscription<number>) => subscription.close()],
+    [
+      'an overflow',
+      (_: unknown, mirror: Mirror<number>) => void mirror.put('a', 1, '6').put('a', 2, '7').put('a', 3, '8'),
+    ],
+  ])('keeps no listener after %s', async (_how, end) => {
+    const mirror = numbers()
+    const { signal } = new AbortController()
+    const subscription = subscribe(mirror, {}, { signal, capacity: 1, onOverflow: 'fail' })
+    await mirror.clock.advance(0)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+    await end(subscription, mirror)
+    await mirror.clock.advance(0)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+})
+
+test('its informer is notified when it has ended', async () => {
+  const mirror = numbers()
+  const subscription = subscribe(mirror, {})
+  await subscription.close()
+  expect(mirror.released.size).toBe(1)
+})

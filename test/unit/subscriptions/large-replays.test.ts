@@ -1,0 +1,285 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { SourceError } from '../../../src/contract/errors.js'
+import type { Delete, Put } from '../../../src/contract/source.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
+import type { Change } from '../../../src/queue/change.js'
+import type { ChangeBatch, SubscribeOptions, Subscription } from '../../../src/subscriptions/subscription-types.js'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+import { assertCleanStop, outcomeOf } from '../../support/informers.js'
+import { numbered, put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
+import { SliceClock, sliceEachStep } from '../../support/slice-clock.js'
+
+interface Item {
+  readonly kind: string
+  readonly n: number
+}
+
+const item = (n: number, kind = n % 2 === 0 ? 'even' : 'odd'): Item => ({ kind, n })
+
+type Indexes = ReturnType<typeof indexes>
+const indexes = (ix: Parameters<NonNullable<InformerOptions<Item, object, Item>['indexes']>>[0]) => ({
+  kind: ix.equal((object: Item) => object.kind),
+  n: ix.ordered((object: Item) => object.n),
+})
+
+/** The filter of all subscriptions here. */
+const isSmall = ({ n }: Item): boolean => n < 10
+
+type Event = Put<Item> | Delete<Item>
+
+interface World {
+  readonly clock: SliceClock
+  readonly source: ScriptedSource<Item>
+  readonly informer: Informer<Item, Indexes>
+  readonly errors: SourceError[]
+  /** Delivers a batch of one event. Such a write is not large. */
+  send(event: Event, version: string): Promise<void>
+}
+
+/** A live mirror of a1 b12 c3 d14 e5 at version 1. A replay from more than two objects pauses after each object. */
+async function live(): Promise<World> {
+  const clock = new SliceClock()
+  const first = [put('a', item(1)), put('b', item(12)), put('c', item(3)), put('d', item(14)), put('e', item(5))]
+  const source = scripted<Item>({
+    hasReached: numbered,
+    head: async () => '1',
+    heartbeatMs: 1_000_000,
+    onList: (call, nth) => nth === 1 && call.answer(first, '1'),
+  })
+  const informer = createInformer<Item, Indexes, Item>({
+    indexes,
+    slices: sliceEachStep(2),
+    audit: false,
+    source,
+    clock,
+    random: new SeededRandom(1),
+  })
+  const errors: SourceError[] = []
+  informer.on('error', (error) => errors.push(error))
+  onTestFinished(async () => {
+    await clock.release()
+    await assertCleanStop(informer, clock)
+  })
+  informer.start()
+  await clock.advance(0)
+  await clock.slices()
+  expect(informer.version).toBe('1')
+  clock.hold()
+  const send = async (event: Event, version: string): Promise<void> => {
+    source.watches.at(-1)?.batch([event], version)
+    await clock.advance(0)
+    expect(informer.version).toBe(version)
+  }
+  return { clock, source, informer, errors, send }
+}
+
+interface Follower {
+  readonly lines: string[]
+  readonly subscription: Subscription
+}
+
+function follow(informer: Informer<Item, Indexes>, options: SubscribeOptions<Item, Indexes>): Follower {
+  const lines: string[] = []
+  const tell = ({ type, key, object }: Change<Item>): void => {
+    lines.push(`${type} ${key}${object.n}`)
+  }
+  return { lines, subscription: informer.subscribe({ add: tell, update: tell, delete: tell }, options) }
+}
+
+function described({ value }: IteratorResult<ChangeBatch<Item>, undefined>): string[] | undefined {
+  return value?.changes.map(({ type, key }) => `${type} ${key}`)
+}
+
+describe('a replay that selects from many objects', () => {
+  test('calls its filter in slices, once for each object', async () => {
+    const { clock, informer } = await live()
+    const calls: string[] = []
+    const filter = (object: Item, key: string): boolean => {
+      calls.push(key)
+      return isSmall(object)
+    }
+    const { lines } = follow(informer, { filter })
+    expect(calls).toEqual([])
+    const seen: number[] = []
+    await clock.slices(() => {
+      seen.push(calls.length)
+      return false
+    })
+    expect(seen).toEqual([0, 1, 2, 3, 4, 5])
+    expect(calls.sort()).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(lines).toEqual(['add a1', 'add c3', 'add e5'])
+  })
+
+  test('selects from few objects at once', async () => {
+    const { informer } = await live()
+    let calls = 0
+    const filter = (): boolean => ++calls > 0
+    informer.subscribe({}, { filter, where: { kind: 'even' } })
+    expect(calls).toBe(2)
+    informer.subscribe({}, { filter, key: 'a' })
+    expect(calls).toBe(3)
+  })
+
+  test.for([
+    { name: 'a filter', options: { filter: isSmall } },
+    { name: 'an index value', options: { where: { kind: 'odd' } } },
+    { name: 'an index value and a filter', options: { where: { kind: 'odd' }, filter: isSmall } },
+  ])('delivers the state at its beginning and then every change, whenever they come: $name', async ({ options }) => {
+    const events: readonly Event[] = [
+      put('a', item(15)),
+      put('b', item(7)),
+      { type: 'delete', key: 'c' },
+      { type: 'delete', key: 'd' },
+      put('f', item(9)),
+      put('c', item(6)),
+      put('e', item(5, 'even')),
+      put('g', item(3)),
+    ]
+    const isIn = (object: Item): boolean =>
+      (options.filter?.(object) ?? true) && (options.where === undefined || object.kind === options.where.kind)
+    for (let slicesBefore = 0; slicesBefore <= 6; slicesBefore++) {
+      const { clock, informer, send } = await live()
+      const initial = Array.from(informer.entries(), ([key, object]) => ({ key, object })).filter((e) => isIn(e.object))
+      const { lines } = follow(informer, options)
+      for (let slice = 0; slice < slicesBefore; slice++) await clock.slice()
+      const wanted: string[] = []
+      const inScope = new Map(initial.map(({ key, object }) => [key, object]))
+      let version = 1
+      for (const event of events) {
+        const { key } = event
+        const last = inScope.get(key)
+        if (event.type === 'put' && isIn(event.object)) {
+          wanted.push(`${last === undefined ? 'add' : 'update'} ${key}${event.object.n}`)
+          inScope.set(key, event.object)
+        } else if (last !== undefined) {
+          wanted.push(`delete ${key}${last.n}`)
+          inScope.delete(key)
+        }
+        await send(event, String(++version))
+      }
+      await clock.slices()
+      const replayed = lines.slice(0, initial.length)
+      expect(replayed.sort()).toEqual(initial.map(({ key, object }) => `add ${key}${object.n}`).sort())
+      expect(lines.slice(initial.length)).toEqual(wanted)
+    }
+  })
+
+  test('delivers the state before a large write that is in progress, and then that write', async () => {
+    const { clock, source, informer } = await live()
+    source.watches.at(-1)?.batch([put('a', item(2, 'odd')), put('b', item(4)), { type: 'delete', key: 'c' }], '2')
+    await clock.advance(0)
+    expect([clock.isPaused, informer.version]).toEqual([true, '1'])
+    const { lines } = follow(informer, { where: { kind: 'odd' }, filter: isSmall })
+    await clock.slices()
+    expect(lines).toEqual(['add a1', 'add c3', 'add e5', 'update a2', 'delete c3'])
+  })
+
+  test('delivers nothing of it before all objects are selected', async () => {
+    const { clock, informer, send } = await live()
+    const stream = informer.changes({ filter: isSmall })
+    const batches = stream[Symbol.asyncIterator]()
+    const first = batches.next()
+    let isRead = false
+    void first.then(() => {
+      isRead = true
+    })
+    await send(put('a', item(2)), '2')
+    expect([isRead, stream.version, stream.backlog.keys]).toEqual([false, undefined, 6])
+    const synced = stream.synced()
+    const reached = stream.waitFor('2')
+    await clock.slices()
+    expect(described(await first)).toEqual(['add a', 'add c', 'add e'])
+    expect(described(await batches.next())).toEqual(['update a'])
+    await synced
+    void batches.next()
+    await reached
+    expect([stream.version, stream.backlog.keys]).toEqual(['2', 0])
+  })
+
+  test('lets a drained subscription receive the state at its beginning', async () => {
+    const { clock, informer, send } = await live()
+    const { lines, subscription } = follow(informer, { filter: isSmall })
+    await clock.slice()
+    const closed = subscription.close({ drain: true })
+    await send(put('e', item(6)), '2')
+    expect(lines).toEqual([])
+    await clock.slices()
+    await closed
+    expect(lines).toEqual(['add a1', 'add c3', 'add e5'])
+  })
+
+  test.for(['close', 'signal', 'stop', 'filter'] as const)('ends with its subscription: %s', async (by) => {
+    const { clock, informer, errors } = await live()
+    let calls = 0
+    const abort = new AbortController()
+    const filter = (): boolean => {
+      if (++calls === 2 && by === 'filter') void subscription.close()
+      return true
+    }
+    const { lines, subscription } = follow(informer, { filter, signal: abort.signal })
+    await clock.slice()
+    await clock.slice()
+    if (by === 'close') void subscription.close()
+    if (by === 'signal') abort.abort()
+    if (by === 'stop') void informer.stop()
+    await clock.slices()
+    await clock.advance(0)
+    expect([calls, lines, errors]).toEqual([2, [], []])
+    expect(subscription.backlog.keys).toBe(0)
+  })
+
+  test('is waited for by stop, until its current slice has ended', async () => {
+    const { clock, informer } = await live()
+    follow(informer, { filter: isSmall })
+    await clock.slice()
+    expect(clock.isPaused).toBe(true)
+    const stopped = informer.stop()
+    expect(await outcomeOf(stopped, clock)).toBe('pending')
+    await clock.slices()
+    expect(await outcomeOf(stopped, clock)).toBe('resolved')
+  })
+
+  test('continues if its filter throws, subscribes, or closes another subscription', async () => {
+    const { clock, informer, errors } = await live()
+    const other = follow(informer, { filter: () => true })
+    const inner: string[][] = []
+    const { lines } = follow(informer, {
+      name: 'strict',
+      filter: (object, key) => {
+        if (key === 'c') throw new Error('no c')
+        if (key === 'b') inner.push(follow(informer, { filter: isSmall }).lines)
+        if (key === 'd') void other.subscription.close()
+        return object.n > 3
+      },
+    })
+    await clock.slices()
+    expect(lines).toEqual(['add b12', 'add d14', 'add e5'])
+    expect(inner).toEqual([['add a1', 'add c3', 'add e5']])
+    expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('the filter of "strict"')])
+  })
+
+  test('runs alone: the next one begins after it', async () => {
+    const { clock, informer } = await live()
+    const calls: number[] = []
+    for (const nth of [1, 2]) informer.subscribe({}, { filter: () => calls.push(nth) > 0 })
+    await clock.slices()
+    expect(calls).toEqual([1, 1, 1, 1, 1, 2, 2, 2, 2, 2])
+  })
+
+  test('lets a controller wait until the objects in its scope are known', async () => {
+    const { clock, informer } = await live()
+    const runs: string[] = []
+    const controller = informer.reconcile(
+      async (key, { object }) => {
+        runs.push(`${key}${object?.n}`)
+      },
+      { filter: isSmall },
+    )
+    controller.enqueue('e')
+    await clock.slice()
+    expect(runs).toEqual([])
+    await clock.slices()
+    expect(runs.sort()).toEqual(['a1', 'c3', 'e5'])
+  })
+})

@@ -1,0 +1,405 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { LeaseTable } from '../../../../adapters/memory/lease-table.js'
+import { LeaseLostError, type LeaseRecord, type LeaseView } from '../../../../src/contract/leases.js'
+import {
+  type LeaseRequest,
+  Membership,
+  type MembershipOptions,
+  type Step,
+} from '../../../../src/subscriptions/replicas/membership.js'
+import { hashOf, Owners } from '../../../../src/subscriptions/replicas/owners.js'
+import { SeededRandom } from '../../../../testing/seeded-random.js'
+
+const LEASE_MS = 10_000
+const KEYS = Array.from({ length: 40 }, (_, nth) => `key-${nth}`)
+
+let now = 0
+let table = new LeaseTable()
+
+beforeEach(() => {
+  now = 0
+  table = new LeaseTable()
+})
+
+/** A membership whose requests are performed by hand, or at once. */
+class Member {
+  readonly membership: Membership
+  /** The messages of refused requests. */
+  readonly flaws: string[] = []
+
+  constructor(seed: number, { mode = 'share', leaseMs = LEASE_MS }: Partial<MembershipOptions> = {}) {
+    const random = new SeededRandom(seed)
+    this.membership = new Membership({ mode, leaseMs, renewMs: leaseMs / 5, random })
+    this.membership.ready()
+  }
+
+  get at(): { readonly now: number; readonly wall: number } {
+    return { now, wall: now }
+  }
+
+  step(): Step {
+    return this.membership.step(this.at)
+  }
+
+  /** The request that is due. */
+  request(): LeaseRequest {
+    const { send } = this.step()
+    if (send === undefined) throw new Error('no request is due')
+    return send
+  }
+
+  perform({ record, evict }: LeaseRequest): LeaseView {
+    return table.renew(record, evict, now).view
+  }
+
+  /** Sends what is due, until nothing is. */
+  pump(): void {
+    for (let { send } = this.step(); send !== undefined; { send } = this.step()) {
+      try {
+        this.membership.replied(send, this.perform(send), this.at)
+      } catch (error) {
+        this.flaws.push(String(error))
+        this.membership.failed(send, this.at, error)
+      }
+    }
+  }
+
+  runs(): string[] {
+    return KEYS.filter((key) => this.membership.mayRun(key, this.at))
+  }
+}
+
+/** Lets time pass, in steps, while these members renew. */
+function pass(ms: number, ...members: readonly Member[]): void {
+  for (const end = now + ms; now < end; ) {
+    now += 100
+    for (const member of members) member.pump()
+  }
+}
+
+/** Members that own all keys together. */
+function joined(count: number): Member[] {
+  const members = Array.from({ length: count }, (_, nth) => new Member(nth + 1))
+  pass(20_000, ...members)
+  expect(members.flatMap((member) => member.runs()).sort()).toEqual([...KEYS].sort())
+  return members
+}
+
+function recordOf(member: Member): LeaseRecord | undefined {
+  return table.records.find(({ member: name }) => name === member.membership.member)
+}
+
+describe('the membership of a replica', () => {
+  test('a new member claims nothing until no earlier lease can be valid', () => {
+    const member = new Member(1)
+    member.pump()
+    pass(8_400, member)
+    expect(recordOf(member)?.members).toEqual([])
+    expect(member.runs()).toEqual([])
+    pass(200, member)
+    expect(member.runs()).toEqual(KEYS)
+  })
+
+  test('a member that is not ready claims nothing', () => {
+    const member = new Membership({ mode: 'share', leaseMs: 10, renewMs: 2, random: new SeededRandom(1) })
+    for (now = 0; now < 100; now++) {
+      const { send } = member.step({ now, wall: now })
+      if (send === undefined) continue
+      expect(send.record.members).toEqual([])
+      member.replied(send, table.renew(send.record, send.evict, now).view, { now, wall: now })
+    }
+    expect(member.fence).toBeGreaterThan(10)
+  })
+
+  test('a member that joins gets its keys when the others have released them', () => {
+    const [first] = joined(1) as [Member]
+    const second = new Member(9)
+    pass(10_500, first, second)
+    pass(200, second)
+    // The first has not read again, so it may run all keys.
+    expect(recordOf(second)?.members).toHaveLength(2)
+    expect(second.runs()).toEqual([])
+    expect(first.runs()).toEqual(KEYS)
+    pass(5_000, first, second)
+    expect(first.runs().length).toBeLessThan(KEYS.length)
+    expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
+  })
+
+  test('no run of a key begins after its loss was sent', () => {
+    const [first] = joined(1) as [Member]
+    // It computes its keys with a member that the first does not know, so it claims few of those that the first loses.
+    for (const [renewal, members] of [[], ['b', 'd']].entries())
+      table.renew({ member: 'b', renewal, members, holds: [] }, [], now)
+    now += 2_000
+    const seen = first.request()
+    first.membership.replied(seen, first.perform(seen), first.at)
+    const before = first.runs()
+    const { record } = first.request()
+    expect(record.members).toHaveLength(2)
+    const owners = new Owners('share', record.members)
+    expect(first.runs()).toEqual(before.filter((key) => owners.owns(record.member, hashOf(key))))
+    expect(first.runs().length).toBeLessThan(before.length)
+  })
+
+  test('a key that another member holds waits until the run settles', () => {
+    const [first] = joined(1) as [Member]
+    for (const key of KEYS) first.membership.begin(key)
+    const second = new Member(9)
+    pass(14_000, first, second)
+    expect(second.runs()).toEqual([])
+    const [held = ''] = recordOf(first)?.holds ?? []
+    expect(KEYS).toContain(held)
+    first.membership.end(held)
+    pass(2_500, first, second)
+    expect(second.runs()).toEqual([held])
+  })
+
+  test('a run that timed out and its retry both have to settle', () => {
+    const [first] = joined(1) as [Member]
+    first.membership.begin('key-1')
+    first.membership.begin('key-1')
+    first.membership.end('key-1')
+    first.membership.leave()
+    first.pump()
+    expect(recordOf(first)?.holds).toEqual(['key-1'])
+  })
+
+  test('a member that leaves claims no key, and holds what it runs', () => {
+    const [first] = joined(1) as [Member]
+    first.membership.begin('key-1')
+    first.membership.leave()
+    first.pump()
+    expect(recordOf(first)).toMatchObject({ members: [], holds: ['key-1'] })
+    expect(first.membership.hasLeft).toBe(false)
+    first.membership.end('key-1')
+    expect(first.step()).toMatchObject({ leave: first.membership.member, wakeAt: Infinity })
+    expect(first.membership.hasLeft).toBe(true)
+  })
+
+  test('with a hint of a released member, others claim its keys with the next request', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    table.leave(second.membership.member)
+    now += 100
+    first.membership.hinted(second.membership.member)
+    const request = first.request()
+    expect(request.record.members).toEqual([first.membership.member])
+    first.membership.replied(request, first.perform(request), first.at)
+    expect(first.runs()).toEqual(KEYS)
+    expect(first.step().send).toBeUndefined()
+  })
+
+  test('a hint that names a member with keys lets no other run them', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    const before = first.runs()
+    now += 100
+    first.membership.hinted(second.membership.member)
+    const request = first.request()
+    expect(request.record.members).toHaveLength(1)
+    first.membership.replied(request, first.perform(request), first.at)
+    expect(first.runs()).toEqual(before)
+    expect(first.request().record.members).toHaveLength(2)
+  })
+
+  test('a hint that arrives during a request counts after its reply', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    now += 2_000
+    const early = first.request()
+    const view = first.perform(early)
+    table.leave(second.membership.member)
+    first.membership.hinted(second.membership.member)
+    first.membership.replied(early, view, first.at)
+    const next = first.request()
+    expect(next.record.members).toEqual([first.membership.member])
+    first.membership.replied(next, first.perform(next), first.at)
+    expect(first.runs()).toEqual(KEYS)
+  })
+
+  test('the end of a run asks for a step only if it is published or awaited', () => {
+    const [first] = joined(1) as [Member]
+    first.membership.begin('key-0')
+    expect(first.membership.end('key-0')).toBe(false)
+    first.membership.begin('key-0')
+    first.membership.leave()
+    first.pump()
+    expect(recordOf(first)?.holds).toEqual(['key-0'])
+    expect(first.membership.end('key-0')).toBe(true)
+    expect(first.step().leave).toBe(first.membership.member)
+  })
+
+  test('the keys of a member that crashed are gained after its lease', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    pass(8_400, first)
+    expect(first.runs()).not.toEqual(KEYS)
+    pass(2_300, first)
+    expect(first.runs()).toEqual(KEYS)
+    expect(recordOf(second)).toBeUndefined()
+  })
+
+  test('a lease ends 70 % after its renewal was sent, by the monotonic clock and by the wall clock', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_000
+    const request = first.request()
+    const sent = now
+    now += 3_000
+    first.membership.replied(request, first.perform(request), first.at)
+    expect(first.membership.leaseEndsInMs({ now: sent + 6_999, wall: sent })).toBe(1)
+    expect(first.membership.mayRun('key-1', { now: sent + 7_000, wall: sent })).toBe(false)
+    expect(first.membership.mayRun('key-1', { now: sent, wall: sent + 7_000 })).toBe(false)
+    expect(first.membership.mayRun('key-1', { now: sent, wall: sent - 90_000 })).toBe(true)
+    const { member } = first.membership
+    expect(first.membership.step({ now: sent, wall: sent + 7_000 }).isLost).toBe(true)
+    expect(first.membership.member).not.toBe(member)
+    expect(first.membership.member).toMatch(/^[a-z0-9]{12}$/)
+  })
+
+  test('with a lease, the clocks are read 20 times in it, and at its end by the wall clock', () => {
+    const [first] = joined(1) as [Member]
+    expect(first.step().wakeAt - now).toBe(500)
+    // The machine slept: the monotonic clock did not move.
+    const wall = now + first.membership.leaseEndsInMs(first.at) - 20
+    expect(first.membership.step({ now, wall }).wakeAt - now).toBe(20)
+  })
+
+  test('a request is given up after a third of the lease, and its late reply is ignored', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_000
+    const request = first.request()
+    const view = first.perform(request)
+    now += 3_334
+    expect(first.step().isAbandoned).toBe(true)
+    const { fence } = first.membership
+    first.membership.replied(request, view, first.at)
+    expect(first.membership.fence).toBe(fence)
+  })
+
+  test('a member whose record is missing stops and joins again', () => {
+    const [first] = joined(1) as [Member]
+    const { member } = first.membership
+    table.leave(member)
+    now += 2_000
+    const request = first.request()
+    expect(() => first.perform(request)).toThrow(LeaseLostError)
+    expect(first.membership.failed(request, first.at, new LeaseLostError('gone'))).toBe(true)
+    expect(first.runs()).toEqual([])
+    pass(LEASE_MS, first)
+    expect(first.runs()).toEqual(KEYS)
+    expect(first.membership.member).not.toBe(member)
+  })
+
+  test('after all records were removed, no member claims keys as long as another may have a lease', () => {
+    const [first, second] = joined(2) as [Member, Member]
+    for (const { membership } of [first, second]) table.leave(membership.member)
+    const kept = second.runs()
+    for (const end = now + 6_000; now < end; ) {
+      pass(100, first) // The second one cannot send.
+      const both = second.runs().filter((key) => first.runs().includes(key))
+      expect(both).toEqual([])
+    }
+    expect(kept.length).toBeGreaterThan(0)
+    pass(2 * LEASE_MS, first, second)
+    expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
+  })
+
+  test('in a new epoch no run begins until no lease of the old one can be valid', () => {
+    const [first] = joined(1) as [Member]
+    table.fork(1)
+    pass(2_200, first)
+    expect(first.runs()).toEqual([])
+    pass(10_500, first)
+    expect(first.runs()).toEqual(KEYS)
+  })
+
+  test('a store whose fence does not grow, or that shows an old state, is refused', () => {
+    const [first] = joined(1) as [Member]
+    const refused = (change: Partial<LeaseView>): void => {
+      now += 2_500
+      const request = first.request()
+      const view = { ...first.perform(request), ...change }
+      expect(() => first.membership.replied(request, view, first.at)).toThrow(
+        expect.objectContaining({ code: 'PROTOCOL' }),
+      )
+    }
+    refused({ fence: first.membership.fence })
+    refused({ fence: 2 ** 60 })
+    refused({ records: [] })
+  })
+
+  test('a store that was restored, so that its fence is smaller, is refused with the remedy', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_500
+    const request = first.request()
+    const view = { ...first.perform(request), fence: 1, epoch: 'restored' }
+    expect(() => first.membership.replied(request, view, first.at)).toThrow(
+      /the fence 1 is not greater than the last one, \d+, because the store was restored .* restart all replicas/,
+    )
+  })
+
+  test('a failed request is repeated with a growing delay, at most the time between renewals', () => {
+    const [first] = joined(1) as [Member]
+    now += 2_000
+    const delays: number[] = []
+    for (let request: LeaseRequest | undefined = first.request(); request !== undefined; ) {
+      const since = now
+      first.membership.failed(request, first.at, new Error('away'))
+      for (request = undefined; request === undefined && first.membership.leaseEndsInMs(first.at) > 1; now++)
+        request = first.step().send
+      delays.push(now - since)
+    }
+    expect(delays[0]).toBeLessThanOrEqual(100)
+    expect(Math.max(...delays)).toBeLessThanOrEqual(2_000)
+    expect(delays.length).toBeGreaterThan(4)
+  })
+})
+
+describe.each<[string, Partial<MembershipOptions>]>([
+  ['another mode', { mode: 'leader' }],
+  ['a longer lease', { leaseMs: 6 * LEASE_MS }],
+  ['a shorter lease', { leaseMs: LEASE_MS / 6 }],
+])('members with %s, as in a rolling upgrade', (_what, options) => {
+  test('run no key until the others have left', () => {
+    const old = joined(2) as [Member, Member]
+    const next = [new Member(7, options), new Member(8, options)] as const
+    for (let at = 0; at < 30; at++) {
+      pass(4_000, ...old, ...next)
+      expect(old.flatMap((member) => member.runs()).sort()).toEqual([...KEYS].sort())
+      expect(next.flatMap((member) => member.runs())).toEqual([])
+    }
+    expect(old.flatMap(({ flaws }) => flaws)).toEqual([])
+    expect(next[0].flaws[0]).toMatch(
+      /member \w{12} has mode "share" and leaseMs 10000, and this replica mode ".*all replicas need the same/,
+    )
+    for (const member of old) {
+      member.membership.leave()
+      table.leave(member.step().leave ?? '')
+    }
+    pass(120_000, ...next)
+    expect(next.flatMap((member) => member.runs()).sort()).toEqual([...KEYS].sort())
+  })
+
+  test('run no key until the leases of the others have expired', () => {
+    const [old] = joined(1) as [Member]
+    const next = new Member(7, options)
+    pass(120_000, old, next)
+    const crashedAt = now
+    while (next.runs().length === 0) {
+      pass(100, next)
+      expect(old.runs().length * next.runs().length).toBe(0)
+    }
+    expect(now - crashedAt).toBeGreaterThan(0.7 * LEASE_MS)
+    expect(next.runs()).toEqual(KEYS)
+  })
+
+  test('never run a key at the same time if all begin at once', () => {
+    const members = [new Member(5), new Member(6), new Member(7, options), new Member(8, options)] as const
+    let runs: readonly string[] = []
+    for (let at = 0; at < 3_000; at++) {
+      now += 100
+      for (const member of members) {
+        member.pump()
+        runs = members.flatMap((each) => each.runs())
+        expect(new Set(runs).size).toBe(runs.length)
+      }
+    }
+    expect([...runs].sort()).toEqual([...KEYS].sort())
+  })
+})

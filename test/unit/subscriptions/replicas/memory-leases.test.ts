@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest'
+import { type MemoryLeases, memoryLeases } from '../../../../adapters/memory/index.js'
+import type { LeaseSession, LeaseView } from '../../../../src/contract/leases.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
+
+function renewed(session: LeaseSession, member: string, renewal: number, members: string[] = []): Promise<LeaseView> {
+  return session.renew({ member, renewal, members, holds: [] }, [], new AbortController().signal)
+}
+
+/** Whether the promise has settled after all pending microtasks. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  promise.then(
+    () => (settled = true),
+    () => (settled = true),
+  )
+  await new Promise((resolve) => setImmediate(resolve))
+  return settled
+}
+
+describe('the lease store in memory', () => {
+  const clock = new VirtualClock()
+  const open = (): { leases: MemoryLeases; session: LeaseSession } => {
+    const leases = memoryLeases({ group: 'orders', clock })
+    return { leases, session: leases.open() }
+  }
+
+  test('has the defaults of the contract, and names its group', () => {
+    const { leases } = open()
+    expect(leases).toMatchObject({ name: 'memory leases "orders"', mode: 'share', leaseMs: 10_000, renewMs: 2_000 })
+  })
+
+  test('refuses wrong options', () => {
+    expect(() => memoryLeases({ group: '' })).toThrow('memoryLeases: option "group" must be a string that is not empty')
+    expect(() => memoryLeases({ group: 'a', leaseMs: 0 })).toThrow('"leaseMs" must be a finite number above 0')
+    expect(() => memoryLeases({ group: 'a' }).disturb('lost reply', 0)).toThrow('"times"')
+    expect(() => memoryLeases({ group: 'a' }).fork(0)).toThrow('"writes"')
+  })
+
+  test('refuses a renewal that is late, repeated, or of a record that is missing', async () => {
+    const { session } = open()
+    await expect(renewed(session, 'a', 1)).rejects.toMatchObject({ code: 'LEASE_LOST', name: 'LeaseLostError' })
+    await renewed(session, 'a', 0)
+    await expect(renewed(session, 'a', 0)).rejects.toMatchObject({ code: 'LEASE_LOST' })
+    await renewed(session, 'a', 2)
+    await expect(renewed(session, 'a', 1)).rejects.toMatchObject({ code: 'LEASE_LOST' })
+  })
+
+  test('shows all records with their ages, and a fence that grows', async () => {
+    const { session } = open()
+    const { fence } = await renewed(session, 'a', 0)
+    await clock.advance(500)
+    const view = await renewed(session, 'b', 0)
+    expect(view.fence).toBeGreaterThan(fence)
+    expect(view.records.map(({ member, ageMs }) => [member, ageMs])).toEqual([
+      ['a', 500],
+      ['b', 0],
+    ])
+  })
+
+  test('evicts a record only if its renewal is still this one', async () => {
+    const { leases, session } = open()
+    await renewed(session, 'a', 0)
+    await renewed(session, 'a', 1)
+    const { signal } = new AbortController()
+    const record = { member: 'b', members: [], holds: [] }
+    await session.renew({ ...record, renewal: 0 }, [{ member: 'a', renewal: 0 }], signal)
+    expect(leases.records).toHaveLength(2)
+    await session.renew({ ...record, renewal: 1 }, [{ member: 'a', renewal: 1 }], signal)
+    expect(leases.records.map(({ member }) => member)).toEqual(['b'])
+  })
+
+  test('loses and delays requests and replies as scripted', async () => {
+    const { leases, session } = open()
+    leases.disturb('lost request')
+    expect(await isSettled(renewed(session, 'a', 0))).toBe(false)
+    expect(leases.records).toEqual([])
+    leases.disturb('lost reply')
+    expect(await isSettled(renewed(session, 'a', 0))).toBe(false)
+    expect(leases.records).toHaveLength(1)
+    leases.disturb('late request')
+    const late = renewed(session, 'a', 1)
+    leases.disturb('late reply')
+    const replied = renewed(session, 'a', 2)
+    expect([await isSettled(late), await isSettled(replied)]).toEqual([false, false])
+    leases.deliver()
+    await expect(late).rejects.toMatchObject({ code: 'LEASE_LOST' })
+    expect((await replied).records).toMatchObject([{ member: 'a', renewal: 2 }])
+  })
+
+  test('fails while it is not available', async () => {
+    const { leases, session } = open()
+    leases.setAvailable(false)
+    await expect(renewed(session, 'a', 0)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    await expect(session.leave('a')).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    leases.setAvailable(true)
+    await renewed(session, 'a', 0)
+  })
+
+  test('a fork loses the last writes, starts an epoch, and keeps fences growing', async () => {
+    const { leases, session } = open()
+    const { epoch } = await renewed(session, 'a', 0)
+    const { fence } = await renewed(session, 'a', 1, ['a'])
+    leases.fork()
+    expect(leases.records).toMatchObject([{ renewal: 0, members: [] }])
+    const view = await renewed(session, 'a', 1)
+    expect(view.epoch).not.toBe(epoch)
+    expect(view.fence).toBeGreaterThan(fence)
+  })
+
+  test('notifies other sessions of what differs in more than the renewal, and of records that are gone', async () => {
+    const { leases, session } = open()
+    let hints = 0
+    const released: (string | undefined)[] = []
+    const stop = new AbortController()
+    leases.open().watch?.((each) => {
+      hints++
+      released.push(each)
+    }, stop.signal)
+    const hintsAfter = async (write: Promise<unknown>): Promise<number> => {
+      const before = hints
+      await write
+      await new Promise((resolve) => setImmediate(resolve))
+      return hints - before
+    }
+    expect(await hintsAfter(renewed(session, 'a', 0))).toBe(1)
+    expect(await hintsAfter(renewed(session, 'a', 1))).toBe(0)
+    expect(await hintsAfter(renewed(session, 'a', 2, ['a']))).toBe(1)
+    expect(await hintsAfter(session.leave('a'))).toBe(1)
+    expect(released).toEqual(['a', undefined, 'a'])
+    expect(await hintsAfter(session.leave('a'))).toBe(0)
+    stop.abort()
+    expect(await hintsAfter(renewed(session, 'a', 0))).toBe(0)
+  })
+
+  test('a renewal ends with its signal', async () => {
+    const { leases, session } = open()
+    leases.disturb('lost request')
+    const stop = new AbortController()
+    const pending = session.renew({ member: 'a', renewal: 0, members: [], holds: [] }, [], stop.signal)
+    stop.abort(new Error('no longer wanted'))
+    await expect(pending).rejects.toThrow('no longer wanted')
+  })
+})

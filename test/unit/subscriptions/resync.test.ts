@@ -1,0 +1,206 @@
+import { describe, expect, test } from 'vitest'
+import type { Change } from '../../../src/queue/change.js'
+import { Fold } from '../../support/fold.js'
+import { deferred, mirrorOf, type Order, order, outcomeOf } from '../../support/informers.js'
+
+const entries = Array.from({ length: 20 }, (_, i) => [`k${i}`, order(i, i % 2 === 0 ? 'acme' : 'other')] as const)
+
+function told(changes: readonly Change<Order>[]): readonly string[] {
+  return changes.map(({ type, key, origin }) => `${type} ${key} ${origin}`)
+}
+
+describe('resyncMs', () => {
+  test('resync delivers each object again once a period, as an update of itself, spread over the period', async () => {
+    const { informer, clock, source } = mirrorOf(entries)
+    const changes: Change<Order>[] = []
+    informer.subscribe({ update: (change) => changes.push(change) }, { resyncMs: 1_000 })
+    await informer.start().synced()
+    await clock.advance(500)
+    const half = changes.length
+    await clock.advance(500)
+    expect([half > 5 && half < 15, changes.length]).toEqual([true, 20])
+    expect(new Set(told(changes))).toEqual(new Set(entries.map(([key]) => `update ${key} resync`)))
+    expect(changes.every(({ object, previous, key }) => object === previous && object === informer.get(key))).toBe(true)
+    await clock.advance(1_000)
+    expect(changes.length).toBe(40)
+    expect(informer.status.relists).toBe(0)
+    source.disconnect()
+  })
+
+  test.each(['initial', 'resync'])('%s changes have no version', async (wanted) => {
+    const { informer, clock } = mirrorOf(entries)
+    const versions = new Set<unknown>()
+    const note = ({ origin, version }: Change<Order>): unknown => origin === wanted && versions.add(version)
+    informer.subscribe({ add: note, update: note }, { resyncMs: 1_000 })
+    await informer.start().synced()
+    await clock.advance(2_000)
+    expect([...versions]).toEqual([undefined])
+  })
+
+  test('resync delivers the objects in scope only', async () => {
+    const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
+    const keys: string[] = []
+    await informer.start().synced()
+    informer.subscribe({ update: ({ key }) => keys.push(key) }, { resyncMs: 1_000, where: { tenant: 'acme' } })
+    await informer.waitFor(source.put('k0', order(0, 'other')))
+    await clock.advance(1_000)
+    expect(keys.sort()).toEqual(['k10', 'k12', 'k14', 'k16', 'k18', 'k2', 'k4', 'k6', 'k8'])
+  })
+
+  test('resync misses no object if others leave the scope and return meanwhile', async () => {
+    const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
+    const keys: string[] = []
+    await informer.start().synced()
+    const update = ({ key, origin }: Change<Order>): unknown => origin === 'resync' && keys.push(key)
+    informer.subscribe({ update }, { resyncMs: 1_000, where: { tenant: 'acme' } })
+    await clock.advance(550)
+    const last = entries.map(([key]) => key).filter((key, n) => n % 2 === 0 && !keys.includes(key))[0] ?? ''
+    for (const key of ['k0', 'k2', last]) {
+      source.put(key, order(1, 'other'))
+      await clock.advance(1)
+      source.put(key, order(2, 'acme'))
+      await clock.advance(1)
+    }
+    await clock.advance(450)
+    expect(keys).toEqual(expect.arrayContaining(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
+  })
+
+  test('resync adds nothing while changes are pending', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const stuck = Promise.withResolvers<void>()
+    const keys: string[] = []
+    const handler = ({ key }: { readonly key: string }): Promise<void> | undefined => {
+      keys.push(key)
+      return keys.length === 21 ? stuck.promise : undefined
+    }
+    const sub = informer.subscribe({ add: handler, update: handler }, { resyncMs: 100 })
+    informer.on('error', () => {})
+    await informer.start().synced()
+    await clock.advance(60_000)
+    expect(keys.length).toBe(21)
+    expect(sub.backlog.keys).toBeLessThan(5)
+    stuck.resolve()
+    await clock.advance(1_000)
+    expect(keys.length).toBeGreaterThan(100)
+  })
+
+  test('resync of a key with a running handler and a pending change delays no version', async () => {
+    const { informer, clock, source } = mirrorOf<number, object>([['a', 1]])
+    const gate = deferred()
+    const subscription = informer.subscribe({ update: () => gate.promise }, { concurrency: 2, resyncMs: 1_000 })
+    await informer.start().synced()
+    source.put('a', 2)
+    await clock.advance(10)
+    source.put('a', 3)
+    await clock.advance(5_000)
+    gate.resolve()
+    await clock.advance(10)
+    expect([subscription.version, subscription.backlog.keys]).toEqual([informer.version, 0])
+    expect(await outcomeOf(subscription.waitFor(source.put('b', 1)), clock)).toBe('resolved')
+  })
+
+  test('resync happens also if the source sends nothing', async () => {
+    const { informer, clock, source } = mirrorOf(entries, { memory: { heartbeatMs: 3_600_000 } })
+    await informer.start().synced()
+    await clock.advance(1_000)
+    const keys = new Set<string>()
+    informer.subscribe({ update: ({ key }) => keys.add(key) }, { resyncMs: 1_000 })
+    await clock.advance(2_000)
+    expect(keys.size).toBe(20)
+    expect(source.heartbeatMs).toBe(3_600_000)
+  })
+
+  test('resync does not close a subscription with onOverflow `fail`', async () => {
+    const { informer, clock, source, errors } = mirrorOf(entries)
+    const changes: Change<Order>[] = []
+    const options = { resyncMs: 15, capacity: 5, onOverflow: 'fail' } as const
+    const stream = informer.changes(options)
+    informer.subscribe({ update: (change) => changes.push(change) }, options)
+    await informer.start().synced()
+    await clock.advance(100)
+    await stream[Symbol.asyncIterator]().next()
+    source.put('k0', order(100))
+    await clock.advance(100)
+    expect(errors).toEqual([])
+    expect(changes.length).toBeGreaterThan(40)
+    for (let n = 0; n < 6; n++) source.put('k0', order(n))
+    await clock.advance(0)
+    expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('fell behind by more changes')])
+  })
+
+  test.each(['every', 'latest'] as const)(
+    'resync adds nothing to a key that has a pending change (%s)',
+    async (delivery) => {
+      const { informer, clock, source } = mirrorOf(entries, {})
+      const fold = new Fold<Order>()
+      const stuck = Promise.withResolvers<void>()
+      const tell = (change: Change<Order>): Promise<void> | undefined => {
+        fold.tell(change)
+        return change.key === 'k1' && change.origin === 'watch' ? stuck.promise : undefined
+      }
+      const sub = informer.subscribe(
+        { add: tell, update: tell, delete: tell },
+        { resyncMs: 1_000, concurrency: 2, delivery },
+      )
+      await informer.start().synced()
+      await clock.advance(10)
+      source.put('k1', order(100))
+      await clock.advance(10)
+      source.put('k1', order(200))
+      await clock.advance(9_000)
+      expect(sub.backlog.keys).toBe(1)
+      stuck.resolve()
+      await clock.advance(0)
+      const ofKey = fold.changes.filter(({ key }) => key === 'k1')
+      expect(ofKey.map(({ type, origin, object }) => [type, origin, object.total])).toEqual([
+        ['add', 'initial', 1],
+        ['update', 'watch', 100],
+        ['update', 'watch', 200],
+      ])
+    },
+  )
+
+  test('resync runs the keys of a controller again', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    const runs = new Map<string, number>()
+    await informer.start().synced()
+    informer.reconcile(async (key) => void runs.set(key, (runs.get(key) ?? 0) + 1), { resyncMs: 1_000 })
+    await clock.advance(5_000)
+    expect([...runs.values()].every((count) => count >= 4 && count <= 7)).toBe(true)
+    expect(runs.size).toBe(20)
+  })
+
+  test('resync does not shorten the delay of a key whose runs fail', async () => {
+    const { informer, clock } = mirrorOf(entries)
+    let runs = 0
+    informer.on('error', () => {})
+    await informer.start().synced()
+    informer.reconcile(
+      async (key) => {
+        if (key !== 'k1' || ++runs === 1) return
+        throw new Error('no')
+      },
+      { resyncMs: 1_000 },
+    )
+    await clock.advance(60_000)
+    expect(runs).toBeLessThanOrEqual(12)
+  })
+
+  test('resync of an empty store begins when objects arrive', async () => {
+    const { informer, clock, source } = mirrorOf<Order, object>([])
+    let updates = 0
+    informer.subscribe({ update: () => updates++ }, { resyncMs: 1_000 })
+    await informer.start().synced()
+    await clock.advance(5_000)
+    await informer.waitFor(source.put('a', order(1)))
+    await clock.advance(2_000)
+    expect(updates).toBeGreaterThan(0)
+  })
+
+  test.each([0, -1, Number.NaN])('a resyncMs of %d is a TypeError', (resyncMs) => {
+    const { informer } = mirrorOf(entries)
+    expect(() => informer.subscribe({}, { resyncMs })).toThrow(
+      'subscribe: option "resyncMs" must be a finite number above 0',
+    )
+  })
+})

@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest'
+import { mirrorOf } from '../../support/informers.js'
+
+const ENTRIES = [
+  ['a', 1],
+  ['b', 2],
+] as const
+const hangs = (): Promise<void> => new Promise(() => {})
+
+describe('a handler or run that hangs', () => {
+  test('holds up the other keys at concurrency 1, and backlog and health name its key', async () => {
+    const { clock, informer } = mirrorOf(ENTRIES)
+    const told: string[] = []
+    const add = ({ key }: { readonly key: string }): Promise<void> => {
+      told.push(key)
+      return hangs()
+    }
+    const subscription = informer.subscribe({ add }, { name: 'mails' })
+    await informer.start().synced()
+    await clock.advance(60_000)
+    expect([told, subscription.backlog.oldestKey]).toEqual([['a'], 'a'])
+    expect(informer.health().isReady).toBe(true)
+    const { isReady, reason } = informer.health({ stuckAfterMs: 30_000 })
+    expect([isReady, reason]).toEqual([
+      false,
+      expect.stringMatching(/; a handler of "mails" has not settled for 60 s at key "a"$/),
+    ])
+    expect(informer.health({ stuckAfterMs: 90_000 }).isReady).toBe(true)
+  })
+
+  test.each([1, 2])(
+    'has a signal that aborts when the subscription ends by an overflow: concurrency %i',
+    async (concurrency) => {
+      const { clock, informer, source } = mirrorOf(ENTRIES)
+      const signals: AbortSignal[] = []
+      const waiting: number[] = []
+      const add = (_change: unknown, { signal }: { readonly signal: AbortSignal }): Promise<void> => {
+        signals.push(signal)
+        signal.addEventListener('abort', () => waiting.push(other.backlog.keys))
+        return hangs()
+      }
+      informer.subscribe({ add }, { concurrency, capacity: 1, onOverflow: 'fail' })
+      const other = informer.subscribe({ add: hangs })
+      await informer.start().synced()
+      source.put('c', 1)
+      await clock.advance(10)
+      expect(signals.map(({ aborted }) => aborted)).toEqual(Array(concurrency).fill(false))
+      source.put('d', 2)
+      await clock.advance(10)
+      expect(signals.map(({ reason }) => reason.code)).toEqual(Array(concurrency).fill('HANDLER'))
+      // Listeners run after the commit, whose change every subscription has then.
+      expect(waiting).toEqual(Array(concurrency).fill(3))
+    },
+  )
+
+  test('is named by health, though an earlier subscription has nothing to do', async () => {
+    const { clock, informer } = mirrorOf(ENTRIES)
+    informer.subscribe({}, { name: 'idle' })
+    informer.subscribe({ add: hangs }, { name: 'mails' })
+    await informer.start().synced()
+    await clock.advance(60_000)
+    const { isReady, reason } = informer.health({ stuckAfterMs: 30_000 })
+    expect([isReady, reason]).toEqual([false, expect.stringContaining('a handler of "mails"')])
+  })
+
+  test('with timeoutMs is aborted and reported, and the next key is handled', async () => {
+    const { clock, informer, errors } = mirrorOf(ENTRIES)
+    const told: string[] = []
+    const signals: AbortSignal[] = []
+    const subscription = informer.subscribe(
+      {
+        add: ({ key }, { signal }) => {
+          told.push(key)
+          signals.push(signal)
+          return hangs()
+        },
+      },
+      { timeoutMs: 1_000 },
+    )
+    await informer.start().synced()
+    await clock.advance(500)
+    expect([told, signals[0]?.aborted, subscription.backlog.oldestKey]).toEqual([['a'], false, 'a'])
+    await clock.advance(600)
+    expect([told, signals.map(({ aborted }) => aborted)]).toEqual([
+      ['a', 'b'],
+      [true, false],
+    ])
+    expect(errors[0]).toMatchObject({ code: 'HANDLER', key: 'a', cause: { code: 'TIMEOUT' } })
+    await clock.advance(1_000)
+    expect([subscription.version, subscription.backlog.oldestKey]).toEqual([informer.version, undefined])
+  })
+
+  test('is not named by the backlog of a controller once synced() resolves', async () => {
+    const { informer } = mirrorOf(ENTRIES)
+    const controller = informer.reconcile(async () => {}, { concurrency: 2 })
+    informer.start()
+    const backlog = await controller.synced().then(() => controller.backlog)
+    expect(backlog).toEqual({ keys: 0, oldestMs: 0, oldestKey: undefined })
+    await informer.stop()
+  })
+
+  test('of a controller with timeoutMs counts as failed, and the key is tried again', async () => {
+    const { clock, informer, errors } = mirrorOf([['a', 1]])
+    const attempts: (readonly [number, AbortSignal])[] = []
+    informer.reconcile(
+      async (_key, { attempt, signal }) => {
+        attempts.push([attempt, signal])
+        if (attempt === 1) await hangs()
+      },
+      { timeoutMs: 1_000 },
+    )
+    await informer.start().synced()
+    await clock.advance(2_000)
+    expect(attempts.map(([attempt, { aborted }]) => [attempt, aborted])).toEqual([
+      [1, true],
+      [2, false],
+    ])
+    expect(errors).toMatchObject([{ code: 'HANDLER', key: 'a', cause: { code: 'TIMEOUT' } }])
+  })
+
+  test.each([undefined, 60_000])(
+    'with timeoutMs %s: its signal aborts when the subscription is closed',
+    async (timeoutMs) => {
+      const { clock, informer } = mirrorOf(ENTRIES)
+      const signals: AbortSignal[] = []
+      const add = (_change: unknown, { signal }: { readonly signal: AbortSignal }): Promise<void> => {
+        signals.push(signal)
+        return hangs()
+      }
+      const subscription = informer.subscribe({ add }, timeoutMs === undefined ? {} : { timeoutMs })
+      await informer.start().synced()
+      await clock.advance(0)
+      const closing = subscription.close()
+      expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+      await clock.advance(1_000)
+      await closing
+    },
+  )
+})

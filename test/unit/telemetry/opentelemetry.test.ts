@@ -1,0 +1,428 @@
+import diagnostics from 'node:diagnostics_channel'
+import { context, SpanStatusCode, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { type DataPoint, type Histogram, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { SourceError } from '../../../src/contract/errors.js'
+import { METRICS } from '../../../telemetry/metrics.js'
+import {
+  type Instrumentation,
+  type InstrumentationOptions,
+  instrumentInformers,
+} from '../../../telemetry/opentelemetry/index.js'
+import { informerOf, mirrorOf, order } from '../../support/informers.js'
+import { put, scripted } from '../../support/scripted-source.js'
+
+const orders = [
+  ['a', order(1, 'acme')],
+  ['b', order(2, 'beta')],
+] as const
+
+class Reader extends MetricReader {
+  protected async onForceFlush(): Promise<void> {}
+  protected async onShutdown(): Promise<void> {}
+}
+
+interface Setup {
+  readonly end: Instrumentation
+  /** The points of a metric that concern an informer. */
+  points<V = number>(name: string, informer: string): Promise<readonly DataPoint<V>[]>
+  /** The finished spans that concern an informer. */
+  spans(informer: string): readonly ReadableSpan[]
+}
+
+/** Without options each write has a span. */
+function instrumented(options: Pick<InstrumentationOptions, 'minApplyMs'> = { minApplyMs: 0 }): Setup {
+  const reader = new Reader()
+  const exporter = new InMemorySpanExporter()
+  const meterProvider = new MeterProvider({ readers: [reader] })
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+  const end = instrumentInformers({ meterProvider, tracerProvider, ...options })
+  onTestFinished(end)
+  return {
+    end,
+    async points<V>(name: string, informer: string) {
+      const { resourceMetrics, errors } = await reader.collect()
+      expect(errors).toEqual([])
+      const metric = resourceMetrics.scopeMetrics
+        .flatMap(({ metrics }) => metrics)
+        .find((m) => m.descriptor.name === name)
+      const points = (metric?.dataPoints ?? []) as readonly DataPoint<unknown>[]
+      return points.filter(({ attributes }) => attributes['listwatch.informer'] === informer) as readonly DataPoint<V>[]
+    },
+    spans: (informer) =>
+      exporter.getFinishedSpans().filter(({ attributes }) => attributes['listwatch.informer'] === informer),
+  }
+}
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+})
+afterAll(() => context.disable())
+
+describe('instrumentInformers', () => {
+  test('exports the metrics of informers that were created before and after it', async () => {
+    const before = mirrorOf(orders, { name: 'before' }).informer
+    await before.start().synced()
+    const { points } = instrumented()
+    const after = mirrorOf(orders, { name: 'after' }).informer
+    expect((await points('listwatch.objects', before.name)).map(({ value }) => value)).toEqual([2])
+    expect((await points('listwatch.objects', after.name)).map(({ value }) => value)).toEqual([0])
+  })
+
+  test('exports the state of an informer that has stopped once more', async () => {
+    const { points } = instrumented()
+    const { clock, informer } = mirrorOf(orders, { name: 'stopping' })
+    await informer.start().synced()
+    await clock.advance(0)
+    const state = async (): Promise<unknown> =>
+      (await points('listwatch.state', informer.name)).find(({ value }) => value === 1)?.attributes['listwatch.state']
+    expect(await state()).toBe('live')
+    await informer.stop()
+    expect([await state(), await state()]).toEqual(['stopped', 'stopped'])
+  })
+
+  test('exports an informer that has stopped before its first export', async () => {
+    const { points } = instrumented()
+    const { informer } = mirrorOf(orders, { name: 'short-lived' })
+    await informer.start().synced()
+    await informer.stop()
+    expect((await points('listwatch.objects', informer.name)).map(({ value }) => value)).toEqual([2])
+    const states = await points('listwatch.state', informer.name)
+    expect(states.find(({ value }) => value === 1)?.attributes['listwatch.state']).toBe('stopped')
+  })
+
+  test('exports no numbers of a stopped informer whose name another one has since', async () => {
+    const { points } = instrumented()
+    const first = mirrorOf(orders, { name: 'handed over' }).informer
+    first.reconcile(async () => {}, { name: 'of the first' })
+    await first.start().synced()
+    await first.stop()
+    const second = mirrorOf(orders, { name: first.name }).informer
+    expect(second.name).toBe(first.name)
+    expect(await points('listwatch.controller.open', first.name)).toEqual([])
+    expect((await points('listwatch.objects', first.name)).map(({ value }) => value)).toEqual([0])
+  })
+
+  test('keeps the numbers of at most 100 informers that have stopped', async () => {
+    const { points } = instrumented()
+    for (let nth = 1; nth <= 101; nth++) await mirrorOf(orders, { name: `short-${nth}` }).informer.stop()
+    const counts = [1, 2, 101].map(async (nth) => (await points('listwatch.objects', `short-${nth}`)).length)
+    expect(await Promise.all(counts)).toEqual([0, 1, 1])
+  })
+
+  test('a reading after its end exports the numbers at the end', async () => {
+    const { end, points } = instrumented()
+    const { clock, source, informer } = mirrorOf(orders, { name: 'last reading' })
+    await informer.start().synced()
+    await clock.advance(0)
+    const values = async (name: string): Promise<readonly number[]> =>
+      (await points(name, informer.name)).map(({ value }) => value)
+    expect(await values('listwatch.changes')).toEqual([0])
+    source.put('c', order(3))
+    await clock.advance(0)
+    await informer.stop()
+    end()
+    expect([await values('listwatch.objects'), await values('listwatch.changes')]).toEqual([[3], [1]])
+    const states = await points('listwatch.state', informer.name)
+    expect(states.find(({ value }) => value === 1)?.attributes['listwatch.state']).toBe('stopped')
+  })
+
+  test('exports the same metrics as metricsText, in seconds, with names as attributes', async () => {
+    const { points } = instrumented()
+    const { clock, informer } = mirrorOf(orders, {
+      name: 'all metrics',
+      indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }),
+    })
+    informer.subscribe({}, { name: 'view' })
+    informer.reconcile(async () => {}, { name: 'ledger' })
+    await informer.start().synced()
+    await clock.advance(1_500)
+    const absent: string[] = []
+    for (const { name } of METRICS) if ((await points(name, informer.name)).length === 0) absent.push(name)
+    expect(absent).toEqual(['listwatch.lag'])
+    expect(await points('listwatch.proof.age', informer.name)).toMatchObject([
+      { attributes: { 'listwatch.informer': informer.name, 'listwatch.source': 'memory' }, value: 1.5 },
+    ])
+    expect(await points('listwatch.controller.runs', informer.name)).toMatchObject([
+      { attributes: { 'listwatch.controller': 'ledger', 'listwatch.result': 'success' }, value: 2 },
+      { attributes: { 'listwatch.controller': 'ledger', 'listwatch.result': 'failure' }, value: 0 },
+    ])
+  })
+
+  test('exports each usual reason of relists as 0 before the first relist', async () => {
+    const { points } = instrumented()
+    const { clock, informer } = mirrorOf(orders, { name: 'relists' })
+    const relists = async (): Promise<Readonly<Record<string, number>>> =>
+      Object.fromEntries(
+        (await points('listwatch.relists', informer.name)).map(({ attributes, value }) => [
+          String(attributes['listwatch.reason']),
+          value,
+        ]),
+      )
+    const none = await relists()
+    expect(none).toEqual({
+      requested: 0,
+      audit: 0,
+      version_expired: 0,
+      epoch_changed: 0,
+      stale_list: 0,
+      unavailable: 0,
+      timeout: 0,
+      incomplete: 0,
+      released_key: 0,
+    })
+    await informer.start().synced()
+    const listed = informer.relist()
+    await clock.advance(5_000)
+    await listed
+    expect(await relists()).toEqual({ ...none, requested: 1 })
+  })
+
+  test('records histograms of writes, batches, handlers and runs', async () => {
+    const { points } = instrumented()
+    const { clock, source, informer } = informerOf(
+      scripted<number>({ onList: (list) => list.answer([put('a', 1), put('b', 1)], '1') }),
+      { name: 'histograms' },
+    )
+    informer.subscribe({ add: () => clock.sleep(40), update: () => {} }, { name: 'view' })
+    informer.reconcile(() => clock.sleep(70).then(() => Promise.reject(new Error('no'))), { name: 'ledger' })
+    await informer.start().synced()
+    await clock.advance(0)
+    source.watches[0]?.send({ events: [put('a', 2), put('b', 2)], version: '2', committedAt: clock.now() - 250 })
+    await clock.advance(100)
+    const of = (name: string): Promise<readonly DataPoint<Histogram>[]> => points<Histogram>(name, informer.name)
+    expect((await of('listwatch.apply.duration')).map(({ value }) => value.count)).toEqual([2])
+    expect((await of('listwatch.batch.size'))[0]?.value).toMatchObject({ count: 2, sum: 2 })
+    expect((await of('listwatch.batch.lag'))[0]?.value).toMatchObject({ count: 1, sum: 0.25 })
+    const [handlers] = await of('listwatch.handler.duration')
+    expect(handlers?.value).toMatchObject({ count: 2, sum: 0.08 })
+    expect(handlers?.attributes).toEqual({
+      'listwatch.informer': informer.name,
+      'listwatch.subscription': 'view',
+      'listwatch.type': 'add',
+      'listwatch.result': 'success',
+    })
+    const [runs] = await of('listwatch.reconcile.duration')
+    expect(runs?.value).toMatchObject({ count: 1, sum: 0.07 })
+    expect(runs?.attributes).toMatchObject({ 'listwatch.controller': 'ledger', 'listwatch.result': 'failure' })
+  })
+
+  test('measures the promise of a handler that returned none before', async () => {
+    const { points } = instrumented()
+    const { clock, source, informer } = informerOf(
+      scripted<number>({ onList: (list) => list.answer([put('a', 1)], '1') }),
+      { name: 'mixed' },
+    )
+    informer.subscribe({ add: () => {}, update: ({ object }) => (object === 2 ? clock.sleep(40) : undefined) })
+    await informer.start().synced()
+    await clock.advance(0)
+    for (const value of [2, 3, 2]) {
+      source.watches[0]?.batch([put('a', value)], `${value}${clock.now()}`)
+      await clock.advance(100)
+    }
+    const [handlers] = await points<Histogram>('listwatch.handler.duration', informer.name)
+    expect(handlers?.value).toMatchObject({ count: 2, sum: 0.08 })
+  })
+
+  test('creates a span for each list, watch and commit, without a parent', async () => {
+    const { spans } = instrumented()
+    const { clock, source, informer } = informerOf(
+      scripted<number>({ onList: (list, nth) => list.answer([put('a', nth)], `${nth}`) }),
+      { name: 'spans' },
+    )
+    const tracer = new BasicTracerProvider().getTracer('the program')
+    await context.with(trace.setSpan(context.active(), tracer.startSpan('a request')), () => informer.start().synced())
+    await clock.advance(0)
+    source.watches[0]?.batch([put('a', 5)], '2')
+    await clock.advance(0)
+    source.watches[0]?.fail(new SourceError('the history is gone', { code: 'VERSION_EXPIRED' }))
+    await clock.advance(5_000)
+    await informer.stop()
+    const finished = spans(informer.name)
+    expect(finished.map(({ name }) => name)).toEqual([
+      'listwatch apply',
+      'listwatch list',
+      'listwatch apply',
+      'listwatch watch',
+      'listwatch apply',
+      'listwatch list',
+      'listwatch watch',
+    ])
+    expect(finished.map(({ parentSpanContext }) => parentSpanContext)).toEqual(finished.map(() => undefined))
+    const [, list, commit, watch] = finished
+    expect(list?.status.code).toBe(SpanStatusCode.UNSET)
+    expect(commit?.attributes).toMatchObject({ 'listwatch.changes': 1, 'listwatch.version': '2' })
+    expect(watch?.status).toEqual({ code: SpanStatusCode.ERROR, message: 'the history is gone' })
+    expect(watch?.events.map(({ name }) => name)).toEqual(['live'])
+  })
+
+  test('creates a span for each run, which is active in its function and links to the commit that caused it', async () => {
+    const { spans } = instrumented()
+    const { clock, source, informer } = mirrorOf(orders, { name: 'runs' })
+    const active: (string | undefined)[] = []
+    const run = async (key: string): Promise<void> => {
+      await clock.sleep(10)
+      active.push(trace.getActiveSpan()?.spanContext().spanId)
+      if (key === 'c') throw new Error('not today')
+    }
+    informer.reconcile(run, { name: 'ledger' })
+    await informer.start().synced()
+    await clock.advance(100)
+    source.put('c', order(3))
+    await clock.advance(20)
+    const finished = spans(informer.name)
+    const runs = finished.filter(({ name }) => name === 'listwatch reconcile')
+    expect(runs.map(({ attributes }) => [attributes['listwatch.key'], attributes['listwatch.attempt']])).toEqual([
+      ['a', 1],
+      ['b', 1],
+      ['c', 1],
+    ])
+    expect(active).toEqual(runs.map((each) => each.spanContext().spanId))
+    expect(runs[2]?.status).toEqual({ code: SpanStatusCode.ERROR, message: 'not today' })
+    const [list, commit] = finished.filter(({ name }) => name === 'listwatch apply')
+    expect([list, commit].map((each) => each?.attributes['listwatch.origin'])).toEqual(['initial', 'watch'])
+    const causes = [list, list, commit].map((each) => [each?.spanContext().spanId])
+    expect(runs.map(({ links }) => links.map((link) => link.context.spanId))).toEqual(causes)
+  })
+
+  describe('of commits that were just made', () => {
+    const commit = (informer: string, nth: number): void => {
+      const message = { informer, source: 'orders' }
+      diagnostics.channel('listwatch:apply').publish(message)
+      const position = { version: `${nth}`, position: `${nth}`, lagMs: 5 }
+      diagnostics.channel('listwatch:batch').publish({ ...message, ...position, origin: 'watch', changes: 1 })
+    }
+    const applied = (spans: readonly { readonly name: string }[]): number =>
+      spans.filter(({ name }) => name === 'listwatch apply').length
+
+    test('creates the spans together, soon or when there are 256', async () => {
+      const { spans } = instrumented()
+      commit('soon', 1)
+      await new Promise((resolve) => setImmediate(resolve))
+      commit('soon', 2)
+      expect(applied(spans('soon'))).toBe(0)
+      await expect.poll(() => applied(spans('soon'))).toBe(2)
+      for (let nth = 0; nth < 256; nth++) commit('soon', nth)
+      expect(applied(spans('soon'))).toBe(258)
+    })
+
+    test('a reading of the metrics includes them', async () => {
+      const { points } = instrumented()
+      commit('read', 1)
+      const [sizes] = await points<Histogram>('listwatch.batch.size', 'read')
+      expect(sizes?.value).toMatchObject({ count: 1, sum: 1 })
+      const [lags] = await points<Histogram>('listwatch.batch.lag', 'read')
+      expect(lags?.value).toMatchObject({ count: 1, sum: 0.005 })
+    })
+
+    test('a run links to one of them', () => {
+      const { spans } = instrumented()
+      commit('linked', 1)
+      const run = { informer: 'linked', controller: 'ledger', key: 'a', attempt: 1, cause: '1' }
+      diagnostics.channel('listwatch:reconcile:start').publish(run)
+      diagnostics.channel('listwatch:reconcile:end').publish(run)
+      const [apply, reconcile] = spans('linked')
+      expect(reconcile?.links.map(({ context }) => context.spanId)).toEqual([apply?.spanContext().spanId])
+    })
+
+    test('a run is called by the function that an earlier subscriber has set, within its span', () => {
+      instrumented()
+      const active: boolean[] = []
+      const around = <R>(run: () => R): R => {
+        active.push(trace.getActiveSpan() !== undefined)
+        return run()
+      }
+      const run = { informer: 'around', controller: 'ledger', key: 'a', attempt: 1, cause: undefined, around }
+      diagnostics.channel('listwatch:reconcile:start').publish(run)
+      expect([run.around(() => 'done'), active]).toEqual(['done', [true]])
+      diagnostics.channel('listwatch:reconcile:end').publish(run)
+    })
+
+    test('the end of the instrumentation creates their spans', () => {
+      const { end, spans } = instrumented()
+      commit('late', 1)
+      end()
+      expect(applied(spans('late'))).toBe(1)
+    })
+  })
+
+  describe('creates the span of a write', () => {
+    const write = async (informer: string, nth: number, ms: number): Promise<void> => {
+      const message = { informer, source: 'orders' }
+      diagnostics.channel('listwatch:apply').publish(message)
+      if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+      const position = { version: `${nth}`, position: `${nth}` }
+      diagnostics.channel('listwatch:batch').publish({ ...message, ...position, origin: 'watch', changes: 1 })
+    }
+    const run = (informer: string, cause: string): void => {
+      const message = { informer, controller: 'ledger', key: 'a', attempt: 1, cause }
+      diagnostics.channel('listwatch:reconcile:start').publish(message)
+      diagnostics.channel('listwatch:reconcile:end').publish(message)
+    }
+
+    test('only if it took 1 ms or a run links to it, by default', async () => {
+      const { end, spans } = instrumented({})
+      await write('short', 1, 0)
+      await write('short', 2, 20)
+      await write('short', 3, 0)
+      run('short', '3')
+      run('short', '3')
+      end()
+      const finished = spans('short')
+      const applied = finished.filter(({ name }) => name === 'listwatch apply')
+      expect(applied.map(({ attributes }) => attributes['listwatch.version'])).toEqual(['2', '3'])
+      const ids = finished.flatMap(({ links }) => links.map((link) => link.context.spanId))
+      expect(ids).toEqual([applied[1]?.spanContext().spanId, applied[1]?.spanContext().spanId])
+    })
+
+    test('that took at least minApplyMs', async () => {
+      const { end, spans } = instrumented({ minApplyMs: 60_000 })
+      await write('shorter', 1, 20)
+      end()
+      expect(spans('shorter')).toEqual([])
+    })
+  })
+
+  test.each([
+    { options: { minApplyMs: -1 }, message: 'option "minApplyMs" must be a number of at least 0, got -1' },
+    {
+      options: { tracer: {} },
+      message: 'unknown option "tracer"; allowed are meterProvider, tracerProvider, minApplyMs',
+    },
+  ])('refuses $options', ({ options, message }) => {
+    expect(() => instrumentInformers(options)).toThrow(`instrumentInformers: ${message}`)
+    expect(diagnostics.hasSubscribers('listwatch:batch')).toBe(false)
+  })
+
+  test('has no effect after its end, and leaves no subscriber', async () => {
+    const { end, points, spans } = instrumented()
+    const { clock, source, informer } = mirrorOf(orders, { name: 'ended' })
+    informer.reconcile(async () => {})
+    await informer.start().synced()
+    await clock.advance(0)
+    end()
+    end()
+    const count = spans(informer.name).length
+    source.put('a', order(9))
+    await clock.advance(0)
+    expect(spans(informer.name).filter(({ name }) => name !== 'listwatch watch')).toHaveLength(count - 1)
+    expect((await points('listwatch.objects', informer.name)).map(({ value }) => value)).toEqual([2])
+    const channels = ['status', 'apply', 'batch', 'handler', 'reconcile:start', 'reconcile:end']
+    expect(channels.filter((name) => diagnostics.hasSubscribers(`listwatch:${name}`))).toEqual([])
+  })
+
+  test('ends by using, and works with the global providers', () => {
+    {
+      using _ = instrumentInformers()
+      expect(diagnostics.hasSubscribers('listwatch:batch')).toBe(true)
+    }
+    expect(diagnostics.hasSubscribers('listwatch:batch')).toBe(false)
+  })
+})

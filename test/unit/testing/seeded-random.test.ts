@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest'
+import { SeededRandom } from '../../../testing/seeded-random.js'
+
+const draw = (seed: number, length = 1_000): number[] => {
+  const random = new SeededRandom(seed)
+  return Array.from({ length }, () => random.next())
+}
+
+describe('SeededRandom', () => {
+  test('equal seeds return equal sequences', () => {
+    expect(draw(42)).toEqual(draw(42))
+  })
+
+  test('two seeds give two sequences', () => {
+    expect(draw(1, 4)).not.toEqual(draw(2, 4))
+  })
+
+  test('the sequence of a seed is the same in every release: recorded seeds stay reproducible', () => {
+    expect(draw(1, 3)).toEqual([0.6270739405881613, 0.002735721180215478, 0.5274470399599522])
+  })
+
+  test.each([0, 1, -1, 2 ** 32, 0.5, Number.NaN])('seed %d returns numbers in [0, 1)', (seed) => {
+    expect(draw(seed).every((value) => value >= 0 && value < 1)).toBe(true)
+  })
+
+  test('it spreads evenly', () => {
+    const mean = draw(7, 20_000).reduce((sum, each) => sum + each, 0) / 20_000
+    expect(Math.abs(mean - 0.5)).toBeLessThan(0.01)
+  })
+
+  test('below(n) returns every integer from 0 to n - 1 and no other', () => {
+    const random = new SeededRandom(3)
+    const drawn = new Set(Array.from({ length: 500 }, () => random.below(5)))
+    expect([...drawn].toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4])
+  })
+
+  test('chance(p) is true with that probability', () => {
+    const random = new SeededRandom(4)
+    const hits = Array.from({ length: 10_000 }, () => random.chance(0.25)).filter(Boolean).length
+    expect(Math.abs(hits - 2_500)).toBeLessThan(200)
+  })
+
+  test('chance(0) is never true, chance(1) always', () => {
+    const random = new SeededRandom(5)
+    const drawn = Array.from({ length: 1_000 }, () => [random.chance(0), random.chance(1)])
+    expect(drawn.every(([never, always]) => never === false && always === true)).toBe(true)
+  })
+
+  test('pick returns every element', () => {
+    const random = new SeededRandom(6)
+    const picked = new Set(Array.from({ length: 200 }, () => random.pick(['a', 'b', undefined])))
+    expect(picked).toEqual(new Set(['a', 'b', undefined]))
+  })
+
+  test('picking from nothing is a TypeError', () => {
+    expect(() => new SeededRandom(1).pick([])).toThrow(TypeError)
+  })
+})
