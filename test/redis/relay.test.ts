@@ -116,7 +116,7 @@ describe('a relay whose leases are in a Redis that cannot be reached', () => {
 
 describeRedis.concurrent('a relay whose keys in Redis are removed by hand', (server) => {
   const own = useRedis(server)
-  const admin = () => own.redis.client()
+  const admin = () => own.redis.admin
   type Removal = (key: (kind: 'h' | 's' | 'm') => string) => Promise<unknown>
   const removals: [string, Removal][] = [
     ['the hash is deleted', (key) => admin().del(key('h'))],
