@@ -14,7 +14,7 @@ export const CONFIG = join('test', 'simulation', 'mutants', 'vitest.config.ts')
 
 /** The environment of a process that runs Vitest, also if this process is one. */
 export function environment(): NodeJS.ProcessEnv {
-  const { NODE_OPTIONS: _, VITEST: _vitest, VITEST_WORKER_ID: _worker, ...env } = process.env
+  const { NODE_OPTIONS: _, VITEST: _vitest, VITEST_WORKER_ID: _worker, LISTWATCH_DRAW: _draw, ...env } = process.env
   return env
 }
 
