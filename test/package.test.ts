@@ -60,7 +60,7 @@ describe('the packed files', () => {
     expect(targets.filter((target) => !packed.has(target))).toEqual([])
   })
 
-  test('import no package but dependencies, peers, and the Postgres that the demo looks for', () => {
+  test('[D10] import no package but dependencies, peers, and the Postgres that the demo looks for', () => {
     const known = new Set([
       ...Object.keys(manifest.dependencies),
       ...Object.keys(manifest.peerDependencies),

@@ -182,7 +182,7 @@ describe('status', () => {
       'failed',
     ],
     ['of a watch', (source) => source.disconnect(), 'backing-off'],
-  ])('a failure %s is emitted as a state, though an error listener requests a relist', async (_, fail, state) => {
+  ])('[D12] a failure %s is emitted as a state, though an error listener requests a relist', async (_, fail, state) => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
     const states: string[] = []
     informer.on('error', () => void informer.relist().catch(() => {}))
@@ -208,7 +208,7 @@ describe('status', () => {
     expect([informer.status.state, said.length]).toEqual(['live', 1])
   })
 
-  test('every listener receives the states in order, also if another listener stops the informer', async () => {
+  test('[D12] every listener receives the states in order, also if another listener stops the informer', async () => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
     source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
     const states: string[] = []
