@@ -23,7 +23,7 @@ function rulesOf(text: string): Rule[] {
 const rules = rulesOf(spec)
 const decisions: readonly string[] = textOf('docs/explain/decisions.md').match(/(?<=^\*\*)D\d+a?(?=\. )/gm) ?? []
 const names = rules.map(({ name }) => name)
-const tests = filesUnder(['test'], '.ts').concat(filesUnder(['test'], '.tsx'))
+const tests = filesUnder(['test'], '.test.ts').concat(filesUnder(['test'], '.test.tsx'))
 // The title in vocabulary.test.ts is an example.
 const named = tests.filter((path) => path !== 'test/vocabulary.test.ts').flatMap((path) => rulesNamedIn(textOf(path)))
 
