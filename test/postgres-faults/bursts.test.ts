@@ -63,7 +63,8 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
     }))
 
   test('[R4] of refused passwords ends soon after the program has the new password of its role', async () => {
-    const admin = new Client({ connectionString: server.url })
+    await using locked = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
+    const admin = new Client({ connectionString: locked.url })
     await admin.connect()
     try {
       await admin.query(`CREATE ROLE reader LOGIN PASSWORD 'old'`)
@@ -78,7 +79,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
     }
     let password = 'old'
     const client = (config: ClientConfig): Client => new Client({ ...config, user: 'reader', password })
-    await Stage.with({ server, client, install: { grant: ['reader'] } }, async (stage) => {
+    await Stage.with({ server: locked, client, install: { grant: ['reader'] } }, async (stage) => {
       await stage.live()
       const refused: string[] = []
       const delays: number[] = []
