@@ -17,11 +17,9 @@ const selection = args.some((arg) => arg.startsWith('--project')) ? [] : SETS[se
 const { provision } = await import('../test/servers/provision.ts')
 const { recipes } = await import('../test/servers/recipes.ts')
 const servers = recipes.filter(({ isForAllTests }) => set !== 'core' || isForAllTests !== true)
-let fetching
-await new Promise((begun, failed) => {
-  fetching = provision((text) => process.stdout.write(text), servers, begun)
-  fetching.catch(failed)
-})
+const begun = Promise.withResolvers()
+const fetching = provision((text) => process.stdout.write(text), servers, begun.resolve)
+await Promise.race([begun.promise, fetching])
 const vitest = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...selection, ...args], {
   stdio: 'inherit',
   // One campaign of faults for each server, and all of them in the other sets.
