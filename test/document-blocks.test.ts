@@ -66,7 +66,7 @@ function flawOf(command: string): string | undefined {
   const [program = '', verb = '', ...words] = command.split(/\s+/)
   if (OTHER_COMMANDS.has(command) || /^(?:npx )?listwatch /.test(command)) return undefined
   if (`${program} ${verb} ${words[0]}` === 'npx vitest --project')
-    return textOf('vitest.config.ts').includes(`name: '${words[1]}'`) ? undefined : `there is no project ${words[1]}`
+    return textOf('vitest.config.ts').includes(`'${words[1]}'`) ? undefined : `there is no project ${words[1]}`
   if (program !== 'npm') return 'nothing checks this command'
   switch (verb) {
     case 'ci':
