@@ -6,7 +6,7 @@ import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { deferred, informerOf, mirrorOf, outcomeOf, warnings } from '../../support/informers.js'
-import { scripted } from '../../support/scripted-source.js'
+import { listed, running } from '../../support/running.js'
 
 /** A logger that appends every message to an array. */
 function loggerInto(messages: string[]): Logger {
@@ -70,39 +70,9 @@ describe('[I15] after stop() has settled no error is reported', () => {
     expect(errors).toEqual([])
   })
 
-  test('an error of a handler whose subscription was closed is not reported', async () => {
-    const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
-    const hanging = deferred()
-    const subscription = informer.subscribe({ add: () => hanging.promise })
-    informer.start()
-    await clock.advance(0)
-    const closed = subscription.close()
-    await clock.advance(1_000)
-    await closed
-    await informer.stop()
-    hanging.reject(new Error('too late'))
-    await clock.advance(0)
-    expect(errors).toEqual([])
-  })
-
-  test('a warning of a source that is closing is not logged', async () => {
-    const said: string[] = []
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, informer } = informerOf(source, { logger: loggerInto(said) })
-    informer.start()
-    await clock.advance(0)
-    await informer.stop()
-    const before = [...said]
-    source.watches[0]?.context.warn?.('the connection is lost')
-    expect(said).toEqual(before)
-  })
-
   test('a warning of a source does not become a process warning', async () => {
     const said = warnings()
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, informer } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { source, informer } = await running(informerOf(listed<number>([], '5')))
     source.watches[0]?.context.warn?.('the connection is slow')
     const before = [...said]
     expect(before).toEqual([expect.stringContaining('the connection is slow')])
@@ -132,9 +102,7 @@ describe('while stop() has not settled', () => {
 // I15
 describe('if the filter of a new consumer stops the informer', () => {
   test('a subscription receives no change', async () => {
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer } = await running(mirrorOf<number, object>([['a', 1]]))
     const keys: string[] = []
     const stops: Promise<void>[] = []
     const filter = (): boolean => stops.push(informer.stop()) > 0
@@ -145,9 +113,7 @@ describe('if the filter of a new consumer stops the informer', () => {
   })
 
   test('a controller starts no run', async () => {
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer } = await running(mirrorOf<number, object>([['a', 1]]))
     const keys: string[] = []
     informer.reconcile(async (key) => void keys.push(key), {
       filter: () => {
@@ -160,9 +126,7 @@ describe('if the filter of a new consumer stops the informer', () => {
   })
 
   test('a change stream ends', async () => {
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer } = await running(mirrorOf<number, object>([['a', 1]]))
     const filter = (): boolean => {
       void informer.stop()
       return true
@@ -188,17 +152,5 @@ describe('if a filter closes a subscription during the first list', () => {
     informer.start()
     await clock.advance(0)
     expect(filtered).toEqual(['first'])
-  })
-
-  test('a subscription that its own filter closes has an empty backlog', async () => {
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    const filter = (): boolean => {
-      void subscription.close()
-      return true
-    }
-    const subscription = informer.subscribe({}, { filter })
-    informer.start()
-    await clock.advance(0)
-    expect(subscription.backlog.keys).toBe(0)
   })
 })

@@ -187,15 +187,4 @@ describe('an audit of one source of several', () => {
     ])
     expect(informer.get('z')).toBe('late')
   })
-
-  test('ends with its source, in the middle too', async () => {
-    const { clock, set, us, informer, errors } = await synced()
-    us.stall()
-    us.put('b', 'later')
-    await clock.advance(PERIOD_MS / 2 + 10_000)
-    set.remove('us')
-    await clock.advance(3 * PERIOD_MS)
-    expect([...informer.keys()]).toEqual(['a'])
-    expect(errors.filter(({ message }) => message.includes('audit'))).toEqual([])
-  })
 })

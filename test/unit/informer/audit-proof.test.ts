@@ -13,6 +13,7 @@ import type { Informer } from '../../../src/informer/informer-types.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, deferred, outcomeOf } from '../../support/informers.js'
+import { ordered } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 /** A source whose version increases without changes, and whose watch sends a version only with an event. */
@@ -199,11 +200,7 @@ test('[C35] a watch that calls requestProof while the informer waits to reconnec
     if (++draws > 1_000) throw new Error('a loop without a delay')
     return 0.5
   }
-  const source = scripted<number>({
-    hasReached: numbered,
-    onList: (list) => list.answer([], '5'),
-    onWatch: (watch) => watch.batch([], '5'),
-  })
+  const source = ordered<number>([], '5', { onWatch: (watch) => watch.batch([], '5') })
   const informer = createInformer({ source, clock, random: { next } })
   informer.on('error', () => {})
   onTestFinished(() => assertCleanStop(informer, clock))

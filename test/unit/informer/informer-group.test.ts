@@ -95,31 +95,6 @@ describe('a group', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('aborts the signals of all other waits once synced of one member rejects', async () => {
-    const { slow, members } = three()
-    const signals: (AbortSignal | undefined)[] = []
-    const endless: Lifecycle = {
-      start: () => endless,
-      synced: ({ signal } = {}) => {
-        signals.push(signal)
-        return new Promise(() => {})
-      },
-      health: () => ({ isLive: true, isReady: false, reason: 'none' }),
-      stop: async () => {},
-      [Symbol.asyncDispose]: async () => {},
-    }
-    const group = groupInformers([endless, ...members])
-    slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
-    const synced = group.start().synced()
-    synced.catch(() => {})
-    await slow.clock.advance(50)
-    expect(signals.map((signal) => signal?.aborted)).toEqual([false])
-    await slow.clock.advance(1_100)
-    expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { code: 'NOT_FOUND' } })
-    expect(signals.map((signal) => signal?.aborted)).toEqual([true])
-    await assertCleanStop(group, slow.clock)
-  })
-
   test('stops waiting when the signal of synced aborts', async () => {
     const { slow, members } = three()
     const group = groupInformers(members)

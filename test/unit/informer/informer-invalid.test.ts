@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { Fold } from '../../support/fold.js'
 import { informerOf, mirrorOf } from '../../support/informers.js'
+import { running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 describe('[C29][C30] an object that does not decode', () => {
   test('[B28] an invalid object is in `invalid` with its reason, and the mirror continues', async () => {
-    const { clock, source, informer, errors } = mirrorOf<number, object>([
-      ['a', 1],
-      ['b', 1],
-    ])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer, errors } = await running(
+      mirrorOf<number, object>([
+        ['a', 1],
+        ['b', 1],
+      ]),
+    )
     source.corrupt('a', new Error('not a number'))
     const version = source.put('b', 2)
     await clock.advance(0)
@@ -73,9 +74,7 @@ describe('[C29][C30] an object that does not decode', () => {
   })
 
   test('a delete removes it from invalid too', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf<number, object>([['a', 1]]))
     source.corrupt('a', 'bad')
     source.delete('a')
     await clock.advance(0)
@@ -94,12 +93,12 @@ describe('[C29][C30] an object that does not decode', () => {
   })
 
   test('in a relist its key counts as listed: it is not deleted', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([
-      ['a', 1],
-      ['b', 2],
-    ])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(
+      mirrorOf<number, object>([
+        ['a', 1],
+        ['b', 2],
+      ]),
+    )
     source.disconnect()
     source.corrupt('a', 'bad')
     source.delete('b')
@@ -119,9 +118,7 @@ describe('[C29][C30] an object that does not decode', () => {
       [put('a', 5), invalid('a'), put('c', 3), invalid('c'), put('d', 4), invalid('d'), put('b', 2)],
     ]
     const source = scripted<number>({ onList: (list, nth) => list.answer(answers[nth - 1] ?? [], `${nth}`) })
-    const { clock, informer } = informerOf(source, { onInvalid: each.onInvalid })
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer } = await running(informerOf(source, { onInvalid: each.onInvalid }))
     void informer.relist()
     await clock.advance(5_000)
     expect(informer.version).toBe('2')
@@ -136,9 +133,7 @@ describe('[C29][C30] an object that does not decode', () => {
       [{ type: 'delete', key: 'a' }, invalid, put('b', 2)],
     ] as const
     const source = scripted<number>({ onList: (list, nth) => list.answer(answers[nth - 1] ?? [], `${nth}`) })
-    const { clock, informer } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer } = await running(informerOf(source))
     void informer.relist()
     await clock.advance(5_000)
     expect(informer.version).toBe('2')
@@ -147,9 +142,7 @@ describe('[C29][C30] an object that does not decode', () => {
   })
 
   test('a relist in which it is valid removes it from invalid', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf<number, object>([['a', 1]]))
     source.corrupt('a', 'bad')
     await clock.advance(0)
     source.disconnect()
@@ -160,9 +153,7 @@ describe('[C29][C30] an object that does not decode', () => {
   })
 
   test('a relist without it removes it from invalid', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf<number, object>([['a', 1]]))
     source.corrupt('a', 'bad')
     await clock.advance(0)
     source.disconnect()
@@ -173,9 +164,7 @@ describe('[C29][C30] an object that does not decode', () => {
   })
 
   test('the same reason is reported once, another reason again', async () => {
-    const { clock, source, informer, errors } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, errors } = await running(mirrorOf<number, object>([['a', 1]]))
     for (const reason of ['bad', 'bad', 'worse']) source.corrupt('a', reason)
     await clock.advance(0)
     expect(errors.map(({ message }) => message)).toEqual([
@@ -195,9 +184,7 @@ describe('[C29][C30] an object that does not decode', () => {
           `${nth}`,
         ),
     })
-    const { clock, informer, errors } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer, errors } = await running(informerOf(source))
     const relisted = informer.relist()
     await clock.advance(2_000)
     await relisted

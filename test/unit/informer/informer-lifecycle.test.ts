@@ -1,4 +1,3 @@
-import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
@@ -8,6 +7,7 @@ import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { VirtualClock } from '../../../testing/virtual-clock.js'
 import { deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
+import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
 const REFUSED = new SourceError('no such table', { code: 'NOT_FOUND' })
@@ -34,23 +34,12 @@ describe('start', () => {
     expect([source.lists.length, informer.status.state, informer.status.reason]).toEqual([0, 'idle', 'not started'])
   })
 
-  test('start returns the informer', () => {
-    const { informer } = mirrorOf([])
-    expect(informer.start()).toBe(informer)
-  })
-
   test('[B5] a second start does nothing', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     informer.start().start()
     await clock.advance(0)
     expect(source.lists).toHaveLength(1)
-  })
-
-  test('start after stop throws STOPPED', async () => {
-    const { informer } = mirrorOf([])
-    await informer.stop()
-    expect(() => informer.start()).toThrow(expect.objectContaining({ code: 'STOPPED' }))
   })
 
   test('an abort of its signal stops the informer', async () => {
@@ -70,16 +59,6 @@ describe('start', () => {
     await expect(synced).rejects.toMatchObject({ code: 'STOPPED' })
     await informer.stop()
     expect([source.lists.length, informer.status.state, clock.sleeping]).toEqual([0, 'stopped', 0])
-  })
-
-  // I15
-  test('keeps no listener on its signal after stop', async () => {
-    const { informer } = mirrorOf([])
-    const { signal } = new AbortController()
-    informer.start({ signal })
-    expect(getEventListeners(signal, 'abort').length).toBeGreaterThan(0)
-    await informer.stop()
-    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
   test.each([
@@ -106,27 +85,6 @@ describe('synced', () => {
     expect([informer.size, informer.status.isSynced]).toEqual([2, true])
   })
 
-  test('synced resolves if the collection is empty', async () => {
-    const { clock, informer } = mirrorOf([])
-    expect(await outcomeOf(informer.start().synced(), clock)).toBe('resolved')
-    expect([informer.size, informer.list(), informer.status.isSynced]).toEqual([0, [], true])
-  })
-
-  test('synced resolves at once after the first list', async () => {
-    const { clock, informer } = mirrorOf([])
-    informer.start()
-    await clock.advance(0)
-    await expect(informer.synced()).resolves.toBeUndefined()
-  })
-
-  test('synced can be called before start', async () => {
-    const { clock, informer } = mirrorOf([])
-    const synced = informer.synced()
-    expect(await outcomeOf(synced, clock)).toBe('pending')
-    informer.start()
-    expect(await outcomeOf(synced, clock)).toBe('resolved')
-  })
-
   test('synced rejects with the error if the state becomes failed before the first list', async () => {
     const { clock, source, informer } = mirrorOf([])
     source.fail(REFUSED)
@@ -146,9 +104,7 @@ describe('synced', () => {
     const source = scripted<number>(
       call === 'list' ? { onList: fail } : { onList: (list) => list.answer([], '1'), onWatch: fail },
     )
-    const { clock, informer, errors } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { informer, errors } = await running(informerOf(source))
     expect([informer.status.state, informer.status.lastError?.code]).toEqual(['failed', 'PROTOCOL'])
     expect([errors.length, errors[0]?.cause]).toEqual([1, mistake])
   })
@@ -156,9 +112,7 @@ describe('synced', () => {
   test('[C19] an OptionError is reported as a mistake in the program, with the time of the next attempt', async () => {
     const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
     const source = scripted<number>({ onList: (list) => list.fail(mistake) })
-    const { clock, informer, errors } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { clock, errors } = await running(informerOf(source))
     const [, seconds = ''] = /; a mistake in the program; listing again in (.*) s$/.exec(errors[0]?.message ?? '') ?? []
     await clock.advance(1_000 * Number(seconds) - 100)
     expect(source.lists).toHaveLength(1)
@@ -195,24 +149,6 @@ describe('synced', () => {
     source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
     informer.on('error', () => void informer.relist().catch(() => {}))
     expect(await outcomeOf(informer.start().synced(), clock)).toMatchObject({ rejected: { code: 'UNAUTHORIZED' } })
-  })
-
-  test('synced resolves after the first list, even if the state became failed later', async () => {
-    const { clock, source, informer } = mirrorOf([])
-    await outcomeOf(informer.start().synced(), clock)
-    source.fail(REFUSED)
-    source.disconnect()
-    await clock.advance(250)
-    expect(informer.status.state).toBe('failed')
-    await expect(informer.synced()).resolves.toBeUndefined()
-  })
-
-  test('rejects with TIMEOUT after timeoutMs', async () => {
-    const { clock, informer } = informerOf(scripted<number>())
-    const synced = informer.start().synced({ timeoutMs: 100 })
-    const late = expect(synced).rejects.toMatchObject({ code: 'TIMEOUT' })
-    await clock.advance(100)
-    await late
   })
 
   test('the error of a timeout names the state: not started, or why the list failed', async () => {
@@ -330,9 +266,7 @@ describe('stop', () => {
       const source = scripted<number>({
         onList: (list) => at !== 'listing' && (at === 'waiting' ? list.fail(new Error('no')) : list.answer([], '5')),
       })
-      const { clock, informer } = informerOf(source)
-      informer.start()
-      await clock.advance(0)
+      const { clock, informer } = await running(informerOf(source))
       expect(await outcomeOf(informer.stop(), clock)).toBe('resolved')
       expect(clock.sleeping).toBe(0)
     },
@@ -341,9 +275,7 @@ describe('stop', () => {
   describe.each(['list', 'watch'] as const)('while the source closes its %s', (what) => {
     test('[I15] waits until the source has closed it', async () => {
       const { promise: closed, resolve } = deferred()
-      const { clock, informer } = informerOf(closingLate(what, closed))
-      informer.start()
-      await clock.advance(0)
+      const { clock, informer } = await running(informerOf(closingLate(what, closed)))
       const stopped = informer.stop()
       expect(await outcomeOf(stopped, clock)).toBe('pending')
       resolve()
@@ -351,9 +283,7 @@ describe('stop', () => {
     })
 
     test('[B32] waits for a second at most', async () => {
-      const { clock, informer } = informerOf(closingLate(what, new Promise(() => {})))
-      informer.start()
-      await clock.advance(0)
+      const { clock, informer } = await running(informerOf(closingLate(what, new Promise(() => {}))))
       const stopped = informer.stop()
       await clock.advance(999)
       expect(await outcomeOf(stopped, clock)).toBe('pending')
@@ -403,9 +333,7 @@ describe('stop', () => {
   })
 
   test('[B6] calls after stop fail with STOPPED', async () => {
-    const { clock, informer } = mirrorOf<number, object>([])
-    informer.start()
-    await clock.advance(0)
+    const { informer } = await running(mirrorOf<number, object>([]))
     const beyond = `${informer.version?.slice(0, -1)}9`
     await informer.stop()
     const stopped = expect.objectContaining({ code: 'STOPPED' })
@@ -416,20 +344,12 @@ describe('stop', () => {
     expect(() => informer.reconcile(async () => {})).toThrow(stopped)
   })
 
-  test('synced rejects with STOPPED, also after the first list', async () => {
-    const { clock, informer } = mirrorOf<number, object>([])
-    informer.start()
-    await clock.advance(0)
-    await informer.stop()
-    await expect(informer.synced()).rejects.toMatchObject({ code: 'STOPPED' })
-  })
-
   test('the store stays readable', async () => {
-    const { clock, informer } = mirrorOf([['a', 1]], {
-      indexes: (ix) => ({ odd: ix.equal((n: number) => n % 2 === 1) }),
-    })
-    informer.start()
-    await clock.advance(0)
+    const { informer } = await running(
+      mirrorOf([['a', 1]], {
+        indexes: (ix) => ({ odd: ix.equal((n: number) => n % 2 === 1) }),
+      }),
+    )
     await informer.stop()
     expect([informer.get('a'), informer.by.odd(true), informer.size]).toEqual([1, [1], 1])
   })
@@ -448,9 +368,7 @@ describe('stop', () => {
   })
 
   test('disposal of the informer stops it', async () => {
-    const { clock, informer } = mirrorOf([])
-    informer.start()
-    await clock.advance(0)
+    const { informer } = await running(mirrorOf([]))
     await informer[Symbol.asyncDispose]()
     expect(informer.status.state).toBe('stopped')
   })
@@ -504,16 +422,6 @@ describe('stop', () => {
     expect(states).toEqual(['listing', 'connecting', 'stopped'])
   })
 
-  test('stop inside the first listener of the start works', async () => {
-    const { clock, informer } = mirrorOf([])
-    const stops: Promise<void>[] = []
-    informer.on('status', () => stops.push(informer.stop()))
-    informer.start()
-    await clock.advance(60_000)
-    await Promise.all(stops)
-    expect(informer.status.state).toBe('stopped')
-  })
-
   test('stop inside an error listener works, and the error is reported once', async () => {
     const { clock, informer, source } = mirrorOf([])
     const states: string[] = []
@@ -524,19 +432,6 @@ describe('stop', () => {
     source.disconnect()
     await clock.advance(60_000)
     expect(states).toEqual(['listing', 'connecting', 'live', 'stopped'])
-  })
-
-  test('stop inside a condition of until works', async () => {
-    const { clock, informer } = mirrorOf([])
-    const waited = informer.until('a', () => {
-      void informer.stop()
-      return false
-    })
-    const rejected = expect(waited).rejects.toMatchObject({ code: 'STOPPED' })
-    informer.start()
-    await clock.advance(60_000)
-    await rejected
-    expect(informer.status.state).toBe('stopped')
   })
 })
 
@@ -566,15 +461,6 @@ describe('status', () => {
     expect(informer.status).toMatchObject({ attempt: 0, relists: 0, reconnects: 1, reason: 'following the watch' })
   })
 
-  test('a status listener receives the previous status too', async () => {
-    const { clock, informer } = mirrorOf([])
-    const pairs: string[] = []
-    informer.on('status', (status, previous) => pairs.push(`${previous.state} → ${status.state}`))
-    informer.start()
-    await clock.advance(0)
-    expect(pairs).toEqual(['idle → listing', 'listing → connecting', 'connecting → live'])
-  })
-
   test('staleMs is the time since the last response, or since start before the first response', async () => {
     const { clock, informer } = informerOf(scripted<number>({ onWatch: (watch) => watch.batch([], '5') }))
     expect(informer.status.staleMs).toBe(0)
@@ -583,18 +469,8 @@ describe('status', () => {
     expect([informer.status.staleMs, informer.status.lastContactAt]).toEqual([700, undefined])
   })
 
-  test('staleMs restarts with each response', async () => {
-    const { clock, informer } = mirrorOf<number, object>([])
-    informer.start()
-    await clock.advance(10_500)
-    expect(informer.status.staleMs).toBe(500)
-  })
-
   test('lagMs is the time from the commit at the source', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, informer } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(informerOf(listed<number>([], '5')))
     expect(informer.status.lagMs).toBeUndefined()
     source.watches[0]?.send({ events: [put('a', 1)], version: '6', committedAt: clock.now() - 30 })
     await clock.advance(0)
@@ -605,7 +481,7 @@ describe('status', () => {
   })
 
   test('[B31] lagMs is right after the machine has slept, and after the system clock was set', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
+    const source = listed<number>([], '5')
     const { clock, informer } = informerOf(source)
     let aheadMs = 0
     Object.assign(clock, { wallNow: () => clock.now() + aheadMs })
@@ -624,9 +500,7 @@ describe('status', () => {
 
 describe('health', () => {
   async function started(): Promise<{ clock: VirtualClock; informer: Informer<number>; break: () => void }> {
-    const { clock, source, informer } = mirrorOf<number, object>([])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf<number, object>([]))
     return { clock, informer, break: () => source.stall() }
   }
 
@@ -637,11 +511,6 @@ describe('health', () => {
     expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
     await informer.stop()
     expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
-  })
-
-  test('isReady: the first list is in the store', async () => {
-    const { informer } = await started()
-    expect(informer.health()).toEqual({ isLive: true, isReady: true, reason: 'live: following the watch' })
   })
 
   test('isReady with staleAfterMs: the source has responded within that time', async () => {
@@ -658,24 +527,13 @@ describe('health', () => {
   })
 
   test('a synced mirror whose state is failed is ready, unless staleAfterMs is set', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf<number, object>([]))
     source.fail(REFUSED, 100)
     source.disconnect()
     await clock.advance(60_000)
     expect(informer.status.state).toBe('failed')
     expect(informer.health()).toMatchObject({ isReady: true, reason: expect.stringMatching(/^failed: /) })
     expect(informer.health({ staleAfterMs: 30_000 })).toMatchObject({ isReady: false })
-  })
-
-  test('an informer of a source that always rejects is live, and is ready while its data is not too old', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([])
-    source.fail(REFUSED)
-    informer.start()
-    await clock.advance(0)
-    expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
-    expect(informer.health().reason).toMatch(/^failed: /)
   })
 
   test('an invalid option is a TypeError', async () => {
@@ -718,13 +576,4 @@ describe('[B1] createInformer rejects invalid options at the call', () => {
       /^createInformer: unknown option "indices"; allowed are source, name, .*indexes, .*intern, audit, .*logger$/,
     )
   })
-})
-
-test('the real clock and random numbers are the defaults', async () => {
-  const source = memorySource<number>({ entries: [['a', 1]] })
-  const informer = createInformer({ source })
-  await informer.start().synced({ timeoutMs: 5_000 })
-  await informer.waitFor(source.put('b', 2), { timeoutMs: 5_000 })
-  expect(informer.list()).toEqual([1, 2])
-  await informer.stop()
 })

@@ -3,6 +3,7 @@ import type { MemorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import { Fold } from '../../support/fold.js'
 import { informerOf, mirrorOf, type World } from '../../support/informers.js'
+import { ordered, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 type Numbers = World<number, object, MemorySource<number>>
@@ -71,10 +72,7 @@ describe('[I1] convergence after', () => {
 // I6
 describe('[I6] no resurrection', () => {
   test('a put that is older than a delete is not applied', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
-    const { clock, informer } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(informerOf(ordered<number>([put('a', 1)], '5')))
     source.watches[0]?.batch([{ type: 'delete', key: 'a' }], '9')
     source.watches[0]?.batch([put('a', 1)], '7')
     await clock.advance(0)
@@ -82,10 +80,7 @@ describe('[I6] no resurrection', () => {
   })
 
   test('a put that is older than the list is not applied, if its key is absent', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '9') })
-    const { clock, informer } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(informerOf(ordered<number>([], '9')))
     source.watches[0]?.batch([put('ghost', 1)], '8')
     await clock.advance(0)
     expect([informer.has('ghost'), informer.version]).toEqual([false, '9'])
@@ -131,9 +126,7 @@ test('[I11] a list that is older than the shown state is refused, and the shown 
     hasReached: numbered,
     onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? '9' : '4'),
   })
-  const { clock, informer, errors } = informerOf(source)
-  informer.start()
-  await clock.advance(0)
+  const { clock, informer, errors } = await running(informerOf(source))
   const relisted = informer.relist({ timeoutMs: 120_000 })
   const late = expect(relisted).rejects.toMatchObject({ code: 'TIMEOUT' })
   await clock.advance(120_000)

@@ -7,8 +7,6 @@ import { sourceSet } from '../../../src/informer/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import type { StoreView } from '../../../src/store/store-view.js'
-import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
-import { SerialQueue } from '../../../src/util/serial-queue.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { breakEqualIndexes } from '../../support/broken-index.js'
 import { assertCleanStop, deferred, outcomeOf, warnings } from '../../support/informers.js'
@@ -178,34 +176,6 @@ describe('a large batch', () => {
     expect(await outcomeOf(next, clock)).toBe('pending')
     await clock.slices()
     expect((await next).value?.changes).toHaveLength(3)
-  })
-
-  test('that overflows a queue ends a drain in time, also while a handler hangs', async () => {
-    const world = await live()
-    const { clock, informer } = world
-    told(informer, { delivery: 'latest' }) // Its changes are queued first, in steps.
-    let signal: AbortSignal | undefined
-    const subscription = informer.subscribe(
-      {
-        add: (_change, context) => {
-          signal = context.signal
-          return new Promise(() => {})
-        },
-      },
-      { capacity: 1, onOverflow: 'fail' },
-    )
-    await clock.advance(0)
-    await sent(world)
-    await clock.slices(() => informer.version === '2')
-    const errors = world.errors.length
-    expect(clock.isPaused).toBe(true)
-    const closed = subscription.close({ drain: true })
-    expect(await outcomeOf(closed, clock)).toBe('pending')
-    await clock.slices()
-    expect(world.errors).toHaveLength(errors + 1)
-    expect(signal?.aborted).toBe(true)
-    await clock.advance(CLOSE_GRACE_MS)
-    expect(await outcomeOf(closed, clock)).toBe('resolved')
   })
 
   test('is not delivered by a resync before it is committed', async () => {
@@ -687,32 +657,6 @@ describe('the store of a large write', () => {
 })
 
 describe('writes that are called during a write', () => {
-  test('begin after it, also if it has not returned yet', async () => {
-    const queue = new SerialQueue()
-    const told: string[] = []
-    const first = deferred()
-    const second = deferred()
-    const third = deferred()
-    const write =
-      (name: string, until: Promise<void>, act = () => {}) =>
-      async () => {
-        told.push(`${name} begins`)
-        act()
-        await until
-        told.push(`${name} ends`)
-      }
-    void queue.run(write('1', first.promise, () => void queue.run(write('2', second.promise))))
-    void queue.run(write('3', third.promise))
-    const idle = queue.idle().then(() => told.push('idle'))
-    for (const each of [third, second, first]) {
-      await new Promise(setImmediate)
-      each.resolve()
-    }
-    await idle
-    expect(told).toEqual(['1 begins', '1 ends', '2 begins', '2 ends', '3 begins', '3 ends', 'idle'])
-    expect(queue.isBusy).toBe(false)
-  })
-
   test('see no index that addIndex fills for a filter', async () => {
     const world = await live({ slices: { ...SLICES, stepsPerCheck: 3 } })
     const { clock, source, informer } = world
@@ -800,21 +744,6 @@ describe('the sources of a set during a large write of another source', () => {
     expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'c1', 'c2'])
   })
 
-  test('report a write that fails after their removal', async () => {
-    const { clock, sources, informer, begin } = await set()
-    const errors: unknown[] = []
-    informer.on('error', ({ phase, message }) => errors.push([phase, message]))
-    await begin()
-    sources.remove('a')
-    const repair = breakEqualIndexes((_ordinal, key) => key === 'a4', new Error('broken index'))
-    await clock.slices()
-    repair()
-    await clock.advance(2_000)
-    await clock.slices()
-    expect(errors).toEqual([['apply', expect.stringContaining('broken index')]])
-    expect([...informer.keys()].sort()).toEqual(['b1', 'b2'])
-  })
-
   test('[W8] whose removal is under way at stop are still visible', async () => {
     const { clock, sources, informer } = await set()
     const errors: string[] = []
@@ -883,23 +812,5 @@ describe('the sources of a set during a large write of another source', () => {
     await stopped
     expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
     expect([...informer.versions]).toEqual([['a', '2']])
-  })
-
-  const prove = async ({ b, clock }: Awaited<ReturnType<typeof set>>): Promise<void> => {
-    b.watches.at(-1)?.context.requestProof?.()
-    await clock.advance(1_000)
-    expect(b.lists.length).toBeGreaterThan(1)
-  }
-
-  test('that are proven do not return to an earlier version after it', async () => {
-    const world = await set('5')
-    const { clock, informer, b, begin } = world
-    await begin()
-    await prove(world)
-    b.watches.at(-1)?.batch([], '3')
-    await clock.advance(0)
-    await clock.slices()
-    await clock.advance(10_000)
-    expect(informer.versions.get('b')).toBe('5')
   })
 })

@@ -7,6 +7,7 @@ import { sourceSet } from '../../../src/informer/source-set.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, informerOf, mirrorOf } from '../../support/informers.js'
+import { listed } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
 const PERIOD_MS = 60_000
@@ -140,7 +141,7 @@ describe('the proof in the status', () => {
 
   test('[O3] is not renewed by a list with an event that has no key', async () => {
     const keyless = { type: 'invalid', error: new Error('garbage') } as const
-    const { informer } = informerOf(scripted<number>({ onList: (list) => list.answer([put('a', 1), keyless], '1') }))
+    const { informer } = informerOf(listed<number>([put('a', 1), keyless], '1'))
     await informer.start().synced()
     expect(informer.status.proof).toBeUndefined()
   })

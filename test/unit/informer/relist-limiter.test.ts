@@ -8,25 +8,6 @@ import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { outcomeOf } from '../../support/informers.js'
 
 describe('the limit of concurrent relists', () => {
-  test('relists begin in the order of their requests, each when another one is over', async () => {
-    const limit = new RelistLimiter(1)
-    const clock = new VirtualClock()
-    const { signal } = new AbortController()
-    const begun: string[] = []
-    const over = await limit.acquire(signal, clock)
-    const later = ['a', 'b'].map(async (name) => {
-      const release = await limit.acquire(signal, clock)
-      begun.push(name)
-      release()
-      release()
-    })
-    expect(begun).toEqual([])
-    over()
-    await Promise.all(later)
-    expect(begun).toEqual(['a', 'b'])
-    expect(clock.sleeping).toBe(0)
-  })
-
   test('[G3] the next relist begins if one takes longer than five minutes', async () => {
     const limit = new RelistLimiter(1)
     const clock = new VirtualClock()
@@ -43,19 +24,6 @@ describe('the limit of concurrent relists', () => {
     ;(await next)()
     ;(await third)()
     expect(clock.sleeping).toBe(0)
-  })
-
-  test('an aborted request for a slot leaves the queue', async () => {
-    const limit = new RelistLimiter(1)
-    const clock = new VirtualClock()
-    const control = new AbortController()
-    const over = await limit.acquire(new AbortController().signal, clock)
-    const waiting = limit.acquire(control.signal, clock)
-    control.abort(new Error('no longer'))
-    await expect(waiting).rejects.toThrow('no longer')
-    await expect(limit.acquire(control.signal, clock)).rejects.toThrow('no longer')
-    over()
-    expect(await limit.acquire(new AbortController().signal, clock)).toBeTypeOf('function')
   })
 
   test('a slot that arrives after the stop of its reflector is released', async () => {

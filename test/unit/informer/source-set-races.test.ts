@@ -10,6 +10,7 @@ import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { Fold } from '../../support/fold.js'
 import { assertCleanStop, outcomeOf } from '../../support/informers.js'
+import { listed } from '../../support/running.js'
 import { put, type Script, type ScriptedSource, scripted } from '../../support/scripted-source.js'
 
 function mirrorOf(set: SourceSet<string>, clock: VirtualClock, errors: SourceError[] = []): Informer<string> {
@@ -57,12 +58,6 @@ describe('a key that two sources provide while both are being listed', () => {
     await synced
     return { clock, errors, informer, ...memory }
   }
-
-  test('a shared key stays with the source whose list was complete first, and is reported', async () => {
-    const { informer, errors } = await both()
-    expect(contents(informer)).toEqual({ k: 'of eu' })
-    expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'k']])
-  })
 
   test('a shared key moves to the other source when the first deletes it', async () => {
     const { informer, eu, us, clock } = await both()
@@ -139,18 +134,6 @@ describe('[M7] a set that changes inside a listener', () => {
     await late?.stop()
   })
 
-  test('a source that is removed while the informer starts is not mirrored', async () => {
-    const { clock, set, first } = world()
-    set.add('us', us())
-    first.on('status', () => {
-      if (set.sources.has('us')) set.remove('us')
-    })
-    first.start()
-    await clock.advance(10)
-    expect(contents(first)).toEqual({ a: 'eu' })
-    expect(Object.keys(first.status.sources ?? {})).toEqual(['eu'])
-  })
-
   test('a source that is removed right after it was added is removed from every informer', async () => {
     const { clock, set, first, second } = world()
     first.start()
@@ -178,18 +161,6 @@ describe('[M7] a set that changes inside a listener', () => {
     expect([contents(first), contents(second)]).toEqual([{ b: 'new' }, { b: 'new' }])
   })
 
-  test('a source that is removed before the start does not count as listed', async () => {
-    const { clock, set, first } = world()
-    set.remove('eu')
-    const late = us()
-    late.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
-    set.add('us', late)
-    const synced = first.start().synced()
-    expect(await outcomeOf(synced, clock)).toBe('pending')
-    await clock.advance(5_000)
-    expect(await outcomeOf(synced, clock)).toBe('resolved')
-  })
-
   test('the deletes of a source that a listener removes are delivered after the change that caused the removal', async () => {
     const { clock, set, first } = world()
     const source = memorySource<string>({ name: 'us', entries: [['c', '1']] })
@@ -212,7 +183,7 @@ describe('[M7] a set that changes inside a listener', () => {
   test('[M7] a source that a listener removes because it failed reports no error of its own', async () => {
     const clock = new VirtualClock()
     const errors: SourceError[] = []
-    const eu = { ...scripted<string>({ onList: (list) => list.answer([put('k', 'of eu')], '1') }), name: 'eu' }
+    const eu = { ...listed<string>([put('k', 'of eu')], '1'), name: 'eu' }
     const set = sourceSet<string>({ eu, us: memorySource({ name: 'us', entries: [['k', 'of us']] }) })
     const informer = createInformer({ source: set, clock, random: new SeededRandom(1), onAccessLost: 'clear' })
     informer.on('error', (error) => errors.push(error))

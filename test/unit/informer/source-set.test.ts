@@ -66,12 +66,6 @@ function telling(informer: Informer<Pod>): string[] {
 }
 
 describe('a set of sources', () => {
-  test('a set of sources fills one store, with one set of indexes', async () => {
-    const { informer } = await synced()
-    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
-    expect(informer.by.node('n1')).toEqual([pod('n1'), pod('n1')])
-  })
-
   test('[M5] an informer of a set is synced when each source has been listed, and not before', async () => {
     const { informer, us, clock } = world()
     us.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
@@ -201,16 +195,6 @@ describe('a set of sources', () => {
     expect(sub.version).toBeUndefined()
   })
 
-  test('closing a subscription rejects its waits', async () => {
-    const { informer, eu, clock } = await synced()
-    const sub = informer.subscribe({})
-    eu.stall()
-    const waited = sub.waitFor(eu.put('a', pod('n5')), { source: 'eu' })
-    waited.catch(() => {})
-    await sub.close()
-    expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
-  })
-
   test.each<[string, (informer: Informer<Pod>) => unknown, string]>([
     [
       'waitFor without a source',
@@ -270,14 +254,6 @@ describe('added and removed sources', () => {
     expect(['STOPPED', 'EPOCH_CHANGED', 'PROTOCOL']).toContain(await waited)
   })
 
-  test('a source that is removed and added again is listed again', async () => {
-    const { informer, set, eu, clock } = await synced()
-    set.remove('eu')
-    set.add('eu', eu)
-    await clock.advance(10)
-    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
-  })
-
   test('a running list of a source that is removed leaves nothing behind', async () => {
     const { informer, set, clock } = await synced()
     const slow: ListerWatcher<Pod> = {
@@ -296,15 +272,6 @@ describe('added and removed sources', () => {
     expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
   })
 
-  test('a stopped informer ignores later changes of its set', async () => {
-    const { informer, set, clock } = await synced()
-    await informer.stop()
-    set.add('ap', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
-    set.remove('eu')
-    await clock.advance(10)
-    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
-  })
-
   test.each<[string, (set: SourceSet<Pod>) => void, string]>([
     ['a name that is taken', (set) => set.add('eu', memorySource<Pod>()), 'there is a source "eu" already'],
     ['a name that is empty', (set) => set.add('', memorySource<Pod>()), 'must be a string that is not empty'],
@@ -314,13 +281,6 @@ describe('added and removed sources', () => {
     const { set } = world()
     expect(() => change(set)).toThrow(TypeError)
     expect(() => change(set)).toThrow(message)
-  })
-
-  test('the hostile name __proto__ is a name like any other', async () => {
-    const { informer, set, clock } = await synced()
-    set.add('__proto__', memorySource<Pod>({ entries: [['z', pod('n7')]] }))
-    await clock.advance(10)
-    expect(Object.keys(informer.status.sources ?? {})).toEqual(['eu', 'us', '__proto__'])
   })
 })
 
@@ -335,17 +295,6 @@ describe('[M6] a key that two sources provide', () => {
     expect(errors[0]?.message).toContain(
       'another source of the set has the key "a" already; the events of "us" for it are ignored',
     )
-  })
-
-  test('a shared key stays in the store when the other source deletes it or is listed without it', async () => {
-    const { informer, us, clock } = await synced()
-    us.put('a', pod('other'))
-    void informer.relist()
-    await clock.advance(2_000)
-    await informer.waitFor(us.delete('a'), { source: 'us' })
-    void informer.relist()
-    await clock.advance(5_000)
-    expect(informer.get('a')).toEqual(pod('n1'))
   })
 
   test('a shared key moves to the other source when the first deletes it', async () => {

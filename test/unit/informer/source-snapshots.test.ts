@@ -68,14 +68,6 @@ describe('a source with a snapshot', () => {
     expect([lists(), warnings]).toEqual([0, []])
   })
 
-  test('is listed if there is none', async () => {
-    const { clock, informerOf, lists, warnings } = stage(async () => undefined)
-    const informer = informerOf().start()
-    await clock.advance(1)
-    expect(informer.size).toBe(2)
-    expect([lists(), warnings]).toEqual([1, []])
-  })
-
   test('[H19] is listed if that cannot be opened, with a warning', async () => {
     const { clock, informerOf, lists, warnings } = stage(() => Promise.reject(new Error('no memory')))
     const informer = informerOf().start()
@@ -117,15 +109,6 @@ describe('a source with a snapshot', () => {
     informer.start()
     await clock.advance(1)
     expect(seen).toEqual(['a', 'b', 'c'])
-  })
-
-  test('of an earlier history is replaced by a list', async () => {
-    const { clock, source, informerOf, lists } = stage()
-    source.restore([['r', 9]])
-    const informer = informerOf().start()
-    await clock.advance(60_000)
-    expect(Object.fromEntries(informer.entries())).toEqual({ r: 9 })
-    expect(lists()).toBe(1)
   })
 
   const others: readonly [string, (source: never) => Options][] = [

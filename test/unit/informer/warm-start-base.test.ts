@@ -272,18 +272,6 @@ describe('saved index values are not used', () => {
   })
 })
 
-test('content with another number of records than its header says costs one list and one warning', async () => {
-  const life = await saved()
-  const { content } = life.cache
-  if (content === undefined) throw new Error('there is no content')
-  life.cache.content = { ...content, header: { ...content.header, size: KEYS + 1 } }
-  const { informer, clock, warnings } = begin(life)
-  await clock.advance(100)
-  expect(warnings).toEqual([expect.stringContaining(`it has ${KEYS} records instead of ${KEYS + 1}`)])
-  expect(informer.size).toBe(KEYS)
-  await assertCleanStop(informer, clock)
-})
-
 describe('invalid keys of packed content', () => {
   const isSmall = ({ n }: Item): boolean => n < KEYS / 2
 

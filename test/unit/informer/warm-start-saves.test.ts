@@ -247,23 +247,6 @@ describe('[H6] a new history', () => {
     expect([cache.saves, mirror.errors]).toEqual([['5'], [expect.stringContaining('restored')]])
     await assertCleanStop(mirror.informer, mirror.clock)
   })
-
-  test('that cannot be saved is tried again later', async () => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    const mirror = await started(source, cache)
-    await isLive(mirror, source, '7')
-    let attempts = 0
-    cache.onSave = () => {
-      attempts++
-      throw new Error('the disk is full')
-    }
-    await endHistory(mirror, source)
-    await isLive(mirror, source, '5')
-    await mirror.clock.advance(59_000)
-    expect(attempts).toBe(1)
-    await assertCleanStop(mirror.informer, mirror.clock)
-  })
 })
 
 describe('[H6a] a list that was requested because the store may be wrong', () => {

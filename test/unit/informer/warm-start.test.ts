@@ -113,14 +113,6 @@ describe('[H1] a mirror resumes from its saved content, without a list', () => {
     expect(heard).toEqual(['add a 1 initial', 'update a 5 watch'])
     await assertCleanStop(world.informer, world.clock)
   })
-
-  test('an idle source confirms at once, because the mirror waits', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    const { informer, clock } = await begin(mirror(source, cache))
-    expect(informer.status.state).toBe('live')
-    await assertCleanStop(informer, clock)
-  })
 })
 
 describe('[H2] nothing is visible before the source confirms, unless serveStale is set', () => {
@@ -275,16 +267,6 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
       await assertCleanStop(informer, clock)
       expect(cache.opened).toBe(0)
     }
-  })
-
-  test('a record is missing', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    cache.content = { ...must(cache.content), records: [], parts: undefined }
-    const { informer, clock, held } = await begin(mirror(source, cache))
-    expect(held()).toEqual({ a: 1 })
-    expect(cache.warnings[0]).toContain('it has 0 records instead of 1')
-    await assertCleanStop(informer, clock)
   })
 
   test('open throws, or never answers', async () => {
@@ -602,18 +584,6 @@ describe('[H8] a warm start meets another operation', () => {
     await Promise.all(waits)
     await assertCleanStop(informer, clock)
   })
-
-  test('two informers over one cache save whole contents', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    const [one, two] = [await begin(mirror(source, cache)), await begin(mirror(source, cache))]
-    source.put('b', 2)
-    await one.clock.advance(0)
-    await two.clock.advance(0)
-    await assertCleanStop(one.informer, one.clock)
-    await assertCleanStop(two.informer, two.clock)
-    expect(cache.content?.records).toHaveLength(2)
-  })
 })
 
 test('[H9] a cache needs one source, and must be a cache', () => {
@@ -622,11 +592,6 @@ test('[H9] a cache needs one source, and must be a cache', () => {
   expect(() => createInformer({ source: sourceSet({ source }), cache: new MemoryCache() })).toThrow(OptionError)
   expect(() => createInformer({ source, cache: {} as MemoryCache })).toThrow(/"cache" must be a cache/)
 })
-
-function must<V>(value: V | undefined): V {
-  if (value === undefined) throw new Error('missing')
-  return value
-}
 
 async function contentOf(source: MemorySource<number>): Promise<Map<string, number>> {
   const clock = new VirtualClock()

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { ListEvent, WatchEvent } from '../../../src/contract/source.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import { reflect, store } from '../../support/reflectors.js'
-import { numbered, put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
+import { listed, ordered, reflected } from '../../support/running.js'
+import { put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
 
 const FIVE_MINUTES = 300_000
 
@@ -33,20 +34,15 @@ describe('[B20] invalid versions', () => {
   ] as const
 
   test.each(bad)('a list version that is %s is PROTOCOL, and no watch is opened', async (_what, version) => {
-    const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], version) })
-    const { sink, objects } = store<number>()
-    const { errors, reflector } = await reflect(source, sink)
+    const { source, objects, errors, reflector } = await reflected(listed<number>([put('a', 1)], version))
     expect(errors).toMatchObject([{ code: 'PROTOCOL', phase: 'list' }])
     expect([reflector.state.name, source.watches.length, objects()]).toEqual(['failed', 0, {}])
   })
 
   test.each(bad)('a batch version that is %s is PROTOCOL, and the batch is not applied', async (_what, version) => {
-    const source = scripted<number>({
-      onList: (list) => list.answer([put('a', 1)], '5'),
-      onWatch: (watch, nth) => nth === 1 && watch.batch([put('a', 2)], version),
-    })
-    const { sink, objects } = store<number>()
-    const { clock, errors, reflector } = await reflect(source, sink)
+    const { source, objects, clock, errors, reflector } = await reflected(
+      listed<number>([put('a', 1)], '5', { onWatch: (watch, nth) => nth === 1 && watch.batch([put('a', 2)], version) }),
+    )
     expect(errors).toMatchObject([{ code: 'PROTOCOL', phase: 'watch' }])
     expect([reflector.state.name, objects()]).toEqual(['failed', { a: 1 }])
     await clock.advance(30_000)
@@ -55,7 +51,7 @@ describe('[B20] invalid versions', () => {
 
   test('a watch starts from a version of the greatest length with unusual characters', async () => {
     const version = `~ !{}${'9'.repeat(65_531)}`
-    const source = scripted<number>({ onList: (list) => list.answer([], version) })
+    const source = listed<number>([], version)
     await reflect(source, store<number>().sink)
     expect(source.watches[0]?.context.after).toBe(version)
   })
@@ -67,14 +63,13 @@ describe('[B20] invalid versions', () => {
         list.end()
       },
     })
-    const { errors } = await reflect(source, store<number>().sink)
+    const { errors } = await reflected(source)
     expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
     expect(errors[0]?.message).toContain('the version of the list is missing')
   })
 
   test('a list without a page fails with PROTOCOL', async () => {
-    const source = scripted<number>({ onList: (list) => list.end() })
-    const { errors } = await reflect(source, store<number>().sink)
+    const { errors } = await reflected(scripted<number>({ onList: (list) => list.end() }))
     expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
   })
 })
@@ -83,9 +78,7 @@ describe('[B17] an event of an unknown type', () => {
   const unknown = odd<WatchEvent<number>>({ type: 'patch', key: 'a' })
 
   test('an event of an unknown type is left out, and the rest of its batch is applied', async () => {
-    const source = healthy([put('a', 1)])
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { source, objects, clock, reflector } = await reflected(healthy([put('a', 1)]))
     source.watches[0]?.batch([put('b', 2), unknown, put('c', 3)], '6')
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
@@ -93,8 +86,7 @@ describe('[B17] an event of an unknown type', () => {
   })
 
   test('an event of an unknown type is reported at most once a minute', async () => {
-    const source = healthy()
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(healthy())
     for (let i = 0; i < 61; i++) {
       source.watches[0]?.batch([unknown, unknown], '6')
       await clock.advance(1_000)
@@ -107,9 +99,7 @@ describe('[B17] an event of an unknown type', () => {
   })
 
   test('an event of an unknown type schedules a relist 5 minutes after the last list', async () => {
-    const source = healthy([put('a', 1)], [put('a', 2)])
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(healthy([put('a', 1)], [put('a', 2)]))
     await clock.advance(60_000)
     source.watches[0]?.batch([unknown], '6')
     await clock.advance(FIVE_MINUTES - 60_001)
@@ -119,8 +109,7 @@ describe('[B17] an event of an unknown type', () => {
   })
 
   test('an event of an unknown type causes a relist soon, if the last list is older than 5 minutes', async () => {
-    const source = healthy()
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(healthy())
     await clock.advance(2 * FIVE_MINUTES)
     source.watches[0]?.batch([unknown], '6')
     await clock.advance(1_000)
@@ -128,8 +117,7 @@ describe('[B17] an event of an unknown type', () => {
   })
 
   test('events of an unknown type cause at most one relist in 5 minutes', async () => {
-    const source = healthy()
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(healthy())
     const listed: number[] = []
     for (let second = 0; second < 1_800; second++) {
       source.watches.at(-1)?.batch([unknown], `${100 + second}`)
@@ -142,17 +130,14 @@ describe('[B17] an event of an unknown type', () => {
   })
 
   test.each([[null], [undefined], [7], [{}]])('%j is an event of an unknown type', async (event) => {
-    const source = healthy()
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(healthy())
     source.watches[0]?.batch([odd(event), put('b', 2)], '6')
     await clock.advance(0)
     expect(errors).toMatchObject([{ code: 'DECODE' }])
   })
 
   test('a list with an event of an unknown type applies the other events', async () => {
-    const source = healthy([put('a', 1), odd(unknown), put('b', 2)])
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { source, objects, clock, errors } = await reflected(healthy([put('a', 1), odd(unknown), put('b', 2)]))
     expect(objects()).toEqual({ a: 1, b: 2 })
     expect(errors).toMatchObject([{ code: 'DECODE' }])
     await clock.advance(FIVE_MINUTES + 1_000)
@@ -185,18 +170,14 @@ describe('[B18] an object without a key', () => {
   })
 
   test('a list with an object without a key deletes nothing', async () => {
-    const source = healthy([put('a', 1), put('b', 1)], [put('a', 2), keyless])
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { objects, clock, reflector } = await reflected(healthy([put('a', 1), put('b', 1)], [put('a', 2), keyless]))
     reflector.relist('wanted')
     await clock.advance(1_000)
     expect(objects()).toEqual({ a: 2, b: 1 })
   })
 
   test('[C32] an object without a key schedules a relist after 5 minutes', async () => {
-    const source = healthy([put('a', 1), keyless], [put('a', 2)])
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(healthy([put('a', 1), keyless], [put('a', 2)]))
     await clock.advance(FIVE_MINUTES - 1)
     expect(source.lists).toHaveLength(1)
     await clock.advance(1_001)
@@ -206,8 +187,7 @@ describe('[B18] an object without a key', () => {
   test.each([{ type: 'put', key: 7, object: 1 }, { type: 'delete' }, { type: 'invalid', error: new Error('bad') }])(
     '%j is an event without a key, and causes a relist',
     async (event) => {
-      const source = healthy()
-      const { clock } = await reflect(source, store<number>().sink)
+      const { source, clock } = await reflected(healthy())
       source.watches[0]?.batch([odd(event)], '6')
       await clock.advance(FIVE_MINUTES + 1_000)
       expect(source.lists).toHaveLength(2)
@@ -217,9 +197,7 @@ describe('[B18] an object without a key', () => {
 
 describe('a batch of many events', () => {
   test('is validated in slices, with turns of the event loop in between', async () => {
-    const source = healthy()
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(healthy())
     let reads = 0
     const events = Array.from({ length: 1_000 }, (_, nth) => ({
       get type(): 'put' {
@@ -251,9 +229,7 @@ describe('a batch of many events', () => {
     ['in the middle of a slice', 600, 700],
     ['last', 999, 998],
   ])('keeps all valid events in order, with invalid events among them: %s', async (_place, keyless, unknown) => {
-    const source = healthy()
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { source, objects, clock, errors } = await reflected(healthy())
     const events: WatchEvent<number>[] = Array.from({ length: 1_000 }, (_, nth) => put(`k${nth % 900}`, nth))
     events[keyless] = odd({ type: 'put', object: 7 })
     events[unknown] = odd({ type: 'patch' })
@@ -268,24 +244,12 @@ describe('a batch of many events', () => {
   })
 
   test('is not applied at all if a late event is malformed', async () => {
-    const source = healthy([put('a', 1)])
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { source, objects, clock, errors } = await reflected(healthy([put('a', 1)]))
     const events = [...Array.from({ length: 700 }, (_, nth) => put(`k${nth}`, nth)), odd({ type: 'replace' })]
     source.watches[0]?.batch(events as WatchEvent<number>[], '60')
     await clock.advance(0)
     expect([errors.map(({ code }) => code), objects()]).toEqual([['PROTOCOL'], { a: 1 }])
   })
-})
-
-test('a scheduled relist leaves no timer after the reflector has ended', async () => {
-  const source = healthy()
-  const { clock, stop } = await reflect(source, store<number>().sink)
-  source.watches[0]?.batch([odd({ type: 'patch' })], '6')
-  await clock.advance(0)
-  await stop()
-  await clock.advance(0)
-  expect(clock.sleeping).toBe(0)
 })
 
 describe('a malformed batch fails with PROTOCOL', () => {
@@ -297,9 +261,7 @@ describe('a malformed batch fails with PROTOCOL', () => {
       [odd<WatchEvent<number>>({ type: 'replace', entries: [{ object: 1 }] })],
     ],
   ])('%s', async (_what, events) => {
-    const source = healthy([put('a', 1)])
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { source, objects, clock, errors } = await reflected(healthy([put('a', 1)]))
     source.watches[0]?.batch(events, '60')
     await clock.advance(0)
     expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
@@ -308,9 +270,7 @@ describe('a malformed batch fails with PROTOCOL', () => {
 })
 
 test('a replace event replaces the whole collection', async () => {
-  const source = healthy([put('a', 1), put('b', 2)])
-  const { sink, objects } = store<number>()
-  const { clock } = await reflect(source, sink)
+  const { source, objects, clock } = await reflected(healthy([put('a', 1), put('b', 2)]))
   source.watches[0]?.batch(
     [
       {
@@ -328,12 +288,9 @@ test('a replace event replaces the whole collection', async () => {
 })
 
 test('[B30] hostile keys are keys like any other', async () => {
-  const source = scripted<number>({
-    hasReached: numbered,
-    onList: (list) => list.answer([put('__proto__', 1), put('constructor', 2), put('', 3)], '1'),
-  })
-  const { sink } = store<number>()
-  const { clock } = await reflect(source, sink)
+  const { source, sink, clock } = await reflected(
+    ordered<number>([put('__proto__', 1), put('constructor', 2), put('', 3)], '1'),
+  )
   source.watches[0]?.batch([put('__proto__', 4), { type: 'delete', key: 'constructor' }], '2')
   await clock.advance(0)
   expect([sink.get('__proto__'), sink.get('constructor'), sink.get(''), sink.size]).toEqual([4, undefined, 3, 2])

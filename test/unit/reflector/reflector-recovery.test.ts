@@ -3,6 +3,7 @@ import { SourceError, type SourceErrorCode } from '../../../src/contract/errors.
 import { Reflector } from '../../../src/reflector/reflector.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { reflect, store } from '../../support/reflectors.js'
+import { listed, reflected } from '../../support/running.js'
 import { numbered, put, type Script, type ScriptedSource, scripted } from '../../support/scripted-source.js'
 
 function failure(code: SourceErrorCode, retryAfterMs?: number): SourceError {
@@ -15,8 +16,7 @@ function timed(
   script: Script<number> = {},
 ): ScriptedSource<number> & { opens: number[] } {
   const opens: number[] = []
-  const source = scripted<number>({
-    onList: (list) => list.answer([put('a', 1)], '5'),
+  const source = listed<number>([put('a', 1)], '5', {
     ...script,
     onWatch: (watch, nth) => {
       if (nth > 1) opens.push(clock.now())
@@ -33,24 +33,11 @@ describe('EPOCH_CHANGED', () => {
       onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? 'a9' : 'b2'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(failure('EPOCH_CHANGED')),
     })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { objects, clock, reflector } = await reflected(source)
     await clock.advance(2_000)
     expect(objects()).toEqual({ a: 2 })
     expect(reflector.state.relists).toBe(1)
     expect(reflector.state).not.toHaveProperty('ignoreVersions')
-  })
-
-  test('the next list compares objects by their content and not by version', async () => {
-    const source = scripted<number>({
-      hasReached: numbered,
-      onList: (list, nth) => list.answer([put('a', nth, '1')], nth === 1 ? 'a9' : 'b2'),
-      onWatch: (watch, nth) => nth === 1 && watch.fail(failure('EPOCH_CHANGED')),
-    })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
-    await clock.advance(2_000)
-    expect(objects()).toEqual({ a: 2 })
   })
 
   test('[C15] a batch of another epoch has the effect of EPOCH_CHANGED', async () => {
@@ -59,8 +46,7 @@ describe('EPOCH_CHANGED', () => {
       onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? 'a9' : 'b2'),
       onWatch: (watch, nth) => nth === 1 && watch.batch([put('a', 7)], 'b1'),
     })
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { objects, clock, errors } = await reflected(source)
     expect(objects()).toEqual({ a: 1 })
     await clock.advance(2_000)
     expect(objects()).toEqual({ a: 2 })
@@ -73,8 +59,7 @@ describe('EPOCH_CHANGED', () => {
       onList: (list, nth) => list.answer([put('a', nth, '1')], nth === 1 ? 'a9' : 'b2'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(failure('VERSION_EXPIRED')),
     })
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { objects, clock, errors } = await reflected(source)
     await clock.advance(1_600)
     expect([source.lists.length, objects()]).toEqual([2, { a: 1 }])
     await clock.advance(4_000)
@@ -91,8 +76,7 @@ describe('EPOCH_CHANGED', () => {
       onList: (list, nth) => list.answer([put('a', nth, '1')], '5'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(failure('VERSION_EXPIRED')),
     })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { objects, clock } = await reflected(source)
     await clock.advance(2_000)
     expect(objects()).toEqual({ a: 2 })
   })
@@ -102,35 +86,20 @@ describe('errors with and without a relist', () => {
   test.each(['UNAVAILABLE', 'TIMEOUT', 'DECODE', 'UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
     'a watch that breaks with %s is resumed from its version',
     async (code) => {
-      const source = scripted<number>({
-        onList: (list) => list.answer([], '5'),
-        onWatch: (watch, nth) => nth === 1 && watch.fail(failure(code)),
-      })
-      const { clock } = await reflect(source, store<number>().sink)
+      const { source, clock } = await reflected(
+        listed<number>([], '5', { onWatch: (watch, nth) => nth === 1 && watch.fail(failure(code)) }),
+      )
       await clock.advance(31_000)
       expect([source.lists.length, source.watches[1]?.context.after]).toEqual([1, '5'])
     },
   )
 
   test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED', 'STALE_LIST'] as const)('%s causes one relist', async (code) => {
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch, nth) => nth === 1 && watch.fail(failure(code)),
-    })
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(
+      listed<number>([], '5', { onWatch: (watch, nth) => nth === 1 && watch.fail(failure(code)) }),
+    )
     await clock.advance(20_000)
     expect([source.lists.length, source.watches.length]).toEqual([2, 2])
-  })
-
-  test('an error that is not a SourceError counts as UNAVAILABLE', async () => {
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch, nth) => nth === 1 && watch.fail('a string'),
-    })
-    const { clock, errors } = await reflect(source, store<number>().sink)
-    await clock.advance(2_000)
-    expect([source.lists.length, source.watches.length]).toEqual([1, 2])
-    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', cause: 'a string' }])
   })
 })
 
@@ -140,11 +109,9 @@ describe('silence', () => {
     [1_000, 7_000],
     [60_000, 125_000],
   ])('[C1] with a heartbeat of %s ms a watch may be silent for %i ms', async (heartbeatMs, idleMs) => {
-    const source = scripted<number>({
-      ...(heartbeatMs === undefined ? {} : { heartbeatMs }),
-      onList: (list) => list.answer([], '5'),
-    })
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { clock, errors } = await reflected(
+      listed<number>([], '5', { ...(heartbeatMs === undefined ? {} : { heartbeatMs }) }),
+    )
     await clock.advance(idleMs - 1)
     expect(errors).toEqual([])
     await clock.advance(1)
@@ -153,8 +120,7 @@ describe('silence', () => {
   })
 
   test('each batch restarts the limit of silence, also a bookmark', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(listed<number>([], '5'))
     for (let i = 0; i < 5; i++) {
       await clock.advance(24_999)
       source.watches[0]?.batch([], '6')
@@ -164,9 +130,7 @@ describe('silence', () => {
   })
 
   test('a batch of a watch that was abandoned because of its silence is ignored', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], '5') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(listed<number>([put('a', 1)], '5'))
     await clock.advance(25_000)
     source.watches[0]?.batch([put('a', 66)], '66')
     await clock.advance(2_000)
@@ -182,10 +146,7 @@ describe('silence', () => {
       now: () => virtual.now() + slept,
       sleep: (ms: number, signal?: AbortSignal) => virtual.sleep(ms, signal),
     }
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch) => watch.batch([], '5'),
-    })
+    const source = listed<number>([], '5', { onWatch: (watch) => watch.batch([], '5') })
     const control = new AbortController()
     const errors: SourceError[] = []
     const hooks = { onError: (error: SourceError) => errors.push(error) }
@@ -207,27 +168,26 @@ describe('a source that misbehaves', () => {
         list.answer([], '5')
       },
     })
-    const { clock, errors, reflector } = await reflect(source, store<number>().sink)
+    const { clock, errors, reflector } = await reflected(source)
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'list' }])
     await clock.advance(1_000)
     expect(reflector.state.name).toBe('connecting')
   })
 
   test('a source that throws synchronously in watch is retried', async () => {
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
+    const source = listed<number>([], '5', {
       onWatch: (_watch, nth) => {
         if (nth === 1) throw new Error('no connection')
       },
     })
-    const { clock, errors, reflector } = await reflect(source, store<number>().sink)
+    const { clock, errors, reflector } = await reflected(source)
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'watch' }])
     await clock.advance(1_000)
     expect(reflector.state).toMatchObject({ name: 'connecting', reconnects: 1 })
   })
 
   test('a source whose watch is not an async iterable is reported as PROTOCOL', async () => {
-    const source = { ...scripted<number>({ onList: (list) => list.answer([], '5') }), watch: () => 5 }
+    const source = { ...listed<number>([], '5'), watch: () => 5 }
     const running = await reflect(source as never, store<number>().sink)
     expect(running.errors).toMatchObject([{ code: 'PROTOCOL' }])
     expect(running.errors[0]?.message).toContain(
@@ -267,47 +227,8 @@ describe('a source that misbehaves', () => {
     await running
   })
 
-  test('a list that fails at once repeatedly is opened after growing delays', async () => {
-    const clock = new VirtualClock()
-    const opens: number[] = []
-    const source = scripted<number>({
-      onList: (list) => {
-        opens.push(clock.now())
-        list.fail(new Error('no'))
-      },
-    })
-    const control = new AbortController()
-    const running = new Reflector(source, store<number>().sink, { clock, random: { next: () => 0 } }).run({
-      signal: control.signal,
-    })
-    await clock.advance(120_000)
-    const gaps = opens.slice(1).map((at, i) => at - (opens[i] ?? 0))
-    expect(gaps).toEqual([400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000, 15_000, 15_000, 15_000, 15_000])
-    control.abort()
-    await running
-  })
-
-  test('a watch that is live for a minute between its breaks is reopened within 0.8 s', async () => {
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch) => watch.batch([], '5'),
-    })
-    const { clock } = await reflect(source, store<number>().sink)
-    for (let i = 1; i <= 5; i++) {
-      for (let beats = 0; beats < 6; beats++) {
-        await clock.advance(10_000)
-        source.watches.at(-1)?.batch([], '5')
-      }
-      await clock.advance(0)
-      source.watches.at(-1)?.fail(new Error('gone'))
-      await clock.advance(800)
-      expect(source.watches).toHaveLength(i + 1)
-    }
-  })
-
   test('a source that ignores its abort signal delays no relist and no stop', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, reflector, stop } = await reflect(source, store<number>().sink)
+    const { source, clock, reflector, stop } = await reflected(listed<number>([], '5'))
     reflector.relist('wanted')
     await clock.advance(1_000)
     expect([source.lists.length, source.watches.length]).toEqual([2, 2])
@@ -316,76 +237,13 @@ describe('a source that misbehaves', () => {
   })
 })
 
-describe('retryAfterMs', () => {
-  test.each([
-    [7_000, 7_000],
-    [0, 800],
-    [Number.NaN, 800],
-    [undefined, 800],
-  ])('after an error with retryAfterMs %s the list is opened again within %i ms', async (retryAfterMs, withinMs) => {
-    const source = scripted<number>({
-      onList: (list, nth) => nth === 1 && list.fail(failure('UNAVAILABLE', retryAfterMs)),
-    })
-    const { clock } = await reflect(source, store<number>().sink)
-    await clock.advance(withinMs - 401)
-    expect(source.lists).toHaveLength(1)
-    await clock.advance(401)
-    expect(source.lists).toHaveLength(2)
-  })
-
-  test('an infinite retryAfterMs counts as absent', async () => {
-    const source = scripted<number>({
-      onList: (list, nth) => nth === 1 && list.fail(failure('UNAVAILABLE', Number.POSITIVE_INFINITY)),
-    })
-    const { clock } = await reflect(source, store<number>().sink)
-    await clock.advance(800)
-    expect(source.lists).toHaveLength(2)
-  })
-})
-
 describe('failed', () => {
-  test.each(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
-    '%s is retried soon at first, then every 15 to 30 s without a limit',
-    async (code) => {
-      const opens: number[] = []
-      let now = (): number => 0
-      const source = scripted<number>({
-        onList: (list) => {
-          opens.push(now())
-          list.fail(failure(code))
-        },
-      })
-      const running = await reflect(source, store<number>().sink)
-      now = () => running.clock.now()
-      opens[0] = running.clock.now()
-      await running.clock.advance(300_000)
-      const gaps = opens.slice(1).map((at, i) => at - (opens[i] ?? 0))
-      expect(gaps.length).toBeGreaterThanOrEqual(10)
-      expect(gaps[0]).toBeLessThan(800)
-      expect(gaps.slice(6).filter((gap) => gap < 15_000 || gap >= 30_000)).toEqual([])
-      expect(running.reflector.state.name).toBe('failed')
-    },
-  )
-
-  test('a reflector in the state failed becomes live after access is granted again', async () => {
-    const source = scripted<number>({
-      onList: (list, nth) => (nth < 3 ? list.fail(failure('UNAUTHORIZED')) : list.answer([put('a', 1)], '5')),
-      onWatch: (watch) => watch.batch([], '5'),
-    })
-    const { sink, objects } = store<number>()
-    const { clock, states } = await reflect(source, sink)
-    await clock.advance(4_000)
-    expect(objects()).toEqual({ a: 1 })
-    expect(states).toEqual(['listing', 'failed', 'listing', 'failed', 'listing', 'connecting', 'live'])
-  })
-
   test('in the state failed the objects stay readable, and the watch is resumed from its version', async () => {
-    const source = scripted<number>({
-      onList: (list) => list.answer([put('a', 1)], '5'),
-      onWatch: (watch, nth) => (nth === 1 ? watch.fail(failure('NOT_FOUND')) : watch.batch([put('a', 2)], '6')),
-    })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { source, objects, clock, reflector } = await reflected(
+      listed<number>([put('a', 1)], '5', {
+        onWatch: (watch, nth) => (nth === 1 ? watch.fail(failure('NOT_FOUND')) : watch.batch([put('a', 2)], '6')),
+      }),
+    )
     expect([reflector.state.name, objects()]).toEqual(['failed', { a: 1 }])
     await clock.advance(30_000)
     expect([reflector.state.name, objects(), source.lists.length]).toEqual(['live', { a: 2 }, 1])
@@ -394,8 +252,7 @@ describe('failed', () => {
 
 describe('reported errors', () => {
   test('the message names the failed call, the source and the next step', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(listed<number>([], '5'))
     source.watches[0]?.fail(failure('VERSION_EXPIRED'))
     await clock.advance(0)
     expect(errors[0]?.message).toMatch(/^watch of scripted failed: it is VERSION_EXPIRED; listing again in 0\.\d s$/)
@@ -406,52 +263,8 @@ describe('reported errors', () => {
     const source = scripted<number>({
       onList: (list) => list.fail(new SourceError('no', { code: 'TIMEOUT', cause, retryAfterMs: 7_000, key: 'k' })),
     })
-    const { errors, reflector } = await reflect(source, store<number>().sink)
+    const { errors, reflector } = await reflected(source)
     expect(errors[0]).toMatchObject({ code: 'TIMEOUT', cause, retryAfterMs: 7_000, key: 'k', phase: 'list' })
     expect(reflector.lastError).toBe(errors[0])
-  })
-
-  test('each failure is reported once', async () => {
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch, nth) => nth < 4 && watch.fail(new Error(`no ${nth}`)),
-    })
-    const { clock, errors } = await reflect(source, store<number>().sink)
-    await clock.advance(20_000)
-    expect(errors.map(({ message }) => message.match(/no \d/)?.[0])).toEqual(['no 1', 'no 2', 'no 3'])
-  })
-})
-
-describe('relist', () => {
-  test('relist reads the source again, and then watches from the version of that list', async () => {
-    const source = scripted<number>({ onList: (list, nth) => list.answer([put('a', nth)], `${nth}`) })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
-    reflector.relist('wanted')
-    await clock.advance(1_000)
-    expect(objects()).toEqual({ a: 2 })
-    expect(source.watches[1]?.context.after).toBe('2')
-    expect(reflector.state.relists).toBe(1)
-  })
-
-  test('a relist that is requested during a list is another list after it', async () => {
-    const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
-    reflector.relist('wanted')
-    source.lists[0]?.answer([put('a', 1)], '1')
-    await clock.advance(0)
-    expect(objects()).toEqual({ a: 1 })
-    await clock.advance(1_000)
-    expect(objects()).toEqual({ a: 2 })
-    expect(source.watches).toHaveLength(1)
-  })
-
-  test('a relist that is requested ten times is one list', async () => {
-    const source = scripted<number>({ onList: (list, nth) => list.answer([], `${nth}`) })
-    const { clock, reflector } = await reflect(source, store<number>().sink)
-    for (let i = 0; i < 10; i++) reflector.relist('wanted')
-    await clock.advance(10_000)
-    expect(source.lists).toHaveLength(2)
   })
 })

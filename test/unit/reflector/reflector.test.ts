@@ -11,13 +11,13 @@ import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { BusyClock } from '../../support/busy-clock.js'
 import { deferred, informerOf } from '../../support/informers.js'
 import { reflect, store } from '../../support/reflectors.js'
+import { listed, ordered, reflected, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 describe('over a memory source', () => {
   test('a reflector lists a memory source, then follows its changes', async () => {
     const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, states } = await reflect(source, sink)
+    const { objects, clock, states } = await reflected(source)
     source.put('b', 2)
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2 })
@@ -26,8 +26,7 @@ describe('over a memory source', () => {
 
   test('[C5] a break whose history is still there is resumed without a relist', async () => {
     const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { objects, clock, reflector } = await reflected(source)
     source.disconnect()
     source.put('a', 2)
     source.put('b', 3)
@@ -38,8 +37,7 @@ describe('over a memory source', () => {
 
   test('[C6] an expired version is exactly one relist', async () => {
     const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { objects, clock, reflector } = await reflected(source)
     source.disconnect()
     source.delete('a')
     source.put('b', 2)
@@ -48,46 +46,11 @@ describe('over a memory source', () => {
     expect(objects()).toEqual({ b: 2 })
     expect(reflector.state).toMatchObject({ name: 'live', relists: 1 })
   })
-
-  test('a restored backup is read again, though its versions look older', async () => {
-    const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
-    for (let i = 0; i < 10; i++) source.put('a', i)
-    await clock.advance(0)
-    source.restore([['z', 0]])
-    await clock.advance(2_000)
-    expect(objects()).toEqual({ z: 0 })
-    expect(reflector.state).toMatchObject({ name: 'live', relists: 1 })
-  })
-
-  test('a half-open connection times out, and causes no relist', async () => {
-    const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
-    source.stall()
-    source.put('a', 2)
-    await clock.advance(24_999)
-    expect(objects()).toEqual({ a: 1 })
-    await clock.advance(1_001)
-    expect(objects()).toEqual({ a: 2 })
-    expect(reflector.state).toMatchObject({ name: 'live', relists: 0, reconnects: 1 })
-  })
-
-  test('a quiet source whose heartbeats arrive does not time out', async () => {
-    const { sink } = store<number>()
-    const { clock, reflector, errors } = await reflect(memorySource({ entries: [['a', 1]] }), sink)
-    await clock.advance(3_600_000)
-    expect(errors).toEqual([])
-    expect(reflector.state).toMatchObject({ name: 'live', reconnects: 0 })
-  })
 })
 
 describe('the list', () => {
   test('a list has the version of the last page that names one', async () => {
-    const source = scripted<number>()
-    const { sink } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, clock } = await reflected(scripted<number>())
     source.lists[0]?.page([put('a', 1)], '3')
     source.lists[0]?.page([put('b', 2)], '5')
     source.lists[0]?.page([put('c', 3)])
@@ -97,9 +60,7 @@ describe('the list', () => {
   })
 
   test('[I8] a list shows nothing before its last page', async () => {
-    const source = scripted<number>()
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(scripted<number>())
     source.lists[0]?.page([put('a', 1)], '5')
     await clock.advance(0)
     expect(objects()).toEqual({})
@@ -108,17 +69,10 @@ describe('the list', () => {
     expect(objects()).toEqual({ a: 1 })
   })
 
-  test('an empty collection is a list like any other', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '1') })
-    const { sink } = store<number>()
-    const { reflector } = await reflect(source, sink)
-    expect([sink.version, reflector.state.name]).toEqual(['1', 'connecting'])
-  })
-
   test('[B24] a list that breaks in the middle leaves nothing behind, and is read again from its beginning', async () => {
-    const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('b', 2)], '6') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(
+      scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('b', 2)], '6') }),
+    )
     source.lists[0]?.page([put('a', 1)])
     source.lists[0]?.fail(new Error('gone'))
     await clock.advance(0)
@@ -128,8 +82,7 @@ describe('the list', () => {
   })
 
   test('[C2] a list that yields no page for 30 s fails with UNAVAILABLE', async () => {
-    const source = scripted<number>()
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(scripted<number>())
     source.lists[0]?.page([put('a', 1)])
     await clock.advance(20_000)
     source.lists[0]?.page([put('b', 1)])
@@ -141,8 +94,7 @@ describe('the list', () => {
   })
 
   test('[C4] a list that calls alive may take longer than 30 s for a page, and fails 30 s after the last call', async () => {
-    const source = scripted<number>()
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(scripted<number>())
     for (let times = 0; times < 3; times++) {
       await clock.advance(20_000)
       source.lists[0]?.context.alive?.()
@@ -172,8 +124,7 @@ describe('the list', () => {
   })
 
   test('a list context has the page size, clock and random numbers of the reflector', async () => {
-    const source = scripted<number>()
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(scripted<number>())
     expect(source.lists[0]?.context).toMatchObject({ pageSize: 1_000, clock })
     expect(source.lists[0]?.context.random.next()).toBeTypeOf('number')
   })
@@ -213,8 +164,7 @@ describe('[I11] the list floor', () => {
       onList: (list, nth) => list.answer([put('a', nth)], nth === 2 ? '4' : '9'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' })),
     })
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { objects, clock, errors } = await reflected(source)
     await clock.advance(1_600)
     expect(source.lists).toHaveLength(2)
     expect(objects()).toEqual({ a: 1 })
@@ -231,7 +181,7 @@ describe('[I11] the list floor', () => {
         if (nth < 3) watch.fail(new SourceError('gone', { code: nth === 1 ? 'VERSION_EXPIRED' : 'EPOCH_CHANGED' }))
       },
     })
-    const { clock } = await reflect(source, store<number>().sink)
+    const { clock } = await reflected(source)
     await clock.advance(10_000)
     expect(source.lists.map(({ context }) => context.floor)).toEqual([undefined, '9', undefined])
   })
@@ -242,8 +192,7 @@ describe('[I11] the list floor', () => {
       onList: (list, nth) => list.answer([put('a', nth)], '9'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' })),
     })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { objects, clock } = await reflected(source)
     await clock.advance(2_000)
     expect(objects()).toEqual({ a: 2 })
   })
@@ -253,17 +202,14 @@ describe('[I11] the list floor', () => {
       onList: (list, nth) => list.answer([put('a', nth)], nth === 2 ? '4' : '9'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' })),
     })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { objects, clock } = await reflected(source)
     await clock.advance(2_000)
     expect(objects()).toEqual({ a: 2 })
   })
 
   // I6
   test('[I6] an event that is older than the list changes nothing, whatever its key', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '9') })
-    const { sink, objects } = store<number>()
-    const { clock, ignored } = await reflect(source, sink)
+    const { source, objects, clock, ignored } = await reflected(ordered<number>([put('a', 1)], '9'))
     source.watches[0]?.batch([put('a', 0), put('gone', 0)], '7')
     source.watches[0]?.batch([{ type: 'delete', key: 'a' }], '8')
     await clock.advance(0)
@@ -274,9 +220,7 @@ describe('[I11] the list floor', () => {
 
 describe('batches', () => {
   test('[B26] a batch that the store includes already is dropped whole', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(ordered<number>([put('a', 1)], '5'))
     source.watches[0]?.batch([put('b', 7)], '7')
     source.watches[0]?.batch([put('b', 6), put('c', 6)], '6')
     await clock.advance(0)
@@ -284,9 +228,7 @@ describe('batches', () => {
   })
 
   test('[C33] a batch of an equal version is applied', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(ordered<number>([put('a', 1)], '5'))
     source.watches[0]?.batch([put('b', 2)], '5')
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2 })
@@ -294,7 +236,7 @@ describe('batches', () => {
 
   // I3
   test('[C33] a batch that is delivered again changes nothing', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
+    const source = ordered<number>([put('a', 0)], '1')
     const { clock, informer } = informerOf<number, object, typeof source>(source, { onInvalid: 'omit' })
     const told = followed(informer)
     await informer.start().synced()
@@ -319,7 +261,7 @@ describe('batches', () => {
   })
 
   test('[C33] a batch with a replace event that is delivered again changes nothing', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
+    const source = ordered<number>([put('a', 0)], '1')
     const { clock, informer } = informerOf<number, object, typeof source>(source)
     const told = followed(informer)
     await informer.start().synced()
@@ -339,10 +281,7 @@ describe('batches', () => {
   })
 
   test('a batch with a replace event and an invalid object that is delivered again keeps that object invalid', async () => {
-    const source = scripted<number>({
-      hasReached: numbered,
-      onList: (list) => list.answer([put('a', 0), put('c', 0)], '1'),
-    })
+    const source = ordered<number>([put('a', 0), put('c', 0)], '1')
     const { clock, informer } = informerOf<number, object, typeof source>(source)
     const told = followed(informer)
     await informer.start().synced()
@@ -364,10 +303,7 @@ describe('batches', () => {
   })
 
   test('a batch of an equal version reports each invalid event without a key', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
-    const { clock, informer, errors } = informerOf(source)
-    await informer.start().synced()
-    await clock.advance(0)
+    const { clock, source, errors } = await running(informerOf(ordered<number>([put('a', 1)], '5')))
     const broken: WatchEvent<number> = { type: 'invalid', error: new Error('broken') }
     source.watches[0]?.batch([broken, broken], '5')
     await clock.advance(0)
@@ -375,9 +311,7 @@ describe('batches', () => {
   })
 
   test('without hasReached every batch is applied, whatever its version', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], '5') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(listed<number>([put('a', 1)], '5'))
     source.watches[0]?.batch([put('b', 2)], '3')
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2 })
@@ -385,8 +319,7 @@ describe('batches', () => {
 
   // I10
   test('[I10] an older version never moves the resume point back', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(ordered<number>([], '5'))
     source.watches[0]?.batch([], '7')
     source.watches[0]?.batch([], '6')
     source.watches[0]?.fail(new Error('gone'))
@@ -395,8 +328,7 @@ describe('batches', () => {
   })
 
   test('a bookmark moves the resume point on', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(listed<number>([], '5'))
     source.watches[0]?.batch([], '8')
     source.watches[0]?.end()
     await clock.advance(2_000)
@@ -438,41 +370,12 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
       applied.push(version)
       if (applied.length === 1) throw new Error('the disk is full')
     })
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch) => watch.batch([put('a', 1)], '6'),
-    })
+    const source = listed<number>([], '5', { onWatch: (watch) => watch.batch([put('a', 1)], '6') })
     const { clock, errors } = await reflect(source, sink)
     await clock.advance(2_000)
     expect(source.watches.map(({ context }) => context.after)).toEqual(['5', '5'])
     expect(applied).toEqual(['6', '6'])
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE' }])
-  })
-
-  test("what a sink throws is reported as its own, not as the source's", async () => {
-    const sink = slowSink(() => {
-      throw new Error('the disk is full')
-    })
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch) => watch.batch([put('a', 1)], '6'),
-    })
-    const { errors } = await reflect(source, sink)
-    expect(errors[0]).toMatchObject({ phase: 'apply', source: source.name })
-  })
-
-  test('a batch for which the sink throws synchronously is applied again', async () => {
-    let times = 0
-    const sink = slowSink(() => {
-      if (++times === 1) throw new Error('no')
-    })
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch) => watch.batch([put('a', 1)], '6'),
-    })
-    const { clock } = await reflect(source, sink)
-    await clock.advance(2_000)
-    expect([times, source.watches[1]?.context.after]).toEqual([2, '5'])
   })
 
   test('a slow sink delays the source, and its time does not count as silence of the source', async () => {
@@ -482,7 +385,7 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
       applied.push(version)
       return promise
     })
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
+    const source = listed<number>([], '5')
     const { clock, errors } = await reflect(source, sink)
     source.watches[0]?.batch([put('a', 1)], '6')
     source.watches[0]?.batch([put('a', 2)], '7')
@@ -494,7 +397,7 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
   })
 
   test('a sink that never accepts does not keep the reflector from stopping', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
+    const source = listed<number>([], '5')
     const { clock, stop } = await reflect(
       source,
       slowSink(() => new Promise(() => {})),
@@ -518,7 +421,7 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
         },
       }
     }
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
+    const source = listed<number>([], '5')
     const { clock } = await reflect(source, sink)
     expect(source.watches).toHaveLength(0)
     await clock.advance(2_000)
@@ -526,44 +429,7 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
   })
 })
 
-describe('progressRequests', () => {
-  test('progress requests reach the open watch', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { reflector } = await reflect(source, store<number>().sink)
-    reflector.requestProgress()
-    expect(source.watches[0]?.progressRequests).toBe(1)
-  })
-
-  test('progress requests reach a watch that opens while a waiter exists', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    await reflect(source, store<number>().sink, { hasWaiters: () => true })
-    expect(source.watches[0]?.progressRequests).toBe(1)
-  })
-
-  test('progress requests do not reach a watch that is over', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, reflector } = await reflect(source, store<number>().sink)
-    source.watches[0]?.end()
-    await clock.advance(0)
-    reflector.requestProgress()
-    expect(source.watches[0]?.progressRequests).toBe(0)
-  })
-})
-
 describe('run', () => {
-  test('run opens nothing if its signal has aborted already, and resolves', async () => {
-    const source = scripted<number>()
-    await new Reflector(source, store<number>().sink).run({ signal: AbortSignal.abort() })
-    expect(source.lists).toHaveLength(0)
-  })
-
-  test('run resolves once its signal aborts, though the source ignores its own signal', async () => {
-    const source = scripted<number>()
-    const { stop } = await reflect(source, store<number>().sink)
-    await stop()
-    expect(source.lists[0]?.context.signal.aborted).toBe(true)
-  })
-
   // I15
   test('run leaves no listener on the signal and no timer', async () => {
     const clock = new VirtualClock()
@@ -577,14 +443,6 @@ describe('run', () => {
     expect([clock.sleeping, getEventListeners(control.signal, 'abort').length]).toEqual([0, 0])
   })
 
-  test('run resolves if its signal aborts during the delay of the next attempt', async () => {
-    const source = scripted<number>({ onList: (list) => list.fail(new Error('no')) })
-    const { reflector, stop } = await reflect(source, store<number>().sink)
-    expect(reflector.state.name).toBe('backing-off')
-    await expect(stop()).resolves.toBeUndefined()
-    expect(reflector.state.name).toBe('stopped')
-  })
-
   test('a second run is a TypeError', async () => {
     const reflector = new Reflector(scripted<number>(), store<number>().sink)
     await reflector.run({ signal: AbortSignal.abort() })
@@ -592,8 +450,7 @@ describe('run', () => {
   })
 
   test('iterators are closed when their attempt is over', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, stop } = await reflect(source, store<number>().sink)
+    const { source, clock, stop } = await reflected(listed<number>([], '5'))
     expect(source.lists[0]?.isReturned).toBe(true)
     await stop()
     await clock.advance(0)

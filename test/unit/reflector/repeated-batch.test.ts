@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { WatchEvent } from '../../../src/contract/source.js'
 import type { Change } from '../../../src/queue/change.js'
 import { informerOf } from '../../support/informers.js'
-import { numbered, put, scripted } from '../../support/scripted-source.js'
+import { ordered } from '../../support/running.js'
+import { put } from '../../support/scripted-source.js'
 
 const whole: WatchEvent<number> = { type: 'replace', entries: [{ key: 'a', object: 1 }] }
 
@@ -11,7 +12,7 @@ describe('a batch that is delivered again under the same version', () => {
     ['deletes', { type: 'delete', key: 'a' }],
     ['cannot decode', { type: 'invalid', key: 'a', error: new Error('broken') }],
   ])('changes nothing if it %s a key after a replace that has it', async (_what, event) => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('b', 0)], '1') })
+    const source = ordered<number>([put('b', 0)], '1')
     const { clock, informer } = informerOf<number, object, typeof source>(source, { onInvalid: 'omit' })
     const delivered: string[] = []
     const record = ({ type, key, object }: Change<number>): void => void delivered.push(`${type} ${key} ${object}`)

@@ -17,6 +17,7 @@ import {
   instrumentInformers,
 } from '../../../telemetry/opentelemetry/index.js'
 import { informerOf, mirrorOf, order } from '../../support/informers.js'
+import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
 const orders = [
@@ -78,9 +79,7 @@ describe('instrumentInformers', () => {
 
   test('exports the state of an informer that has stopped once more', async () => {
     const { points } = instrumented()
-    const { clock, informer } = mirrorOf(orders, { name: 'stopping' })
-    await informer.start().synced()
-    await clock.advance(0)
+    const { informer } = await running(mirrorOf(orders, { name: 'stopping' }))
     const state = async (): Promise<unknown> =>
       (await points('listwatch.state', informer.name)).find(({ value }) => value === 1)?.attributes['listwatch.state']
     expect(await state()).toBe('live')
@@ -119,9 +118,7 @@ describe('instrumentInformers', () => {
 
   test('a reading after its end exports the numbers at the end', async () => {
     const { end, points } = instrumented()
-    const { clock, source, informer } = mirrorOf(orders, { name: 'last reading' })
-    await informer.start().synced()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf(orders, { name: 'last reading' }))
     const values = async (name: string): Promise<readonly number[]> =>
       (await points(name, informer.name)).map(({ value }) => value)
     expect(await values('listwatch.changes')).toEqual([0])
@@ -187,10 +184,9 @@ describe('instrumentInformers', () => {
 
   test('records histograms of writes, batches, handlers and runs', async () => {
     const { points } = instrumented()
-    const { clock, source, informer } = informerOf(
-      scripted<number>({ onList: (list) => list.answer([put('a', 1), put('b', 1)], '1') }),
-      { name: 'histograms' },
-    )
+    const { clock, source, informer } = informerOf(listed<number>([put('a', 1), put('b', 1)], '1'), {
+      name: 'histograms',
+    })
     informer.subscribe({ add: () => clock.sleep(40), update: () => {} }, { name: 'view' })
     informer.reconcile(() => clock.sleep(70).then(() => Promise.reject(new Error('no'))), { name: 'ledger' })
     await informer.start().synced()
@@ -216,10 +212,7 @@ describe('instrumentInformers', () => {
 
   test('measures the promise of a handler that returned none before', async () => {
     const { points } = instrumented()
-    const { clock, source, informer } = informerOf(
-      scripted<number>({ onList: (list) => list.answer([put('a', 1)], '1') }),
-      { name: 'mixed' },
-    )
+    const { clock, source, informer } = informerOf(listed<number>([put('a', 1)], '1'), { name: 'mixed' })
     informer.subscribe({ add: () => {}, update: ({ object }) => (object === 2 ? clock.sleep(40) : undefined) })
     await informer.start().synced()
     await clock.advance(0)

@@ -8,6 +8,7 @@ import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, deferred, informerOf, mirrorOf, order } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
 import { type Family, parsePrometheusText } from '../../support/prometheus-text.js'
+import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 import { textOf } from '../../support/sources.js'
 
@@ -112,11 +113,7 @@ describe('metricsText', () => {
   })
 
   test('counts batches and changes, and has the lag', async () => {
-    const { clock, source, informer } = informerOf(
-      scripted<number>({ onList: (list) => list.answer([put('a', 1), put('b', 1)], '1') }),
-    )
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(informerOf(listed<number>([put('a', 1), put('b', 1)], '1')))
     source.watches[0]?.send({ events: [put('a', 2), put('b', 2)], version: '2', committedAt: clock.now() - 250 })
     source.watches[0]?.send({ events: [], version: '3' })
     await clock.advance(0)
@@ -174,9 +171,7 @@ describe('metricsText', () => {
     cache.serveStale = true
     const gate = deferred()
     cache.onPage = () => gate.promise
-    const { clock, informer } = informerOf<number, object, typeof source>(source, { cache })
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer } = await running(informerOf<number, object, typeof source>(source, { cache }))
     const listed = informer.relist()
     gate.resolve()
     await clock.advance(5_000)
