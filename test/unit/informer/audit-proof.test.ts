@@ -21,10 +21,7 @@ class Quiet implements ListerWatcher<number> {
   readonly name = 'quiet'
   readonly hasReached = numbered
   readonly heartbeatMs = 1_000_000
-  readonly objects = new Map([
-    ['a', { n: 1, version: '1' }],
-    ['b', { n: 2, version: '2' }],
-  ])
+  readonly objects = new Map(Object.entries({ a: { n: 1, version: '1' }, b: { n: 2, version: '2' } }))
   at = 5
   reads = 0
   /** Called before a page of versions is yielded. */

@@ -6,12 +6,7 @@ import { put } from '../../support/scripted-source.js'
 
 describe('the store', () => {
   test('the store holds the objects of the source', async () => {
-    const { clock, source, informer } = await running(
-      mirrorOf<number, object>([
-        ['a', 1],
-        ['b', 2],
-      ]),
-    )
+    const { clock, source, informer } = await running(mirrorOf<number, object>(Object.entries({ a: 1, b: 2 })))
     source.put('c', 3)
     source.delete('a')
     await clock.advance(0)
@@ -22,12 +17,7 @@ describe('the store', () => {
       3,
       true,
     ])
-    expect(new Map(informer.entries())).toEqual(
-      new Map([
-        ['b', 2],
-        ['c', 3],
-      ]),
-    )
+    expect(new Map(informer.entries())).toEqual(new Map(Object.entries({ b: 2, c: 3 })))
   })
 
   test('version is the version of the source, and versions has it under the name of the source', async () => {
@@ -110,20 +100,14 @@ describe('indexes', () => {
   // I9
   test('indexes of every type follow the changes of the store', async () => {
     const { clock, source, informer } = await running(
-      mirrorOf(
-        [
-          ['a', order(1)],
-          ['b', order(2, 'other', ['x'])],
-        ],
-        {
-          indexes: (ix) => ({
-            tenant: ix.equal((o: Order) => o.tenant),
-            tag: ix.multi((o: Order) => o.tags ?? []),
-            total: ix.ordered((o: Order) => o.total),
-            latest: ix.compound((o: Order) => [o.tenant, o.total]),
-          }),
-        },
-      ),
+      mirrorOf(Object.entries({ a: order(1), b: order(2, 'other', ['x']) }), {
+        indexes: (ix) => ({
+          tenant: ix.equal((o: Order) => o.tenant),
+          tag: ix.multi((o: Order) => o.tags ?? []),
+          total: ix.ordered((o: Order) => o.total),
+          latest: ix.compound((o: Order) => [o.tenant, o.total]),
+        }),
+      }),
     )
     source.put('a', order(5, 'other', ['x', 'y']))
     source.put('c', order(3, 'other'))
@@ -188,18 +172,12 @@ describe('transform', () => {
   test('transform runs once for each object that arrives, also in a relist', async () => {
     const runs: number[] = []
     const { clock, source, informer } = await running(
-      mirrorOf<number, object>(
-        [
-          ['a', 1],
-          ['b', 2],
-        ],
-        {
-          transform: (n) => {
-            runs.push(n)
-            return n
-          },
+      mirrorOf<number, object>(Object.entries({ a: 1, b: 2 }), {
+        transform: (n) => {
+          runs.push(n)
+          return n
         },
-      ),
+      }),
     )
     source.put('a', 3)
     const relisted = informer.relist()
@@ -209,15 +187,9 @@ describe('transform', () => {
   })
 
   test('an object for which transform returns undefined is not stored, or is removed', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>(
-      [
-        ['a', 1],
-        ['b', 20],
-      ],
-      {
-        transform: (n) => (n < 10 ? n : undefined),
-      },
-    )
+    const { clock, source, informer } = mirrorOf<number, object>(Object.entries({ a: 1, b: 20 }), {
+      transform: (n) => (n < 10 ? n : undefined),
+    })
     const told: string[] = []
     informer.subscribe({ add: ({ key }) => void told.push(`+${key}`), delete: ({ key }) => void told.push(`-${key}`) })
     informer.start()
@@ -230,18 +202,12 @@ describe('transform', () => {
 
   test('[B15] a transform that throws makes the object invalid', async () => {
     const { informer, errors } = await running(
-      mirrorOf<number, object>(
-        [
-          ['a', 1],
-          ['b', 2],
-        ],
-        {
-          transform: (n) => {
-            if (n > 1) throw new Error('too large')
-            return n
-          },
+      mirrorOf<number, object>(Object.entries({ a: 1, b: 2 }), {
+        transform: (n) => {
+          if (n > 1) throw new Error('too large')
+          return n
         },
-      ),
+      }),
     )
     expect([[...informer.keys()], [...informer.invalid.keys()]]).toEqual([['a'], ['b']])
     expect(errors).toMatchObject([{ code: 'DECODE', key: 'b', cause: { message: 'too large' } }])

@@ -26,54 +26,35 @@ function beyond(version: Version | undefined, by = 100): Version {
 }
 
 describe('waitFor', () => {
-  test('waitFor resolves when the store includes the version of the write', async () => {
-    const { clock, source, informer } = await started()
-    const version = source.put('a', 1)
-    const waited = informer.waitFor(version)
-    expect(informer.get('a')).toBeUndefined()
-    expect(await outcomeOf(waited, clock)).toBe('resolved')
-    expect(informer.get('a')).toBe(1)
-  })
-
-  test('waitFor resolves with a relist that includes the version', async () => {
-    const { clock, source, informer } = await started()
+  test('waitFor resolves when the store includes the version of the write, by the first list, a batch or a relist', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    const first = informer.waitFor(source.put('a', 1))
+    expect(await outcomeOf(first, clock)).toBe('pending')
+    informer.start()
+    expect([await outcomeOf(first, clock), informer.get('a')]).toEqual(['resolved', 1])
+    const second = informer.waitFor(source.put('a', 2))
+    expect([informer.get('a'), await outcomeOf(second, clock), informer.get('a')]).toEqual([1, 'resolved', 2])
     source.stall()
-    const waited = informer.waitFor(source.put('a', 1))
+    const third = informer.waitFor(source.put('a', 3))
     source.compact()
     await clock.advance(30_000)
-    expect(await outcomeOf(waited, clock)).toBe('resolved')
-    expect(informer.status.relists).toBe(1)
+    expect([await outcomeOf(third, clock), informer.status.relists]).toEqual(['resolved', 1])
   })
 
-  test('waitFor can be called before start, and waits for the first list', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([])
-    const waited = informer.waitFor(source.put('a', 1))
-    expect(await outcomeOf(waited, clock)).toBe('pending')
-    informer.start()
-    expect(await outcomeOf(waited, clock)).toBe('resolved')
-  })
-
-  test('a wait sends a progress request at once and when a watch opens', async () => {
+  test('a wait sends a progress request at once and when a watch opens, unless it resolves at once', async () => {
     const { clock, source, informer } = await running(informerOf(ordered<number>([], '5')))
-    const waited = informer.waitFor('9')
-    expect(source.watches[0]?.progressRequests).toBe(1)
+    await informer.waitFor('5')
+    expect(source.watches[0]?.progressRequests).toBe(0)
+    const subscription = informer.subscribe({})
+    await clock.advance(0)
+    const waits = [informer.waitFor('9'), subscription.waitFor('9')]
+    expect(source.watches[0]?.progressRequests).toBe(2)
     source.watches[0]?.end()
     await clock.advance(1_000)
     expect(source.watches[1]?.progressRequests).toBe(1)
     source.watches[1]?.batch([], '9')
     await clock.advance(0)
-    await waited
-  })
-
-  test('a waitFor that resolves at once sends no progress request', async () => {
-    const { source, informer } = await running(informerOf(ordered<number>([], '5')))
-    await informer.waitFor('5')
-    expect(source.watches[0]?.progressRequests).toBe(0)
-  })
-
-  test('[C11] waitFor rejects for a mark of another epoch, once the head of the source is in the epoch of the store', async () => {
-    const { informer } = await started()
-    await expect(informer.waitFor(memorySource().put('a', 1))).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
+    await Promise.all(waits)
   })
 
   test('[C11] waitFor for a mark of another epoch requests the head after each batch until a response arrives', async () => {
@@ -93,11 +74,11 @@ describe('waitFor', () => {
     expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
   })
 
-  test('waitFor for a mark of another epoch is decided by a head that was requested after the wait began', async () => {
-    const heads: ReturnType<typeof deferred<Version>>[] = []
-    const source = ordered<number>([], 'a5', {
-      head: () => {
-        const head = deferred<Version>()
+  test('waitFor for a mark of another epoch is decided by a head that was requested after the wait began, until stop', async () => {
+    const heads: (ReturnType<typeof deferred<Version>> & { readonly signal: AbortSignal })[] = []
+    const source = Object.assign(ordered<number>([], 'a5'), {
+      head: ({ signal }: { signal: AbortSignal }) => {
+        const head = { ...deferred<Version>(), signal }
         heads.push(head)
         return head.promise
       },
@@ -106,29 +87,13 @@ describe('waitFor', () => {
     const earlier = informer.waitFor('b1')
     expect(await outcomeOf(earlier, clock)).toBe('pending')
     const later = informer.waitFor('b2')
+    const stopped = expect(later).rejects.toMatchObject({ code: 'STOPPED' })
     heads[0]?.resolve('a6')
     expect(await outcomeOf(earlier, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
-    expect([await outcomeOf(later, clock), heads.length]).toEqual(['pending', 2])
-    heads[1]?.resolve('b2')
-    expect(await outcomeOf(later, clock)).toBe('pending')
-  })
-
-  test('waitFor for a mark of another epoch cancels its request for the head when the informer stops', async () => {
-    let asked: AbortSignal | undefined
-    const source = {
-      ...ordered<number>([], 'a5'),
-      head: ({ signal }: { signal: AbortSignal }) => {
-        asked = signal
-        return new Promise<Version>(() => {})
-      },
-    }
-    const { clock, informer } = await running(informerOf(source))
-    const waited = expect(informer.waitFor('b1')).rejects.toMatchObject({ code: 'STOPPED' })
-    await clock.advance(0)
-    expect(asked?.aborted).toBe(false)
+    expect([await outcomeOf(later, clock), heads.length, heads[1]?.signal.aborted]).toEqual(['pending', 2, false])
     await informer.stop()
-    await waited
-    expect([asked?.aborted, clock.sleeping]).toEqual([true, 0])
+    await stopped
+    expect([heads[1]?.signal.aborted, clock.sleeping]).toEqual([true, 0])
   })
 
   test('[C12] waitFor rejects at once for a mark of another epoch if the source has no head', async () => {
@@ -172,15 +137,19 @@ describe('waitFor', () => {
 
     test('[C10] waits for marks wait for the list, and for the handlers of a subscription to have handled it', async () => {
       const { source, clock, informer, slow, fast, gate } = await forked()
-      const [stored, byFast, bySlow] = [informer.waitFor('50'), fast.waitFor('50'), slow.waitFor('50')]
-      for (const wait of [stored, byFast, bySlow]) expect(await outcomeOf(wait, clock)).toBe('pending')
-      source.lists[1]?.answer([put('new', 1)], '60')
-      expect(await outcomeOf(stored, clock)).toBe('resolved')
+      const waits = [informer.waitFor('50'), informer.fresh(), fast.waitFor('50'), slow.waitFor('50')]
+      for (const wait of waits) expect(await outcomeOf(wait, clock)).toBe('pending')
+      source.lists[1]?.fail(new SourceError('restored again', { code: 'EPOCH_CHANGED' }))
+      await clock.advance(10_000)
+      for (const wait of waits) expect(await outcomeOf(wait, clock)).toBe('pending')
+      source.lists[2]?.answer([put('new', 1)], '60')
+      await clock.advance(0)
       expect(informer.get('new')).toBe(1)
-      expect([await outcomeOf(byFast, clock), await outcomeOf(bySlow, clock)]).toEqual(['resolved', 'pending'])
+      const outcomes = await Promise.all(waits.map((wait) => outcomeOf(wait, clock)))
+      expect(outcomes).toEqual(['resolved', 'resolved', 'resolved', 'pending'])
       expect(await outcomeOf(slow.waitFor('50'), clock)).toBe('pending')
       gate.resolve()
-      expect([await outcomeOf(bySlow, clock), slow.version]).toEqual(['resolved', '60'])
+      expect([await outcomeOf(waits[3] ?? Promise.reject(), clock), slow.version]).toEqual(['resolved', '60'])
     })
 
     test('a change of the old history that a handler completes resolves no wait, though later changes were taken', async () => {
@@ -196,26 +165,6 @@ describe('waitFor', () => {
       expect(await outcomeOf(waited, clock)).toBe('pending')
       hanging.resolve()
       expect([await outcomeOf(waited, clock), subscription.version]).toEqual(['resolved', '60'])
-    })
-
-    test('[C10] fresh waits for the list', async () => {
-      const { source, clock, informer } = await forked()
-      const fresh = informer.fresh()
-      expect(await outcomeOf(fresh, clock)).toBe('pending')
-      source.lists[1]?.answer([], '49')
-      expect(await outcomeOf(fresh, clock)).toBe('pending')
-      source.watches[1]?.batch([], '50')
-      expect(await outcomeOf(fresh, clock)).toBe('resolved')
-    })
-
-    test('[C10] a second EPOCH_CHANGED rejects no wait that waits for the list', async () => {
-      const { source, clock, informer } = await forked()
-      const waited = informer.waitFor('50')
-      source.lists[1]?.fail(new SourceError('restored again', { code: 'EPOCH_CHANGED' }))
-      await clock.advance(10_000)
-      expect(await outcomeOf(waited, clock)).toBe('pending')
-      source.lists[2]?.answer([], '60')
-      expect(await outcomeOf(waited, clock)).toBe('resolved')
     })
   })
 
@@ -257,25 +206,25 @@ describe('waitFor', () => {
       expect([informer.version, await outcomeOf(afterNext, clock)]).toEqual(['c5', 'resolved'])
     })
 
-    test('[C14] a wait rejects at EPOCH_CHANGED without isLaterEpoch', async () => {
-      const { clock, informer, subscription, change } = await live({})
-      const waits = [informer.waitFor('b1'), subscription.waitFor('b1')]
-      for (const wait of waits) wait.catch(() => {})
-      await change()
-      for (const wait of waits)
-        expect(await outcomeOf(wait, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
-    })
-
-    test('[C14] with isLaterEpoch a wait for a mark of the epoch that is over rejects', async () => {
-      const { clock, informer, change } = await live({ isLaterEpoch })
-      const [over, next] = [informer.waitFor('a9'), informer.waitFor('b9')]
-      over.catch(() => {})
-      await change()
-      expect(await outcomeOf(over, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
-      expect(await outcomeOf(next, clock)).toBe('pending')
-      await expect(outcomeOf(informer.waitFor('b5'), clock)).resolves.toBe('resolved')
-      next.catch(() => {})
-    })
+    test.each([
+      { members: { isLaterEpoch }, survives: true },
+      { members: {}, survives: false },
+    ])(
+      '[C13][C14] at EPOCH_CHANGED a wait for the epoch that is over rejects, one for a later epoch survives: $survives',
+      async ({ members, survives }) => {
+        const { clock, informer, subscription, change } = await live(members)
+        const rejected = { rejected: { code: 'EPOCH_CHANGED' } }
+        const over = outcomeOf(informer.waitFor('a9'), clock)
+        const waits = [informer.waitFor('b9'), subscription.waitFor('b9'), informer.waitFor('a9')]
+        for (const wait of waits) wait.catch(() => {})
+        expect(await over).toBe('pending')
+        await change()
+        const outcomes = await Promise.all(waits.map((wait) => outcomeOf(wait, clock)))
+        expect(outcomes.slice(0, 2)).toMatchObject(survives ? ['pending', 'pending'] : [rejected, rejected])
+        expect(outcomes[2]).toMatchObject(rejected)
+        expect(await outcomeOf(informer.waitFor('b5'), clock)).toBe('resolved')
+      },
+    )
   })
 
   describe('of a subscription whose handler runs, for a version that the store includes,', () => {
@@ -337,36 +286,22 @@ describe('waitFor', () => {
   })
 
   // Waiters reject on a change of epoch.
-  test('[C9] waitFor rejects when the epoch changes', async () => {
-    const { clock, source, informer } = await started()
-    const waited = informer.waitFor(beyond(informer.version))
-    const rejected = expect(waited).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
-    source.restore([])
-    await clock.advance(2_000)
-    await rejected
-  })
-
-  test('[C9] waitFor rejects when the epoch changes and the versions of the source do not show it', async () => {
-    const source = ordered<number>([], '5')
-    const { clock, informer } = informerOf(source)
-    const subscription = informer.start().subscribe({})
-    await clock.advance(0)
-    const waits = [informer.waitFor('8'), subscription.waitFor('8')]
+  test('[C9] waitFor rejects when the epoch changes, also if the versions of the source do not show it', async () => {
+    const { clock, source, informer } = await running(informerOf(ordered<number>([], '5')))
+    const waits = [informer.waitFor('8'), informer.subscribe({}).waitFor('8')]
     const rejected = waits.map((wait) => expect(wait).rejects.toMatchObject({ code: 'EPOCH_CHANGED' }))
     source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
     await clock.advance(2_000)
     await Promise.all(rejected)
   })
 
-  test.each(['', 'x'.repeat(65_537), 'a\u0000'])('waitFor rejects an invalid mark as PROTOCOL (%#)', async (mark) => {
-    const { informer } = await started()
-    await expect(informer.waitFor(mark)).rejects.toMatchObject({ code: 'PROTOCOL' })
-  })
-
-  test('waitFor rejects a mark that the source does not know as PROTOCOL', async () => {
-    const { informer } = await started()
-    await expect(informer.waitFor('hello')).rejects.toMatchObject({ code: 'PROTOCOL' })
-  })
+  test.each(['', 'x'.repeat(65_537), 'a\u0000', 'hello'])(
+    'waitFor rejects an invalid mark as PROTOCOL (%#)',
+    async (mark) => {
+      const { informer } = await started()
+      await expect(informer.waitFor(mark)).rejects.toMatchObject({ code: 'PROTOCOL' })
+    },
+  )
 
   test('waitFor rejects with TIMEOUT, with the state of the informer in the message', async () => {
     const { clock, informer } = await started()
@@ -379,13 +314,12 @@ describe('waitFor', () => {
     await late
   })
 
-  test('[C17] waitFor throws a TypeError if the source cannot compare versions', () => {
-    const { informer } = informerOf(scripted<number>())
-    expect(() => informer.waitFor('5')).toThrow(
-      new TypeError('waitFor: the source "scripted" cannot compare versions (it has no hasReached)'),
-    )
-    const subscription = informer.subscribe({})
-    expect(() => subscription.waitFor('5')).toThrow(TypeError)
+  test('[C17] waitFor and fresh throw a TypeError if the source cannot compare versions', () => {
+    const { informer } = informerOf(scripted<number>({ head: async () => '5' }))
+    const reason = 'the source "scripted" cannot compare versions (it has no hasReached)'
+    expect(() => informer.waitFor('5')).toThrow(new TypeError(`waitFor: ${reason}`))
+    expect(() => informer.fresh()).toThrow(new TypeError(`fresh: ${reason}`))
+    expect(() => informer.subscribe({}).waitFor('5')).toThrow(TypeError)
   })
 
   test.each<[unknown[], string]>([
@@ -435,18 +369,6 @@ describe('waitFor', () => {
     await clock.advance(100)
     expect([seen, await outcomeOf(handled, clock)]).toEqual([['a'], 'resolved'])
   })
-
-  test('a wait of a subscription sends a progress request', async () => {
-    const source = ordered<number>([], '5')
-    const { clock, informer } = informerOf(source)
-    const subscription = informer.start().subscribe({})
-    await clock.advance(0)
-    const waited = subscription.waitFor('6')
-    expect(source.watches[0]?.progressRequests).toBe(1)
-    source.watches[0]?.batch([], '6')
-    await clock.advance(0)
-    await waited
-  })
 })
 
 describe('fresh', () => {
@@ -467,43 +389,33 @@ describe('fresh', () => {
     await expect(informer.fresh()).rejects.toBe(mistake)
   })
 
-  test('[C17] fresh throws a TypeError if the source cannot compare versions', () => {
-    const { informer } = informerOf(scripted<number>({ head: async () => '5' }))
+  test('fresh throws a TypeError if the source has no head', () => {
+    const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
     expect(() => informer.fresh()).toThrow(
-      new TypeError('fresh: the source "scripted" cannot compare versions (it has no hasReached)'),
+      new TypeError('fresh: the source "scripted" cannot report its version (it has no head)'),
     )
   })
 
-  test('[C21] fresh retries the head request after transient errors', async () => {
+  test('[C21] fresh retries the head request after transient errors, and if no response arrives for 30 s', async () => {
     let tries = 0
     const source = ordered<number>([], '5', {
       head: async () => {
         if (++tries < 5) throw new Error('down')
-        return '5'
+        return tries === 6 ? new Promise(() => {}) : '5'
       },
     })
-    const { clock, informer } = informerOf(source)
-    await informer.start().synced()
+    const { clock, informer } = await running(informerOf(source))
     const waited = informer.fresh({ timeoutMs: 10_000 })
     expect(await outcomeOf(waited, clock)).toBe('pending')
     await clock.advance(100 + 200 + 400 + 800 - 1)
     expect(tries).toBeLessThan(5)
     await clock.advance(1_501)
     expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 5])
-  })
-
-  test('[C21] fresh retries the head request if no response arrives for 30 s', async () => {
-    let tries = 0
-    const source = ordered<number>([], '5', {
-      head: () => (++tries === 1 ? new Promise(() => {}) : Promise.resolve('5')),
-    })
-    const { clock, informer } = informerOf(source)
-    await informer.start().synced()
-    const waited = informer.fresh()
+    const silent = informer.fresh()
     await clock.advance(29_999)
-    expect([await outcomeOf(waited, clock), tries]).toEqual(['pending', 1])
+    expect([await outcomeOf(silent, clock), tries]).toEqual(['pending', 6])
     await clock.advance(1_000)
-    expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 2])
+    expect([await outcomeOf(silent, clock), tries]).toEqual(['resolved', 7])
   })
 
   test('[C22] fresh rejects with TIMEOUT and the error of head, if head fails until the timeout', async () => {
@@ -682,18 +594,6 @@ describe('relist', () => {
     expect([await outcomeOf(relisted, clock), informer.get('a')]).toEqual(['resolved', 2])
   })
 
-  test('relist right after synced resolves', async () => {
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    const relistAtOnce = async (): Promise<void> => {
-      await informer.start().synced()
-      await informer.relist()
-    }
-    const relisted = relistAtOnce()
-    await clock.advance(10_000)
-    expect(await outcomeOf(relisted, clock)).toBe('resolved')
-    expect(informer.status.relists).toBe(1)
-  })
-
   test('relist during a list resolves with the list after it', async () => {
     const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
     const { clock, informer } = await running(informerOf(source))
@@ -702,23 +602,6 @@ describe('relist', () => {
     expect(await outcomeOf(relisted, clock)).toBe('pending')
     await clock.advance(1_000)
     expect([await outcomeOf(relisted, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 2, 2])
-  })
-
-  test('relist during a list that fails resolves with the next list', async () => {
-    const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
-    const { clock, informer } = await running(informerOf(source))
-    const relisted = informer.relist()
-    source.lists[0]?.fail(new Error('no'))
-    await clock.advance(60_000)
-    expect([await outcomeOf(relisted, clock), source.lists.length]).toEqual(['resolved', 2])
-  })
-
-  test('concurrent relist calls share one list', async () => {
-    const { clock, informer } = await started()
-    const all = Promise.all([informer.relist(), informer.relist(), informer.relist()])
-    await clock.advance(10_000)
-    expect(await outcomeOf(all, clock)).toBe('resolved')
-    expect(informer.status.relists).toBe(1)
   })
 
   test('relists that are requested every second are spaced', async () => {

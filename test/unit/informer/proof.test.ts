@@ -16,10 +16,7 @@ const PERIOD_MS = 60_000
 class Deaf implements ListerWatcher<number> {
   readonly name: string
   readonly memory: MemorySource<number> = memorySource<number>({
-    entries: [
-      ['a', 1],
-      ['b', 2],
-    ],
+    entries: Object.entries({ a: 1, b: 2 }),
   })
   isDeaf = false
   isBroken = false

@@ -74,10 +74,7 @@ describe('one source under two names', () => {
     const clock = new VirtualClock()
     const errors: SourceError[] = []
     const source = memorySource<string>({
-      entries: [
-        ['a', '1'],
-        ['b', '1'],
-      ],
+      entries: Object.entries({ a: '1', b: '1' }),
     })
     const set = sourceSet({ one: source, two: source })
     const informer = mirrorOf(set, clock, errors)

@@ -30,10 +30,7 @@ function world(): World {
   const clock = new VirtualClock()
   const eu = memorySource<Pod>({
     name: 'eu',
-    entries: [
-      ['a', pod('n1')],
-      ['b', pod('n2')],
-    ],
+    entries: Object.entries({ a: pod('n1'), b: pod('n2') }),
   })
   const us = memorySource<Pod>({ name: 'us', entries: [['c', pod('n1')]] })
   const set = sourceSet({ eu, us })

@@ -47,10 +47,7 @@ const one: SavedRecord = { type: 'entry', key: 'a', object: 1 }
 
 test('[H5] filtered keys that a later list lacks are not saved', async () => {
   const source = memorySource<number>({
-    entries: [
-      ['a', 1],
-      ['b', -1],
-    ],
+    entries: Object.entries({ a: 1, b: -1 }),
   })
   const cache = new MemoryCache()
   const transform = (object: number): number | undefined => (object < 0 ? undefined : object)

@@ -77,10 +77,7 @@ async function begin(world: Mirror): Promise<Mirror> {
 describe('[H1] a mirror resumes from its saved content, without a list', () => {
   test.each([false, true])('changes made meanwhile follow (serveStale: %s)', async (serveStale) => {
     const source = memorySource<number>({
-      entries: [
-        ['a', 1],
-        ['b', 2],
-      ],
+      entries: Object.entries({ a: 1, b: 2 }),
     })
     const cache = await saved(source)
     cache.serveStale = serveStale
@@ -302,11 +299,7 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
 describe('[H5] saved objects are stored as they were', () => {
   test('schema and transform do not run again; filtered and invalid keys are restored', async () => {
     const source = memorySource<number>({
-      entries: [
-        ['a', 1],
-        ['f', -1],
-        ['i', 13],
-      ],
+      entries: Object.entries({ a: 1, f: -1, i: 13 }),
     })
     let calls = 0
     const transform = (object: number): number | undefined => {
@@ -402,11 +395,7 @@ describe('[H6] saves', () => {
 
   test('a save reads one version, while the mirror changes', async () => {
     const source = memorySource<number>({
-      entries: [
-        ['a', 1],
-        ['b', -1],
-        ['c', -1],
-      ],
+      entries: Object.entries({ a: 1, b: -1, c: -1 }),
     })
     const cache = new MemoryCache()
     const transform = (object: number): number | undefined => (object < 0 ? undefined : object)
