@@ -1,6 +1,11 @@
 import type { ListEvent, ListerWatcher } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
+import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
+import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
+import type { Change } from '../../src/queue/change.js'
+import type { SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
+import { informerOf, type World } from './informers.js'
 import { type Running, reflect, store } from './reflectors.js'
 import { numbered, type Script, type ScriptedSource, scripted } from './scripted-source.js'
 
@@ -37,4 +42,25 @@ export async function reflected<T, S extends ListerWatcher<T>>(
 ): Promise<Running<T> & ReturnType<typeof store<T>> & { readonly source: S }> {
   const target = store<T>()
   return { ...(await reflect<T>(source, target.sink)), ...target, source }
+}
+
+/** An informer of several sources, which are members of the world too. */
+export function setOf<T, I extends object, Sources extends Readonly<Record<string, ListerWatcher<T>>>>(
+  sources: Sources & Readonly<Record<string, ListerWatcher<T>>>,
+  options: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> = {},
+): Omit<World<T, I, SourceSet<T>>, 'source'> & { readonly set: SourceSet<T> } & Sources {
+  const { source: set, ...world } = informerOf<T, I, SourceSet<T>>(sourceSet<T>(sources), options)
+  return { ...sources, ...world, set }
+}
+
+/** The changes that a new subscription receives, each in these words. */
+export function heard<T, I extends object>(
+  informer: Informer<T, I>,
+  words: (change: Change<T>) => string,
+  options?: SubscribeOptions<T, I>,
+): string[] {
+  const lines: string[] = []
+  const tell = (change: Change<T>): void => void lines.push(words(change))
+  informer.subscribe({ add: tell, update: tell, delete: tell }, options)
+  return lines
 }
