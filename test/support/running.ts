@@ -1,6 +1,6 @@
 import type { ListEvent, ListerWatcher } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
-import type { Informer, InformerOptions } from '../../src/informer/informer-types.js'
+import type { Informer } from '../../src/informer/informer-types.js'
 import { type SourceSet, sourceSet } from '../../src/informer/source-set.js'
 import type { Change } from '../../src/queue/change.js'
 import type { SubscribeOptions } from '../../src/subscriptions/subscription-types.js'
@@ -47,7 +47,7 @@ export async function reflected<T, S extends ListerWatcher<T>>(
 /** An informer of several sources, which are members of the world too. */
 export function setOf<T, I extends object, Sources extends Readonly<Record<string, ListerWatcher<T>>>>(
   sources: Sources & Readonly<Record<string, ListerWatcher<T>>>,
-  options: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> = {},
+  options: Parameters<typeof informerOf<T, I, SourceSet<T>>>[1] = {},
 ): Omit<World<T, I, SourceSet<T>>, 'source'> & { readonly set: SourceSet<T> } & Sources {
   const { source: set, ...world } = informerOf<T, I, SourceSet<T>>(sourceSet<T>(sources), options)
   return { ...sources, ...world, set }
