@@ -3,42 +3,24 @@ import { type MemorySource, memorySource } from '../../../adapters/memory/index.
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
 import type { ListContext, ListerWatcher } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
 import { sourceSet } from '../../../src/informer/source-set.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { Fold } from '../../support/fold.js'
 import { assertCleanStop, deferred, outcomeOf, warnings } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
+import { heard } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
-
-type Options = Omit<InformerOptions<number, object>, 'source' | 'clock' | 'random' | 'cache'>
-
-interface Mirror {
-  readonly clock: VirtualClock
-  readonly informer: Informer<number>
-  readonly errors: SourceError[]
-  readonly fold: Fold<number>
-  readonly held: () => Record<string, number>
-}
+import { type CacheOptions, cacheAt, cached } from '../../support/warm-starts.js'
 
 /** An informer over a cache, with a subscription. It is not started. */
-function mirror(source: ListerWatcher<number>, cache: MemoryCache, options: Options = {}): Mirror {
-  const clock = new VirtualClock()
-  const errors: SourceError[] = []
-  const informer = createInformer<number, object>({
-    ...options,
-    source,
-    cache,
-    clock,
-    random: new SeededRandom(1),
-    logger: { debug() {}, info() {}, error() {}, warn: (message) => void cache.warnings.push(message) },
-  })
-  informer.on('error', (error) => errors.push(error))
+function mirror(source: ListerWatcher<number>, cache: MemoryCache, options: CacheOptions = {}) {
+  const world = cached(source, cache, options)
   const fold = new Fold<number>()
-  informer.subscribe(fold.handlers)
-  return { clock, informer, errors, fold, held: () => Object.fromEntries(informer.entries()) }
+  world.informer.subscribe(fold.handlers)
+  return { ...world, fold }
 }
+
+type Mirror = ReturnType<typeof mirror>
 
 /** Counts the lists of a source. */
 function counting(source: MemorySource<number>): ListerWatcher<number> & { lists: number } {
@@ -58,7 +40,7 @@ function counting(source: MemorySource<number>): ListerWatcher<number> & { lists
 }
 
 /** Fills a cache with the objects of a source. */
-async function saved(source: ListerWatcher<number>, options: Options = {}): Promise<MemoryCache> {
+async function saved(source: ListerWatcher<number>, options: CacheOptions = {}): Promise<MemoryCache> {
   const cache = new MemoryCache()
   const { informer, clock } = mirror(source, cache, options)
   informer.start()
@@ -76,15 +58,16 @@ async function begin(world: Mirror): Promise<Mirror> {
 
 describe('[H1] a mirror resumes from its saved content, without a list', () => {
   test.each([false, true])('changes made meanwhile follow (serveStale: %s)', async (serveStale) => {
-    const source = memorySource<number>({
-      entries: Object.entries({ a: 1, b: 2 }),
-    })
+    const source = memorySource({ entries: Object.entries({ a: 1, b: 2 }) })
     const cache = await saved(source)
     cache.serveStale = serveStale
     source.put('c', 3)
     source.delete('a')
     const counted = counting(source)
-    const world = await begin(mirror(counted, cache))
+    const world = mirror(counted, cache)
+    const lines = heard(world.informer, ({ type, key, object, origin }) => `${type} ${key} ${object} ${origin}`)
+    await begin(world)
+    expect(lines).toEqual(['add a 1 initial', 'add b 2 initial', 'add c 3 watch', 'delete a 1 watch'])
     expect(counted.lists).toBe(0)
     expect(world.held()).toEqual({ b: 2, c: 3 })
     expect(world.informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 0, reconnects: 0 })
@@ -95,28 +78,12 @@ describe('[H1] a mirror resumes from its saved content, without a list', () => {
     await assertCleanStop(world.informer, world.clock)
     expect(cache.opened).toBe(0)
   })
-
-  test('handlers hear the saved objects as initial, then the differences', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    source.put('a', 5)
-    const world = mirror(source, cache)
-    const heard: string[] = []
-    world.informer.subscribe({
-      add: ({ key, object, origin }) => void heard.push(`add ${key} ${object} ${origin}`),
-      update: ({ key, object, origin }) => void heard.push(`update ${key} ${object} ${origin}`),
-    })
-    await begin(world)
-    expect(heard).toEqual(['add a 1 initial', 'update a 5 watch'])
-    await assertCleanStop(world.informer, world.clock)
-  })
 })
 
 describe('[H2] nothing is visible before the source confirms, unless serveStale is set', () => {
   test('without it', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.content = contentAt('7', { a: 1 }, source)
+    const cache = cacheAt(source, '7', { a: 1 })
     const { informer, clock, held, fold } = await begin(mirror(source, cache))
     expect(source.watches[0]?.context).toMatchObject({ after: '7', resumeState: 'state', isUnconfirmed: true })
     expect(source.watches[0]?.context.hasWaiters?.()).toBe(true)
@@ -128,14 +95,11 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     expect([held(), informer.status.state, informer.version]).toEqual([{ a: 1, b: 2 }, 'live', '8'])
     expect(fold.objects.size).toBe(2)
     expect(source.lists).toEqual([])
-    await assertCleanStop(informer, clock)
   })
 
   test('with it the state is stale, and the mirror is not synced', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1 }, source)
+    const cache = cacheAt(source, '7', { a: 1 }, true)
     const world = mirror(source, cache)
     const runs: string[] = []
     world.informer.reconcile(async (key) => void runs.push(key))
@@ -171,7 +135,6 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     expect(runs).toEqual(['a'])
     expect(states.at(-1)).toBe('live')
     expect(new Set(states)).toEqual(new Set(['restoring', 'stale', 'live']))
-    await assertCleanStop(informer, clock)
   })
 })
 
@@ -197,37 +160,23 @@ describe('[H3] if the source cannot resume, there is one list', () => {
     }
   })
 
-  test('a first batch of another history confirms nothing', async () => {
+  test.each([
+    ['a first batch that is older than the content confirms nothing', '6', '7'],
+    ['a first batch of another history confirms nothing', 'x8', 'x9'],
+  ])('%s', async (_what, first, version) => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.content = contentAt('7', { a: 1 }, source)
-    const { informer, clock, held } = await begin(mirror(source, cache))
-    source.watches[0]?.batch([put('b', 2)], 'x8')
+    const { clock, held } = await begin(mirror(source, cacheAt(source, '7', { a: 1 })))
+    source.watches[0]?.batch([put('b', 2)], first)
     await clock.advance(1_000)
-    expect(held()).toEqual({})
-    source.lists[0]?.answer([put('c', 3)], 'x9')
+    expect([held(), source.lists.length]).toEqual([{}, 1])
+    source.lists[0]?.answer([put('c', 3)], version)
     await clock.advance(0)
     expect(held()).toEqual({ c: 3 })
-    await assertCleanStop(informer, clock)
-  })
-
-  test('a first batch that is older than the content confirms nothing', async () => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.content = contentAt('7', { a: 1 }, source)
-    const { informer, clock, held } = await begin(mirror(source, cache))
-    source.watches[0]?.batch([], '6')
-    await clock.advance(1_000)
-    expect(held()).toEqual({})
-    expect(source.lists).toHaveLength(1)
-    await assertCleanStop(informer, clock)
   })
 
   test('[H3] a list that replaces visible content: a wait of a subscription ends when the handler that runs has finished', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1 }, source)
+    const cache = cacheAt(source, '7', { a: 1 }, true)
     const { informer, clock } = mirror(source, cache)
     const handling = deferred<void>()
     const subscription = informer.subscribe({ update: () => handling.promise }, { resyncMs: 500 })
@@ -243,7 +192,6 @@ describe('[H3] if the source cannot resume, there is one list', () => {
     expect(await outcomeOf(wait, clock)).toBe('pending')
     handling.resolve()
     expect(await outcomeOf(wait, clock)).toBe('resolved')
-    await assertCleanStop(informer, clock)
   })
 })
 
@@ -281,7 +229,6 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
     await second.clock.advance(30_000)
     expect(second.held()).toEqual({ a: 1 })
     expect(cache.warnings).toHaveLength(2)
-    await assertCleanStop(second.informer, second.clock)
   })
 
   test('another fingerprint', async () => {
@@ -307,7 +254,7 @@ describe('[H5] saved objects are stored as they were', () => {
       if (object === 13) throw new Error('unlucky')
       return object < 0 ? undefined : object
     }
-    const options: Options = { transform, audit: { periodMs: 1_000 } }
+    const options: CacheOptions = { transform, audit: { periodMs: 1_000 } }
     const cache = await saved(source, options)
     expect(cache.content?.records.map(({ type, key }) => `${type} ${key}`)).toEqual([
       'entry a',
@@ -372,21 +319,9 @@ describe('[H6] saves', () => {
     expect(cache.saves).toHaveLength(4)
   })
 
-  test('stop saves the last version', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    const { informer, clock } = await begin(mirror(source, cache))
-    const version = source.put('a', 2)
-    await clock.advance(0)
-    await assertCleanStop(informer, clock)
-    expect(cache.saves.at(-1)).toBe(version)
-  })
-
   test('unconfirmed content is not saved', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1 }, source)
+    const cache = cacheAt(source, '7', { a: 1 }, true)
     const { informer, clock } = await begin(mirror(source, cache))
     await clock.advance(5)
     await assertCleanStop(informer, clock)
@@ -445,7 +380,6 @@ describe('[H6] saves', () => {
     await clock.advance(60_000)
     expect(cache.saves).toHaveLength(1)
     expect(informer.status.state).toBe('live')
-    await assertCleanStop(informer, clock)
   })
 
   test('[H7] a save that hangs delays stop by 10 s at most', async () => {
@@ -468,9 +402,7 @@ describe('[H8] a warm start meets another operation', () => {
     for (const at of ['onOpen', 'onPage', undefined] as const) {
       for (const serveStale of [false, true]) {
         const source = scripted<number>({ hasReached: numbered })
-        const cache = new MemoryCache()
-        cache.serveStale = serveStale
-        cache.content = contentAt('7', { a: 1, b: 2, c: 3 }, source)
+        const cache = cacheAt(source, '7', { a: 1, b: 2, c: 3 }, serveStale)
         const gate = deferred()
         if (at !== undefined) cache[at] = () => gate.promise
         const { informer, clock } = await begin(mirror(source, cache))
@@ -513,9 +445,7 @@ describe('[H8] a warm start meets another operation', () => {
 
   test('subscriptions, indexes and snapshots of stale content', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1, b: 2 }, source)
+    const cache = cacheAt(source, '7', { a: 1, b: 2 }, true)
     const { informer, clock } = await begin(mirror(source, cache))
     const late = new Fold<number>()
     const subscription = informer.subscribe(late.handlers)
@@ -533,15 +463,12 @@ describe('[H8] a warm start meets another operation', () => {
     expect(late.objects).toEqual(new Map([['b', 3]]))
     expect(odd(true)).toEqual([3])
     expect(informer.status.state).toBe('connecting')
-    await assertCleanStop(informer, clock)
   })
 
   test('lost access deletes stale objects, and drops hidden ones', async () => {
     for (const serveStale of [false, true]) {
       const source = scripted<number>({ hasReached: numbered })
-      const cache = new MemoryCache()
-      cache.serveStale = serveStale
-      cache.content = contentAt('7', { a: 1 }, source)
+      const cache = cacheAt(source, '7', { a: 1 }, serveStale)
       const { informer, clock, held, fold } = await begin(mirror(source, cache, { onAccessLost: 'clear' }))
       source.watches[0]?.fail(new SourceError('no', { code: 'UNAUTHORIZED' }))
       await clock.advance(0)
@@ -556,22 +483,6 @@ describe('[H8] a warm start meets another operation', () => {
       expect(await outcomeOf(informer.synced(), clock)).toBe('resolved')
       await assertCleanStop(informer, clock)
     }
-  })
-
-  test('a wait that is pending when a stale resume expires resolves by the list', async () => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1 }, source)
-    const { informer, clock } = await begin(mirror(source, cache))
-    const waits = [informer.waitFor('8'), informer.synced(), informer.until('b', (object) => object === 2)]
-    source.watches[0]?.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' }))
-    await clock.advance(1_000)
-    expect(await outcomeOf(Promise.race(waits), clock)).toBe('pending')
-    source.lists[0]?.answer([put('b', 2)], '9')
-    await clock.advance(0)
-    await Promise.all(waits)
-    await assertCleanStop(informer, clock)
   })
 })
 
@@ -590,14 +501,4 @@ async function contentOf(source: MemorySource<number>): Promise<Map<string, numb
   const content = new Map(informer.entries())
   await assertCleanStop(informer, clock)
   return content
-}
-
-function contentAt(
-  version: string,
-  objects: Record<string, number>,
-  source: ListerWatcher<number>,
-): NonNullable<MemoryCache['content']> {
-  const records = Object.entries(objects).map(([key, object]) => ({ type: 'entry' as const, key, object }))
-  const fingerprint = JSON.stringify([source.name, null, null, null, 'keep-previous', false])
-  return { fingerprint, savedAt: 5, header: { version, size: records.length, resumeState: 'state' }, records }
 }
