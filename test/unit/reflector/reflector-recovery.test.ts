@@ -2,29 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { SourceError, type SourceErrorCode } from '../../../src/contract/errors.js'
 import { Reflector } from '../../../src/reflector/reflector.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { reflect, store } from '../../support/reflectors.js'
+import { store } from '../../support/reflectors.js'
 import { listed, reflected } from '../../support/running.js'
-import { numbered, put, type Script, type ScriptedSource, scripted } from '../../support/scripted-source.js'
+import { numbered, put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
 
-function failure(code: SourceErrorCode, retryAfterMs?: number): SourceError {
-  return new SourceError(`it is ${code}`, { code, retryAfterMs })
-}
-
-/** A source that lists at once, and records the time of each list and watch. */
-function timed(
-  clock: { now: () => number },
-  script: Script<number> = {},
-): ScriptedSource<number> & { opens: number[] } {
-  const opens: number[] = []
-  const source = listed<number>([put('a', 1)], '5', {
-    ...script,
-    onWatch: (watch, nth) => {
-      if (nth > 1) opens.push(clock.now())
-      script.onWatch?.(watch, nth)
-    },
-  })
-  return Object.assign(source, { opens })
-}
+const failure = (code: SourceErrorCode): SourceError => new SourceError(`it is ${code}`, { code })
 
 describe('EPOCH_CHANGED', () => {
   test('[C8] the next list trusts no version: a list with an older version is applied', async () => {
@@ -82,25 +64,16 @@ describe('EPOCH_CHANGED', () => {
   })
 })
 
-describe('errors with and without a relist', () => {
-  test.each(['UNAVAILABLE', 'TIMEOUT', 'DECODE', 'UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
-    'a watch that breaks with %s is resumed from its version',
-    async (code) => {
-      const { source, clock } = await reflected(
-        listed<number>([], '5', { onWatch: (watch, nth) => nth === 1 && watch.fail(failure(code)) }),
-      )
-      await clock.advance(31_000)
-      expect([source.lists.length, source.watches[1]?.context.after]).toEqual([1, '5'])
-    },
-  )
-
-  test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED', 'STALE_LIST'] as const)('%s causes one relist', async (code) => {
-    const { source, clock } = await reflected(
-      listed<number>([], '5', { onWatch: (watch, nth) => nth === 1 && watch.fail(failure(code)) }),
-    )
-    await clock.advance(20_000)
-    expect([source.lists.length, source.watches.length]).toEqual([2, 2])
-  })
+test.each([
+  ...(['UNAVAILABLE', 'TIMEOUT', 'DECODE', 'UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const).map(
+    (code) => [code, 1] as const,
+  ),
+  ...(['VERSION_EXPIRED', 'EPOCH_CHANGED', 'STALE_LIST'] as const).map((code) => [code, 2] as const),
+])('a watch that breaks with %s is resumed from its version after %i lists', async (code, lists) => {
+  const source = listed<number>([], '5', { onWatch: (watch, nth) => nth === 1 && watch.fail(failure(code)) })
+  const { clock } = await reflected(source)
+  await clock.advance(31_000)
+  expect([source.lists.length, source.watches[1]?.context.after]).toEqual([lists, '5'])
 })
 
 describe('silence', () => {
@@ -140,71 +113,48 @@ describe('silence', () => {
 
   // A laptop sleeps for 8 h, and the system clock jumps.
   test('[B31] a sleep of 8 h of the machine causes one error and one reconnect', async () => {
-    const virtual = new VirtualClock()
-    let slept = 0
-    const clock = {
-      now: () => virtual.now() + slept,
-      sleep: (ms: number, signal?: AbortSignal) => virtual.sleep(ms, signal),
-    }
-    const source = listed<number>([], '5', { onWatch: (watch) => watch.batch([], '5') })
-    const control = new AbortController()
-    const errors: SourceError[] = []
-    const hooks = { onError: (error: SourceError) => errors.push(error) }
-    const running = new Reflector(source, store<number>().sink, { clock }, hooks).run({ signal: control.signal })
-    await virtual.advance(10_000)
-    slept = 8 * 3_600_000
-    await virtual.advance(20_000)
+    const { source, clock, errors } = await reflected(
+      listed<number>([], '5', { onWatch: (watch) => watch.batch([], '5') }),
+    )
+    const now = clock.now.bind(clock)
+    await clock.advance(10_000)
+    clock.now = () => now() + 8 * 3_600_000
+    await clock.advance(20_000)
     expect([source.watches.length, errors.length]).toEqual([2, 1])
-    control.abort()
-    await running
   })
 })
 
 describe('a source that misbehaves', () => {
-  test('a source that throws synchronously in list is retried', async () => {
+  test.each(['list', 'watch'] as const)('a source that throws synchronously in %s is retried', async (phase) => {
+    const fail = (): never => {
+      throw new Error('no connection')
+    }
     const source = scripted<number>({
-      onList: (list, nth) => {
-        if (nth === 1) throw new Error('no connection')
-        list.answer([], '5')
-      },
+      onList: (list, nth) => (phase === 'list' && nth === 1 ? fail() : list.answer([], '5')),
+      onWatch: (_watch, nth) => void (phase === 'watch' && nth === 1 && fail()),
     })
     const { clock, errors, reflector } = await reflected(source)
-    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'list' }])
+    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase }])
     await clock.advance(1_000)
     expect(reflector.state.name).toBe('connecting')
   })
 
-  test('a source that throws synchronously in watch is retried', async () => {
-    const source = listed<number>([], '5', {
-      onWatch: (_watch, nth) => {
-        if (nth === 1) throw new Error('no connection')
-      },
-    })
-    const { clock, errors, reflector } = await reflected(source)
-    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'watch' }])
-    await clock.advance(1_000)
-    expect(reflector.state).toMatchObject({ name: 'connecting', reconnects: 1 })
-  })
-
-  test('a source whose watch is not an async iterable is reported as PROTOCOL', async () => {
-    const source = { ...listed<number>([], '5'), watch: () => 5 }
-    const running = await reflect(source as never, store<number>().sink)
-    expect(running.errors).toMatchObject([{ code: 'PROTOCOL' }])
-    expect(running.errors[0]?.message).toContain(
-      'watch did not return an async iterable; it must be an async generator',
-    )
-  })
-
-  test('the error about a list that is a promise of an array names the required type', async () => {
-    const source = { ...scripted<number>(), list: async () => [] }
-    const running = await reflect(source as never, store<number>().sink)
-    expect(running.errors[0]?.message).toContain('list did not return an async iterable; it must be an async generator')
+  test.each([
+    ['list', { list: async () => [] }],
+    ['watch', { watch: () => 5 }],
+  ])('a source whose %s is not an async iterable is reported as PROTOCOL', async (call, members) => {
+    const { errors } = await reflected({ ...listed<number>([], '5'), ...members } as unknown as ScriptedSource<number>)
+    expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
+    const reason = `${call} did not return an async iterable; it must be an async generator`
+    expect(errors[0]?.message).toContain(reason)
   })
 
   test('[B25] a watch that ends at once repeatedly is opened after growing delays, with the reason `unstable`', async () => {
     const clock = new VirtualClock()
-    const source = timed(clock, {
+    const opens: number[] = []
+    const source = listed<number>([], '5', {
       onWatch: (watch) => {
+        opens.push(clock.now())
         watch.batch([], '5')
         watch.end()
       },
@@ -217,10 +167,9 @@ describe('a source that misbehaves', () => {
       { clock, random: { next: () => 0.999_999 } },
       { onStateChange: ({ name, reason }) => name === 'backing-off' && reasons.add(reason) },
     )
-    const begun = clock.now()
     const running = reflector.run({ signal: control.signal })
     await clock.advance(150_000)
-    const gaps = source.opens.map((at, i) => Math.round((at - (source.opens[i - 1] ?? begun)) / 100) / 10)
+    const gaps = opens.slice(1).map((at, i) => Math.round((at - (opens[i] ?? 0)) / 100) / 10)
     expect(gaps).toEqual([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30])
     expect([...reasons]).toEqual(['unstable: the watch ended after 0 ms'])
     control.abort()
@@ -237,34 +186,23 @@ describe('a source that misbehaves', () => {
   })
 })
 
-describe('failed', () => {
-  test('in the state failed the objects stay readable, and the watch is resumed from its version', async () => {
-    const { source, objects, clock, reflector } = await reflected(
-      listed<number>([put('a', 1)], '5', {
-        onWatch: (watch, nth) => (nth === 1 ? watch.fail(failure('NOT_FOUND')) : watch.batch([put('a', 2)], '6')),
-      }),
-    )
-    expect([reflector.state.name, objects()]).toEqual(['failed', { a: 1 }])
-    await clock.advance(30_000)
-    expect([reflector.state.name, objects(), source.lists.length]).toEqual(['live', { a: 2 }, 1])
-  })
+test('[R5] in the state failed the objects stay readable, and the watch is resumed from its version', async () => {
+  const { source, objects, clock, reflector } = await reflected(
+    listed([put('a', 1)], '5', {
+      onWatch: (watch, nth) => (nth === 1 ? watch.fail(failure('NOT_FOUND')) : watch.batch([put('a', 2)], '6')),
+    }),
+  )
+  expect([reflector.state.name, objects()]).toEqual(['failed', { a: 1 }])
+  await clock.advance(30_000)
+  expect([reflector.state.name, objects(), source.lists.length]).toEqual(['live', { a: 2 }, 1])
 })
 
-describe('reported errors', () => {
-  test('the message names the failed call, the source and the next step', async () => {
-    const { source, clock, errors } = await reflected(listed<number>([], '5'))
-    source.watches[0]?.fail(failure('VERSION_EXPIRED'))
-    await clock.advance(0)
-    expect(errors[0]?.message).toMatch(/^watch of scripted failed: it is VERSION_EXPIRED; listing again in 0\.\d s$/)
-  })
-
-  test('a reported error keeps code, cause, key and retryAfterMs of the thrown error', async () => {
-    const cause = new Error('root')
-    const source = scripted<number>({
-      onList: (list) => list.fail(new SourceError('no', { code: 'TIMEOUT', cause, retryAfterMs: 7_000, key: 'k' })),
-    })
-    const { errors, reflector } = await reflected(source)
-    expect(errors[0]).toMatchObject({ code: 'TIMEOUT', cause, retryAfterMs: 7_000, key: 'k', phase: 'list' })
-    expect(reflector.lastError).toBe(errors[0])
-  })
+test('a reported error names the failed call, the source and the next step, and keeps what the thrown error has', async () => {
+  const { source, clock, errors, reflector } = await reflected(listed<number>([], '5'))
+  const has = { code: 'TIMEOUT', cause: new Error('root'), retryAfterMs: 7_000, key: 'k' } as const
+  source.watches[0]?.fail(new SourceError('too late', has))
+  await clock.advance(0)
+  expect(errors[0]).toMatchObject({ ...has, phase: 'watch' })
+  expect(errors[0]?.message).toBe('watch of scripted failed: too late; reconnecting in 7.0 s')
+  expect(reflector.lastError).toBe(errors[0])
 })
