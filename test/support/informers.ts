@@ -29,7 +29,10 @@ export interface World<T, I, S> {
 /** An informer in virtual time. When the test is over it is stopped, and no timer may be left (I15). */
 export function informerOf<T, I extends object, S extends ListerWatcher<T> | SourceSet<T>>(
   source: S & (ListerWatcher<T> | SourceSet<T>),
-  { clock = new VirtualClock(), ...options }: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> & {
+  {
+    clock = new VirtualClock(),
+    ...options
+  }: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> & {
     readonly clock?: VirtualClock
   } = {},
 ): World<T, I, S> {

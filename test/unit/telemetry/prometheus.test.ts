@@ -1,14 +1,11 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
-import { sourceSet } from '../../../src/informer/source-set.js'
 import { METRICS_CONTENT_TYPE, metricsText } from '../../../telemetry/prometheus/index.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { assertCleanStop, deferred, informerOf, mirrorOf, order } from '../../support/informers.js'
-import { MemoryCache } from '../../support/memory-cache.js'
-import { type Family, parsePrometheusText } from '../../support/prometheus-text.js'
-import { listed, running } from '../../support/running.js'
+import { informerOf, mirrorOf, order } from '../../support/informers.js'
+import { LossyVersioned, synced, three } from '../../support/lossy-source.js'
+import { type Family, parsePrometheusText, RELIST_REASONS } from '../../support/prometheus-text.js'
+import { listed, running, setOf } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 import { textOf } from '../../support/sources.js'
 
@@ -29,8 +26,7 @@ function valuesOf(text: string, name: string): ReadonlyMap<string, number> {
 
 /** The relists of a source before the first one. */
 function noRelists(source: string): ReadonlyMap<string, number> {
-  const reasons = ['requested', 'audit', 'version_expired', 'epoch_changed', 'stale_list', 'unavailable', 'timeout']
-  return new Map([...reasons, 'incomplete', 'released_key'].map((reason) => [`${source} ${reason}`, 0]))
+  return new Map(RELIST_REASONS.map((reason) => [`${source} ${reason}`, 0]))
 }
 
 describe('metricsText', () => {
@@ -72,43 +68,30 @@ describe('metricsText', () => {
     expect(valuesOf(text, 'listwatch_index_values')).toEqual(new Map([['tenant', 2]]))
   })
 
-  test('has one gauge per state, ages in seconds, and relists by reason', async () => {
-    const { clock, source, informer, errors } = informerOf(
-      scripted<number>({ onList: (list, nth) => list.answer([put('a', nth)], `${nth}`) }),
-    )
+  test('[O10] has one gauge per state, ages in seconds, and relists by reason: usual reasons before the first one', async () => {
+    const source = scripted<number>({
+      onList: (list, nth) =>
+        nth === 3 ? list.fail(new SourceError('no', { code: 'UNAUTHORIZED' })) : list.answer([put('a', nth)], `${nth}`),
+    })
+    const { clock, informer, errors } = informerOf(source)
+    const of = (name: string) => valuesOf(metricsText([informer]), `listwatch_${name}`)
+    expect(of('relists_total')).toEqual(noRelists('scripted'))
     informer.start()
     await clock.advance(2_500)
-    let text = metricsText([informer])
-    expect(valuesOf(text, 'listwatch_state')).toEqual(
-      new Map(
-        [
-          'idle',
-          'restoring',
-          'stale',
-          'listing',
-          'connecting',
-          'live',
-          'backing-off',
-          'relisting',
-          'failed',
-          'stopped',
-        ].map((state) => [`scripted ${state}`, Number(state === 'connecting')]),
-      ),
-    )
-    expect(valuesOf(text, 'listwatch_contact_age_seconds')).toEqual(new Map([['scripted', 2.5]]))
-    expect(valuesOf(text, 'listwatch_proof_age_seconds')).toEqual(new Map([['scripted', 2.5]]))
+    const states = 'idle restoring stale listing connecting live backing-off relisting failed stopped'.split(' ')
+    expect(of('state')).toEqual(new Map(states.map((state) => [`scripted ${state}`, Number(state === 'connecting')])))
+    expect(of('contact_age_seconds')).toEqual(new Map([['scripted', 2.5]]))
+    expect(of('proof_age_seconds')).toEqual(new Map([['scripted', 2.5]]))
+    expect(of('relists_total')).toEqual(noRelists('scripted'))
     source.watches[0]?.fail(Object.assign(new Error('gone'), { code: 'not known' }))
     await clock.advance(1_000)
     source.watches[1]?.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' }))
     await clock.advance(5_000)
     void informer.relist()
     await clock.advance(30_000)
-    text = metricsText([informer])
-    expect(valuesOf(text, 'listwatch_relists_total')).toEqual(
-      new Map([...noRelists('scripted'), ['scripted version_expired', 1], ['scripted requested', 1]]),
-    )
-    expect(valuesOf(text, 'listwatch_reconnects_total')).toEqual(new Map([['scripted', informer.status.reconnects]]))
-    expect(informer.status).toMatchObject({ relists: 2 })
+    const reasons = ['version_expired', 'requested', 'unauthorized'].map((reason) => [`scripted ${reason}`, 1] as const)
+    expect(of('relists_total')).toEqual(new Map([...noRelists('scripted'), ...reasons]))
+    expect(of('reconnects_total')).toEqual(new Map([['scripted', informer.status.reconnects]]))
     expect(errors.length).toBeGreaterThan(1)
   })
 
@@ -123,87 +106,31 @@ describe('metricsText', () => {
     expect(valuesOf(text, 'listwatch_lag_seconds')).toEqual(new Map([['scripted', 0.25]]))
   })
 
-  test('[O10] has each usual reason of relists as 0 before the first relist, and other reasons after theirs', async () => {
-    let isRefused = false
-    const { clock, informer } = informerOf(
-      scripted<number>({
-        onList(list, nth) {
-          if (isRefused) list.fail(new SourceError('no', { code: 'UNAUTHORIZED' }))
-          else list.answer([put('a', nth)], `${nth}`)
-        },
-      }),
-    )
-    expect(valuesOf(metricsText([informer]), 'listwatch_relists_total')).toEqual(noRelists('scripted'))
-    informer.start()
-    await clock.advance(0)
-    expect(valuesOf(metricsText([informer]), 'listwatch_relists_total')).toEqual(noRelists('scripted'))
-    isRefused = true
-    void informer.relist().catch(() => {})
-    await clock.advance(5_000)
-    const values = valuesOf(metricsText([informer]), 'listwatch_relists_total')
-    expect(values.get('scripted requested')).toBe(1)
-    expect(values.get('scripted unauthorized')).toBeGreaterThan(0)
-    expect(values.size).toBe(noRelists('scripted').size + 1)
-  })
-
   test('has as many lines as docs/metrics.md says', async () => {
     const sentence = /informer of one source has (\d+) lines, .* source of it has (\d+) lines/.exec(
       textOf('docs/metrics.md'),
     )
     const linesOf = async (...names: readonly string[]): Promise<number> => {
-      const clock = new VirtualClock()
-      const source = sourceSet(Object.fromEntries(names.map((name) => [name, memorySource<number>()])))
-      const informer = createInformer<number, object>({ source, clock })
-      onTestFinished(() => assertCleanStop(informer, clock))
-      await informer.start().synced()
+      const { informer } = await running(setOf(Object.fromEntries(names.map((name) => [name, memorySource<number>()]))))
       return metricsText([informer]).trimEnd().split('\n').length
     }
     const one = await linesOf('eu')
     expect([one, (await linesOf('eu', 'us')) - one]).toEqual(sentence?.slice(1).map(Number))
   })
 
-  test('counts a relist during a restore as requested', async () => {
-    const cache = new MemoryCache()
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const first = informerOf<number, object, typeof source>(source, { cache })
-    await first.informer.start().synced()
-    await assertCleanStop(first.informer, first.clock)
-    cache.serveStale = true
-    const gate = deferred()
-    cache.onPage = () => gate.promise
-    const { clock, informer } = await running(informerOf<number, object, typeof source>(source, { cache }))
-    const listed = informer.relist()
-    gate.resolve()
-    await clock.advance(5_000)
-    await listed
-    const values = valuesOf(metricsText([informer]), 'listwatch_relists_total')
-    expect(values).toEqual(new Map([...noRelists('memory'), ['memory requested', 1]]))
-  })
-
   test('has the drift that an audit found, and audits by result', async () => {
-    const memory = memorySource<number>({ entries: [['a', 1]] })
-    const deaf = {
-      name: 'deaf',
-      list: memory.list.bind(memory),
-      hasReached: memory.hasReached.bind(memory),
-      async *watch(context: Parameters<typeof memory.watch>[0]) {
-        for await (const batch of memory.watch(context)) yield { ...batch, events: [] }
-      },
-    }
-    const clock = new VirtualClock()
-    const informer = createInformer<number, object>({ source: deaf, clock, audit: { periodMs: 60_000 } })
-    informer.on('error', () => {})
-    onTestFinished(() => assertCleanStop(informer, clock))
-    await informer.start().synced()
+    const { clock, source, informer } = await synced(new LossyVersioned(three), { audit: { periodMs: 60_000 } })
+    const of = (name: string) => valuesOf(metricsText([informer]), `listwatch_${name}`)
     await clock.advance(70_000)
-    expect(valuesOf(metricsText([informer]), 'listwatch_audit_drift')).toEqual(new Map([['deaf', 0]]))
-    memory.put('a', 2)
-    memory.put('b', 2)
+    expect(of('audit_drift')).toEqual(new Map([['lossy', 0]]))
+    for (const key of ['a', 'd']) {
+      source.lost.add(key)
+      source.memory.put(key, { n: 9 })
+    }
     for (let at = 0; (informer.status.proof?.foundDrift ?? 0) === 0 && at < 70; at++) await clock.advance(1_000)
-    const text = metricsText([informer])
-    expect(valuesOf(text, 'listwatch_audit_drift')).toEqual(new Map([['deaf', 2]]))
-    expect(valuesOf(text, 'listwatch_audits_total').get('deaf drift')).toBe(1)
-    expect(valuesOf(text, 'listwatch_audits_total').get('deaf equal')).toBeGreaterThan(0)
+    expect(of('audit_drift')).toEqual(new Map([['lossy', 2]]))
+    expect(of('audits_total').get('lossy drift')).toBe(1)
+    expect(of('audits_total').get('lossy equal')).toBeGreaterThan(0)
   })
 
   test('has the queue, the longest running handler and the failures of each subscription', async () => {
@@ -291,11 +218,8 @@ describe('metricsText', () => {
   })
 
   test('labels each source of a set', async () => {
-    const clock = new VirtualClock()
-    const sources = sourceSet({ eu: memorySource<number>({ entries: [['a', 1]] }), us: memorySource<number>() })
-    const informer = createInformer<number, object>({ source: sources, clock, name: 'regions' })
-    onTestFinished(() => assertCleanStop(informer, clock))
-    await informer.start().synced()
+    const sources = { eu: memorySource<number>({ entries: [['a', 1]] }), us: memorySource<number>() }
+    const { informer } = await running(setOf(sources))
     expect([...valuesOf(metricsText([informer]), 'listwatch_batches_total').keys()]).toEqual(['eu', 'us'])
   })
 
