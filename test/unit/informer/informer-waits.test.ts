@@ -8,7 +8,7 @@ import { sourceSet } from '../../../src/informer/source-set.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, deferred, informerOf, mirrorOf, outcomeOf, type World } from '../../support/informers.js'
-import { ordered, running } from '../../support/running.js'
+import { listed, ordered, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 type Numbers = World<number, object, ReturnType<typeof memorySource<number>>>
@@ -447,20 +447,6 @@ describe('fresh', () => {
     expect(await outcomeOf(fresh, clock)).toHaveProperty('rejected')
     expect(watch?.context.hasWaiters?.()).toBe(false)
   })
-
-  test('fresh rejects with STOPPED when a source whose head never settles is removed', async () => {
-    const mute = Object.assign(memorySource<number>(), { head: () => new Promise<Version>(() => {}) })
-    const set = sourceSet<number>({ mute, other: memorySource<number>() })
-    const clock = new VirtualClock()
-    const informer = createInformer<number, object>({ source: set, clock, random: new SeededRandom(1) })
-    informer.start()
-    const fresh = informer.fresh()
-    const rejected = expect(fresh).rejects.toMatchObject({ code: 'STOPPED' })
-    await clock.advance(10)
-    set.remove('mute')
-    await rejected
-    await assertCleanStop(informer, clock)
-  })
 })
 
 describe('a wait for an informer that was not started', () => {
@@ -498,48 +484,26 @@ describe('a wait for an informer that was not started', () => {
 
 describe('until', () => {
   test('until calls its condition at start if the set has no source', async () => {
-    const clock = new VirtualClock()
-    const informer = createInformer({ source: sourceSet<number>({}), clock })
+    const { clock, informer } = setOf<number, object, Readonly<Record<string, never>>>({})
     const waited = informer.until('a', (n) => n === undefined)
     expect(await outcomeOf(waited, clock)).toBe('pending')
     informer.start()
     expect(await outcomeOf(waited, clock)).toBe('resolved')
-    await assertCleanStop(informer, clock)
   })
 
-  test('until resolves with the object once the condition holds', async () => {
-    const { clock, source, informer } = await started([['a', 1]])
-    const waited = informer.until('a', (n) => n === 3)
-    source.put('a', 2)
-    expect(await outcomeOf(waited, clock)).toBe('pending')
-    source.put('a', 3)
-    expect(await outcomeOf(waited, clock)).toBe('resolved')
-    expect(await waited).toBe(3)
-  })
-
-  test('until calls no condition before the first list is complete', async () => {
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    const looks: unknown[] = []
-    const waited = informer.until('a', (n) => {
-      looks.push(n)
-      return true
-    })
-    expect([await outcomeOf(waited, clock), looks]).toEqual(['pending', []])
-    informer.start()
-    expect([await outcomeOf(waited, clock), looks]).toEqual(['resolved', [1]])
-  })
-
-  test('until passes each state that the store had', async () => {
-    const { clock, source, informer } = await started()
+  test('until passes each state that the store had, from the first list on, and resolves with the object', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
     const seen: unknown[] = []
-    const waited = informer.until('a', (n) => {
-      seen.push(n)
-      return n === 3
-    })
-    for (let i = 1; i <= 3; i++) source.put('a', i)
+    const waited = informer.until('a', (n) => seen.push(n) > 0 && n === 4)
+    expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', []])
+    informer.start()
     await clock.advance(0)
-    await waited
-    expect(seen).toEqual([undefined, 1, 2, 3])
+    expect(new Set(seen.splice(0))).toEqual(new Set([undefined]))
+    for (let i = 1; i <= 2; i++) source.put('a', i)
+    source.delete('a')
+    expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', [1, 2, undefined]])
+    source.put('a', 4)
+    expect([await outcomeOf(waited, clock), await waited]).toEqual(['resolved', 4])
   })
 
   test('until rejects with the error that the condition throws', async () => {
@@ -557,14 +521,7 @@ describe('until', () => {
   test('after TIMEOUT until calls its condition no more', async () => {
     const { clock, source, informer } = await started()
     let looks = 0
-    const waited = informer.until(
-      'a',
-      () => {
-        looks++
-        return false
-      },
-      { timeoutMs: 100 },
-    )
+    const waited = informer.until('a', () => ++looks < 0, { timeoutMs: 100 })
     const late = expect(waited).rejects.toMatchObject({ code: 'TIMEOUT' })
     await clock.advance(100)
     await late
@@ -585,56 +542,41 @@ describe('until', () => {
 })
 
 describe('relist', () => {
-  test('relist reads the whole source again, and resolves when the store has that list', async () => {
-    const source = scripted<number>({ onList: (list, nth) => list.answer([put('a', nth)], `${nth}`) })
-    const { clock, informer } = await running(informerOf(source))
-    const relisted = informer.relist()
-    expect(await outcomeOf(relisted, clock)).toBe('pending')
-    await clock.advance(1_000)
-    expect([await outcomeOf(relisted, clock), informer.get('a')]).toEqual(['resolved', 2])
-  })
-
-  test('relist during a list resolves with the list after it', async () => {
+  test('relist reads the whole source again, and resolves when the store has a list that began after the call', async () => {
     const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('a', nth)], `${nth}`) })
     const { clock, informer } = await running(informerOf(source))
-    const relisted = informer.relist()
+    const during = informer.relist()
     source.lists[0]?.answer([put('a', 1)], '1')
-    expect(await outcomeOf(relisted, clock)).toBe('pending')
+    expect(await outcomeOf(during, clock)).toBe('pending')
     await clock.advance(1_000)
-    expect([await outcomeOf(relisted, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 2, 2])
+    expect([await outcomeOf(during, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 2, 2])
+    const after = Promise.all([informer.relist(), informer.relist()])
+    expect(await outcomeOf(after, clock)).toBe('pending')
+    await clock.advance(10_000)
+    expect([await outcomeOf(after, clock), informer.get('a'), source.lists.length]).toEqual(['resolved', 3, 3])
   })
 
   test('relists that are requested every second are spaced', async () => {
-    const { clock, source, informer } = await started()
-    let lists = 0
-    const list = source.list.bind(source)
-    Object.assign(source, {
-      list: (context: Parameters<typeof list>[0]) => {
-        lists++
-        return list(context)
-      },
-    })
+    const { clock, source, informer } = await running(informerOf(listed<number>([], '5')))
     for (let i = 0; i < 60; i++) {
       informer.relist().catch(() => {})
       await clock.advance(1_000)
     }
-    expect(lists).toBeLessThanOrEqual(10)
+    expect(source.lists.length).toBeLessThanOrEqual(11)
   })
 
-  test('relist resolves when the source that cannot be read is removed', async () => {
-    const [eu, us] = [memorySource<number>({ entries: [['a', 1]] }), memorySource<number>()]
-    const set = sourceSet({ eu, us })
-    const clock = new VirtualClock()
-    const informer = createInformer<number, object>({ source: set, clock, random: new SeededRandom(1) })
-    await informer.start().synced()
+  test('when a source that cannot be read is removed, relist resolves, and fresh rejects with STOPPED', async () => {
+    const us = Object.assign(memorySource<number>(), { head: () => new Promise<Version>(() => {}) })
+    const { clock, set, informer } = await running(setOf({ eu: memorySource<number>(), us }))
     us.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 1_000)
     us.disconnect()
     await clock.advance(60_000)
-    const relisted = informer.relist()
+    const [relisted, fresh] = [informer.relist(), informer.fresh()]
+    fresh.catch(() => {})
     await clock.advance(1_000)
-    expect(await outcomeOf(relisted, clock)).toBe('pending')
+    expect([await outcomeOf(relisted, clock), await outcomeOf(fresh, clock)]).toEqual(['pending', 'pending'])
     set.remove('us')
     expect(await outcomeOf(relisted, clock)).toBe('resolved')
-    await assertCleanStop(informer, clock)
+    expect(await outcomeOf(fresh, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
   })
 })

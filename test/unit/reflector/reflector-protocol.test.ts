@@ -56,10 +56,13 @@ describe('[B20] invalid versions', () => {
     expect(source.watches[0]?.context.after).toBe(version)
   })
 
-  test('a list without a version fails with PROTOCOL', async () => {
+  test.each([
+    ['without a version', [put('a', 1)]],
+    ['without a page', undefined],
+  ])('a list %s fails with PROTOCOL', async (_what, page) => {
     const source = scripted<number>({
       onList: (list) => {
-        list.page([put('a', 1)])
+        if (page !== undefined) list.page(page)
         list.end()
       },
     })
@@ -67,23 +70,23 @@ describe('[B20] invalid versions', () => {
     expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
     expect(errors[0]?.message).toContain('the version of the list is missing')
   })
-
-  test('a list without a page fails with PROTOCOL', async () => {
-    const { errors } = await reflected(scripted<number>({ onList: (list) => list.end() }))
-    expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
-  })
 })
 
 describe('[B17] an event of an unknown type', () => {
   const unknown = odd<WatchEvent<number>>({ type: 'patch', key: 'a' })
 
-  test('an event of an unknown type is left out, and the rest of its batch is applied', async () => {
-    const { source, objects, clock, reflector } = await reflected(healthy([put('a', 1)]))
-    source.watches[0]?.batch([put('b', 2), unknown, put('c', 3)], '6')
-    await clock.advance(0)
-    expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
-    expect(reflector.state.name).toBe('live')
-  })
+  test.each([[unknown], [null], [undefined], [7], [{}]])(
+    '%j is left out, and the rest of its batch is applied',
+    async (event) => {
+      const source = healthy([put('a', 1)])
+      const { objects, clock, errors, reflector } = await reflected(source)
+      source.watches[0]?.batch([put('b', 2), odd(event), put('c', 3)], '6')
+      await clock.advance(0)
+      expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
+      expect(errors).toMatchObject([{ code: 'DECODE' }])
+      expect(reflector.state.name).toBe('live')
+    },
+  )
 
   test('an event of an unknown type is reported at most once a minute', async () => {
     const { source, clock, errors } = await reflected(healthy())
@@ -98,22 +101,19 @@ describe('[B17] an event of an unknown type', () => {
     )
   })
 
-  test('an event of an unknown type schedules a relist 5 minutes after the last list', async () => {
-    const { source, objects, clock } = await reflected(healthy([put('a', 1)], [put('a', 2)]))
+  test('an event of an unknown type causes a relist 5 minutes after the last list, or soon if that is longer ago', async () => {
+    const source = healthy([put('a', 1)], [put('a', 2)])
+    const { objects, clock } = await reflected(source)
     await clock.advance(60_000)
     source.watches[0]?.batch([unknown], '6')
     await clock.advance(FIVE_MINUTES - 60_001)
     expect(source.lists).toHaveLength(1)
     await clock.advance(1_001)
     expect(objects()).toEqual({ a: 2 })
-  })
-
-  test('an event of an unknown type causes a relist soon, if the last list is older than 5 minutes', async () => {
-    const { source, clock } = await reflected(healthy())
     await clock.advance(2 * FIVE_MINUTES)
-    source.watches[0]?.batch([unknown], '6')
+    source.watches[1]?.batch([unknown], '26')
     await clock.advance(1_000)
-    expect(source.lists).toHaveLength(2)
+    expect(source.lists).toHaveLength(3)
   })
 
   test('events of an unknown type cause at most one relist in 5 minutes', async () => {
@@ -129,13 +129,6 @@ describe('[B17] an event of an unknown type', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(299)
   })
 
-  test.each([[null], [undefined], [7], [{}]])('%j is an event of an unknown type', async (event) => {
-    const { source, clock, errors } = await reflected(healthy())
-    source.watches[0]?.batch([odd(event), put('b', 2)], '6')
-    await clock.advance(0)
-    expect(errors).toMatchObject([{ code: 'DECODE' }])
-  })
-
   test('a list with an event of an unknown type applies the other events', async () => {
     const { source, objects, clock, errors } = await reflected(healthy([put('a', 1), odd(unknown), put('b', 2)]))
     expect(objects()).toEqual({ a: 1, b: 2 })
@@ -148,25 +141,18 @@ describe('[B17] an event of an unknown type', () => {
 describe('[B18] an object without a key', () => {
   const keyless = odd<ListEvent<number>>({ type: 'put', object: 7 })
 
-  test('an object without a key is reported as invalid, and the other objects are applied', async () => {
+  test('an object without a key is reported as invalid and never stored, and the other objects are applied', async () => {
     const reported: string[] = []
     const sink = new Indexer<number>({}, { report: (error) => reported.push(`${error.code}: ${error.message}`) })
     const source = healthy([put('a', 1)])
     const { clock } = await reflect(source, sink)
-    source.watches[0]?.batch([keyless, put('b', 2)], '6')
+    source.watches[0]?.batch([keyless, put('b', 2)], '16')
+    source.watches[0]?.batch([odd({ type: 'put', key: 7, object: 7 })], '16')
     await clock.advance(0)
-    expect(sink.get('b')).toBe(2)
-    expect(reported).toEqual(['DECODE: an object whose key is unknown is invalid: its key is not a string'])
-  })
-
-  test('an object without a key is reported and never stored, also in a batch of the last version', async () => {
-    const reported: string[] = []
-    const sink = new Indexer<number>({}, { report: ({ code }) => reported.push(code) })
-    const source = healthy([put('a', 1)])
-    const { clock } = await reflect(source, sink)
-    source.watches[0]?.batch([odd({ type: 'put', key: 7, object: 7 })], '10')
-    await clock.advance(0)
-    expect([[...sink.entries()], reported]).toEqual([[['a', 1]], ['DECODE']])
+    expect(Object.fromEntries(sink.entries())).toEqual({ a: 1, b: 2 })
+    expect(reported).toEqual(
+      Array(2).fill('DECODE: an object whose key is unknown is invalid: its key is not a string'),
+    )
   })
 
   test('a list with an object without a key deletes nothing', async () => {
@@ -242,47 +228,29 @@ describe('a batch of many events', () => {
     await clock.advance(FIVE_MINUTES + 1_000)
     expect(source.lists).toHaveLength(2)
   })
-
-  test('is not applied at all if a late event is malformed', async () => {
-    const { source, objects, clock, errors } = await reflected(healthy([put('a', 1)]))
-    const events = [...Array.from({ length: 700 }, (_, nth) => put(`k${nth}`, nth)), odd({ type: 'replace' })]
-    source.watches[0]?.batch(events as WatchEvent<number>[], '60')
-    await clock.advance(0)
-    expect([errors.map(({ code }) => code), objects()]).toEqual([['PROTOCOL'], { a: 1 }])
-  })
 })
 
-describe('a malformed batch fails with PROTOCOL', () => {
-  test.each([
-    ['events that are not an array', odd<WatchEvent<number>[]>('put')],
-    ['a replace without entries', [odd<WatchEvent<number>>({ type: 'replace' })]],
-    [
-      'a replace with an entry that has no key',
-      [odd<WatchEvent<number>>({ type: 'replace', entries: [{ object: 1 }] })],
-    ],
-  ])('%s', async (_what, events) => {
-    const { source, objects, clock, errors } = await reflected(healthy([put('a', 1)]))
-    source.watches[0]?.batch(events, '60')
-    await clock.advance(0)
-    expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
-    expect(objects()).toEqual({ a: 1 })
-  })
+test.each([
+  ['events that are not an array', 'put'],
+  ['a replace without entries', [{ type: 'replace' }]],
+  ['a replace with an entry that has no key', [{ type: 'replace', entries: [{ object: 1 }] }]],
+  [
+    'a late event that is malformed',
+    [...Array.from({ length: 700 }, (_, nth) => put(`k${nth}`, nth)), { type: 'replace' }],
+  ],
+])('a batch with %s fails with PROTOCOL, and nothing of it is applied', async (_what, events) => {
+  const source = healthy([put('a', 1)])
+  const { objects, clock, errors } = await reflected(source)
+  source.watches[0]?.batch(odd(events), '60')
+  await clock.advance(0)
+  expect([errors.map(({ code }) => code), objects()]).toEqual([['PROTOCOL'], { a: 1 }])
 })
 
-test('a replace event replaces the whole collection', async () => {
-  const { source, objects, clock } = await reflected(healthy([put('a', 1), put('b', 2)]))
-  source.watches[0]?.batch(
-    [
-      {
-        type: 'replace',
-        entries: [
-          { key: 'b', object: 3 },
-          { key: 'c', object: 4 },
-        ],
-      },
-    ],
-    '60',
-  )
+test('[C36] a replace event replaces the whole collection', async () => {
+  const source = healthy([put('a', 1), put('b', 2)])
+  const { objects, clock } = await reflected(source)
+  const entries = Object.entries({ b: 3, c: 4 }).map(([key, object]) => ({ key, object }))
+  source.watches[0]?.batch([{ type: 'replace', entries }], '60')
   await clock.advance(0)
   expect(objects()).toEqual({ b: 3, c: 4 })
 })
