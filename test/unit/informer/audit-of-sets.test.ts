@@ -124,18 +124,6 @@ describe('an audit of one source of several', () => {
     expect([clock.slowTurn, informer.get('a'), errors]).toEqual([false, 'us', []])
   })
 
-  test('finds nothing in a key that was invalid in another source, which goes meanwhile', async () => {
-    const { clock, set, eu, us, lists, informer, errors } = await synced()
-    eu.corrupt('x', new Error('broken'))
-    await clock.advance(0)
-    us.put('x', 'us')
-    while (lists() === 1) await clock.advance(100)
-    set.remove('eu')
-    await clock.advance(5_000)
-    expect(errors.filter(({ message }) => message.includes('audit'))).toEqual([])
-    expect(informer.get('x')).toBe('us')
-  })
-
   test('is not put off by another source that is read again and again', async () => {
     const { clock, set, us, lost, informer } = await synced()
     const polled = memorySource<string>({ name: 'polled' })

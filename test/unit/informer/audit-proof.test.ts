@@ -12,7 +12,7 @@ import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { assertCleanStop, deferred, outcomeOf } from '../../support/informers.js'
+import { assertCleanStop } from '../../support/informers.js'
 import { ordered } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
@@ -131,34 +131,6 @@ describe.each([
     await fresh
     expect([source.reads > 0, informer.get('c')]).toEqual([true, 3])
   })
-
-  test('is opened again from the version that was proven', async () => {
-    const { clock, source, informer } = await mirrored(audit)
-    source.at = 9
-    const fresh = informer.fresh({ timeoutMs: 20_000 })
-    await clock.advance(2_000)
-    await fresh
-    await clock.advance(3_000_000)
-    expect(source.after.slice(0, 2)).toEqual(['5', '9'])
-  })
-})
-
-test('stop() without audits waits until the source has closed the iterator of a proof', async () => {
-  const { clock, source, informer } = await mirrored(false)
-  const { promise: closed, resolve } = deferred()
-  source.versions = async function* ({ signal }: ListContext): AsyncGenerator<VersionPage> {
-    this.reads++
-    await new Promise<void>((aborted) => signal.addEventListener('abort', () => aborted(), { once: true }))
-    await closed
-  }
-  source.at = 9
-  const fresh = expect(informer.fresh()).rejects.toMatchObject({ code: 'STOPPED' })
-  while (source.reads === 0) await clock.advance(1_000)
-  const stopped = informer.stop()
-  await fresh
-  expect(await outcomeOf(stopped, clock)).toBe('pending')
-  resolve()
-  expect(await outcomeOf(stopped, clock)).toBe('resolved')
 })
 
 test('[C35] a proof during the validation of a large batch is not followed by the earlier state of that batch', async () => {

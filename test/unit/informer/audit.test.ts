@@ -1,10 +1,8 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ListContext, ListerWatcher, VersionPage } from '../../../src/contract/source.js'
-import { Audit } from '../../../src/informer/audit.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import { Indexer } from '../../../src/store/indexer.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { deferred, outcomeOf } from '../../support/informers.js'
 import { type Item, Lossy, LossyVersioned, synced, three } from '../../support/lossy-source.js'
@@ -99,16 +97,6 @@ describe('an audit', () => {
     expect(informer.get('a')).toEqual({ n: 9 })
   })
 
-  test('of contents finds an object that has become invalid', async () => {
-    const { clock, source, informer, errors } = await synced(new Lossy(three), { audit: {} })
-    source.lost.add('c')
-    source.memory.corrupt('c', new Error('broken'))
-    await clock.advance(PERIOD_MS + 2_000)
-    expect([[...informer.invalid.keys()], informer.get('c')]).toEqual([['c'], { n: 3 }])
-    await clock.advance(3 * PERIOD_MS)
-    expect([errors.map(({ code }) => code), informer.status.relists]).toEqual([['PROTOCOL', 'DECODE'], 1])
-  })
-
   test('against a stale list is reported, changes nothing and is retried', async () => {
     const { clock, source, errors, informer } = await synced(new LossyVersioned(three))
     const honest = source.versions.bind(source)
@@ -192,20 +180,6 @@ describe('an audit', () => {
     expect(await outcomeOf(stopped, clock)).toBe('resolved')
   })
 
-  test('of contents finds an object that the list names and deletes', async () => {
-    const twice = [put('a', { n: 1 }), put('b', { n: 2 })]
-    const source = scripted<Item>({
-      heartbeatMs: 10 * PERIOD_MS,
-      hasReached: numbered,
-      onList: (list, nth) => list.answer(nth === 1 ? twice : [...twice, { type: 'delete', key: 'a' }], '5'),
-    })
-    const { clock, informer, errors } = await synced(source, { audit: {} })
-    await clock.advance(PERIOD_MS)
-    expect(errors.map(({ key }) => key)).toEqual(['a'])
-    await clock.advance(1_000)
-    expect([...informer.keys()]).toEqual(['b'])
-  })
-
   test('finds nothing if the source lists in another order, and each missing key in any order', async () => {
     const source = new LossyVersioned(three)
     const { clock, informer, errors } = await synced(source)
@@ -263,17 +237,6 @@ describe('an audit', () => {
       await clock.advance(12_000)
       expect(source.reads).toBe(before + 1)
     }
-  })
-
-  test('finds an object that was deleted while it was invalid', async () => {
-    const { clock, source, informer } = await synced(new LossyVersioned(three))
-    source.memory.corrupt('b', new Error('no JSON'))
-    await clock.advance(10)
-    expect([...informer.invalid.keys()]).toEqual(['b'])
-    source.lost.add('b')
-    source.memory.delete('b')
-    await clock.advance(2 * PERIOD_MS)
-    expect([...informer.invalid.keys()]).toEqual([])
   })
 
   test('finds an object that is valid again at the version before it was invalid', async () => {
@@ -451,77 +414,5 @@ describe('an audit', () => {
     expect(() => createInformer({ source: plain, audit: {} })).toThrow(
       'createInformer: the source "plain" cannot be audited: it cannot compare versions',
     )
-  })
-})
-
-describe('the comparison of a large store', () => {
-  /** Compares 100 keys that the source does not have. Each read of the clock is 5 ms later than the one before. */
-  async function comparing() {
-    const real = new VirtualClock()
-    let looks = 0
-    const clock = {
-      now: () => real.now() + 5 * looks++,
-      sleep: (ms: number, signal?: AbortSignal) => real.sleep(ms, signal),
-    }
-    const indexer = new Indexer<number>({}, { onCommit: () => {} })
-    const part = indexer.whole
-    const list = part.replace()
-    await list.page(Array.from({ length: 100 }, (_, i) => put(`k${i}`, i)))
-    await list.commit('1')
-    const source: ListerWatcher<number> = {
-      ...scripted<number>({ hasReached: numbered }),
-      async *versions() {
-        yield { keys: [], version: '1' }
-      },
-    }
-    const reported: SourceError[] = []
-    const included = Promise.withResolvers<void>()
-    const audit = new Audit<number, number>(
-      {
-        source,
-        part,
-        clock,
-        random: { next: () => 0 },
-        isLive: () => true,
-        waitFor: () => included.promise,
-        reflector: { proven: () => true, relist: () => {} },
-        proof: { audited: () => {}, auditFailed: () => {} },
-        events: { report: (error) => reported.push(error), warning: () => {} },
-      },
-      1_000,
-    )
-    const control = new AbortController()
-    const running = audit.run(control.signal)
-    onTestFinished(async () => {
-      control.abort()
-      await running
-    })
-    await real.advance(1_000)
-    included.resolve()
-    for (let i = 0; i < 10_000; i++) await Promise.resolve()
-    expect(reported).toEqual([])
-    return { real, part, reported, control }
-  }
-
-  test('yields to the event loop', async () => {
-    const { real, reported } = await comparing()
-    for (let turn = 0; turn < 200; turn++) await real.advance(0)
-    expect(reported.map(({ message }) => message)).toEqual([
-      expect.stringContaining('found a difference at the key "k0" and 99 more'),
-    ])
-  })
-
-  test('leaves out keys that are written between two yields', async () => {
-    const { real, part, reported } = await comparing()
-    void part.apply({ events: [put('k98', 0), { type: 'delete', key: 'k99' }, put('new', 1)], version: '2' })
-    for (let turn = 0; turn < 200; turn++) await real.advance(0)
-    expect(reported.map(({ message }) => message)).toEqual([expect.stringContaining('"k0" and 97 more')])
-  })
-
-  test('ends if a replace is applied between two yields', async () => {
-    const { real, part, reported } = await comparing()
-    void part.apply({ events: [{ type: 'replace', entries: [{ key: 'k99', object: 99 }] }], version: '2' })
-    for (let turn = 0; turn < 200; turn++) await real.advance(0)
-    expect(reported.map(({ message }) => message)).toEqual([expect.not.stringContaining('99 more')])
   })
 })

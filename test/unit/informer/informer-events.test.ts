@@ -2,7 +2,7 @@ import diagnostics from 'node:diagnostics_channel'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { Logger, Status } from '../../../src/contract/status.js'
+import type { Logger } from '../../../src/contract/status.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
@@ -146,25 +146,10 @@ describe('status', () => {
     await clock.advance(0)
     expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
   })
-
-  test('a listener that is removed during a notification is not called', async () => {
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    const states: string[] = []
-    const gauge = ({ state }: Status): void => void states.push(state)
-    informer.on('status', ({ state }) => {
-      if (state !== 'listing') return
-      void informer.stop()
-      informer.off('status', gauge)
-    })
-    informer.on('status', gauge)
-    informer.start()
-    await clock.advance(0)
-    expect(states).toEqual([])
-  })
 })
 
 describe('a logger', () => {
-  test('a logger receives each state and each failure, which are no process warnings then', async () => {
+  test('a logger receives each state and each failure, and the process emits no warning', async () => {
     const said = warnings()
     const logger = memoLogger()
     const { clock, informer, source } = unheard(logger)

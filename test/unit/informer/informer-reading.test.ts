@@ -48,25 +48,6 @@ describe('no read sees part of a list or of a batch', () => {
     expect(sums).toEqual(new Set([0, 100]))
   })
 
-  test('an error listener that is called because of a batch sees the whole batch', async () => {
-    const source = listed<number>([put('a', 0), put('b', 0)], '5')
-    const { clock, informer } = informerOf(source, {
-      indexes: (ix) => ({
-        broken: ix.equal((n) => {
-          if (Number(n) > 0) throw new Error('no')
-          return Number(n)
-        }),
-      }),
-    })
-    const seen: unknown[] = []
-    informer.on('error', () => seen.push([informer.get('a'), informer.get('b'), informer.version]))
-    informer.start()
-    await clock.advance(0)
-    source.watches[0]?.batch([put('a', 1), put('b', 1)], '6')
-    await clock.advance(0)
-    expect(seen).toEqual([[1, 1, '6']])
-  })
-
   test('a subscription that an error listener begins in the middle of a batch receives each object of it once', async () => {
     const source = listed<number>([put('a', 0)], '5')
     const { clock, informer } = informerOf(source, {

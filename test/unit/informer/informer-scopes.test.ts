@@ -21,8 +21,8 @@ function started(...entries: (readonly [string, Order])[]) {
 describe('a scope', () => {
   test.each<[string, SubscribeOptions<Order, ReturnType<typeof indexes>>, readonly string[]]>([
     ['key', { key: 'a' }, ['add a', 'update a', 'delete a', 'add a']],
-    ['where', { where: { tenant: 'acme' } }, ['add a', 'update a', 'delete a', 'add b', 'add a', 'delete b']],
-    ['where of a compound index', { where: { latest: ['acme', 1] } }, ['add a', 'delete a', 'add b', 'delete b']],
+    ['`where`', { where: { tenant: 'acme' } }, ['add a', 'update a', 'delete a', 'add b', 'add a', 'delete b']],
+    ['`where` of a compound index', { where: { latest: ['acme', 1] } }, ['add a', 'delete a', 'add b', 'delete b']],
     [
       'filter',
       { filter: ({ total }) => total % 2 === 1 },
@@ -40,38 +40,6 @@ describe('a scope', () => {
     source.put('b', order(101)) // Its index function throws.
     await clock.advance(0)
     expect(fold.told).toEqual(told)
-  })
-
-  test('a relist keeps the scope of a subscription', async () => {
-    const { clock, source, informer } = await started(['a', order(1)], ['b', order(1, 'other')], ['c', order(1)])
-    const fold = new Fold<Order>()
-    informer.subscribe(fold.handlers, { where: { tenant: 'acme' } })
-    await clock.advance(0)
-    source.disconnect()
-    source.put('a', order(1, 'other'))
-    source.put('b', order(1))
-    source.delete('c')
-    source.compact()
-    await clock.advance(5_000)
-    expect([...fold.objects.keys()]).toEqual(['b'])
-    expect(fold.changes.slice(2).every(({ origin }) => origin === 'relist')).toBe(true)
-  })
-
-  test('delivery `latest` behind a slow handler keeps the scope', async () => {
-    const { clock, source, informer } = await started(['a', order(1)])
-    const fold = new Fold<Order>()
-    const tell = async (change: Parameters<typeof fold.tell>[0]): Promise<void> => {
-      fold.tell(change)
-      await clock.sleep(100)
-    }
-    informer.subscribe({ add: tell, update: tell, delete: tell }, { where: { tenant: 'acme' }, delivery: 'latest' })
-    for (let i = 0; i < 50; i++) {
-      source.put('a', order(i, i % 3 === 0 ? 'other' : 'acme'))
-      await clock.advance(10)
-    }
-    source.put('a', order(99))
-    await clock.advance(1_000)
-    expect(fold.objects).toEqual(new Map([['a', order(99)]]))
   })
 
   test('a change stream and a controller have the scope of their options', async () => {

@@ -353,22 +353,6 @@ describe('waitFor', () => {
     expect(await outcomeOf(waits, clock)).toBe('resolved')
     expect(errors.map(({ message }) => message)).toContain('the socket is closed')
   })
-
-  test('waitFor of a subscription resolves when its handler has completed the change', async () => {
-    const { clock, source, informer } = await started()
-    const seen: string[] = []
-    const subscription = informer.subscribe({
-      add: async ({ key }) => {
-        await clock.sleep(100)
-        seen.push(key)
-      },
-    })
-    const version = source.put('a', 1)
-    const [stored, handled] = [informer.waitFor(version), subscription.waitFor(version)]
-    expect([await outcomeOf(stored, clock), await outcomeOf(handled, clock)]).toEqual(['resolved', 'pending'])
-    await clock.advance(100)
-    expect([seen, await outcomeOf(handled, clock)]).toEqual([['a'], 'resolved'])
-  })
 })
 
 describe('fresh', () => {

@@ -3,8 +3,6 @@ import { memorySource } from '../../../adapters/memory/index.js'
 import type { ListContext } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { InformerRegistry } from '../../../src/informer/registry.js'
-import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
-import { CountsByName } from '../../../src/subscriptions/feed-counts.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, informerOf, mirrorOf, order } from '../../support/informers.js'
 import { listed } from '../../support/running.js'
@@ -155,16 +153,6 @@ describe('inspect()', () => {
     expect(pair).toMatchObject({ values: 6, largest: expect.arrayContaining([{ value: '0, 0', objects: 34 }]) })
   })
 
-  test('does not count the values of an ordered index with more than 100 000 objects', {
-    timeout: 60_000,
-  }, async () => {
-    const entries = Array.from({ length: 100_001 }, (_, i) => [`k${i}`, i] as const)
-    const indexes = (ix: IndexBuilder<number>) => ({ order: ix.ordered((n) => n), parity: ix.equal((n) => n % 2) })
-    const { informer } = mirrorOf(entries, { indexes })
-    await informer.start().synced()
-    expect(informer.inspect().indexes.first.map(({ values }) => values)).toEqual([null, 2])
-  })
-
   test('[O6] has invalid objects with their errors', async () => {
     const { informer } = mirrorOf<number, object>(
       Array.from({ length: 30 }, (_, i) => [`k${i}`, i] as const),
@@ -244,12 +232,4 @@ test('[O7] the registry holds informers weakly', async () => {
   }
   expect(registry.all).toEqual([])
   expect(registry.freeName('lost')).toBe('lost')
-})
-
-test('subscriptions beyond a thousand names share one count', () => {
-  const counts = new CountsByName()
-  for (let i = 0; i < 2_000; i++) counts.of('subscription', `s${i}`)
-  expect(counts.all.length).toBeLessThan(1_010)
-  expect(counts.of('subscription', 's5').name).toBe('s5')
-  expect(counts.of('subscription', 's1999')).toBe(counts.of('subscription'))
 })

@@ -572,30 +572,6 @@ describe('the store of a large write', () => {
   })
 })
 
-describe('writes that are called during a write', () => {
-  test('see no index that addIndex fills for a filter', async () => {
-    const world = await live({ slices: { ...SLICES, stepsPerCheck: 3 } })
-    const { clock, source, informer } = world
-    let adding: Promise<(value: number) => readonly Item[]> | undefined
-    const filter = ({ n }: Item): boolean => {
-      if (n === 10) adding ??= informer.addIndex('parity', (ix) => ix.equal((object) => object.n % 2))
-      return true
-    }
-    informer.subscribe({}, { filter })
-    source.watches.at(-1)?.batch([put('a', item(10))], '2')
-    source.watches.at(-1)?.batch([put('a', item(11))], '3')
-    await clock.advance(0)
-    await clock.slices()
-    const parity = await adding
-    expect(informer.version).toBe('3')
-    const sorted = (objects: readonly Item[] = []) => objects.map(({ n }) => n).sort((a, b) => a - b)
-    expect([sorted(parity?.(0)), sorted(parity?.(1))]).toEqual([
-      [2, 4],
-      [3, 11],
-    ])
-  })
-})
-
 describe('the sources of a set during a large write of another source', () => {
   /** `later` is the version of every list but the first. */
   async function set(later = '1', onAccessLost: 'keep' | 'clear' = 'keep') {

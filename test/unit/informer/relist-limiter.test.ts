@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { memorySource } from '../../../adapters/memory/index.js'
 import { RelistLimiter, SLOT_MS } from '../../../src/informer/relist-limiter.js'
-import { Reflector } from '../../../src/reflector/reflector.js'
-import { Indexer } from '../../../src/store/indexer.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { outcomeOf } from '../../support/informers.js'
 
@@ -24,31 +20,5 @@ describe('the limit of concurrent relists', () => {
     ;(await next)()
     ;(await third)()
     expect(clock.sleeping).toBe(0)
-  })
-
-  test('a slot that arrives after the stop of its reflector is released', async () => {
-    const clock = new VirtualClock()
-    const control = new AbortController()
-    const turn = Promise.withResolvers<() => void>()
-    const reflector = new Reflector(
-      memorySource<number>(),
-      new Indexer<number>(),
-      { clock, random: new SeededRandom(1) },
-      { acquireRelistSlot: () => turn.promise },
-    )
-    const running = reflector.run({ signal: control.signal })
-    await clock.advance(0)
-    reflector.relist('to see')
-    await clock.advance(2_000)
-    expect(reflector.state.name).toBe('relisting')
-    let isBack = false
-    // The slot arrives, and the reflector is stopped before it continues.
-    turn.resolve(() => {
-      isBack = true
-    })
-    control.abort()
-    await running
-    await clock.advance(0)
-    expect(isBack).toBe(true)
   })
 })

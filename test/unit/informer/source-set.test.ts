@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { ListerWatcher } from '../../../src/contract/source.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { SourceSet } from '../../../src/informer/source-set.js'
 import { EqualIndex } from '../../../src/store/indexes/hash-index.js'
@@ -215,24 +214,6 @@ describe('added and removed sources', () => {
     expect(told.slice(3).sort()).toEqual(['delete a relist', 'delete b relist'])
     expect([keysOf(informer), [...informer.versions.keys()]]).toEqual([['c'], ['us']])
     expect(['STOPPED', 'EPOCH_CHANGED', 'PROTOCOL']).toContain(await waited)
-  })
-
-  test('a running list of a source that is removed leaves nothing behind', async () => {
-    const { informer, set, clock } = await synced()
-    const slow: ListerWatcher<Pod> = {
-      name: 'slow',
-      watch: (context) => memorySource<Pod>().watch(context),
-      async *list({ clock, signal }) {
-        yield { events: [{ type: 'put', key: 'slow', object: pod('n') }] }
-        await clock.sleep(1_000, signal)
-        yield { events: [], version: '1' }
-      },
-    }
-    set.add('slow', slow)
-    await clock.advance(500)
-    set.remove('slow')
-    await clock.advance(5_000)
-    expect(keysOf(informer)).toEqual(['a', 'b', 'c'])
   })
 
   test.each<[string, (set: SourceSet<Pod>) => void, string]>([
