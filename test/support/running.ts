@@ -1,3 +1,4 @@
+import type { MemorySource } from '../../adapters/memory/index.js'
 import type { ListEvent, ListerWatcher } from '../../src/contract/source.js'
 import type { Version } from '../../src/contract/version.js'
 import type { Informer } from '../../src/informer/informer-types.js'
@@ -63,4 +64,15 @@ export function heard<T, I extends object>(
   const tell = (change: Change<T>): void => void lines.push(words(change))
   informer.subscribe({ add: tell, update: tell, delete: tell }, options)
   return lines
+}
+
+/** Counts the lists of a source from now on. */
+export function countLists<T>(source: MemorySource<T>): () => number {
+  const { list } = source
+  let lists = 0
+  source.list = (context) => {
+    lists++
+    return list.call(source, context)
+  }
+  return () => lists
 }

@@ -6,6 +6,7 @@ import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import type { StoreView } from '../../../src/store/store-view.js'
+import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
 import { breakEqualIndexes } from '../../support/broken-index.js'
 import { deferred, informerOf, outcomeOf } from '../../support/informers.js'
 import { heard, running } from '../../support/running.js'
@@ -143,6 +144,28 @@ describe('a large batch', () => {
       expect(changes?.toSorted()).toEqual(['add e', 'delete b', 'update a'])
     },
   )
+
+  test('that overflows a queue ends a drain in time, also while a handler hangs', async () => {
+    const world = await live()
+    const { clock, informer, errors } = world
+    told(informer, { delivery: 'latest' }) // Its changes are queued first, in steps.
+    const signals: AbortSignal[] = []
+    const add = (_change: Change<Item>, { signal }: { readonly signal: AbortSignal }): Promise<void> => {
+      signals.push(signal)
+      return new Promise(() => {})
+    }
+    const subscription = informer.subscribe({ add }, { capacity: 1, onOverflow: 'fail' })
+    await clock.advance(0)
+    await sent(world)
+    await clock.slices(() => informer.version === '2')
+    const before = errors.length
+    const closed = subscription.close({ drain: true })
+    expect([clock.isPaused, await outcomeOf(closed, clock)]).toEqual([true, 'pending'])
+    await clock.slices()
+    expect([errors.length, signals[0]?.aborted]).toEqual([before + 1, true])
+    await clock.advance(CLOSE_GRACE_MS)
+    expect(await outcomeOf(closed, clock)).toBe('resolved')
+  })
 
   test('is not delivered by a resync before it is committed', async () => {
     const world = await live()

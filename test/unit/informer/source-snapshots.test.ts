@@ -8,6 +8,7 @@ import { memorySource, SeededRandom, VirtualClock } from '../../../testing/index
 import { waitUntil } from '../../servers/wait-until.js'
 import { assertCleanStop } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
+import { countLists } from '../../support/running.js'
 
 type Options = Partial<InformerOptions<number, object>>
 
@@ -29,13 +30,9 @@ function stage(open?: (context: MirrorCacheContext, saved: SavedMirror) => Promi
     },
     close: async () => {},
   }
-  let [lists, opens] = [0, 0]
-  const { list } = memory
+  let opens = 0
+  const lists = countLists(memory)
   const source = Object.assign(memory, {
-    list: (context: Parameters<typeof list>[0]) => {
-      lists++
-      return list.call(memory, context)
-    },
     openSnapshot: async (context: MirrorCacheContext) => {
       opens++
       return open === undefined ? saved : await open(context, saved)
@@ -54,7 +51,7 @@ function stage(open?: (context: MirrorCacheContext, saved: SavedMirror) => Promi
     onTestFinished(() => assertCleanStop(informer, clock))
     return informer
   }
-  return { clock, source, warnings, informerOf, lists: () => lists, opens: () => opens }
+  return { clock, source, warnings, informerOf, lists, opens: () => opens }
 }
 
 describe('a source with a snapshot', () => {

@@ -5,22 +5,9 @@ import type { MirrorCacheContext, SavedMirror } from '../../../src/contract/mirr
 import type { ListerWatcher } from '../../../src/contract/source.js'
 import { assertCleanStop } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
+import { countLists } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 import { type CacheOptions, cacheAt, cached } from '../../support/warm-starts.js'
-
-/** Counts the lists of a source that has one object, `a`. */
-class Source {
-  readonly memory = memorySource<number>({ entries: [['a', 1]] })
-  lists = 0
-
-  constructor() {
-    const { list } = this.memory
-    this.memory.list = (context) => {
-      this.lists++
-      return list.call(this.memory, context)
-    }
-  }
-}
 
 async function started(source: ListerWatcher<number>, cache: MemoryCache, options: CacheOptions = {}) {
   const world = cached(source, cache, options)
@@ -40,15 +27,15 @@ class OtherCache extends MemoryCache {
 }
 
 async function restarted(serveStale: boolean, change: NonNullable<OtherCache['change']>) {
-  const source = new Source()
+  const source = memorySource({ entries: [['a', 1]] })
   const cache = new OtherCache()
   cache.serveStale = serveStale
-  const first = await started(source.memory, cache)
+  const first = await started(source, cache)
   await assertCleanStop(first.informer, first.clock)
   cache.change = change
-  source.lists = 0
-  const second = await started(source.memory, cache)
-  const seen = { a: second.informer.get('a'), state: second.informer.status.state, lists: source.lists }
+  const lists = countLists(source)
+  const second = await started(source, cache)
+  const seen = { a: second.informer.get('a'), state: second.informer.status.state, lists: lists() }
   await assertCleanStop(second.informer, second.clock)
   return { ...seen, warnings: cache.warnings, unclosed: cache.opened }
 }
@@ -90,7 +77,7 @@ describe.each([false, true])('with serveStale: %s', (serveStale) => {
 test('[H7] a last save that takes too long is reported in the log', async () => {
   const cache = new MemoryCache()
   cache.onSave = () => new Promise(() => {})
-  const { informer, clock } = await started(new Source().memory, cache)
+  const { informer, clock } = await started(memorySource({ entries: [['a', 1]] }), cache)
   const stopped = informer.stop()
   await clock.advance(10_000)
   await stopped
@@ -163,13 +150,14 @@ test('[H8] nothing is applied after a handler of the saved objects has stopped t
 
 describe('[H4a] a saved version that the source cannot read, because another version of its adapter wrote it', () => {
   test.each([false, true])('costs one list, with serveStale: %s', async (serveStale) => {
-    const source = new Source()
-    const cache = cacheAt(source.memory, 'v9.1', { b: 0 }, serveStale)
-    const { informer, clock, errors } = await started(source.memory, cache)
+    const source = memorySource({ entries: [['a', 1]] })
+    const cache = cacheAt(source, 'v9.1', { b: 0 }, serveStale)
+    const lists = countLists(source)
+    const { informer, clock, errors } = await started(source, cache)
     expect(informer.has('b')).toBe(false)
     await clock.advance(5_000)
     expect(informer.status.state).toBe('live')
-    expect(source.lists).toBe(1)
+    expect(lists()).toBe(1)
     expect(errors).toEqual([])
     expect(cache.warnings).toEqual([
       expect.stringContaining(

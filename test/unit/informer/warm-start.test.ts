@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
-import type { ListContext, ListerWatcher } from '../../../src/contract/source.js'
+import type { ListerWatcher } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { sourceSet } from '../../../src/informer/source-set.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { Fold } from '../../support/fold.js'
 import { assertCleanStop, deferred, outcomeOf, warnings } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
-import { heard } from '../../support/running.js'
+import { countLists, heard, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 import { type CacheOptions, cacheAt, cached } from '../../support/warm-starts.js'
 
@@ -18,25 +18,6 @@ function mirror(source: ListerWatcher<number>, cache: MemoryCache, options: Cach
   const fold = new Fold<number>()
   world.informer.subscribe(fold.handlers)
   return { ...world, fold }
-}
-
-type Mirror = ReturnType<typeof mirror>
-
-/** Counts the lists of a source. */
-function counting(source: MemorySource<number>): ListerWatcher<number> & { lists: number } {
-  const { hasReached, head } = source
-  const counted = {
-    name: source.name,
-    lists: 0,
-    list(context: ListContext) {
-      counted.lists++
-      return source.list(context)
-    },
-    watch: source.watch.bind(source),
-    hasReached: hasReached.bind(source),
-    head: head.bind(source),
-  }
-  return counted
 }
 
 /** Fills a cache with the objects of a source. */
@@ -50,12 +31,6 @@ async function saved(source: ListerWatcher<number>, options: CacheOptions = {}):
   return cache
 }
 
-async function begin(world: Mirror): Promise<Mirror> {
-  world.informer.start()
-  await world.clock.advance(0)
-  return world
-}
-
 describe('[H1] a mirror resumes from its saved content, without a list', () => {
   test.each([false, true])('changes made meanwhile follow (serveStale: %s)', async (serveStale) => {
     const source = memorySource({ entries: Object.entries({ a: 1, b: 2 }) })
@@ -63,12 +38,12 @@ describe('[H1] a mirror resumes from its saved content, without a list', () => {
     cache.serveStale = serveStale
     source.put('c', 3)
     source.delete('a')
-    const counted = counting(source)
-    const world = mirror(counted, cache)
+    const lists = countLists(source)
+    const world = mirror(source, cache)
     const lines = heard(world.informer, ({ type, key, object, origin }) => `${type} ${key} ${object} ${origin}`)
-    await begin(world)
+    await running(world)
     expect(lines).toEqual(['add a 1 initial', 'add b 2 initial', 'add c 3 watch', 'delete a 1 watch'])
-    expect(counted.lists).toBe(0)
+    expect(lists()).toBe(0)
     expect(world.held()).toEqual({ b: 2, c: 3 })
     expect(world.informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 0, reconnects: 0 })
     expect(world.fold.objects).toEqual(new Map(Object.entries({ b: 2, c: 3 })))
@@ -84,7 +59,7 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
   test('without it', async () => {
     const source = scripted<number>({ hasReached: numbered })
     const cache = cacheAt(source, '7', { a: 1 })
-    const { informer, clock, held, fold } = await begin(mirror(source, cache))
+    const { informer, clock, held, fold } = await running(mirror(source, cache))
     expect(source.watches[0]?.context).toMatchObject({ after: '7', resumeState: 'state', isUnconfirmed: true })
     expect(source.watches[0]?.context.hasWaiters?.()).toBe(true)
     expect(source.watches[0]?.progressRequests).toBe(1)
@@ -105,7 +80,7 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     world.informer.reconcile(async (key) => void runs.push(key))
     const states: string[] = []
     world.informer.on('status', ({ state }) => states.push(state))
-    const { informer, clock, held, fold } = await begin(world)
+    const { informer, clock, held, fold } = await running(world)
     const synced = informer.synced()
     expect(held()).toEqual({ a: 1 })
     expect(fold.objects.get('a')).toBe(1)
@@ -149,10 +124,10 @@ describe('[H3] if the source cannot resume, there is one list', () => {
       cache.serveStale = serveStale
       source.put('b', 2)
       strike(source)
-      const counted = counting(source)
-      const world = await begin(mirror(counted, cache))
+      const lists = countLists(source)
+      const world = await running(mirror(source, cache))
       await world.clock.advance(2_000)
-      expect(counted.lists).toBe(1)
+      expect(lists()).toBe(1)
       expect(world.informer.status).toMatchObject({ state: 'live', isSynced: true, relists: serveStale ? 1 : 0 })
       expect(world.held()).toEqual(Object.fromEntries(await contentOf(source)))
       expect(world.fold.objects).toEqual(await contentOf(source))
@@ -165,7 +140,7 @@ describe('[H3] if the source cannot resume, there is one list', () => {
     ['a first batch of another history confirms nothing', 'x8', 'x9'],
   ])('%s', async (_what, first, version) => {
     const source = scripted<number>({ hasReached: numbered })
-    const { clock, held } = await begin(mirror(source, cacheAt(source, '7', { a: 1 })))
+    const { clock, held } = await running(mirror(source, cacheAt(source, '7', { a: 1 })))
     source.watches[0]?.batch([put('b', 2)], first)
     await clock.advance(1_000)
     expect([held(), source.lists.length]).toEqual([{}, 1])
@@ -202,9 +177,9 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
       const cache = await saved(source)
       cache.serveStale = serveStale
       cache.damagedPage = page
-      const counted = counting(source)
-      const { informer, clock, held, fold } = await begin(mirror(counted, cache))
-      expect([counted.lists, held(), fold.objects.size]).toEqual([1, { a: 1, b: 1, c: 1, d: 1 }, 4])
+      const lists = countLists(source)
+      const { informer, clock, held, fold } = await running(mirror(source, cache))
+      expect([lists(), held(), fold.objects.size]).toEqual([1, { a: 1, b: 1, c: 1, d: 1 }, 4])
       expect(informer.status).toMatchObject({ state: 'live', relists: 0 })
       expect(cache.warnings).toEqual([
         `memory: memory:cache: the saved content cannot be used: page ${page} is damaged; the source is listed instead`,
@@ -220,11 +195,11 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
     cache.onOpen = () => {
       throw new Error('no disk')
     }
-    const first = await begin(mirror(source, cache))
+    const first = await running(mirror(source, cache))
     expect(first.held()).toEqual({ a: 1 })
     await assertCleanStop(first.informer, first.clock)
     cache.onOpen = () => new Promise(() => {})
-    const second = await begin(mirror(source, cache))
+    const second = await running(mirror(source, cache))
     expect(second.informer.status.state).toBe('restoring')
     await second.clock.advance(30_000)
     expect(second.held()).toEqual({ a: 1 })
@@ -235,7 +210,7 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = await saved(source)
     const transform = (object: number): number => object * 2
-    const { informer, clock, held } = await begin(mirror(source, cache, { transform }))
+    const { informer, clock, held } = await running(mirror(source, cache, { transform }))
     expect([held(), informer.status.reconnects]).toEqual([{ a: 2 }, 0])
     expect(cache.warnings).toHaveLength(1)
     await assertCleanStop(informer, clock)
@@ -262,7 +237,7 @@ describe('[H5] saved objects are stored as they were', () => {
       'invalid i',
     ])
     calls = 0
-    const { informer, clock, held, errors } = await begin(mirror(source, cache, options))
+    const { informer, clock, held, errors } = await running(mirror(source, cache, options))
     expect([calls, held()]).toEqual([0, { a: 1 }])
     expect(informer.entry('a')).toEqual({
       type: 'put',
@@ -294,7 +269,7 @@ describe('[H6] saves', () => {
     const entries = Array.from({ length: 20 }, (_, at) => [`k${at}`, at] as const)
     const source = memorySource<number>({ entries })
     const cache = new MemoryCache()
-    const { informer, clock } = await begin(mirror(source, cache))
+    const { informer, clock } = await running(mirror(source, cache))
     await clock.advance(1)
     expect(cache.saves).toHaveLength(1)
     source.put('k1', 100)
@@ -322,7 +297,7 @@ describe('[H6] saves', () => {
   test('unconfirmed content is not saved', async () => {
     const source = scripted<number>({ hasReached: numbered })
     const cache = cacheAt(source, '7', { a: 1 }, true)
-    const { informer, clock } = await begin(mirror(source, cache))
+    const { informer, clock } = await running(mirror(source, cache))
     await clock.advance(5)
     await assertCleanStop(informer, clock)
     expect(cache.saves).toEqual([])
@@ -341,7 +316,7 @@ describe('[H6] saves', () => {
       isFirst = false
       return gate.promise
     }
-    const { informer, clock } = await begin(mirror(source, cache, { transform, audit: { periodMs: 1e6 } }))
+    const { informer, clock } = await running(mirror(source, cache, { transform, audit: { periodMs: 1e6 } }))
     await clock.advance(1)
     source.put('a', 2)
     source.put('b', 3)
@@ -371,7 +346,7 @@ describe('[H6] saves', () => {
     cache.onSave = () => {
       throw new Error('the disk is full')
     }
-    const { informer, clock, errors } = await begin(mirror(source, cache))
+    const { informer, clock, errors } = await running(mirror(source, cache))
     await clock.advance(300_000)
     expect(errors.map(({ message }) => message)).toEqual([
       'memory could not be saved to memory:cache: the disk is full; it is tried again later',
@@ -386,7 +361,7 @@ describe('[H6] saves', () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = new MemoryCache()
     cache.onSave = () => new Promise(() => {})
-    const { informer, clock } = await begin(mirror(source, cache))
+    const { informer, clock } = await running(mirror(source, cache))
     await clock.advance(1)
     const stopped = informer.stop()
     expect(await outcomeOf(stopped, clock)).toBe('pending')
@@ -405,7 +380,7 @@ describe('[H8] a warm start meets another operation', () => {
         const cache = cacheAt(source, '7', { a: 1, b: 2, c: 3 }, serveStale)
         const gate = deferred()
         if (at !== undefined) cache[at] = () => gate.promise
-        const { informer, clock } = await begin(mirror(source, cache))
+        const { informer, clock } = await running(mirror(source, cache))
         if (at === 'onPage') source.watches[0]?.batch([], '7')
         await clock.advance(0)
         await assertCleanStop(informer, clock)
@@ -426,15 +401,15 @@ describe('[H8] a warm start meets another operation', () => {
         const gate = deferred()
         if (when === 'opening') cache.onOpen = () => gate.promise
         if (when === 'reading') cache.onPage = () => gate.promise
-        const counted = counting(source)
-        const world = mirror(counted, cache)
+        const lists = countLists(source)
+        const world = mirror(source, cache)
         if (when === 'waiting') source.stall()
-        await begin(world)
+        await running(world)
         const listed = world.informer.relist()
         gate.resolve()
         await world.clock.advance(60_000)
         expect(await outcomeOf(listed, world.clock)).toBe('resolved')
-        expect(counted.lists).toBe(1)
+        expect(lists()).toBe(1)
         expect(world.held()).toEqual({ a: 1 })
         expect(world.informer.status.state).toBe('live')
         await assertCleanStop(world.informer, world.clock)
@@ -446,7 +421,7 @@ describe('[H8] a warm start meets another operation', () => {
   test('subscriptions, indexes and snapshots of stale content', async () => {
     const source = scripted<number>({ hasReached: numbered })
     const cache = cacheAt(source, '7', { a: 1, b: 2 }, true)
-    const { informer, clock } = await begin(mirror(source, cache))
+    const { informer, clock } = await running(mirror(source, cache))
     const late = new Fold<number>()
     const subscription = informer.subscribe(late.handlers)
     const odd = await informer.addIndex('odd', (ix) => ix.equal((object) => object % 2 === 1))
@@ -469,7 +444,7 @@ describe('[H8] a warm start meets another operation', () => {
     for (const serveStale of [false, true]) {
       const source = scripted<number>({ hasReached: numbered })
       const cache = cacheAt(source, '7', { a: 1 }, serveStale)
-      const { informer, clock, held, fold } = await begin(mirror(source, cache, { onAccessLost: 'clear' }))
+      const { informer, clock, held, fold } = await running(mirror(source, cache, { onAccessLost: 'clear' }))
       source.watches[0]?.fail(new SourceError('no', { code: 'UNAUTHORIZED' }))
       await clock.advance(0)
       expect([held(), fold.objects.size]).toEqual([{}, 0])
