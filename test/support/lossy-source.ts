@@ -1,4 +1,4 @@
-import { type MemorySource, memorySource } from '../../adapters/memory/index.js'
+import { type MemorySource, type MemorySourceOptions, memorySource } from '../../adapters/memory/index.js'
 import type { ListContext, ListerWatcher, VersionPage, WatchBatch, WatchContext } from '../../src/contract/source.js'
 import type { InformerOptions } from '../../src/informer/informer-types.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
@@ -19,8 +19,11 @@ export class Lossy implements ListerWatcher<Item> {
   stallMs = 0
   requestAudit: WatchContext['requestAudit']
 
-  constructor(entries: Iterable<readonly [string, Item]>) {
-    this.memory = memorySource<Item>({ entries })
+  constructor(
+    entries: Iterable<readonly [string, Item]>,
+    options: Pick<MemorySourceOptions<Item>, 'heartbeatMs'> = {},
+  ) {
+    this.memory = memorySource<Item>({ ...options, entries })
   }
 
   list(context: ListContext): ReturnType<ListerWatcher<Item>['list']> {

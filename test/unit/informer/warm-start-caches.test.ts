@@ -74,18 +74,6 @@ describe.each([false, true])('with serveStale: %s', (serveStale) => {
   })
 })
 
-test('[H7] a last save that takes too long is reported in the log', async () => {
-  const cache = new MemoryCache()
-  cache.onSave = () => new Promise(() => {})
-  const { informer, clock } = await started(memorySource({ entries: [['a', 1]] }), cache)
-  const stopped = informer.stop()
-  await clock.advance(10_000)
-  await stopped
-  expect(cache.warnings).toEqual([
-    'memory: memory:cache: the last save did not end within 10 s; the next start uses the content before it',
-  ])
-})
-
 test.each(['a', 'b'])(
   'a wait of a subscription that began while stale ends with the list that replaces it (%s)',
   async (key) => {
