@@ -44,10 +44,10 @@ class Slow {
 type GroupOptions = NonNullable<Parameters<typeof groupInformers>[1]>
 
 /** A group of three members, which is stopped when the test is over. */
-function three(options: GroupOptions = {}, besides: readonly Lifecycle[] = []) {
+function three(options: GroupOptions = {}) {
   const slow = new Slow()
   const members = ['a', 'b', 'c'].map((name) => slow.informer(name))
-  const group = groupInformers([...besides, ...members], options)
+  const group = groupInformers(members, options)
   onTestFinished(() => assertCleanStop(group, slow.clock))
   return { slow, members, group }
 }
@@ -95,10 +95,12 @@ describe('a group', () => {
   })
 
   test('may contain groups, and may be empty', async () => {
-    const { slow, group } = three({}, [groupInformers([groupInformers([])])])
+    const { slow, members } = three()
+    const group = groupInformers([groupInformers(members), groupInformers([])])
     const synced = group.start().synced()
     await slow.clock.advance(1_000)
     expect(await outcomeOf(synced, slow.clock)).toBe('resolved')
+    await assertCleanStop(group, slow.clock)
     expect(groupInformers([]).health()).toEqual({ isLive: true, isReady: true, reason: 'there are no informers' })
   })
 

@@ -108,10 +108,10 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
 })
 
 describe('[H3] if the source cannot resume, there is one list', () => {
-  test.each([
-    ['expired', (source: MemorySource<number>) => source.compact(), { a: 1, b: 2 }],
-    ['another epoch', (source: MemorySource<number>) => void source.restore([['r', 9]]), { r: 9 }],
-  ] as const)('%s', async (_name, strike, expected) => {
+  test.each<[string, (source: MemorySource<number>) => void, Record<string, number>]>([
+    ['expired', (source) => source.compact(), { a: 1, b: 2 }],
+    ['another epoch', (source) => void source.restore([['r', 9]]), { r: 9 }],
+  ])('%s', async (_name, strike, expected) => {
     for (const serveStale of [false, true]) {
       const source = memorySource<number>({ entries: [['a', 1]] })
       const cache = await saved(source)

@@ -45,10 +45,6 @@ describe('metricsText', () => {
     expect(METRICS_CONTENT_TYPE).toBe('text/plain; version=0.0.4; charset=utf-8')
   })
 
-  test('without informers is empty', () => {
-    expect(metricsText([])).toBe('')
-  })
-
   test('has objects, invalid objects and the values of equal indexes', async () => {
     const { informer } = mirrorOf(orders, {
       name: 'sizes',
@@ -133,25 +129,30 @@ describe('metricsText', () => {
     expect(of('audits_total').get('lossy equal')).toBeGreaterThan(0)
   })
 
-  test('has the queue, the longest running handler and the failures of each subscription', async () => {
+  test('has the queue, the longest running handler and the failures of each subscription, which never decrease', async () => {
     const { clock, informer } = mirrorOf(orders)
-    const stuck = { add: () => new Promise<void>(() => {}) }
-    informer.subscribe(stuck, { name: 'stuck' })
-    informer.subscribe({ add: () => Promise.reject(new Error('no')) }, { name: 'failing' })
+    informer.subscribe({ add: () => new Promise<void>(() => {}) }, { name: 'stuck' })
+    const fail = { add: () => Promise.reject(new Error('no')) }
+    const failing = informer.subscribe(fail, { name: 'failing' })
     informer.changes()
-    await informer.start().synced()
+    await running({ clock, informer })
     await clock.advance(3_000)
-    const text = metricsText([informer])
-    const of = (name: string): unknown => Object.fromEntries(valuesOf(text, `listwatch_subscription_${name}`))
-    expect(of('open')).toEqual({ 'stuck subscription': 1, 'failing subscription': 1, 'unnamed stream': 1 })
-    expect(of('queue_keys')).toEqual({ 'stuck subscription': 2, 'failing subscription': 0, 'unnamed stream': 3 })
-    expect(of('queue_oldest_age_seconds')).toMatchObject({ 'failing subscription': 0, 'unnamed stream': 3 })
-    expect(of('running_age_seconds')).toEqual({
-      'stuck subscription': 3,
-      'failing subscription': 0,
-      'unnamed stream': 0,
+    const of = (name: string) => Object.fromEntries(valuesOf(metricsText([informer]), `listwatch_subscription_${name}`))
+    const values = (stuck: number, failing: number, unnamed: number) => ({
+      'stuck subscription': stuck,
+      'failing subscription': failing,
+      'unnamed stream': unnamed,
     })
-    expect(of('failures_total')).toEqual({ 'stuck subscription': 0, 'failing subscription': 3, 'unnamed stream': 0 })
+    expect(of('open')).toEqual(values(1, 1, 1))
+    expect(of('queue_keys')).toEqual(values(2, 0, 3))
+    expect(of('queue_oldest_age_seconds')).toMatchObject({ 'failing subscription': 0, 'unnamed stream': 3 })
+    expect(of('running_age_seconds')).toEqual(values(3, 0, 0))
+    expect(of('failures_total')).toEqual(values(0, 3, 0))
+    await failing.close()
+    expect([of('open'), of('failures_total')]).toEqual([values(1, 0, 1), values(0, 3, 0)])
+    informer.subscribe(fail, { name: 'failing' })
+    await clock.advance(0)
+    expect(of('failures_total')).toEqual(values(0, 6, 0))
   })
 
   test('counts handler calls that take 10 s, and runs that take 60 s, once each', async () => {
@@ -160,23 +161,19 @@ describe('metricsText', () => {
     informer.subscribe({ update: work }, { name: 'view' })
     informer.reconcile((key) => (key === 'a' ? work() : Promise.resolve()), { name: 'ledger' })
     await informer.start().synced()
-    const counts = (): readonly (number | undefined)[] => {
-      const text = metricsText([informer])
-      return [
-        valuesOf(text, 'listwatch_subscription_slow_total').get('view subscription'),
-        valuesOf(text, 'listwatch_controller_slow_total').get('ledger'),
-      ]
-    }
     source.put('a', order(9))
-    await clock.advance(9_000)
-    expect(counts()).toEqual([0, 0])
-    await clock.advance(12_000)
-    expect(counts()).toEqual([1, 0])
-    await clock.advance(60_000)
-    expect(counts()).toEqual([1, 1])
-    await clock.advance(200_000)
     // The controller runs a key again that has changed during its run.
-    expect(counts()).toEqual([1, 2])
+    for (const [ms, calls, runs] of [
+      [9_000, 0, 0],
+      [12_000, 1, 0],
+      [60_000, 1, 1],
+      [200_000, 1, 2],
+    ] as const) {
+      await clock.advance(ms)
+      const text = metricsText([informer])
+      expect(valuesOf(text, 'listwatch_subscription_slow_total').get('view subscription')).toBe(calls)
+      expect(valuesOf(text, 'listwatch_controller_slow_total').get('ledger')).toBe(runs)
+    }
   })
 
   test('has runs by result, retries, failing keys and the queue of each controller', async () => {
@@ -186,35 +183,14 @@ describe('metricsText', () => {
       if (key === 'a' && isFailing) throw new Error('no')
     }
     informer.reconcile(run, { name: 'ledger' })
-    await informer.start().synced()
-    await clock.advance(0)
-    const of = (name: string): ReadonlyMap<string, number> =>
-      valuesOf(metricsText([informer]), `listwatch_controller_${name}`)
-    expect(of('runs_total')).toEqual(
-      new Map([
-        ['ledger success', 2],
-        ['ledger failure', 1],
-      ]),
-    )
-    expect([of('failing_keys').get('ledger'), of('queue_keys').get('ledger')]).toEqual([1, 1])
+    await running({ clock, informer })
+    const of = (name: string) => Object.fromEntries(valuesOf(metricsText([informer]), `listwatch_controller_${name}`))
+    expect(of('runs_total')).toEqual({ 'ledger success': 2, 'ledger failure': 1 })
+    expect([of('failing_keys'), of('queue_keys')]).toEqual([{ ledger: 1 }, { ledger: 1 }])
     isFailing = false
     await clock.advance(1_000)
-    expect([of('retries_total').get('ledger'), of('failing_keys').get('ledger')]).toEqual([1, 0])
-    expect(of('runs_total').get('ledger success')).toBe(3)
-  })
-
-  test('keeps the counters of closed subscriptions, so that they never decrease', async () => {
-    const { clock, informer } = mirrorOf(orders)
-    const first = informer.subscribe({ add: () => Promise.reject(new Error('no')) }, { name: 'view' })
-    await informer.start().synced()
-    await clock.advance(0)
-    await first.close()
-    const closed = metricsText([informer])
-    expect(valuesOf(closed, 'listwatch_subscription_failures_total').get('view subscription')).toBe(3)
-    expect(valuesOf(closed, 'listwatch_subscription_open').get('view subscription')).toBe(0)
-    informer.subscribe({ add: () => Promise.reject(new Error('no')) }, { name: 'view' })
-    await clock.advance(0)
-    expect(valuesOf(metricsText([informer]), 'listwatch_subscription_failures_total').get('view subscription')).toBe(6)
+    expect([of('retries_total'), of('failing_keys')]).toEqual([{ ledger: 1 }, { ledger: 0 }])
+    expect(of('runs_total')).toEqual({ 'ledger success': 3, 'ledger failure': 1 })
   })
 
   test('labels each source of a set', async () => {
@@ -223,18 +199,13 @@ describe('metricsText', () => {
     expect([...valuesOf(metricsText([informer]), 'listwatch_batches_total').keys()]).toEqual(['eu', 'us'])
   })
 
-  test('escapes label values', () => {
+  test('escapes label values, and has no series twice for informers of one name', () => {
     const name = 'a "quoted"\\name\nof two lines{}'
-    const { informer } = mirrorOf(orders, { name })
-    const [sample] = parsePrometheusText(metricsText([informer])).get('listwatch_objects')?.samples ?? []
-    expect(sample?.labels).toEqual({ informer: name })
-    expect(metricsText([informer])).toContain(String.raw`{informer="a \"quoted\"\\name\nof two lines{}"}`)
-  })
-
-  test('has no series twice for informers of one name, and for an informer that is passed twice', () => {
-    const [one, two] = [mirrorOf(orders, { name: 'same' }).informer, mirrorOf(orders, { name: 'same' }).informer]
-    const samples = parsePrometheusText(metricsText([one, two, one])).get('listwatch_objects')?.samples
-    expect(samples?.map(({ labels }) => labels['informer'])).toEqual(['same', 'same#2'])
+    const [one, two] = [mirrorOf(orders, { name }).informer, mirrorOf(orders, { name }).informer]
+    const text = metricsText([one, two, one])
+    const samples = parsePrometheusText(text).get('listwatch_objects')?.samples
+    expect(samples?.map(({ labels }) => labels)).toEqual([{ informer: name }, { informer: `${name}#2` }])
+    expect(text).toContain(String.raw`{informer="a \"quoted\"\\name\nof two lines{}"}`)
   })
 
   test('[O8] of a stopped informer and its replacement, only the newer is exported, in any order', async () => {
@@ -279,6 +250,7 @@ describe('metricsText', () => {
   })
 
   test.each([[[{ name: 'x', inspect: () => {} }]], [undefined], [5]])('rejects %j with a TypeError', (informers) => {
+    expect(metricsText([])).toBe('')
     expect(() => metricsText(informers as never)).toThrow(/^metricsText: /)
   })
 
