@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import {
   type Added,
   type Change,
-  changesOf,
   type Deleted,
   mergePending,
   type Pending,
@@ -100,46 +99,34 @@ describe('mergePending', () => {
   })
 })
 
-describe('[law 5] merging two deletes', () => {
-  const told = { finalState: 'known' } as const
-  const inferred = { finalState: 'unknown' } as const
+const told = { finalState: 'known' } as const
+const inferred = { finalState: 'unknown' } as const
 
-  test('of which the second knows takes the final state of the second', () => {
-    const merged = mergePending(
-      gone('a', '2', { ...inferred, object: 'stale' }),
-      gone('a', '3', { ...told, object: 'final' }),
-    )
-    expect(merged).toMatchObject({ object: 'final', finalState: 'known' })
-  })
-
-  test('that both know takes the later final state', () => {
-    const merged = mergePending(
-      gone('a', '2', { ...told, object: 'older' }),
-      gone('a', '3', { ...told, object: 'newer' }),
-    )
-    expect(merged).toMatchObject({ object: 'newer' })
-  })
-
-  test('keeps the later version', () => {
-    expect(mergePending(gone('a', '2', told), gone('a', '3', told))).toMatchObject({ version: '3' })
-  })
-
-  test('keeps the version of the first if the second has no version', () => {
-    const { version: _, ...bare } = gone('a', '3', told)
-    expect(mergePending(gone('a', '2', told), { ...bare, version: undefined })).toMatchObject({ version: '2' })
-  })
-
-  test('has the last delivered object as previous', () => {
-    expect(mergePending(gone('told', '2', told), gone('never told', '3', told))).toMatchObject({ previous: 'told' })
-  })
-})
-
-describe('changesOf', () => {
-  test('a single change is an array of one', () => {
-    expect(changesOf(add('a'))).toEqual([add('a')])
-  })
-
-  test('a pair begins with the delete', () => {
-    expect(changesOf([gone('a'), add('b')])).toEqual([gone('a'), add('b')])
-  })
+test.each<[string, Deleted<string>, Deleted<string>, object]>([
+  [
+    'of which the second knows, takes its final state',
+    gone('a', '2', { ...inferred, object: 'stale' }),
+    gone('a', '3', { ...told, object: 'final' }),
+    gone('a', '3', { ...told, object: 'final' }),
+  ],
+  [
+    'that both know, takes the later final state',
+    gone('a', '2', { ...told, object: 'older' }),
+    gone('a', '3', { ...told, object: 'newer' }),
+    gone('a', '3', { ...told, object: 'newer' }),
+  ],
+  [
+    'of which the second has no version, keeps that of the first',
+    gone('a', '2', told),
+    { ...gone('a'), version: undefined },
+    gone('a', '2', told),
+  ],
+  [
+    'has the last delivered object as previous',
+    gone('told', '2', told),
+    gone('never told', '3', told),
+    { previous: 'told', version: '3' },
+  ],
+])('[law 5] merging two deletes %s', (_, first, second, merged) => {
+  expect(mergePending(first, second)).toMatchObject(merged)
 })
