@@ -41,22 +41,6 @@ class Taking {
 }
 
 describe('batches that are done in whatever order', () => {
-  test('one that is done before an earlier one counts when that is done', () => {
-    const taking = new Taking()
-    taking.take(1)
-    taking.take(1)
-    taking.done(1)
-    expect(taking.feed.version).toBe('5')
-    taking.done(0)
-    expect(taking.feed.version).toBe('7')
-  })
-
-  test('one with nothing to do is done when it is taken', () => {
-    const taking = new Taking()
-    taking.take(0)
-    expect([taking.feed.version, taking.open.size]).toEqual(['6', 0])
-  })
-
   test('one to which more is added meanwhile is done when that is', () => {
     const taking = new Taking()
     taking.take(1)
