@@ -4,7 +4,7 @@ import type { FeedController } from '../../../src/subscriptions/controller.js'
 import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
 import { Feed } from '../../../src/subscriptions/feed.js'
 import type { VirtualClock } from '../../../testing/virtual-clock.js'
-import { numbers, type Reconcile, Runs, reconcile } from '../../support/controllers.js'
+import { numbers, type Reconcile, Runs, reconcile, running } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
 import { type Order, order, outcomeOf } from '../../support/informers.js'
 
@@ -31,10 +31,7 @@ describe('a controller', () => {
   })
 
   test('receives the last state of a deleted key, until a run for the delete has succeeded', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     runs.succeed()
     mirror.delete('a', '6')
     await mirror.clock.advance(0)
@@ -54,10 +51,7 @@ describe('a controller', () => {
   })
 
   test('a key that is deleted again while its deletion is reconciled is run again, with the later state', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs } = await running([['a', 1]])
     runs.succeed()
     mirror.delete('a', '6')
     await mirror.clock.advance(0)
@@ -90,10 +84,7 @@ describe('a controller', () => {
 
 describe('runs', () => {
   test('of one key never overlap: changes during a run cause one more run', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn, { concurrency: 4 })
-    await mirror.clock.advance(0)
+    const { mirror, runs } = await running([['a', 1]], { concurrency: 4 })
     mirror.put('a', 2, '6').put('a', 3, '7')
     await mirror.clock.advance(0)
     expect(runs.begun).toEqual(['a=1'])
@@ -168,10 +159,7 @@ describe('a run that fails', () => {
   })
 
   test('a success resets the attempt number and the delay', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     for (let i = 0; i < 3; i++) {
       runs.fail()
       await mirror.clock.advance(5_000)
@@ -191,10 +179,7 @@ describe('a run that fails', () => {
     ['a change during the run', 2, (fail, put) => void [put(), fail()]],
     ['an enqueue during the run', 1, (fail, _put, enqueue) => void [enqueue(), fail()]],
   ])('%s shortens the delay to 100 ms, and no further', async (_, value, act) => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     for (let i = 0; i < 8; i++) {
       runs.fail()
       await mirror.clock.advance(30_000)
@@ -212,10 +197,7 @@ describe('a run that fails', () => {
   })
 
   test('a change during a second run waits for its failure, not for the one before', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs } = await running([['a', 1]])
     runs.fail()
     for (let ms = 0; ms < 98 && runs.begun.length < 2; ms++) await mirror.clock.advance(1)
     expect(runs.begun).toHaveLength(2)
@@ -416,10 +398,7 @@ describe('enqueue', () => {
 
 describe('the version includes only changes that were reconciled with success', () => {
   test('it includes a change during a failed run once a later run has succeeded', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     runs.succeed()
     mirror.put('a', 2, '6')
     await mirror.clock.advance(0)
@@ -452,10 +431,7 @@ describe('the version includes only changes that were reconciled with success', 
   })
 
   test('it does not pass a run that failed', async () => {
-    const mirror = numbers()
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn, { concurrency: 2 })
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([], { concurrency: 2 })
     mirror.put('a', 1, '6').put('b', 1, '7')
     await mirror.clock.advance(0)
     runs.fail()
@@ -528,10 +504,10 @@ describe('the version includes only changes that were reconciled with success', 
   })
 
   test('a key that was enqueued during its run is ready after it', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([
+      ['a', 1],
+      ['b', 1],
+    ])
     controller.enqueue('a')
     runs.succeed()
     await mirror.clock.advance(0)
@@ -541,10 +517,10 @@ describe('the version includes only changes that were reconciled with success', 
 
 describe('close', () => {
   test('[F10] starts no more runs, and aborts the signals of the current runs', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([
+      ['a', 1],
+      ['b', 1],
+    ])
     const closed = controller.close()
     expect(runs.contexts[0]?.signal.aborted).toBe(true)
     expect(runs.contexts[0]?.signal.reason).toMatchObject({ code: 'STOPPED' })
@@ -566,10 +542,7 @@ describe('close', () => {
   })
 
   test('a run that fails because of the close is neither reported nor retried, and no delayed key keeps a timer', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     controller.enqueue('b', { delayMs: 5_000 })
     const closed = controller.close()
     runs.fail()

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
 import { endOf } from '../../../src/subscriptions/batch-positions.js'
+import type { Feed } from '../../../src/subscriptions/feed.js'
 import { NO_READER } from '../../../src/subscriptions/feed-reader.js'
+import type { FeedOptions } from '../../../src/subscriptions/subscription-types.js'
 import { drain, Mirror, tellAll } from '../../support/feeds.js'
 import { Fold } from '../../support/fold.js'
 import { type Order, order, outcomeOf } from '../../support/informers.js'
@@ -10,6 +12,17 @@ const CLOSED = new SourceError('closed', { code: 'STOPPED' })
 
 function numbers(): Mirror<number> {
   return new Mirror<number>()
+}
+
+/** A feed that has taken these objects, and waits for changes. */
+function drained(
+  entries: readonly (readonly [string, number])[] = [],
+  options: FeedOptions<number> = {},
+): { readonly mirror: Mirror<number>; readonly feed: Feed<number> } {
+  const mirror = numbers().list(entries, '5')
+  const feed = mirror.feed(options)
+  drain(feed)
+  return { mirror, feed }
 }
 
 function orders(): Mirror<Order> {
@@ -223,9 +236,7 @@ describe('a scope', () => {
 describe('the version', () => {
   // I7
   test('[law 6] never runs ahead of the finished batches', () => {
-    const mirror = numbers().list([['a', 1]], '5')
-    const feed = mirror.feed()
-    drain(feed)
+    const { mirror, feed } = drained([['a', 1]])
     mirror.put('a', 2, '6').put('a', 3, '7')
     const [one, two] = [feed.dequeue(), feed.dequeue()]
     expect(feed.version).toBe('5')
@@ -236,9 +247,7 @@ describe('the version', () => {
   })
 
   test('follows the store, also for bookmarks, while the queue is empty', () => {
-    const mirror = numbers().list([['a', 1]], '5')
-    const feed = mirror.feed()
-    drain(feed)
+    const { mirror, feed } = drained([['a', 1]])
     mirror.apply([], '9')
     expect(feed.version).toBe('9')
   })
@@ -274,9 +283,7 @@ describe('the version', () => {
   })
 
   test('batches that are acknowledged together advance it to the last of them', () => {
-    const mirror = numbers().list([['a', 1]], '5')
-    const feed = mirror.feed()
-    drain(feed)
+    const { mirror, feed } = drained([['a', 1]])
     mirror.put('a', 2, '6').put('a', 3, '7')
     feed.dequeue()
     const two = feed.dequeue()
@@ -307,9 +314,7 @@ describe('the version', () => {
   })
 
   test('[law 6] of a closed feed includes a batch that is acknowledged after the close', () => {
-    const mirror = numbers().list([['a', 1]], '5')
-    const feed = mirror.feed()
-    drain(feed)
+    const { mirror, feed } = drained([['a', 1]])
     mirror.put('a', 2, '6')
     const batch = feed.dequeue()
     feed.close(CLOSED)
@@ -333,9 +338,7 @@ describe('bookmarks', () => {
 describe('delivery', () => {
   // I12
   test('every: beyond its capacity it behaves as latest until it has caught up', () => {
-    const mirror = numbers().list([], '5')
-    const feed = mirror.feed({ capacity: 3 })
-    drain(feed)
+    const { mirror, feed } = drained([], { capacity: 3 })
     for (let i = 1; i <= 10; i++) mirror.put('a', i, `${5 + i}`)
     expect(drain(feed)).toEqual(['add a, @15'])
     mirror.put('a', 11, '16').put('a', 12, '17')
@@ -344,9 +347,7 @@ describe('delivery', () => {
   })
 
   test('every, with onOverflow fail: beyond its capacity it is closed, and that is reported', () => {
-    const mirror = numbers().list([], '5')
-    const feed = mirror.feed({ capacity: 3, onOverflow: 'fail', name: 'mine' })
-    drain(feed)
+    const { mirror, feed } = drained([], { capacity: 3, onOverflow: 'fail', name: 'mine' })
     for (let i = 1; i <= 3; i++) mirror.put('a', i, `${5 + i}`)
     expect(feed.closed).toBeUndefined()
     mirror.put('a', 4, '9')
@@ -384,9 +385,7 @@ describe('the backlog', () => {
   })
 
   test('its age starts with the oldest pending change, also if earlier changes were taken', async () => {
-    const mirror = numbers().list([], '5')
-    const feed = mirror.feed()
-    drain(feed)
+    const { mirror, feed } = drained()
     mirror.put('a', 1, '6')
     await mirror.clock.advance(500)
     mirror.put('b', 1, '7')
@@ -396,9 +395,7 @@ describe('the backlog', () => {
   })
 
   test('its age is that of the first change that was merged', async () => {
-    const mirror = numbers().list([], '5')
-    const feed = mirror.feed({ delivery: 'latest' })
-    drain(feed)
+    const { mirror, feed } = drained([], { delivery: 'latest' })
     mirror.put('a', 1, '6')
     await mirror.clock.advance(500)
     mirror.put('a', 2, '7')
@@ -406,9 +403,7 @@ describe('the backlog', () => {
   })
 
   test('its age after an overflow is that of the first change that was queued', async () => {
-    const mirror = numbers().list([], '5')
-    const feed = mirror.feed({ capacity: 2 })
-    drain(feed)
+    const { mirror, feed } = drained([], { capacity: 2 })
     for (const [nth, key] of ['a', 'b', 'c'].entries()) {
       mirror.put(key, 1, `${6 + nth}`)
       await mirror.clock.advance(100)
