@@ -89,36 +89,6 @@ describe('packed content that is kept', () => {
     expect([informer.get('k19') === last, informer.get('k150')]).toEqual([true, { n: 150 }])
   })
 
-  test('[H16] is not read any more at keys that have changed, and snapshots keep its state', async () => {
-    const { informer, clock, source } = await kept()
-    using before = informer.snapshot()
-    source.put('k0', { n: 1_000 })
-    source.delete('k1')
-    source.put('new', { n: 1_001 })
-    await clock.advance(100)
-    using after = informer.snapshot()
-    source.put('k1', { n: 1_003 })
-    source.delete('k0')
-    await clock.advance(100)
-    const seen = ({ size, get, by }: Pick<Kept['informer'], 'size' | 'get' | 'by'>): unknown => [
-      size,
-      ['k0', 'k1', 'k2', 'new'].map((key) => get(key)?.n),
-      by.order({ gte: KEYS - 1 }).map(({ n }) => n),
-      [by.parity.count('odd'), by.parity('even').length],
-    ]
-    const of = (view: Pick<Kept['informer'], 'size' | 'get' | 'by'>): unknown =>
-      seen({ size: view.size, by: view.by, get: (key: string) => view.get(key) })
-    expect(of(before)).toEqual([KEYS, [0, 1, 2, undefined], [KEYS - 1], [KEYS / 2, KEYS / 2]])
-    expect(of(after)).toEqual([KEYS, [1_000, undefined, 2, 1_001], [KEYS - 1, 1_000, 1_001], [KEYS / 2, KEYS / 2]])
-    expect(of(informer)).toEqual([
-      KEYS,
-      [undefined, 1_003, 2, 1_001],
-      [KEYS - 1, 1_001, 1_003],
-      [KEYS / 2 + 1, KEYS / 2 - 1],
-    ])
-    await assertCleanStop(informer, clock)
-  })
-
   test('is in snapshots as it was, if keys were deleted between them', async () => {
     const { informer, clock, source } = await kept()
     using first = informer.snapshot()
