@@ -26,18 +26,7 @@ const gone = (
 
 describe('mergePending', () => {
   test.each<[string, Pending<string> | undefined, Change<string>, Pending<string> | undefined]>([
-    ['nothing, add: the add', undefined, add('a'), add('a')],
-    ['nothing, update: the update', undefined, update('b', 'a'), update('b', 'a')],
-    ['nothing, delete: the delete', undefined, gone('a'), gone('a')],
-    ['add, update: an add of the newer object', add('a'), update('b', 'a', '2'), add('b', '2')],
     ['add, add: an add of the newer object', add('a'), add('b', '2'), add('b', '2')],
-    ['add, delete: nothing', add('a'), gone('a'), undefined],
-    [
-      'update, update: one update from the last delivered state',
-      update('b', 'a', '2'),
-      update('c', 'b', '3'),
-      update('c', 'a', '3'),
-    ],
     [
       'update, add: one update from the last delivered state',
       update('b', 'a', '2'),
@@ -50,14 +39,7 @@ describe('mergePending', () => {
       gone('b', '3'),
       gone('a', '3', { object: 'b' }),
     ],
-    ['delete, add: both', gone('a', '2'), add('b', '3'), [gone('a', '2'), add('b', '3')]],
     ['delete, update: a delete, then an add', gone('a', '2'), update('b', 'a', '3'), [gone('a', '2'), add('b', '3')]],
-    [
-      'delete and add, update: the delete, and an add of the newer object',
-      [gone('a', '2'), add('b', '3')],
-      update('c', 'b', '4'),
-      [gone('a', '2'), add('c', '4')],
-    ],
     [
       'delete and add, add: the delete, and an add of the newer object',
       [gone('a', '2'), add('b', '3')],

@@ -119,19 +119,6 @@ describe('[law 2] replace and every batch are atomic', () => {
     expect([first.isBoundary, last.isBoundary, last.version]).toEqual([false, true, '2'])
   })
 
-  test('a polled replace inside a batch deletes the keys that it does not name', async () => {
-    const { indexer, fifo, apply } = composed()
-    apply('1', put('a', '1'), put('b', '1'))
-    await indexer.apply(await fifo.drain())
-    apply('2', put('c', '1'), replaced({ b: '2' }))
-    const batch = await fifo.drain()
-    void indexer.apply(batch)
-    expect([textOf(batch).sort(), indexer.list()]).toEqual([
-      ['added c=1', 'deleted a=1', 'deleted c=1', 'updated b=2'],
-      ['2'],
-    ])
-  })
-
   test('a source that repeats its last safe version loses no change in the store', async () => {
     const { indexer, fifo, apply } = composed()
     apply('1', put('a', '1'))
@@ -200,15 +187,6 @@ describe('[law 4a][law 4b] every returns the batches as they came, latest all pe
     apply('2', put('a', '2'))
     const batch = await fifo.drain()
     expect([textOf(batch), batch.version, batch.isBoundary]).toEqual([['added a=2', 'added b=1'], '2', true])
-  })
-
-  test('a delete after a put that was taken and is still being processed is delivered', async () => {
-    const { fifo, apply } = composed({ delivery: 'latest' })
-    apply('1', put('a', '1'))
-    await fifo.drain()
-    apply('2', gone('a'))
-    const waiting = fifo.drain()
-    expect(textOf(await waiting)).toEqual(['deleted a=1'])
   })
 })
 
@@ -422,20 +400,6 @@ describe('drain and pop', () => {
     apply('1', put('a', '1'))
     await waiting
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
-  })
-
-  test('the type of a delta names its cause: replaced for lists, added, updated and deleted for the watch', async () => {
-    const { indexer, fifo, apply, list } = composed()
-    list('1', put('a', '1'))
-    await indexer.apply(await fifo.drain())
-    apply('2', put('a', '2'), put('b', '2'))
-    apply('3', gone('a', 'final'))
-    const later = [await fifo.drain(), await fifo.drain()].flatMap(({ deltas }) => deltas)
-    expect(later).toEqual([
-      { type: 'updated', key: 'a', object: '2', version: '2' },
-      { type: 'added', key: 'b', object: '2', version: '2' },
-      { type: 'deleted', key: 'a', object: 'final', version: '3' },
-    ])
   })
 })
 

@@ -191,18 +191,6 @@ describe('a batch', () => {
       },
     ])
   })
-
-  test('later events of a batch override earlier ones, and each is reported', () => {
-    const { indexer, apply, told } = made()
-    apply('1', put('a', red), put('a', blue), gone('a'), put('a', red))
-    expect(indexer.get('a')).toBe(red)
-    expect(told()).toEqual([
-      'add a {"color":"red","n":1} watch',
-      'update a {"color":"blue","n":2} watch',
-      'delete a {"color":"blue","n":2} watch known',
-      'add a {"color":"red","n":1} watch',
-    ])
-  })
 })
 
 describe('[S1] an equal object is not a change', () => {
@@ -325,26 +313,6 @@ describe('[I8] no read sees part of a list or of a batch', () => {
     expect(late(1)).toEqual([red])
   })
 
-  test('a snapshot that is taken during the first list is empty and remains so', () => {
-    const { indexer } = made()
-    const replacement = indexer.replace()
-    void replacement.page([put('a', red)])
-    const snapshot = indexer.snapshot()
-    void replacement.commit('5')
-    expect([snapshot.size, snapshot.list(), snapshot.by.color('red'), snapshot.version]).toEqual([0, [], [], undefined])
-  })
-
-  test('during a later list every accessor returns the state before it', () => {
-    const { indexer, list } = made()
-    list('5', put('a', red), put('b', blue))
-    const before = seen(indexer)
-    const replacement = indexer.replace()
-    void replacement.page([put('a', blue), put('c', red), invalid('b')])
-    expect([seen(indexer), indexer.invalid.size]).toEqual([before, 0])
-    void replacement.commit('6')
-    expect([...indexer.keys()].sort()).toEqual(['a', 'b', 'c'])
-  })
-
   test('an object that cannot be frozen does not break its batch in two', () => {
     const { indexer, apply } = made({ freeze: true })
     const hostile = Object.defineProperty({}, 'trap', {
@@ -384,29 +352,6 @@ describe('a later list', () => {
     listByContent('1', invalid(bad))
     apply('2', put('a', { n: 2 }, { version: '5' }))
     expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
-  })
-
-  test.each<[string, ListEvent<Item>[], Record<string, Item>]>([
-    ['a change and back', [put('a', blue), put('a', red)], { a: red }],
-    ['a put, then a delete', [put('a', blue), gone('a')], {}],
-    ['a new key, then a delete', [put('a', red), put('c', red), gone('c')], { a: red }],
-    ['a delete, then a put', [put('a', red), gone('a'), put('a', blue)], { a: blue }],
-    ['a new key twice', [put('a', red), put('c', red), put('c', blue)], { a: red, c: blue }],
-  ])('[B19] later events override earlier ones: %s', (_, events, expected) => {
-    const { indexer, list } = made()
-    list('5', put('a', red))
-    list('6', ...events)
-    expect(Object.fromEntries(indexer.entries())).toEqual(expected)
-  })
-
-  test('a list after a batch is compared with the objects of the batch', () => {
-    const { indexer, apply, list, told } = made()
-    apply('4', put('a', red))
-    list('5', put('b', blue))
-    expect([told(), [...indexer.keys()]]).toEqual([
-      ['delete a {"color":"red","n":1} relist unknown', 'add b {"color":"blue","n":2} relist'],
-      ['b'],
-    ])
   })
 })
 

@@ -502,17 +502,6 @@ describe('the version includes only changes that were reconciled with success', 
     await mirror.clock.advance(301)
     expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
   })
-
-  test('a key that was enqueued during its run is ready after it', async () => {
-    const { mirror, runs, controller } = await running([
-      ['a', 1],
-      ['b', 1],
-    ])
-    controller.enqueue('a')
-    runs.succeed()
-    await mirror.clock.advance(0)
-    expect([runs.begun, controller.backlog.keys]).toEqual([['a=1', 'b=1'], 2])
-  })
 })
 
 describe('close', () => {
