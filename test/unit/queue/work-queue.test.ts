@@ -26,71 +26,7 @@ test('ready keys leave in the order in which they came, once each, and are annou
   expect([wakes(), takeAll(queue)]).toEqual([3, ['b', 'a', 'c']])
 })
 
-describe('a key that is worked on', () => {
-  test('is not given out a second time, and is ready again when it is done if it was added meanwhile', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.dequeue()
-    queue.add('a')
-    expect(queue.dequeue()).toBeUndefined()
-    queue.done('a')
-    expect(takeAll(queue)).toEqual(['a'])
-    queue.done('a')
-    expect(queue.dequeue()).toBeUndefined()
-  })
-
-  test('is not ready again if done is called with false, though it was added meanwhile', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.dequeue()
-    queue.add('a')
-    queue.done('a', false)
-    expect(queue.dequeue()).toBeUndefined()
-  })
-
-  test('counts as active and as running until it is done', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.add('b')
-    queue.dequeue()
-    expect([queue.active, queue.running, queue.isRunning('a'), queue.isRunning('b')]).toEqual([2, 1, true, false])
-    queue.done('a')
-    expect([queue.active, queue.running]).toEqual([1, 0])
-  })
-})
-
 describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set) => {
-  test('is ready at that time and not before, or at once if the time is past', async () => {
-    const { clock, queue, wakes } = setUp()
-    queue[set]('past', 0)
-    queue[set]('a', 100)
-    await clock.advance(99)
-    expect(takeAll(queue)).toEqual(['past'])
-    await clock.advance(1)
-    expect([wakes(), queue.dequeue()]).toEqual([2, 'a'])
-  })
-
-  test('is ready again if its time came while it was processed', async () => {
-    const { clock, queue } = setUp()
-    queue.add('a')
-    queue.dequeue()
-    queue[set]('a', 10)
-    await clock.advance(10)
-    expect([queue.dequeue(), queue.delayed]).toEqual([undefined, 0])
-    queue.done('a')
-    expect(takeAll(queue)).toEqual(['a'])
-  })
-
-  test('is ready once, at the earliest of its times', async () => {
-    const { clock, queue, wakes } = setUp()
-    for (const time of [200, 100, 300]) queue[set]('a', time)
-    await clock.advance(100)
-    expect(takeAll(queue)).toEqual(['a'])
-    queue.done('a')
-    await clock.advance(200)
-    expect(wakes()).toBe(1)
-  })
-
   test('a time that was overtaken takes no later one with it', async () => {
     const { clock, queue } = setUp()
     queue[set]('b', 100)
@@ -175,22 +111,6 @@ describe('a time by which a key is ready', () => {
     expect(queue.heapSize).toBeLessThan(100)
     queue.close()
   })
-})
-
-test.each<[string, (queue: WorkQueue) => void]>([
-  ['when the key is added before', (queue) => void [queue.addAt('a', 200), queue.add('a')]],
-  ['if the key is ready already', (queue) => void [queue.add('a'), queue.addAt('a', 200)]],
-  ['when the time comes by which the key is ready', (queue) => void [queue.addAt('a', 200), queue.addBy('a', 100)]],
-])('a time at which a key is added is kept %s', async (_, act) => {
-  const { clock, queue } = setUp()
-  act(queue)
-  await clock.advance(100)
-  expect(takeAll(queue)).toEqual(['a'])
-  queue.done('a')
-  await clock.advance(99)
-  expect(queue.dequeue()).toBeUndefined()
-  await clock.advance(1)
-  expect(queue.dequeue()).toBe('a')
 })
 
 test('what is added to a sealed queue is ready all the same, during a run as well', () => {

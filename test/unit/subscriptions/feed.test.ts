@@ -394,14 +394,6 @@ describe('the backlog', () => {
     expect(feed.backlog.oldestMs).toBe(70)
   })
 
-  test('its age is that of the first change that was merged', async () => {
-    const { mirror, feed } = drained([], { delivery: 'latest' })
-    mirror.put('a', 1, '6')
-    await mirror.clock.advance(500)
-    mirror.put('a', 2, '7')
-    expect(feed.backlog.oldestMs).toBe(500)
-  })
-
   test('its age after an overflow is that of the first change that was queued', async () => {
     const { mirror, feed } = drained([], { capacity: 2 })
     for (const [nth, key] of ['a', 'b', 'c'].entries()) {
@@ -426,6 +418,13 @@ test('waitFor waits for the epoch of the store, though the feed is still in the 
   drain(feed)
   expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
 })
+
+test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])(
+  'waitFor of an invalid version rejects as PROTOCOL (%#)',
+  async (mark) => {
+    await expect(numbers().feed().waitFor(mark)).rejects.toMatchObject({ code: 'PROTOCOL' })
+  },
+)
 
 describe('close', () => {
   test('drops the queue, accepts no more changes, and rejects all waits with the first reason', async () => {
