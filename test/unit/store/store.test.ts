@@ -30,12 +30,6 @@ function filled(...keys: string[]): Store<string> {
 }
 
 describe('Store', () => {
-  test('deleting an unknown key changes nothing', () => {
-    const store = filled('a')
-    const list = store.list()
-    expect([store.delete('x'), store.list() === list]).toEqual([undefined, true])
-  })
-
   test('the ordinal of a deleted key is used again', () => {
     const store = filled('a', 'b')
     store.delete('a')

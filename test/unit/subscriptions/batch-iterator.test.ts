@@ -2,15 +2,12 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { BatchIterator } from '../../../src/subscriptions/batch-iterator.js'
 import type { FeedOptions } from '../../../src/subscriptions/subscription-types.js'
-import { Mirror } from '../../support/feeds.js'
+import { numbers } from '../../support/controllers.js'
+import type { Mirror } from '../../support/feeds.js'
 import { outcomeOf } from '../../support/informers.js'
 
 function stream(mirror: Mirror<number>, options: FeedOptions<number> = {}): BatchIterator<number> {
   return new BatchIterator(mirror.feed(options, { bookmarks: true, initialAdds: true }), options.signal)
-}
-
-function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
-  return new Mirror<number>().list(entries, '5')
 }
 
 /** Reads a stream to its end, and remembers what came. */
@@ -25,48 +22,7 @@ function read(changes: BatchIterator<number>, onBatch: () => void | Promise<void
   return { told, end }
 }
 
-describe('a change stream', () => {
-  test('is the replay of the store, and then every change, batch by batch, with bookmarks', async () => {
-    const mirror = numbers(['a', 1])
-    const changes = stream(mirror)
-    const { told } = read(changes)
-    await mirror.clock.advance(0)
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(0)
-    mirror.apply([], '7')
-    await mirror.clock.advance(0)
-    expect(told).toEqual(['add a, @5', 'update a, @6', '@7'])
-    await changes.close()
-  })
-
-  test('its batches say whether the replay is complete', async () => {
-    const mirror = new Mirror<number>().list(
-      Array.from({ length: 300 }, (_, i) => [`k${i}`, i] as const),
-      '5',
-    )
-    const changes = stream(mirror)
-    mirror.put('a', 1, '6')
-    const batches = [await changes.next(), await changes.next(), await changes.next()]
-    expect(batches.map(({ value }) => [value?.isSynced, value?.version])).toEqual([
-      [false, undefined],
-      [true, '5'],
-      [true, '6'],
-    ])
-    await changes.close()
-  })
-})
-
 describe('backpressure', () => {
-  test('changes wait until the next read, and are merged with delivery latest', async () => {
-    const mirror = numbers()
-    const changes = stream(mirror, { delivery: 'latest' })
-    await changes.next()
-    for (let i = 0; i < 100; i++) mirror.put('a', i, `${6 + i}`)
-    expect(changes.backlog.keys).toBe(1)
-    expect((await changes.next()).value).toMatchObject({ changes: [{ type: 'add', object: 99 }], version: '105' })
-    await changes.close()
-  })
-
   // I7
   test('a batch counts as handled when the next one is read', async () => {
     const mirror = numbers(['a', 1])

@@ -41,16 +41,6 @@ describe('a change reaches the feeds that it concerns, and no other', () => {
     expect([count(), drain(feed)]).toEqual([1, [`add ${key}, @200`]])
   })
 
-  test('the feeds of the old value and of the new one both receive the change, each once', () => {
-    const mirror = orders()
-    const [from, to] = [mirror.feed({ where: { tenant: 'from' } }), mirror.feed({ where: { tenant: 'to' } })]
-    mirror.put('a', order(1, 'from'), '2')
-    drain(from)
-    drain(to)
-    mirror.put('a', order(1, 'to'), '3')
-    expect([drain(from), drain(to)]).toEqual([['delete a, @3'], ['add a, @3']])
-  })
-
   test('an object that keeps one of its values is delivered once', () => {
     const mirror = orders()
     const feed = mirror.feed({ where: { tag: 'x' } })

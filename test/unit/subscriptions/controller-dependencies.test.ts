@@ -230,21 +230,6 @@ describe('a group', () => {
     expect(world.clock.now() - since).toBe(5_000)
   })
 
-  test('each stage has the part of drainMs that the stages before it left', async () => {
-    const { world, members } = chain()
-    const [c, b] = members
-    c?.reconcile(() => world.clock.sleep(2_000))
-    b?.reconcile(() => new Promise(() => {}))
-    const group = groupInformers([...members]).start()
-    await world.clock.advance(500)
-    const stopped = group.stop({ drainMs: 2_000 })
-    // The first stage takes 1 500 ms. The second has 500 ms, and waits one more second for the run that hangs.
-    await world.clock.advance(2_999)
-    expect(await outcomeOf(stopped, world.clock)).toBe('pending')
-    await world.clock.advance(1)
-    expect(await outcomeOf(stopped, world.clock)).toBe('resolved')
-  })
-
   test('[G6] does not count what a closed controller waited for', async () => {
     const { clock, sites, pods, fn } = new World()
     const group = groupInformers([sites, pods])

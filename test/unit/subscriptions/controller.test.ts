@@ -9,16 +9,6 @@ import { Mirror } from '../../support/feeds.js'
 import { type Order, order, outcomeOf } from '../../support/informers.js'
 
 describe('a controller', () => {
-  test('runs each key of the store once, and then each changed key, with the current state', async () => {
-    const mirror = numbers(['a', 1], ['b', 2])
-    const runs: string[] = []
-    reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
-    await mirror.clock.advance(0)
-    mirror.put('a', 3, '6').put('a', 4, '7')
-    await mirror.clock.advance(0)
-    expect(runs).toEqual(['a=1', 'b=2', 'a=4'])
-  })
-
   test('a run that does not settle for 60 s is reported, once', async () => {
     const mirror = numbers(['a', 1])
     reconcile(mirror, () => new Promise(() => {}), { name: 'scaler' })
@@ -223,21 +213,6 @@ describe('a run that fails', () => {
     }
     expect(runs).toBeLessThanOrEqual(12)
   })
-
-  test('delays no other key', async () => {
-    const mirror = numbers(['bad', 1], ['good', 1])
-    const good: number[] = []
-    reconcile(mirror, async (key, { object }) => {
-      if (key === 'bad') throw new Error('no')
-      good.push(object ?? -1)
-    })
-    for (let i = 2; i <= 5; i++) {
-      await mirror.clock.advance(1_000)
-      mirror.put('good', i, `${4 + i}`)
-    }
-    await mirror.clock.advance(0)
-    expect(good).toEqual([1, 2, 3, 4, 5])
-  })
 })
 
 describe('requeueAfter', () => {
@@ -397,21 +372,6 @@ describe('enqueue', () => {
 })
 
 describe('the version includes only changes that were reconciled with success', () => {
-  test('it includes a change during a failed run once a later run has succeeded', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
-    runs.succeed()
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(0)
-    mirror.put('a', 3, '7')
-    await mirror.clock.advance(0)
-    runs.fail()
-    await mirror.clock.advance(5_000)
-    expect([runs.begun, controller.version]).toEqual([['a=1', 'a=2', 'a=3'], '5'])
-    runs.succeed()
-    await mirror.clock.advance(0)
-    expect(controller.version).toBe('7')
-  })
-
   test('it waits for a run in progress, and for the run after it if the key changes meanwhile', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()

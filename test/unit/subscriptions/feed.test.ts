@@ -35,27 +35,6 @@ function orders(): Mirror<Order> {
 }
 
 describe('the beginning', () => {
-  test('a feed from before the first list receives its objects as adds', () => {
-    const mirror = numbers()
-    const feed = mirror.feed()
-    mirror.list(
-      [
-        ['a', 1],
-        ['b', 2],
-      ],
-      '5',
-    )
-    expect(feed.dequeue()).toMatchObject({
-      changes: [
-        { type: 'add', key: 'a', object: 1, previous: undefined, origin: 'initial' },
-        { type: 'add', key: 'b', object: 2, previous: undefined, origin: 'initial' },
-      ],
-      version: '5',
-      isSynced: true,
-      source: undefined,
-    })
-  })
-
   test('the replay of a large store is several batches; only the last has a version and is synced', () => {
     const mirror = numbers().list(
       Array.from({ length: 600 }, (_, i) => [`k${i}`, i] as const),
@@ -204,18 +183,6 @@ describe('a scope', () => {
     expect(mirror.errors[0]?.message).toBe(
       'the filter of "mine" on mirror failed: not 2; such objects are out of scope',
     )
-  })
-
-  test('has returns whether a key is in the scope now', () => {
-    const mirror = orders().list(
-      [
-        ['a', order(1)],
-        ['b', order(1, 'other')],
-      ],
-      '5',
-    )
-    const feed = mirror.feed({ where: { tenant: 'acme' } })
-    expect([feed.scope.has('a'), feed.scope.has('b'), feed.scope.has('c')]).toEqual([true, false, false])
   })
 
   test('`where` may name an index that was added later', async () => {

@@ -5,7 +5,8 @@ import { HandlerSubscription } from '../../../src/subscriptions/handler-subscrip
 import type { Handlers } from '../../../src/subscriptions/handler-types.js'
 import type { FeedOptions } from '../../../src/subscriptions/subscription-types.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
-import { Mirror } from '../../support/feeds.js'
+import { numbers } from '../../support/controllers.js'
+import type { Mirror } from '../../support/feeds.js'
 import { Fold } from '../../support/fold.js'
 import { deferred, outcomeOf } from '../../support/informers.js'
 
@@ -17,10 +18,6 @@ function subscribe(
   options: Options = {},
 ): HandlerSubscription<number> {
   return new HandlerSubscription(mirror.feed(options), handlers, options)
-}
-
-function numbers(...entries: (readonly [string, number])[]): Mirror<number> {
-  return new Mirror<number>().list(entries, '5')
 }
 
 /** One of which the key `stuck` is never done. */
@@ -480,26 +477,6 @@ describe('close', () => {
     await mirror.clock.advance(1)
     expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
     expect(mirror.clock.sleeping).toBe(0)
-  })
-
-  test.each([1, 2])('with drain, after everything that waits has been handled (%i at a time)', async (concurrency) => {
-    const mirror = numbers()
-    const fold = new Fold<number>()
-    const tell = async (change: Parameters<typeof fold.tell>[0]): Promise<void> => {
-      await mirror.clock.sleep(10)
-      fold.tell(change)
-    }
-    const subscription = subscribe(mirror, { add: tell, update: tell, delete: tell }, { concurrency })
-    mirror.put('a', 1, '6').put('b', 1, '7').put('a', 2, '8')
-    const closed = subscription.close({ drain: true })
-    await mirror.clock.advance(100)
-    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
-    expect(fold.objects).toEqual(
-      new Map([
-        ['a', 2],
-        ['b', 1],
-      ]),
-    )
   })
 
   test.each([

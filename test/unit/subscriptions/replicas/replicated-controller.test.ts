@@ -122,17 +122,6 @@ describe('a controller on several replicas', () => {
     expect(group.taken()).toEqual([`${owner}:key-3`])
   })
 
-  test('without replicas there is no fence and no status', async () => {
-    group = new Group()
-    const informer = createInformer({ source: group.source, clock: group.clock })
-    const fences: unknown[] = []
-    const controller = informer.reconcile(async (_key, { fence }) => void fences.push(fence))
-    group.informers.push(informer.start())
-    await group.clock.advance(100)
-    expect(fences).toEqual(KEYS.map(() => undefined))
-    expect(controller.replicas).toBeUndefined()
-  })
-
   test('[L3][L9] a replica that joins gains keys, and runs each of them once; the others run none again', async () => {
     group = new Group()
     group.add()
