@@ -90,6 +90,19 @@ function seen(indexer: Indexer<Item, ReturnType<typeof declare>>): object {
   }
 }
 
+function emptyCommit(origin: string, version: string, committedAt?: number): object {
+  return {
+    origin,
+    changes: [],
+    memberships: [],
+    tracked: [],
+    version,
+    position: version,
+    source: undefined,
+    committedAt,
+  }
+}
+
 const red = { color: 'red', n: 1 }
 const blue = { color: 'blue', n: 2 }
 const onlyRed = (object: unknown): Item | undefined => ((object as Item).color === 'red' ? (object as Item) : undefined)
@@ -178,18 +191,7 @@ describe('a batch', () => {
   test('a bookmark changes the version, and its commit has no changes, and the time of its batch', () => {
     const { indexer, commits } = made()
     void indexer.apply({ events: [], version: '7', committedAt: 1_234 })
-    expect(commits).toEqual([
-      {
-        origin: 'watch',
-        changes: [],
-        memberships: [],
-        tracked: [],
-        version: '7',
-        position: '7',
-        source: undefined,
-        committedAt: 1_234,
-      },
-    ])
+    expect(commits).toEqual([emptyCommit('watch', '7', 1_234)])
   })
 })
 
@@ -261,26 +263,10 @@ describe('[C28] another uid under the same key is another object', () => {
 })
 
 describe('the first list', () => {
-  test('the first list is one commit of origin initial, without changes', () => {
-    const { list, commits } = made()
-    list('5', put('a', red), put('b', blue))
-    expect(commits).toEqual([
-      {
-        origin: 'initial',
-        changes: [],
-        memberships: [],
-        tracked: [],
-        version: '5',
-        position: '5',
-        source: undefined,
-        committedAt: undefined,
-      },
-    ])
-  })
-
-  test('[B19] later events override earlier ones', () => {
-    const { indexer, list } = made()
+  test('[B19] the first list is one commit without changes, in which later events override earlier ones', () => {
+    const { indexer, list, commits } = made()
     list('5', put('a', red), put('b', blue), put('a', blue), gone('b'))
+    expect(commits).toEqual([emptyCommit('initial', '5')])
     expect([...indexer.entries()]).toEqual([['a', blue]])
   })
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../../adapters/memory/index.js'
 import { SourceError } from '../../../../src/contract/errors.js'
 import type { Compound } from '../../../../src/store/indexes/index-types.js'
@@ -37,6 +37,7 @@ function open(
   cache.onDecode = (key) => void decoded.push(key)
   const declare = hasIndexes ? indexes : () => ({}) as Indexes
   const world = begin({ source, cache, declare, hasHandler: false, slices: DEFAULT_SLICES, options })
+  onTestFinished(() => assertCleanStop(world.informer, world.clock))
   return { ...world, source, cache, decoded }
 }
 
@@ -108,7 +109,6 @@ describe('packed content that is kept', () => {
       [KEYS - 1, undefined, 1_001],
       [KEYS - 2, undefined, undefined],
     ])
-    await assertCleanStop(informer, clock)
   })
 
   test('[H18] is closed when each of its objects has changed', async () => {
@@ -130,7 +130,6 @@ describe('packed content that is kept', () => {
       false,
     ])
     expect([informer.by.parity.count('even'), informer.by.order({ limit: 1 })]).toEqual([KEYS / 2 - 1, [{ n: 1 }]])
-    await assertCleanStop(informer, clock)
   })
 
   test('[H17] is compared with a list, whose differences are delivered', async () => {
@@ -148,7 +147,6 @@ describe('packed content that is kept', () => {
     expect([informer.size, informer.has('k5'), informer.get('k6')]).toEqual([KEYS - 1, false, { n: 1_000 }])
     expect(informer.get('k7')).toBe(object)
     expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
-    await assertCleanStop(informer, clock)
   })
 
   test('[H17] is audited: a deletion that the source did not report is found', async () => {
@@ -166,7 +164,6 @@ describe('packed content that is kept', () => {
     expect([informer.has('k5'), informer.get('k6')]).toEqual([true, { n: 1_000 }])
     await clock.advance(200_000)
     expect([informer.has('k5'), informer.size, informer.get('k7')]).toEqual([false, KEYS - 1, { n: 7 }])
-    await assertCleanStop(informer, clock)
   })
 
   test('[H17] is deleted and closed if access is lost', async () => {
@@ -181,7 +178,6 @@ describe('packed content that is kept', () => {
     source.disconnect()
     await clock.advance(5_000)
     expect([informer.size, fold.objects.size, informer.by.parity.count('odd'), cache.opened]).toEqual([0, 0, 0, 0])
-    await assertCleanStop(informer, clock)
   })
 
   test('[H16] is selected from by its index values, and only the selected objects are decoded', async () => {
@@ -190,7 +186,6 @@ describe('packed content that is kept', () => {
     informer.subscribe({ add: (change) => void received.push(change.key) }, { where: { order: 17 } })
     await clock.advance(100)
     expect([received, decoded]).toEqual([['k17'], ['k17']])
-    await assertCleanStop(informer, clock)
   })
 
   test('[law 8e] is not decoded for a subscription without an add handler, which receives the later changes', async () => {
@@ -211,7 +206,6 @@ describe('packed content that is kept', () => {
       ['delete', { n: 4 }, { n: 4 }],
     ])
     expect(decoded).toEqual(['k3', 'k4'])
-    await assertCleanStop(informer, clock)
   })
 
   test('[H17] has the values of indexes that it lacks, without its objects', async () => {
@@ -226,7 +220,6 @@ describe('packed content that is kept', () => {
     await clock.advance(100)
     expect(pair([2], { limit: 2 })).toEqual([{ n: 5 }, { n: 8 }])
     expect(pair([1], { reverse: true, limit: 2 })).toEqual([{ n: 1_000 }, { n: KEYS - 1 }])
-    await assertCleanStop(informer, clock)
   })
 
   test('[H18] lacks an object that cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
@@ -243,7 +236,6 @@ describe('packed content that is kept', () => {
     expect(informer.status).toMatchObject({ state: 'live', relists: 1 })
     expect([informer.size, informer.get('k18'), informer.by.parity('odd').length]).toEqual([KEYS, { n: 18 }, KEYS / 2])
     expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
-    await assertCleanStop(informer, clock)
   })
 
   test('[H18] is saved again with all objects', async () => {
@@ -262,7 +254,6 @@ describe('packed content that is kept', () => {
       0,
     ])
     expect(next.informer.by.order({ limit: 1 })).toEqual([{ n: 2 }])
-    await assertCleanStop(next.informer, next.clock)
   })
 })
 
