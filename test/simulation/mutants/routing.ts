@@ -23,8 +23,8 @@ export const mutantsOfRouting: readonly Mutant[] = [
     file: 'subscriptions/serial-delivery.ts',
     edits: [['this.#deliver(slice, current, at, false)', 'this.#deliver(slice, current, at + 1, false)']],
     onlyBy: {
-      test: 'unit/subscriptions/handler-subscription.test.ts',
-      named: 'many changes in one go give the event loop turns',
+      test: 'unit/subscriptions/large-batches.test.ts',
+      named: 'is delivered to handlers that return nothing in slices',
     },
   },
   {
