@@ -175,7 +175,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     edits: [['if (!header.isWhole) {', 'if (header.writer === "") {']],
     onlyBy: {
       test: 'unit/adapters/relay/relay.test.ts',
-      named: 'content of which only a part was written is not restored',
+      named: 'while a large batch is only partly written',
     },
   },
   {
@@ -255,7 +255,7 @@ export const mutantsOfRelays: readonly Mutant[] = [
     breaks: 'a new relay names the time for which it waits (Y14)',
     file: `${folder}/leadership.ts`,
     edits: [['if (!isNew)', 'if (isNew || !isNew)']],
-    onlyBy: { test: 'unit/adapters/relay/relay.test.ts', named: 'a new relay without another one says for how long' },
+    onlyBy: { test: 'unit/adapters/relay/relay.test.ts', named: 'with leases the second waits' },
   },
   {
     name: 'a list of a follower does not wait for the rest of a batch',
