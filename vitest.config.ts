@@ -29,11 +29,17 @@ export default defineConfig({
         },
       },
       { test: { name: 'package', include: ['test/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 } },
-      { test: { name: 'simulation', include: ['test/simulation/**/*.test.ts'], testTimeout: 600_000 } },
+      {
+        test: {
+          name: 'simulation',
+          include: ['test/simulation/**/*.test.ts', 'test/mutants/*.test.ts'],
+          testTimeout: 600_000,
+        },
+      },
       {
         test: {
           name: 'servers',
-          include: ['test/{adapter-mutants,browser,cli,conformance,operating,replicas,servers,soak}/**/*.test.ts'],
+          include: ['test/{browser,cli,conformance,mutants/adapters,operating,replicas,servers,soak}/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           globalSetup: 'test/servers/global-setup.ts',
