@@ -33,7 +33,7 @@ export interface Token {
 const WORD = /[\w$]/
 
 export function tokensOf(text: string): Token[] {
-  return Array.from(text.matchAll(/[\w$]+|\.{3}|\?\.|[-=<>!&|?+*/%^~]+|[^\s\w$]/g), ({ 0: token, index }) => ({
+  return Array.from(text.matchAll(/#?[\w$]+|\.{3}|\?\.|[-=<>!&|?+*/%^~]+|[^\s\w$]/g), ({ 0: token, index }) => ({
     text: token,
     start: index,
     end: index + token.length,
@@ -59,7 +59,7 @@ function patternOf(tokens: readonly string[]): RegExp {
   let last = ''
   for (const token of tokens) {
     const isWord = WORD.test(token)
-    if (last === '') pattern += isWord ? '(?<![\\w$])' : ''
+    if (last === '') pattern += isWord ? '(?<![\\w$#])' : ''
     else pattern += isWord && WORD.test(last) ? '\\s+' : '\\s*'
     pattern += token.replaceAll(/[^\w]/g, '\\$&')
     last = token

@@ -90,11 +90,11 @@ class Rating {
     const [before, after] = [this.#text.charAt(first.start - 1), this.#text.charAt(last.end)]
     const quote = this.#text.slice(first.start, last.end)
     const size = quote.replaceAll(/\s+/g, ' ').length
-    let cost = size + 1.5 * Math.max(ENOUGH - size, 0) + 12 * this.#unmatched(from, to)
+    let cost = size + 1.5 * Math.max(ENOUGH - size, 0) + 20 * this.#unmatched(from, to)
     // It begins inside of a chain of members or at the arguments of a call, or ends there.
-    if ('.#'.includes(before) || ('([.'.includes(first.text) && /\w/.test(before))) cost += 15
-    if ('.(['.includes(after)) cost += 15
-    if (!/[\w$([{'"`!#/@<]/.test(first.text)) cost += 15
+    if (before === '.' || ('([.'.includes(first.text) && /\w/.test(before))) cost += 20
+    if ('.(['.includes(after)) cost += 20
+    if (!/[\w$([{'"`!#/@<]/.test(first.text)) cost += 20
     if (!/[\w$)\]}'"`>]/.test(last.text)) cost += 25
     const starts = startsLine(this.#text, first)
     const ends = /^[ \t]*(\n|$)/.test(this.#text.slice(last.end, last.end + 100))
