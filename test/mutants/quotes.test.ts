@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { blocksOf } from '../support/documents.js'
 import { root } from '../support/sources.js'
+import { entriesOf } from './format.js'
 import { allMutants, files } from './index.js'
 import { type Mutant, mutated } from './mutant.js'
 import { placesOf } from './quotes.js'
@@ -49,6 +51,12 @@ test('every mutant has a name of its own', () => {
 test('every mutant of an adapter names a test, or the schedules that find it', () => {
   const ofAdapters = allMutants.filter(({ folder }) => folder !== 'src')
   expect(ofAdapters.filter(({ onlyBy, kind }) => onlyBy === undefined && kind === undefined)).toEqual([])
+})
+
+test('the example of CONTRIBUTING.md is one of them', () => {
+  const [block] = blocksOf(['CONTRIBUTING.md']).filter(({ language }) => language === 'mutants')
+  const [entry] = entriesOf('test/mutants/core/store.mutants', block?.text ?? '')
+  expect(allMutants).toContainEqual(entry?.mutant)
 })
 
 test('the tests that mutants name exist', () => {

@@ -72,7 +72,7 @@ function proposed({ quote, replacement }: Hunk, likely: Sources, sources: Source
   const percent = Math.round(100 * found.similarity)
   const text = sources.get(found.place.path) ?? ''
   const source = text.slice(0, found.place.start) + edit + text.slice(found.place.end)
-  const isValid = isModule(source) ? '' : ', and is no valid module'
+  const isValid = isModule(source) ? '' : ', but the change does not parse there'
   return { remark: `the quote is gone; ${position} resembles it by ${percent} %${isValid}`, proposal }
 }
 

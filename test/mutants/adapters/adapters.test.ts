@@ -24,7 +24,7 @@ function makesTestFail(mutant: (typeof wanted)[number]): void {
   })
 }
 
-test.runIf(wanted.length === 0)('no defect of an adapter is requested, of which there are some', () => {
+test('there are defects of adapters that name a test', () => {
   expect(adapterMutants.length).toBeGreaterThan(0)
 })
 
