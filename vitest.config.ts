@@ -67,7 +67,7 @@ export default defineConfig({
         ['test/{browser,cli,file-cache,operating,replicas,servers,share,soak}/**/*.test.ts'],
         [...campaigns, 'test/{file-cache,share}/{postgres,etcd,redis,kubernetes}.test.ts'],
       ),
-      waiting('mutants', ['test/{adapter-mutants,mutants}/**/*.test.ts']),
+      waiting('mutants', ['test/mutants/**/*.test.ts']),
     ],
   },
 })

@@ -34,6 +34,13 @@ const CHECKS: readonly BlockCheck[] = [
   { language: 'sql', documents: /^docs\/postgres\.md$/, by: ['test/postgres/ddl.test.ts'], named: 'docs/postgres.md' },
   // Sent to Redis, whose users then read and write.
   { language: 'redis', documents: /^docs\/redis\.md$/, by: ['test/redis/guide.test.ts'], named: 'docs/redis.md' },
+  // Read as a file of mutants, and compared with those that exist.
+  {
+    language: 'mutants',
+    documents: /^CONTRIBUTING\.md$/,
+    by: ['test/mutants/quotes.test.ts'],
+    named: 'CONTRIBUTING.md',
+  },
   // Drawings, which contain no code.
   { language: 'text', documents: ALL, by: ['test/document-blocks.test.ts'] },
 ]

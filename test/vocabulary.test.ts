@@ -49,6 +49,13 @@ describe('the comments, messages and test titles', () => {
     expect(files.length).toBeGreaterThan(0)
     expect(files.flatMap(findingsIn)).toEqual([])
   })
+
+  test.each(filesUnder(['test/mutants'], '.mutants'))('of %s have no forbidden phrase', (path) => {
+    const prose = proseOf(textOf(path).replace(/^(- |\+ |dies by ).*/gm, ''))
+    expect(findings(prose).map(({ line, phrase, instead }) => `${path}:${line} "${phrase}": write ${instead}`)).toEqual(
+      [],
+    )
+  })
 })
 
 describe('findings', () => {
