@@ -1,7 +1,8 @@
 import { History } from '../backend/history.js'
-import { type Planned, Schedule, type ScheduleOptions } from '../runner/schedule.js'
+import type { ScheduleOptions } from '../runner/schedule.js'
 import type { InformerDriver } from '../system/informer-driver.js'
 import type { SourceScenario } from '../system/scenario.js'
+import { type Planned, SourceWorld } from '../system/source-world.js'
 import { actions, kindsOf, planOf } from '../workload/fault-plan.js'
 import { healsWithin, settingsFor } from '../workload/settings.js'
 import { Workload } from '../workload/workload.js'
@@ -15,7 +16,7 @@ const processKinds = kindsOf({ 'restart later': 1.2, crash: 1 })
 const STOP_MS = 25_000
 
 /** One schedule of processes, one after the other, over one source and one cache. */
-export class CacheWorld extends Schedule implements SourceScenario {
+export class CacheWorld extends SourceWorld implements SourceScenario {
   readonly kind = 'cache'
   readonly history: History
   readonly #workload: Workload
@@ -81,7 +82,7 @@ export class CacheWorld extends Schedule implements SourceScenario {
     this.#workload.lastWrite()
   }
 
-  tidy(): void {
+  protected override tidy(): void {
     this.#workload.restoreClock()
   }
 

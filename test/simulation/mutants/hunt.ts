@@ -2,7 +2,6 @@ import { availableParallelism } from 'node:os'
 import type { RegressionSeed } from '../runner/regression-seeds.js'
 import type { Shrunk } from '../runner/shrink.js'
 import { SimulationProcess } from '../runner/worker-process.js'
-import { isWorldKind } from '../runner/world-kinds.js'
 import type { Invariant } from '../system/scenario.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutate.js'
@@ -136,10 +135,10 @@ async function verdictOf(layer: Layer, mutant: Mutant, options: Hunt): Promise<F
 
 async function inSchedules(mutant: Mutant, options: Hunt): Promise<Found> {
   const { kind } = mutant
-  const thread = new SimulationProcess(mutant, kind)
+  const thread = new SimulationProcess(mutant)
   try {
     const job = {
-      kind: isWorldKind(kind) ? undefined : kind,
+      kind,
       from: options.seed,
       count: options.schedules ?? mutant.maxSchedules ?? MAX_SCHEDULES,
       untilFailure: options.shrinks ? 'shrunk' : true,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import type { AnyKind } from '../runner/schedule.js'
+import type { Kind } from '../runner/schedule.js'
 import type { ActionKind } from '../workload/fault-plan.js'
 
 /** One defect, as an edit of the production source. */
@@ -14,7 +14,7 @@ export interface Mutant {
   /** Texts that the file has exactly once, each with its replacement. */
   readonly edits: readonly (readonly [find: string, replace: string])[]
   /** The schedules that have to find it. Default: those of one source. */
-  readonly kind?: AnyKind
+  readonly kind?: Kind
   /** In how many schedules the simulator has to kill it. Default 1000. */
   readonly maxSchedules?: number
   /** The test that kills it, if the simulator does not: its file under test/, and its title or a part of it. */

@@ -2,10 +2,10 @@ import { classes, classOf, type FaultClass } from '../backend/fault-classes.js'
 import { kindOf } from '../backend/fault-kinds.js'
 import type { Invariant } from '../system/scenario.js'
 import { type Mark, marksOf } from './coverage-marks.js'
-import type { AnyKind, Kind, Outcome } from './schedule.js'
+import type { Kind, Outcome } from './schedule.js'
 
 export interface Failure {
-  readonly kind: AnyKind
+  readonly kind: Kind
   readonly seed: number
   /** Whether a source breaks its promises. */
   readonly isBreach: boolean

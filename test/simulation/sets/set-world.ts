@@ -1,7 +1,8 @@
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
 import { History, type Item } from '../backend/history.js'
-import { type Planned, Schedule, type ScheduleOptions } from '../runner/schedule.js'
+import type { ScheduleOptions } from '../runner/schedule.js'
+import { type Planned, SourceWorld } from '../system/source-world.js'
 import { type Action, actions, kindOf, kindsOf, planOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, KEYS, type Settings, settingsFor } from '../workload/settings.js'
@@ -50,7 +51,7 @@ type SystemAction = (typeof using)[number] | (typeof reading)[number]
 const SET_CHANGE_RATE = 0.02
 
 /** One schedule of an informer over several sources, which come and go. */
-export class SetWorld extends Schedule {
+export class SetWorld extends SourceWorld {
   readonly kind = 'set'
   readonly #members: SetMembers
   readonly #set: SourceSet<Item> = sourceSet<Item>({})
@@ -141,7 +142,7 @@ export class SetWorld extends Schedule {
     if (out !== undefined) this.#add(out)
   }
 
-  tidy(): void {
+  protected override tidy(): void {
     for (const { shard } of this.#members) shard.workload.restoreClock()
   }
 

@@ -1,15 +1,16 @@
 import { History } from '../backend/history.js'
-import { type Planned, Schedule, type ScheduleOptions } from '../runner/schedule.js'
+import type { ScheduleOptions } from '../runner/schedule.js'
 import { planFor } from '../workload/fault-plan.js'
 import { healsWithin, settingsFor } from '../workload/settings.js'
 import { Workload } from '../workload/workload.js'
 import { HandComposedDriver } from './hand-composed-driver.js'
 import { InformerDriver } from './informer-driver.js'
 import type { SourceScenario } from './scenario.js'
+import { type Planned, SourceWorld } from './source-world.js'
 import type { SingleSourceSystem } from './system-under-test.js'
 
 /** One schedule of one source. */
-export class SingleSourceWorld extends Schedule implements SourceScenario {
+export class SingleSourceWorld extends SourceWorld implements SourceScenario {
   readonly kind = 'one'
   readonly history: History
   readonly #workload: Workload
@@ -59,7 +60,7 @@ export class SingleSourceWorld extends Schedule implements SourceScenario {
     this.#workload.lastWrite()
   }
 
-  tidy(): void {
+  protected override tidy(): void {
     this.#workload.restoreClock()
   }
 
