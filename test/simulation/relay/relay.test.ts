@@ -8,5 +8,9 @@ test('followers of relays that crash, compete and lose writes show only true sta
   expectCampaign('relay', 500, OFTEN))
 
 test('a follower that waits for the rest of a batch converges soon after the last fault', async () => {
-  expect((await runOne(6_000_116, { kind: 'relay' })).violation).toBeUndefined()
+  // Without that wait, 31, 24 and 21 seconds.
+  for (const seed of [89, 217, 235]) {
+    const { violation, healMs } = await runOne(seed, { kind: 'relay' })
+    expect([violation, Math.min(healMs, 6_000)]).toEqual([undefined, healMs])
+  }
 })

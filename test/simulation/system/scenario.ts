@@ -2,6 +2,7 @@ import type { History } from '../backend/history.js'
 import type { Mark } from '../runner/coverage-marks.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
+import type { Workload } from '../workload/workload.js'
 import type { SimClock } from './sim-clock.js'
 
 /** What a schedule can violate: an invariant of SPEC.md, or another named rule. */
@@ -101,14 +102,8 @@ export interface Scenario {
 /** Shared by all parts that use one source. */
 export interface SourceScenario extends Scenario {
   readonly history: History
-  /** A watch failed: writers may write now. */
-  inGap(): void
-  /** A handler is stuck at a key: writers may write it again and again. */
-  writeRepeatedly(key: string): void
-  /** A run for a deleted key is slow: writers may add the key and delete it again. */
-  comeAndGo(key: string): void
-  /** An absent key is added within this many milliseconds, and deleted soon after. */
-  addBriefly(withinMs: number): void
+  /** Its writers and users. */
+  readonly workload: Workload
 }
 
 const names = new Map<string, string>()
