@@ -141,13 +141,13 @@ const marksOfReplicas = [
 const marksOfFollowers = [
   'a wait for a write ended',
   'a follower was told of another epoch',
-  'a follower showed an older state of another epoch',
   'a follower listed again',
 ] as const
 
 /** Interesting states of relays of a mirror. */
 const marksOfRelays = [
   ...marksOfFollowers,
+  'a follower showed an older state of another epoch',
   'relays competed',
   'a relay stood by',
   'a relay was killed while changes waited',

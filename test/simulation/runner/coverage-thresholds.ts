@@ -16,7 +16,6 @@ const ONE_IN: Readonly<Record<Kind, number>> = {
 }
 const RARER: Readonly<Partial<Record<Mark, number>>> = {
   'a reconcile failed again and again': 8_000,
-  'a follower showed an older state of another epoch': 1_000,
   'an informer was stopped in the middle of a slice': 1_200,
   'a stop waited until pending changes were handled': 800,
 }

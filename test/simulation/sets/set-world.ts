@@ -45,8 +45,6 @@ const uses = [
   ...kindsOf({ 'add source': 2.5, 'remove source': 1.8, 'replace source': 0.8, 'expire all': 1 }),
 ]
 
-type SystemAction = (typeof using)[number] | (typeof reading)[number]
-
 /** The probability that a set changes inside a handler or a listener. */
 const SET_CHANGE_RATE = 0.02
 
@@ -180,7 +178,7 @@ export class SetWorld extends SourceWorld {
         system.stop()
         break
       default:
-        if (!system.isStopping) use(system, kind, key)
+        system.use(kind, key)
     }
   }
 
@@ -238,51 +236,6 @@ export class SetWorld extends SourceWorld {
 
   #newSystem(): SetDriver {
     return new SetDriver(this, this.#members, this.#set, this.#lives++, () => this.#changeSet())
-  }
-}
-
-function use(system: SetDriver, kind: SystemAction, key: string): void {
-  const { decisions } = system.scenario
-  switch (kind) {
-    case 'subscribe':
-      system.follow()
-      break
-    case 'close':
-      system.close(decisions.pick('close', system.followers))
-      break
-    case 'reconcile':
-      system.reconcile()
-      break
-    case 'enqueue':
-      decisions.pick('enqueue', system.reconcilers)?.enqueue(key)
-      break
-    case 'drain controller':
-      system.drain(key)
-      break
-    case 'wait for head':
-      system.waiters.forHead()
-      break
-    case 'fresh':
-      system.waiters.fresh()
-      break
-    case 'until':
-      system.waiters.until(key)
-      break
-    case 'relist':
-      system.relist()
-      break
-    case 'misuse':
-      system.misuse()
-      break
-    case 'add index':
-      system.addIndex()
-      break
-    case 'begin snapshot':
-      system.beginSnapshot()
-      break
-    case 'end snapshot':
-      system.endSnapshot()
-      break
   }
 }
 

@@ -180,6 +180,14 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     return this.isRouting
   }
 
+  beginSnapshot(): void {
+    this.snapshots.begin()
+  }
+
+  endSnapshot(): void {
+    this.snapshots.end()
+  }
+
   /** `by` stops it: the informer itself, or its group. */
   stop(by: Pick<Lifecycle, 'stop'> = this.informer, drain?: { readonly ms: number | undefined }): void {
     if (this.isStopping) return

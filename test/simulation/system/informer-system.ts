@@ -8,10 +8,10 @@ import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/s
 import type { Item, State } from '../backend/history.js'
 import type { SimulatedSource } from '../backend/simulated-source.js'
 import { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
-import type { ErrorChecker, MayBeLost } from '../checkers/error-checker.js'
 import type { HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import { drawLimit } from '../checkers/handler-call-checker.js'
 import type { Commits } from '../checkers/handler-commits.js'
+import type { HandlerErrorChecker, MayBeLost } from '../checkers/handler-error-checker.js'
 import { HealthChecker } from '../checkers/health-checker.js'
 import type { Knowing } from '../checkers/last-state-checker.js'
 import { checkPins } from '../checkers/pin-checker.js'
@@ -22,6 +22,7 @@ import type { WaiterChecker } from '../checkers/waiter-checker.js'
 import { follow } from '../workload/batch-reader.js'
 import { Callers } from '../workload/callers.js'
 import { type IndexesOf, indexesOf, RANKS } from '../workload/declared-indexes.js'
+import type { ActionKind } from '../workload/fault-plan.js'
 import type { Follower, IsIn } from '../workload/follower.js'
 import { HandlerScript } from '../workload/handler-script.js'
 import { schemaOf } from '../workload/item-schema.js'
@@ -38,6 +39,23 @@ const MAX_FOLLOWERS = 6
 
 /** `closeAny` closes this many consumers at most: others should be left to receive the rest. */
 const MAX_CLOSED = 3
+
+/** The actions of users. */
+type UserAction = Extract<
+  ActionKind,
+  | ('subscribe' | 'close' | 'drain follower' | 'wait of a follower' | 'reconcile' | 'enqueue' | 'drain controller')
+  | ('wait for head' | 'fresh' | 'until' | 'relist' | 'misuse' | 'add index' | 'begin snapshot' | 'end snapshot')
+>
+
+interface SystemWaiters {
+  readonly pending: WaiterChecker
+  forHead(): void
+  fresh(): void
+  relist(): unknown
+  synced(): void
+  until(key: string): void
+  ofFollower?(): void
+}
 
 /** One run of an informer with all its users, over any number of sources. */
 export abstract class InformerSystem<S extends Scenario, F extends Follower> {
@@ -83,9 +101,11 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   /** Whether the objects of a source are being deleted because access was lost. */
   abstract get isClearing(): boolean
   abstract probeStore(): void
+  abstract beginSnapshot(): void
+  abstract endSnapshot(): void
   abstract stop(): void
-  abstract readonly waiters: { readonly pending: WaiterChecker; relist(): unknown; synced(): void }
-  protected abstract readonly errors: Pick<ErrorChecker, 'plant'>
+  abstract readonly waiters: SystemWaiters
+  protected abstract readonly errors: Pick<HandlerErrorChecker<InformerSystem<Scenario, Follower>>, 'plant'>
   /** The sources that are or were read. */
   protected abstract readonly sources: readonly SimulatedSource[]
   protected abstract readonly commits: Commits
@@ -401,6 +421,58 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     })
   }
 
+  /** What users do. */
+  use(kind: UserAction, key: string): void {
+    const { decisions } = this.scenario
+    if (this.isStopping) return
+    switch (kind) {
+      case 'subscribe':
+        this.follow()
+        break
+      case 'close':
+        this.close(decisions.pick('close', this.followers))
+        break
+      case 'drain follower':
+        this.drainFollower(decisions.pick('drain follower', this.followers))
+        break
+      case 'wait of a follower':
+        this.waiters.ofFollower?.()
+        break
+      case 'reconcile':
+        this.reconcile()
+        break
+      case 'enqueue':
+        decisions.pick('enqueue', this.reconcilers)?.enqueue(key)
+        break
+      case 'drain controller':
+        this.drain(key)
+        break
+      case 'wait for head':
+        this.waiters.forHead()
+        break
+      case 'fresh':
+        this.waiters.fresh()
+        break
+      case 'until':
+        this.waiters.until(key)
+        break
+      case 'relist':
+        this.relist()
+        break
+      case 'misuse':
+        misuse(this.scenario, this.informer)
+        break
+      case 'add index':
+        this.addIndex()
+        break
+      case 'begin snapshot':
+        this.beginSnapshot()
+        break
+      case 'end snapshot':
+        this.endSnapshot()
+    }
+  }
+
   relist(): void {
     if (!this.isStopping) this.waiters.relist()
   }
@@ -459,10 +531,6 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
     const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
     if (unfinished !== undefined) return unfinished
     return this.related?.isQuiet === false ? this.related.name : loud?.name
-  }
-
-  misuse(): void {
-    if (!this.isStopping) misuse(this.scenario, this.informer)
   }
 
   protected get health(): HealthChecker {
