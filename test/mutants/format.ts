@@ -1,9 +1,9 @@
 import type { ServerName } from '../servers/index.js'
-import type { AnyKind } from '../simulation/runner/schedule.js'
+import type { Kind } from '../simulation/runner/schedule.js'
 import type { ActionKind } from '../simulation/workload/fault-plan.js'
 import type { Hunk, Mutant } from './mutant.js'
 
-const KINDS: readonly AnyKind[] = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'share']
+const KINDS: readonly Kind[] = ['one', 'set', 'group', 'cache', 'replicas', 'relay', 'share']
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 type Options = Writable<Omit<Mutant, 'name' | 'breaks' | 'folder' | 'hunks'>>

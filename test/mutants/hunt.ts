@@ -2,7 +2,6 @@ import { availableParallelism } from 'node:os'
 import type { RegressionSeed } from '../simulation/runner/regression-seeds.js'
 import type { Shrunk } from '../simulation/runner/shrink.js'
 import { SimulationProcess } from '../simulation/runner/worker-process.js'
-import { isWorldKind } from '../simulation/runner/world-kinds.js'
 import type { Invariant } from '../simulation/system/scenario.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutant.js'
@@ -136,10 +135,10 @@ async function verdictOf(layer: Layer, mutant: Mutant, options: Hunt): Promise<F
 
 async function inSchedules(mutant: Mutant, options: Hunt): Promise<Found> {
   const { kind } = mutant
-  const thread = new SimulationProcess(mutant, kind)
+  const thread = new SimulationProcess(mutant)
   try {
     const job = {
-      kind: isWorldKind(kind) ? undefined : kind,
+      kind,
       from: options.seed,
       count: options.schedules ?? mutant.maxSchedules ?? MAX_SCHEDULES,
       untilFailure: options.shrinks ? 'shrunk' : true,

@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ServerName } from '../servers/index.js'
-import type { AnyKind } from '../simulation/runner/schedule.js'
+import type { Kind } from '../simulation/runner/schedule.js'
 import type { ActionKind } from '../simulation/workload/fault-plan.js'
 import { root } from '../support/sources.js'
 import { placesOf, sourcesUnder } from './quotes.js'
@@ -22,7 +22,7 @@ export interface Mutant {
   readonly folder: string
   readonly hunks: readonly Hunk[]
   /** The schedules that have to find it. Default: those of one source. */
-  readonly kind?: AnyKind
+  readonly kind?: Kind
   /** In how many schedules the simulator has to kill it. Default 1000. */
   readonly maxSchedules?: number
   /** The test that kills it, if the simulator does not. */

@@ -34,14 +34,11 @@ const mutant = mutantNamed(values.mutant)
 if (mutant !== undefined && !values.mutants) mutate(mutated(mutant))
 
 const { kinds } = await import('./runner/schedule.js')
-const { worldKinds } = await import('./runner/world-kinds.js')
 const { layers } = await import('../mutants/hunt.js')
 const { huntMutants, replay, runCampaign } = await import('./runner/commands.js')
-const allKinds = [...kinds, ...worldKinds] as const
-const kind =
-  allKinds.find((each) => each === values.kind) ?? (mutant === undefined ? undefined : (mutant.kind ?? 'one'))
+const kind = kinds.find((each) => each === values.kind) ?? (mutant === undefined ? undefined : (mutant.kind ?? 'one'))
 if (values.kind !== undefined && values.kind !== kind)
-  refuse(`--kind must be one of ${allKinds.join(', ')}, got "${values.kind}"`)
+  refuse(`--kind must be one of ${kinds.join(', ')}, got "${values.kind}"`)
 const asLayers = values.layers?.split(',')
 const unknown = asLayers?.find((name) => !layers.some((each) => each === name))
 if (unknown !== undefined) refuse(`--layers must be some of ${layers.join(', ')}, got "${unknown}"`)
@@ -49,17 +46,8 @@ const chosen = asLayers && layers.filter((each) => asLayers.includes(each))
 const { foreign, json, keep } = values
 const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
 if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })
-else if (kind === 'replicas') {
-  const { runReplicaCampaign } = await import('./replicas/campaign.js')
-  await runReplicaCampaign({ runs: requestedRuns ?? 50_000, seed, minutes, mutant })
-} else if (kind === 'relay') {
-  const { runRelayCampaign } = await import('./relay/campaign.js')
-  await runRelayCampaign({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
-} else if (kind === 'share') {
-  const { runShareCampaign } = await import('./share/campaign.js')
-  await runShareCampaign({ runs: requestedRuns ?? 5_000, seed, minutes, mutant })
-} else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', keep })
-else await runCampaign({ runs: requestedRuns ?? 50_000, seed, kind, minutes, mutant, json })
+else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', mutant, keep })
+else await runCampaign({ runs: requestedRuns, seed, kind, minutes, mutant, json })
 
 function argumentsOf<const C extends ParseArgsConfig>(config: C): ReturnType<typeof parseArgs<C>> {
   try {

@@ -66,12 +66,4 @@ export class BackendShard implements WorkloadTarget {
   listenersOf(signal: AbortSignal): number {
     return this.#scenario.listenersOf(signal)
   }
-
-  inGap = (): void => this.workload.inGap()
-
-  comeAndGo = (key: string): void => this.workload.comeAndGo(key)
-
-  writeRepeatedly = (key: string): void => this.workload.writeRepeatedly(key)
-
-  addBriefly = (withinMs: number): void => this.workload.addBriefly(withinMs)
 }

@@ -92,7 +92,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     this.#begun = isStale ? this.#earlier() : history.head
     this.#isMoving = !isStale && settings.mix.strikes('moving-list')
     this.#keys = [...this.#begun.state.keys()]
-    if (this.#isMoving) this.#source.scenario.inGap()
+    if (this.#isMoving) this.#source.scenario.workload.inGap()
   }
 
   #page(): void {

@@ -308,13 +308,13 @@ export class SimulatedSource implements ListerWatcher<Item> {
 
   /** Lets writers write during the audit, and sometimes makes the watch expire. */
   #audited(): void {
-    const { inGap, settings, addBriefly } = this.scenario
-    inGap()
+    const { workload, settings } = this.scenario
+    workload.inGap()
     if (settings.isBreach || !settings.mix.strikes('expire-in-audit')) return
     // The audit may see an object that comes after the watch expired and goes before the next list. The mirror never
     // sees it.
     this.expire()
-    addBriefly(5 * settings.latencyMs)
+    workload.addBriefly(5 * settings.latencyMs)
   }
 
   /** Keys and versions alone, for an audit. */

@@ -281,7 +281,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     this.#source.observer.broke(this, error)
     this.#source.closed(this)
     this.fail(error)
-    this.#source.scenario.inGap()
+    this.#source.scenario.workload.inGap()
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, State } from '../backend/history.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
-import type { Follower } from '../workload/follower.js'
+import type { SourceFollower } from '../workload/source-follower.js'
 import type { UnmergedFollower } from './unmerged-follower.js'
 
 /**
@@ -10,7 +10,7 @@ import type { UnmergedFollower } from './unmerged-follower.js'
  */
 export function checkBatch(
   { history, settings, violate, mark }: SourceScenario,
-  follower: Follower,
+  follower: SourceFollower,
   { version, changes }: ChangeBatch<Item>,
   { isScoped, unmerged }: { readonly isScoped: boolean; readonly unmerged: UnmergedFollower | undefined },
 ): void {

@@ -1,24 +1,13 @@
 import type { Informer } from '../../../src/informer/informer-types.js'
-import { CLOSE_GRACE_MS, type Subscription } from '../../../src/subscriptions/subscription-types.js'
+import { CLOSE_GRACE_MS } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'
 import type { Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
-import type { HandlerCallChecker } from './handler-call-checker.js'
+import type { Follower } from '../workload/follower.js'
 import { slownessOf } from './stop-checker.js'
 
 /** The longest time without pending changes or calls before the drain ends, in milliseconds. */
 const SLACK_MS = 2
-
-/** A follower that is drained. */
-interface Drainable {
-  readonly name: string
-  readonly subscription: Subscription | undefined
-  readonly runs: HandlerCallChecker | undefined
-  readonly isClosed: boolean
-  readonly isHolding: boolean
-  readonly hasEnded: boolean
-  checkDrained(store: ReadonlyMap<string, Item>): void
-}
 
 /**
  * Checks a subscription that is closed with `drain`. It receives the changes that are pending at the call, and no later
@@ -26,7 +15,7 @@ interface Drainable {
  */
 export class DrainedSubscriptionChecker {
   readonly #scenario: Scenario
-  readonly #follower: Drainable
+  readonly #follower: Follower
   /** The objects in the store at the call. */
   readonly #store: ReadonlyMap<string, Item>
   #idleSince: number
@@ -37,7 +26,7 @@ export class DrainedSubscriptionChecker {
 
   constructor(
     scenario: Scenario,
-    follower: Drainable,
+    follower: Follower,
     { informer, isStopping }: { readonly informer: Informer<Item, IndexesOf>; readonly isStopping: () => boolean },
   ) {
     this.#scenario = scenario

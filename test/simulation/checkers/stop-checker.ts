@@ -1,5 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
-import type { InformerDriver } from '../system/informer-driver.js'
+import type { InformerSystem } from '../system/informer-system.js'
 import type { Scenario } from '../system/scenario.js'
 import type { Follower } from '../workload/follower.js'
 
@@ -10,32 +9,32 @@ import type { Follower } from '../workload/follower.js'
 export class StopChecker {
   /** The drain time in milliseconds; undefined: no drain. */
   readonly drainMs: number | undefined
-  readonly #driver: InformerDriver
-  readonly #version: Version | undefined
+  readonly #driver: InformerSystem<Scenario, Follower>
+  readonly #position: string
   readonly #isClearing: boolean
   readonly #since: number
   readonly #sinceElapsed: number
   readonly #followers: readonly Follower[]
   readonly #hasWork: boolean
 
-  constructor(driver: InformerDriver, drainMs: number | undefined) {
+  /** `hasWork`: whether changes wait. */
+  constructor(driver: InformerSystem<Scenario, Follower>, drainMs: number | undefined, hasWork: boolean) {
     this.#driver = driver
-    this.#version = driver.informer.version
-    this.#isClearing = driver.access?.isClearing === true
+    this.#position = driver.position
+    this.#isClearing = driver.isClearing
+    this.#hasWork = hasWork
     this.#since = this.#now
     this.#sinceElapsed = driver.scenario.clock.elapsed
     this.drainMs = drainMs
     this.#followers = driver.followers.filter(({ isClosed, draining }) => !isClosed && draining === undefined)
-    this.#hasWork = this.#followers.some(({ subscription }) => (subscription?.backlog.keys ?? 0) > 0)
   }
 
   /** The source is not read any more, even during a drain. */
   checkStep(): void {
-    const { informer, source, scenario } = this.#driver
-    if (informer.version !== this.#version && !this.#isClearing)
-      scenario.violate('I15', `the store moved to ${informer.version} after stop()`)
-    for (const { kind, signal } of source.streams)
-      if (!signal.aborted) scenario.violate('I15', `a ${kind} continues after stop()`)
+    const { position, scenario } = this.#driver
+    if (position !== this.#position && !this.#isClearing)
+      scenario.violate('I15', `the store moved to ${position} after stop()`)
+    this.#driver.checkSignals('continues after stop()')
   }
 
   settled(): void {
@@ -45,7 +44,7 @@ export class StopChecker {
     const slowMs = slownessOf(scenario)
     if (tookMs > drainMs + 1_000 + slowMs + this.#driver.stopDelayMs)
       scenario.violate('I15', `stop() took ${tookMs} ms`)
-    if (this.drainMs === undefined) return
+    if (this.drainMs === undefined || !this.#driver.hasContent) return
     // A source that ignores its signal takes up to a second more; a suspension uses up the time.
     if (scenario.clock.elapsed - this.#sinceElapsed < drainMs - slowMs) this.#drained()
     else if (this.#followers.some(({ isStuck }) => isStuck)) scenario.mark('the drain time of a stop was over')

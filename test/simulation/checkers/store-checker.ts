@@ -1,5 +1,7 @@
-import type { Item, State } from '../backend/history.js'
+import type { History, Item, State } from '../backend/history.js'
 import { type Invariant, nameOf, type SourceScenario } from '../system/scenario.js'
+import type { IsIn } from '../workload/follower.js'
+import type { Settings } from '../workload/settings.js'
 
 /** The readable part of a store. */
 interface Readable {
@@ -44,4 +46,30 @@ export function checkStore(
 ): void {
   const flaw = storeViolation(scenario, state, store, what, omits)
   if (flaw !== undefined) scenario.violate(invariant, flaw)
+}
+
+/** The difference between some objects and sources at rest: each key has the state of one of its sources. */
+export function flawAtRest(
+  sources: readonly { readonly settings: Settings; readonly history: History }[],
+  held: (key: string) => Item | undefined,
+  what: string,
+  isIn: IsIn = () => true,
+  keys: Iterable<string> = sources.flatMap(({ settings }) => settings.keys),
+): string | undefined {
+  for (const key of keys) {
+    const all = sources.map(({ history, settings }) => ({ stored: history.head.state.get(key), settings }))
+    if (all.some(({ stored }) => stored?.isInvalid)) continue
+    const n = held(key)?.n
+    const right = all.flatMap(({ stored, settings }) =>
+      stored === undefined || stored.item.tenant === settings.omits ? [] : [stored.item],
+    )
+    // Of several sources of a key, one counts; a follower that wants only the object of another one has none.
+    const mayBeAnothers = right.length > 1 && right.some((item) => !isIn(item, key))
+    const isRight =
+      n === undefined
+        ? mayBeAnothers || right.every((item) => !isIn(item, key))
+        : right.some((item) => item.n === n && isIn(item, key))
+    if (!isRight) return `${what} ${nameOf(key)} = n${n}, and the sources have n${right.map((item) => item.n)}`
+  }
+  return undefined
 }

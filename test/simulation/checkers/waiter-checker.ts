@@ -134,3 +134,17 @@ export function forkedSince(history: History, version: string): () => boolean {
   const { epoch } = history.at(version)
   return () => history.head.epoch > epoch
 }
+
+/** Whether a version includes a mark, or belongs to a later epoch. */
+export function includes(history: History, version: string | undefined, mark: string): boolean {
+  if (version === undefined) return false
+  const [at, wanted] = [history.at(version), history.at(mark)]
+  return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
+}
+
+/**
+ * Whether a version of the same epoch includes a mark. A mark of an earlier epoch waits until the source has responded.
+ */
+export function isReached(history: History, version: string | undefined, mark: string): boolean {
+  return includes(history, version, mark) && history.at(version ?? mark).epoch === history.at(mark).epoch
+}

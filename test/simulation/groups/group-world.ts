@@ -1,6 +1,7 @@
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import { BackendShard } from '../backend/backend-shard.js'
-import { type Planned, Schedule, type ScheduleOptions } from '../runner/schedule.js'
+import type { ScheduleOptions } from '../runner/schedule.js'
+import { type Planned, SourceWorld } from '../system/source-world.js'
 import { actions, kindsOf, planOf } from '../workload/fault-plan.js'
 import { healsWithin, type Settings, settingsFor } from '../workload/settings.js'
 import { GroupSystem } from './group-system.js'
@@ -13,7 +14,7 @@ const allKinds = kindsOf({ suspend, 'clock jump': jump })
 const groupKinds = kindsOf({ 'expire all': 3, 'relist all': 1, 'stop one': 0.4, 'stop all': 0.3, 'wait for all': 1 })
 
 /** One schedule of a group of informers, each over a source of its own, with a limit of simultaneous relists. */
-export class GroupWorld extends Schedule {
+export class GroupWorld extends SourceWorld {
   readonly kind = 'group'
   readonly #shards: readonly BackendShard[]
   #system: GroupSystem
@@ -78,7 +79,7 @@ export class GroupWorld extends Schedule {
     for (const { workload } of this.#shards) workload.lastWrite()
   }
 
-  tidy(): void {
+  protected override tidy(): void {
     for (const { workload } of this.#shards) workload.restoreClock()
   }
 

@@ -1,29 +1,29 @@
-import { type MemorySource, memoryLeases, memoryRelayStore, memorySource } from '../../../adapters/memory/index.js'
+import { memoryLeases, memoryRelayStore } from '../../../adapters/memory/index.js'
 import { publish, type Relay, relayCache, relaySource } from '../../../adapters/relay/index.js'
 import type { RelayStore } from '../../../src/contract/relay-store.js'
 import { createInformer, type Informer, type LeaseSession, type Leases } from '../../../src/index.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
+import type { ScheduleOptions } from '../runner/schedule.js'
+import { quiet, UpstreamFollower } from '../upstream/follower.js'
+import type { Item } from '../upstream/upstream-states.js'
+import { KEYS, UpstreamWorld } from '../upstream/upstream-world.js'
+import type { Stream } from '../workload/random-decisions.js'
 
-/**
- * The rules that a schedule checks. `true state`: a follower shows a state that the upstream had. `order`: it never shows an older
- * one, except after `EPOCH_CHANGED`. `epoch`: another history of the upstream is `EPOCH_CHANGED` for followers. `wait`: a wait for a
- * mark ends when the follower includes it. `calm`: without a loss, followers never list again. `live`: everything converges.
- */
-export type RelayRule = 'true state' | 'order' | 'epoch' | 'wait' | 'calm' | 'live' | 'crash'
+/** The number of relays, and of followers, at a time. */
+const MOST = 3
+const LEASE_MS = 2_000
+/** Without leases, a relay that was replaced waits for 30 s. So do a follower and the mirror of a relay, after failures. */
+const HEAL_MS = 60_000
+/** The faults of writes that were not performed yet end within this time. */
+const LAST_FAULTS_MS = 300_000
+const STOP_MS = 20_000
 
-export interface RelayOutcome {
-  readonly seed: number
-  readonly steps: number
-  readonly virtualMs: number
-  readonly trace: number
-  readonly counts: Readonly<Record<string, number>>
-  readonly violation: { readonly rule: RelayRule; readonly message: string } | undefined
-}
-
-interface Item {
-  readonly n: number
-}
+const ACTIONS = [
+  ...(['write', 'write', 'write', 'write', 'large', 'mark', 'mark'] as const),
+  ...(['begin', 'kill', 'restart', 'restart', 'drain'] as const),
+  ...(['lost reply', 'lost request', 'late request', 'deliver', 'away', 'back'] as const),
+  ...(['fork', 'flush', 'compact', 'expire', 'upstream', 'disconnect', 'follower'] as const),
+]
+type Action = (typeof ACTIONS)[number]
 
 interface Process {
   readonly informer: Informer<Item>
@@ -31,121 +31,66 @@ interface Process {
   readonly link: { isCut: boolean }
 }
 
-interface Follower {
-  readonly name: string
-  readonly informer: Informer<Item>
-  /** The index of the newest state that it has shown. */
-  shown: number
-  /** The number of `EPOCH_CHANGED`s, and how many there were when it showed that state. */
-  epochs: number
-  epochsWhenShown: number
-}
-
-const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
-const LEASE_MS = 2_000
-/** Without leases, a relay that was replaced waits for 30 s. So do a follower and the mirror of a relay, after failures. */
-const HEAL_MS = 60_000
-/** The faults of writes that were not performed yet end within this time. */
-const LAST_FAULTS_MS = 300_000
-const STEPS = 40
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-
-/** One schedule of relays and followers over one store with faults. Returns the first violation. */
-export function runRelays(seed: number, onEvent?: (line: string) => void): Promise<RelayOutcome> {
-  return new RelayWorld(seed, onEvent).run()
-}
-
-class RelayWorld {
-  readonly #seed: number
-  readonly #random: SeededRandom
-  readonly #onEvent: ((line: string) => void) | undefined
-  readonly #clock = new VirtualClock(0)
-  readonly #source: MemorySource<Item>
-  readonly #store: ReturnType<typeof memoryRelayStore>
+/** One schedule of relays and followers over one store with faults. */
+export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
+  readonly kind = 'relay'
+  readonly store: ReturnType<typeof memoryRelayStore>
+  /** Whether followers may have to list again. */
+  hasLost = false
   readonly #leases: Leases | undefined
   readonly #processes: Process[] = []
-  readonly #followers: Follower[] = []
-  /** Each state of the upstream, as a text, in order, with the number of its history. */
-  readonly #states: { readonly text: string; readonly history: number }[] = []
-  readonly #indexes = new Map<string, number>()
-  readonly #content = new Map<string, Item>()
-  readonly #counts: Record<string, number> = {}
-  #history = 0
-  #writes = 0
-  /** Whether followers may have to list again. */
-  #hasLost = false
+  #begun = 0
+  #followed = 0
   /** The number of writes that will still be disturbed. */
   #faults = 0
   #isAvailable = true
-  #trace = 0x811c9dc5
-  #violation: RelayOutcome['violation']
 
-  constructor(seed: number, onEvent: ((line: string) => void) | undefined) {
-    const random = new SeededRandom(seed)
-    this.#seed = seed
-    this.#random = random
-    this.#onEvent = onEvent
+  constructor(seed: number, options: ScheduleOptions = {}) {
     // A relay looks at its store after 5 s without a batch.
-    this.#source = memorySource<Item>({ heartbeatMs: random.pick([3_000, 10_000]) })
-    this.#store = memoryRelayStore({ maxChanges: random.pick([2, 3, 5, 100]) })
+    super(seed, options, (random) => ({ heartbeatMs: random.pick([3_000, 10_000]), keys: KEYS, tenants: ['a'] }))
+    const random = this.decisions.of('settings')
+    this.store = memoryRelayStore({ maxChanges: random.pick([2, 3, 5, 100]) })
     this.#leases = random.chance(0.6)
-      ? memoryLeases({ group: 'relay', mode: 'leader', leaseMs: LEASE_MS, clock: this.#clock })
+      ? memoryLeases({ group: 'relay', mode: 'leader', leaseMs: LEASE_MS, clock: this.clock.facade() })
       : undefined
   }
 
-  async run(): Promise<RelayOutcome> {
-    let steps = 0
-    try {
-      this.#write(3)
-      this.#begin()
-      this.#follow()
-      await this.#advance(3_000)
-      for (; steps < STEPS && this.#violation === undefined; steps++) {
-        this.#act()
-        await this.#advance(this.#random.pick([0, 1, 20, 200, 2_000, 6_000]))
-      }
-      if (this.#violation === undefined) await this.#heal()
-    } catch (error) {
-      this.#violate('crash', error instanceof Error ? `${error.message}\n${error.stack}` : String(error))
-    }
-    await this.#end()
-    const virtualMs = this.#clock.now()
-    return {
-      seed: this.#seed,
-      steps,
-      virtualMs,
-      trace: this.#trace >>> 0,
-      counts: this.#counts,
-      violation: this.#violation,
-    }
+  protected override *schedule(): Generator<undefined, void> {
+    this.#begin()
+    this.#follow()
+    yield* this.advance(3_000)
+    yield* this.act(ACTIONS)
+    if (!this.hasFailed) yield* this.#heal()
+    yield* this.#end()
   }
 
-  #act(): void {
-    const random = this.#random
-    const action = random.pick([
-      ...['write', 'write', 'write', 'write', 'large', 'mark', 'mark'],
-      ...['begin', 'kill', 'restart', 'restart', 'drain'],
-      ...['lost reply', 'lost request', 'late request', 'deliver', 'away', 'back'],
-      ...['fork', 'flush', 'compact', 'expire', 'upstream', 'disconnect', 'follower'],
-    ])
-    this.#note(action)
+  protected override get between(): string {
+    return `relays ${this.#processes.map(({ relay: { status } }) => `${status.state}: ${status.reason}`).join('; ')}`
+  }
+
+  protected override get late(): readonly RelayFollower[] {
+    return this.followers.filter(({ shown }) => shown !== this.states.last)
+  }
+
+  protected override perform(action: Action, random: Stream): void {
     switch (action) {
       case 'write':
       case 'large':
-        this.#write(action === 'large' ? KEYS.length : 1 + random.below(2))
+        this.write(random, action === 'large' ? KEYS.length : 1 + random.below(2))
+        if (!this.#isAvailable) this.mark('the upstream was written while the engine was away')
         break
       case 'mark':
-        this.#wait()
+        this.wait(random.pick(this.followers))
         break
       case 'restart':
-        this.#kill()
+        this.#kill(random)
         this.#begin()
         break
       case 'begin':
-        if (this.#processes.length < 3) this.#begin()
+        if (this.#processes.length < MOST) this.#begin()
         break
       case 'kill':
-        this.#kill()
+        this.#kill(random)
         break
       case 'drain':
         this.#drain()
@@ -153,104 +98,73 @@ class RelayWorld {
       case 'lost reply':
       case 'lost request':
       case 'late request':
-        this.#store.disturb(action)
+        this.store.disturb(action)
         this.#faults++
         break
       case 'deliver':
-        this.#store.deliver()
+        this.store.deliver()
         break
       case 'away':
       case 'back':
         this.#setAvailable(action === 'back')
         break
       case 'expire':
-        this.#source.compact()
+        this.source.compact()
         break
       case 'fork':
       case 'flush':
       case 'compact':
-        if (random.chance(0.3)) this.#lose(action)
+        if (random.chance(0.3)) this.#lose(action, random)
         break
       case 'upstream':
-        if (random.chance(0.3)) this.#restore()
+        if (!random.chance(0.3)) break
+        this.hasLost = true
+        this.mark('the upstream was restored')
+        this.restore(random)
         break
       case 'disconnect':
-        if (random.chance(0.5)) this.#source.disconnect()
-        else this.#store.collection.disconnect()
+        if (random.chance(0.5)) this.source.disconnect()
+        else this.store.collection.disconnect()
         break
       case 'follower':
-        if (this.#followers.length < 3) this.#follow()
+        if (this.followers.length < MOST) this.#follow()
     }
   }
 
   #setAvailable(isAvailable: boolean): void {
     this.#isAvailable = isAvailable
-    this.#store.setAvailable(isAvailable)
+    this.store.setAvailable(isAvailable)
   }
 
-  #lose(what: 'fork' | 'flush' | 'compact'): void {
-    this.#hasLost = true
-    if (what === 'fork') this.#store.fork(1 + this.#random.below(4))
-    else if (what === 'flush') this.#store.flush()
-    else this.#store.collection.compact()
-  }
-
-  /** One transaction of the upstream. Each state is unique by the number in `tx`. */
-  #write(keys: number): void {
-    const random = this.#random
-    this.#source.transaction((tx) => {
-      const put = (key: string, item: Item): void => {
-        tx.put(key, item)
-        this.#content.set(key, item)
-      }
-      put('tx', { n: ++this.#writes })
-      for (let i = 0; i < keys; i++) {
-        const key = keys === KEYS.length ? (KEYS[i] as string) : random.pick(KEYS)
-        if (random.chance(0.3)) {
-          tx.delete(key)
-          this.#content.delete(key)
-        } else put(key, { n: this.#writes })
-      }
-    })
-    this.#remember()
-  }
-
-  /** The upstream is restored from a backup: some keys are older. */
-  #restore(): void {
-    this.#history++
-    this.#hasLost = true
-    for (const key of KEYS) if (this.#random.chance(0.5)) this.#content.delete(key)
-    this.#content.set('tx', { n: ++this.#writes })
-    this.#source.restore(this.#content)
-    this.#remember()
-  }
-
-  #remember(): void {
-    const text = textOf(this.#content)
-    this.#indexes.set(text, this.#states.length)
-    this.#states.push({ text, history: this.#history })
+  #lose(what: 'fork' | 'flush' | 'compact', random: Stream): void {
+    this.hasLost = true
+    if (what === 'fork') this.store.fork(1 + random.below(4))
+    else if (what === 'flush') this.store.flush()
+    else this.store.collection.compact()
+    this.mark(`the engine has lost something: ${what}`)
   }
 
   #begin(): void {
     const link = { isCut: false }
-    const { name, collection, maxChanges, maxBytes } = this.#store
+    const { name, collection, maxChanges, maxBytes } = this.store
     const cut = <V>(work: () => Promise<V>): Promise<V> => (link.isCut ? new Promise<never>(() => {}) : work())
     const store: RelayStore = {
       name,
       collection,
       maxChanges,
       maxBytes,
-      read: (...args) => cut(() => this.#store.read(...args)),
-      write: (...args) => cut(() => this.#disturbed(() => this.#store.write(...args))),
+      read: (...args) => cut(() => this.store.read(...args)),
+      write: (...args) => cut(() => this.#disturbed(() => this.store.write(...args))),
       close: async () => {},
     }
-    const [clock, random] = [this.#clock, this.#random]
-    const informer = createInformer({ source: this.#source, cache: relayCache(store), clock, random, logger: quiet })
+    const [clock, random] = [this.clock.facade(), this.decisions.of(`jitter of relay ${++this.#begun}`)]
+    const informer = createInformer({ source: this.source, cache: relayCache(store), clock, random, logger: quiet })
     const leases = this.#leases
     const replicas = leases && { ...leasesOf(leases), open: () => cutSession(leases.open(), cut) }
     const relay = publish(informer, store, { clock, random, logger: quiet, ...(replicas && { replicas }) })
     informer.start()
     this.#processes.push({ informer, relay, link })
+    if (this.#processes.length > 1) this.mark(leases === undefined ? 'relays competed' : 'a relay stood by')
   }
 
   /** A write, which a fault may disturb. */
@@ -260,9 +174,10 @@ class RelayWorld {
   }
 
   /** A process ends without a clean stop. */
-  #kill(): void {
-    const [process] = this.#processes.splice(this.#random.below(Math.max(1, this.#processes.length)), 1)
+  #kill(random: Stream): void {
+    const [process] = this.#processes.splice(random.below(Math.max(1, this.#processes.length)), 1)
     if (process === undefined) return
+    if (process.relay.status.backlog.keys > 0) this.mark('a relay was killed while changes waited')
     process.link.isCut = true
     void process.informer.stop()
     void process.relay.stop()
@@ -271,104 +186,67 @@ class RelayWorld {
   #drain(): void {
     const process = this.#processes.shift()
     if (process === undefined) return
+    if (process.relay.status.backlog.keys > 0) this.mark('a relay was drained while changes waited')
     void process.relay.stop({ drainMs: 2_000 }).then(() => process.informer.stop())
   }
 
   #follow(): void {
-    const name = `follower ${this.#followers.length + 1}`
-    const [clock, random] = [this.#clock, this.#random]
-    const source = relaySource<Item>({ store: this.#store, upstream: this.#source })
-    const informer = createInformer({ source, clock, random, logger: quiet })
-    const follower: Follower = { name, informer, shown: -1, epochs: 0, epochsWhenShown: 0 }
-    informer.on('error', ({ code }) => {
-      if (code === 'EPOCH_CHANGED') follower.epochs++
-    })
-    const look = (): void => this.#look(follower)
-    informer.subscribe({ add: look, update: look, delete: look })
-    informer.start()
-    this.#followers.push(follower)
+    this.followers.push(new RelayFollower(this, `follower ${++this.#followed}`))
+    if (this.hasLost) this.mark('a follower joined after a loss')
   }
 
-  /** Compares what a follower shows with the states of the upstream. */
-  #look(follower: Follower): void {
-    const { informer, name, shown, epochs, epochsWhenShown } = follower
-    if (!informer.status.isSynced) return
-    const text = textOf(informer.entries())
-    const index = this.#indexes.get(text)
-    if (index === undefined) {
-      this.#violate('true state', `${name} shows ${text}, which the upstream never had`)
-      return
-    }
-    const isOtherEpoch = epochs !== epochsWhenShown
-    if (index < shown && !isOtherEpoch) this.#violate('order', `${name} went back from state ${shown} to ${index}`)
-    const histories = [shown, index].map((at) => this.#states[at]?.history ?? 0)
-    if (shown >= 0 && histories[0] !== histories[1] && !isOtherEpoch)
-      this.#violate('epoch', `${name} shows another history of the upstream without EPOCH_CHANGED`)
-    if (!this.#hasLost && informer.status.relists > 0)
-      this.#violate('calm', `${name} listed again: ${informer.status.reason}`)
-    if (index === shown) return // It may be the state before the list that follows EPOCH_CHANGED.
-    follower.shown = index
-    follower.epochsWhenShown = epochs
-  }
-
-  #wait(): void {
-    const follower = this.#random.pick(this.#followers)
-    const index = this.#states.length - 1
-    const history = this.#history
-    void this.#source.head().then(async (mark) => {
-      const waited = await follower.informer.waitFor(mark, { timeoutMs: 20_000 }).then(
-        () => true,
-        () => false,
-      )
-      const shown = this.#indexes.get(textOf(follower.informer.entries())) ?? -1
-      if (waited && shown < index && this.#states[shown]?.history === history)
-        this.#violate('wait', `${follower.name} shows state ${shown} after a wait for state ${index}`)
-    })
-  }
-
-  async #heal(): Promise<void> {
+  *#heal(): Generator<undefined, void> {
+    this.note('faults are over')
     this.#setAvailable(true)
-    this.#store.deliver()
-    if (this.#processes.length === 0) this.#begin()
-    const last = this.#states.length - 1
-    const latest = this.#clock.now() + LAST_FAULTS_MS
-    while (this.#faults > 0 && this.#clock.now() < latest) await this.#advance(500)
-    const until = this.#clock.now() + HEAL_MS
-    do await this.#advance(500)
-    while (this.#clock.now() < until && this.#followers.some(({ shown }) => shown !== last))
-    for (const { name, informer, shown } of this.#followers) {
-      if (shown === last) continue
-      const states = this.#processes.map(({ relay: { status } }) => `${status.state}: ${status.reason}`).join('; ')
-      this.#violate('live', `${name} shows state ${shown} of ${last}: ${informer.status.reason} (${states})`)
+    this.store.deliver()
+    if (this.#processes.length === 0) {
+      this.mark('no relay was left when faults ended')
+      this.#begin()
     }
+    const latest = this.clock.elapsed + LAST_FAULTS_MS
+    while (this.#faults > 0 && this.clock.elapsed < latest && !this.hasFailed) yield* this.advance(500)
+    const since = this.clock.elapsed
+    yield* this.converge(HEAL_MS)
+    this.healMs = this.clock.elapsed - since
   }
 
-  async #end(): Promise<void> {
+  *#end(): Generator<undefined, void> {
+    let areStopped = false
     const stopping = [
-      ...this.#followers.map(({ informer }) => informer.stop()),
+      ...this.followers.map(({ informer }) => informer.stop()),
       ...this.#processes.flatMap(({ relay, informer }) => [relay.stop(), informer.stop()]),
     ]
-    await this.#clock.advance(20_000)
-    await Promise.all(stopping)
+    Promise.all(stopping).then(
+      () => {
+        areStopped = true
+      },
+      (error: unknown) => this.crashed(error),
+    )
+    yield
+    yield* this.until(() => areStopped, this.clock.elapsed + STOP_MS)
+    if (!areStopped) this.violate('live', `a stop has not settled within ${STOP_MS} ms`)
+  }
+}
+
+class RelayFollower extends UpstreamFollower {
+  readonly informer: Informer<Item>
+  readonly #world: RelayWorld
+
+  constructor(world: RelayWorld, name: string) {
+    super(world, name, 'all')
+    this.#world = world
+    const source = relaySource<Item>({ store: world.store, upstream: world.source })
+    this.informer = createInformer({ source, clock: world.clock.facade(), random: this.random, logger: quiet })
+    this.observe()
+    const look = (): void => this.look()
+    this.informer.subscribe({ add: look, update: look, delete: look })
+    this.informer.start()
   }
 
-  async #advance(ms: number): Promise<void> {
-    await this.#clock.advance(ms)
-    for (const follower of this.#followers) this.#look(follower)
-    for (const { shown } of this.#followers) this.#trace = Math.imul(this.#trace ^ shown, 0x01000193)
-  }
-
-  #note(what: string): void {
-    this.#counts[what] = (this.#counts[what] ?? 0) + 1
-    const shown = this.#followers.map((follower) => follower.shown).join(' ')
-    const relays = this.#processes.map(({ relay }) => relay.status.state).join(' ')
-    this.#onEvent?.(`${this.#clock.now()} ${what} (state ${this.#states.length - 1}, shown ${shown}, relays ${relays})`)
-  }
-
-  #violate(rule: RelayRule, message: string): void {
-    if (this.#violation !== undefined) return
-    this.#violation = { rule, message }
-    this.#note(`VIOLATION of ${rule}: ${message}`)
+  override look(): void {
+    super.look()
+    const { relists, reason } = this.informer.status
+    if (relists > 0 && !this.#world.hasLost) this.#world.violate('calm', `${this.name} listed again: ${reason}`)
   }
 }
 
@@ -384,10 +262,4 @@ function cutSession(session: LeaseSession, cut: <V>(work: () => Promise<V>) => P
     watch: (changed, signal) => session.watch?.(changed, signal),
     close: () => session.close(),
   }
-}
-
-function textOf(entries: Iterable<readonly [string, Item]>): string {
-  return Array.from(entries, ([key, { n }]) => `${key}=${n}`)
-    .sort()
-    .join(' ')
 }

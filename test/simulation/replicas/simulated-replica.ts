@@ -1,8 +1,7 @@
 import type { LeaseView } from '../../../src/contract/leases.js'
 import { type Instant, type LeaseRequest, Membership } from '../../../src/subscriptions/replicas/membership.js'
-import type { SeededRandom } from '../../../testing/seeded-random.js'
-import type { EventQueue } from './event-queue.js'
-import type { SimulatedStore } from './simulated-store.js'
+import type { Stream } from '../workload/random-decisions.js'
+import type { ReplicaWorld } from './replica-world.js'
 
 /** A run of a key. */
 export interface Run {
@@ -10,32 +9,10 @@ export interface Run {
   readonly fence: number
 }
 
-/** What a replica reports to the checkers. */
-export interface RunListener {
-  began(replica: SimulatedReplica, run: Run): void
-  /** A paused replica resumes, and its runs have looked at their signals. */
-  resumed(replica: SimulatedReplica): void
-  /** Whether it is time for a run of the key. */
-  wants(replica: SimulatedReplica, key: string): boolean
-  note(replica: SimulatedReplica, what: string, about?: unknown): void
-}
-
-export interface ReplicaSettings {
-  readonly name: string
-  readonly mode: 'share' | 'leader'
-  readonly leaseMs: number
-  readonly renewMs: number
-  readonly keys: readonly string[]
-  readonly concurrency: number
-  /** The rate of its clocks. */
-  readonly rate: number
-  /** The longest run, in milliseconds. */
-  readonly runMs: number
-}
-
 /** One process: the real membership, and fake runs that stop at their abort. */
 export class SimulatedReplica {
-  readonly settings: ReplicaSettings
+  readonly name: string
+  readonly random: Stream
   readonly runs = new Map<string, Run>()
   isAlive = true
   isPaused = false
@@ -45,32 +22,33 @@ export class SimulatedReplica {
   requestsUntilCut = Infinity
   /** The longest run, in milliseconds. */
   runMs: number
-  readonly #events: EventQueue
-  readonly #store: SimulatedStore
-  readonly #random: SeededRandom
-  readonly #listener: RunListener
+  readonly #world: ReplicaWorld
+  readonly #concurrency: number
+  /** The rate of its clocks. */
+  readonly #rate: number
+  readonly #renewMs: number
   readonly #membership: Membership
   /** How far the monotonic clock is behind, because the machine slept. */
   #sleptMs = 0
   #pausedAt = 0
-  #wakeAt = Infinity
+  /** The number of the last timer. */
+  #wakes = 0
   /** The time of the timer by the monotonic clock. */
   #wakeMono = Infinity
   /** What happened while it was paused. */
   #missed: (() => void)[] = []
 
-  constructor(
-    settings: ReplicaSettings,
-    around: { events: EventQueue; store: SimulatedStore; random: SeededRandom; listener: RunListener },
-  ) {
-    this.settings = settings
-    this.runMs = settings.runMs
-    this.#events = around.events
-    this.#store = around.store
-    this.#random = around.random
-    this.#listener = around.listener
-    const { mode, leaseMs, renewMs } = settings
-    this.#membership = new Membership({ mode, leaseMs, renewMs, random: around.random })
+  constructor(world: ReplicaWorld, name: string) {
+    const { mode, leaseMs } = world
+    const random = world.decisions.of(name)
+    this.#world = world
+    this.name = name
+    this.random = random
+    this.#concurrency = 1 + random.below(3)
+    this.#rate = 0.98 + random.next() * 0.04
+    this.runMs = leaseMs * random.pick([0.05, 0.3, 1.2])
+    this.#renewMs = leaseMs / 5
+    this.#membership = new Membership({ mode, leaseMs, renewMs: this.#renewMs, random })
     this.#membership.ready()
   }
 
@@ -90,7 +68,7 @@ export class SimulatedReplica {
     const { member, members, fence } = this.#membership
     const ends = this.#membership.leaseEndsInMs(this.#instant).toFixed(0)
     const runs = [...this.runs.keys()].join(' ')
-    return `${this.settings.name}=${member.slice(0, 4)} members=${members.map((each) => each.slice(0, 4))} lease=${ends} fence=${fence} runs=${runs}`
+    return `${this.name}=${member.slice(0, 4)} members=${members.map((each) => each.slice(0, 4))} lease=${ends} fence=${fence} runs=${runs}`
   }
 
   start(): void {
@@ -103,7 +81,7 @@ export class SimulatedReplica {
     const at = this.#instant
     const { isLost, send, leave, wakeAt } = this.#membership.step(at)
     if (isLost) this.#abort()
-    if (leave !== undefined) this.#store.leave(this, leave)
+    if (leave !== undefined) this.#world.store.leave(this, leave)
     if (send !== undefined) this.#send(send)
     this.#wake(wakeAt, at.now)
     if (send !== undefined) this.begin()
@@ -112,16 +90,16 @@ export class SimulatedReplica {
   /** Begins as many runs as are allowed. */
   begin(): void {
     if (!this.isAlive || this.isPaused) return
-    const { keys, concurrency } = this.settings
-    const from = this.#random.below(keys.length)
-    for (let nth = 0; nth < keys.length && this.runs.size < concurrency; nth++) {
+    const { keys } = this.#world
+    const from = this.random.below(keys.length)
+    for (let nth = 0; nth < keys.length && this.runs.size < this.#concurrency; nth++) {
       const key = keys[(from + nth) % keys.length] as string
-      if (this.runs.has(key) || !this.#listener.wants(this, key) || !this.mayRun(key)) continue
+      if (this.runs.has(key) || !this.#world.wants(this, key) || !this.mayRun(key)) continue
       const run = { key, fence: this.#membership.fence }
       this.runs.set(key, run)
       this.#membership.begin(key)
-      this.#listener.began(this, run)
-      this.#later(1 + this.#random.next() ** 2 * this.runMs, () => this.#settle(run))
+      this.#world.began(this, run)
+      this.#later(1 + this.random.next() ** 2 * this.runMs, () => this.#settle(run))
     }
   }
 
@@ -148,42 +126,45 @@ export class SimulatedReplica {
   pause(): void {
     if (this.isPaused || !this.isAlive) return
     this.isPaused = true
-    this.#pausedAt = this.#events.now
+    this.#pausedAt = this.#world.clock.elapsed
   }
 
   /** `hasSlept`: the monotonic clock stood still. */
   resume(hasSlept: boolean): void {
     if (!this.isPaused || !this.isAlive) return
     this.isPaused = false
-    if (hasSlept) this.#sleptMs += this.#events.now - this.#pausedAt
+    if (hasSlept) this.#sleptMs += this.#world.clock.elapsed - this.#pausedAt
     // Code that resumes before any timer looks at its signal, which looks at the clock.
     if (this.#membership.leaseEndsInMs(this.#instant) === 0) this.#abort()
-    this.#listener.resumed(this)
+    this.#world.resumed(this)
     const missed = this.#missed
     this.#missed = []
     // A timer does not count the time of the sleep.
     if (hasSlept) this.#wake(this.#wakeMono, this.#instant.now)
-    else if (this.#random.chance(0.5)) this.pump()
+    else if (this.random.chance(0.5)) this.pump()
     for (const each of missed) each()
     if (!hasSlept) this.pump()
   }
 
   get #instant(): Instant {
-    const wall = this.#events.now * this.settings.rate
-    return { now: wall - this.#sleptMs * this.settings.rate, wall }
+    const wall = this.#world.clock.elapsed * this.#rate
+    return { now: wall - this.#sleptMs * this.#rate, wall }
   }
 
   #send(request: LeaseRequest): void {
     this.requests++
-    this.#listener.note(this, 'sends', request)
-    if (this.requestsUntilCut <= 0) return
+    this.#world.note('sends', this.name, request.record.renewal, request.evict.length, request.released.length)
+    if (this.requestsUntilCut <= 0) {
+      this.#world.mark('a replica was cut off from the lease store')
+      return
+    }
     const isLast = --this.requestsUntilCut === 0
-    const lateMs = isLast ? (this.#random.next() * this.settings.leaseMs) / 3 : 0
-    this.#store.renew(this, request, (result) => this.#later(lateMs, () => this.#answered(request, result)))
+    const lateMs = isLast ? (this.random.next() * this.#world.leaseMs) / 3 : 0
+    this.#world.store.renew(this, request, (result) => this.#later(lateMs, () => this.#answered(request, result)))
   }
 
   #answered(request: LeaseRequest, result: unknown): void {
-    this.#listener.note(this, 'got', result instanceof Error ? result.message : result)
+    this.#world.note('got', this.name, result instanceof Error ? result.message : 'a view')
     const at = this.#instant
     const isLost =
       result instanceof Error
@@ -198,12 +179,15 @@ export class SimulatedReplica {
     if (this.runs.get(run.key) !== run) return
     this.runs.delete(run.key)
     if (this.#membership.end(run.key)) this.pump()
-    this.#later(this.#random.next() ** 3 * this.settings.renewMs, () => this.begin())
+    this.#later(this.random.next() ** 3 * this.#renewMs, () => this.begin())
   }
 
   /** All runs stop. */
   #abort(): void {
-    if (this.runs.size > 0) this.#listener.note(this, 'aborts', [...this.runs.keys()])
+    if (this.runs.size > 0) {
+      this.#world.note('aborts', this.name, ...this.runs.keys())
+      this.#world.mark('a replica aborted its runs')
+    }
     for (const key of this.runs.keys()) this.#membership.end(key)
     this.runs.clear()
   }
@@ -211,17 +195,17 @@ export class SimulatedReplica {
   #wake(wakeAt: number, now: number): void {
     this.#wakeMono = wakeAt
     if (wakeAt === Infinity) {
-      this.#wakeAt = Infinity
+      this.#wakes++
       return
     }
     // Timers are a little late.
-    const at = this.#events.now + Math.max(0, wakeAt - now) / this.settings.rate + this.#random.next() ** 4 * 20
-    this.#wakeAt = at
-    this.#events.at(at, () => this.#whenRunning(() => this.#wakeAt === at && this.pump()))
+    const inMs = Math.max(0, wakeAt - now) / this.#rate + this.random.next() ** 4 * 20
+    const wake = ++this.#wakes
+    this.#world.clock.in(inMs, () => this.#whenRunning(() => this.#wakes === wake && this.pump()))
   }
 
   #later(ms: number, act: () => void): void {
-    this.#events.at(this.#events.now + ms, () => this.#whenRunning(act))
+    this.#world.clock.in(ms, () => this.#whenRunning(act))
   }
 
   #whenRunning(act: () => void): void {

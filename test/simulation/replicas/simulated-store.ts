@@ -1,71 +1,86 @@
 import { LeaseTable } from '../../../adapters/memory/lease-table.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { LeaseView } from '../../../src/contract/leases.js'
 import type { LeaseRequest } from '../../../src/subscriptions/replicas/membership.js'
-import type { SeededRandom } from '../../../testing/seeded-random.js'
-import type { EventQueue } from './event-queue.js'
+import type { Stream } from '../workload/random-decisions.js'
+import type { ReplicaWorld } from './replica-world.js'
+import type { SimulatedReplica } from './simulated-replica.js'
 
 /** How often requests and replies are lost, late or repeated. */
 export interface StoreFaults {
   /** The probability of a fault of one request. */
-  rate: number
+  readonly rate: number
   /** The longest delay of a late request or reply, in milliseconds. */
   readonly lateMs: number
 }
 
-/** The lease table behind a network that loses, delays and repeats messages. */
+const FAULTS = ['lost request', 'late request', 'lost reply', 'late reply', 'repeated request'] as const
+
+/** The lease table behind a network that loses, delays and repeats messages, until faults are over. */
 export class SimulatedStore {
   readonly table = new LeaseTable()
   isAvailable = true
-  /** When set, late messages are lost. */
-  isQuiet = false
   /** Added to the clock of the store. */
   clockStepMs = 0
-  readonly #events: EventQueue
-  readonly #random: SeededRandom
+  readonly #world: ReplicaWorld
   readonly #faults: StoreFaults
   /** Called with the sender after a write that other members want to know of. `released`: it claims no key any more. */
-  readonly #news: (from: object, released: string | undefined) => void
+  readonly #news: (from: SimulatedReplica, released: string | undefined) => void
 
   constructor(
-    events: EventQueue,
-    random: SeededRandom,
+    world: ReplicaWorld,
     faults: StoreFaults,
-    news: (from: object, released: string | undefined) => void,
+    news: (from: SimulatedReplica, released: string | undefined) => void,
   ) {
-    this.#events = events
-    this.#random = random
+    this.#world = world
     this.#faults = faults
     this.#news = news
   }
 
-  renew(from: object, { record, evict }: LeaseRequest, reply: (result: LeaseView | unknown) => void): void {
-    const random = this.#random
-    const fault = random.chance(this.#faults.rate) ? random.below(5) : undefined
-    const there = this.#delay(fault === 1)
-    const back = this.#delay(fault === 3)
-    const isLate = fault !== undefined
+  renew(from: SimulatedReplica, { record, evict }: LeaseRequest, reply: (result: unknown) => void): void {
+    const { clock, decisions } = this.#world
+    const { random } = from
+    const drawn = random.pick(FAULTS)
+    const fault = this.#strikes(drawn, from) ? drawn : undefined
+    const thereMs = this.#delayMs(random, fault === 'late request')
+    const backMs = this.#delayMs(random, fault === 'late reply')
+    // A late message that arrives after the faults is lost.
+    const isLost = (): boolean => fault !== undefined && decisions.isQuiet
     const perform = (answer: (result: unknown) => void): void => {
-      if (isLate && this.isQuiet) return
+      if (isLost()) return
+      if (fault === 'late request') this.#world.mark('a late request was performed')
       const result = this.#perform(from, record, evict)
-      this.#events.at(this.#events.now + back, () => (isLate && this.isQuiet ? undefined : answer(result)))
+      clock.in(backMs, () => {
+        if (!isLost()) answer(result)
+      })
     }
-    if (fault === 0) return
-    this.#events.at(this.#events.now + there, () => perform(fault === 2 ? () => {} : reply))
+    if (fault === 'lost request') return
+    clock.in(thereMs, () => perform(fault === 'lost reply' ? () => {} : reply))
     // The network delivers the request once more, later.
-    if (fault === 4) this.#events.at(this.#events.now + there + this.#delay(true), () => perform(() => {}))
+    if (fault === 'repeated request')
+      clock.in(thereMs + this.#delayMs(random, true), () => {
+        this.#world.mark('a request was performed twice')
+        perform(() => {})
+      })
   }
 
-  leave(from: object, member: string): void {
-    this.#events.at(this.#events.now + this.#delay(this.#random.chance(this.#faults.rate)), () => {
+  leave(from: SimulatedReplica, member: string): void {
+    const isLate = this.#strikes('late leave', from)
+    this.#world.clock.in(this.#delayMs(from.random, isLate), () => {
       if (this.isAvailable && this.table.leave(member)) this.#news(from, member)
     })
   }
 
-  #perform(from: object, record: LeaseRequest['record'], evict: LeaseRequest['evict']): unknown {
+  #strikes(fault: string, { name, random }: SimulatedReplica): boolean {
+    const { decisions } = this.#world
+    const strikes = random.chance(this.#faults.rate) && !decisions.isQuiet
+    return strikes && decisions.take(`${fault}#${name}.${random.drawn}`)
+  }
+
+  #perform(from: SimulatedReplica, record: LeaseRequest['record'], evict: LeaseRequest['evict']): unknown {
     if (!this.isAvailable) return new SourceError('away', { code: 'UNAVAILABLE' })
     try {
-      const { view, isChanged, hasReleased } = this.table.renew(record, evict, this.#events.now + this.clockStepMs)
+      const now = this.#world.clock.elapsed + this.clockStepMs
+      const { view, isChanged, hasReleased } = this.table.renew(record, evict, now)
       if (isChanged) this.#news(from, hasReleased ? record.member : undefined)
       return view
     } catch (error) {
@@ -73,7 +88,7 @@ export class SimulatedStore {
     }
   }
 
-  #delay(isLate: boolean): number {
-    return isLate ? this.#random.next() * this.#faults.lateMs : 1 + this.#random.next() * 20
+  #delayMs(random: Stream, isLate: boolean): number {
+    return isLate ? random.next() * this.#faults.lateMs : 1 + random.next() * 20
   }
 }

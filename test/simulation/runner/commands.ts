@@ -1,18 +1,20 @@
 import { type Hunted, hunt, type Layer, survives } from '../../mutants/hunt.js'
 import type { Mutant } from '../../mutants/mutant.js'
-import { campaign, type StatsByKind } from './campaign.js'
+import { campaign, mixedKinds, type StatsByKind } from './campaign.js'
 import { unreached } from './coverage-thresholds.js'
 import { runOne } from './interleaved-runner.js'
+import { kindTable } from './kind-table.js'
 import { regressionSeeds, rerunSeeds, storeSeed } from './regression-seeds.js'
 import { commandOf, countsOf, progressOf, rowsOf, summaryOf } from './report.js'
-import { type Kind, kinds, type Line } from './schedule.js'
+import type { Kind, Line } from './schedule.js'
 import { type Shrunk, shrink, storyOf } from './shrink.js'
 
 /** A schedule that kills a mutant is stored if it was found after at least this many schedules. */
 const RARE = 100
 
 export interface CampaignCommand {
-  readonly runs: number
+  /** Default: those of the kind. */
+  readonly runs: number | undefined
   readonly seed: number
   readonly kind: Kind | undefined
   /** No schedule is begun after this many minutes. */
@@ -22,7 +24,8 @@ export interface CampaignCommand {
 }
 
 /** Runs many schedules and prints a report. The process fails if a schedule fails, or if no schedule was run. */
-export async function runCampaign({ runs, seed, kind, minutes, mutant, json }: CampaignCommand): Promise<void> {
+export async function runCampaign({ seed, kind, minutes, mutant, json, ...command }: CampaignCommand): Promise<void> {
+  const { runs = kindTable[kind ?? 'one'].runs ?? 50_000 } = command
   const since = performance.now()
   // The stored seeds are for the source without defects.
   const kept = mutant === undefined ? await rerunSeeds() : []
@@ -33,7 +36,7 @@ export async function runCampaign({ runs, seed, kind, minutes, mutant, json }: C
   const statsByKind = await campaign({ runs, seed, kind, until, mutant, onProgress })
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const seconds = (performance.now() - since) / 1_000
-  const which = kind === undefined ? kinds : [kind]
+  const which = kind === undefined ? mixedKinds : [kind]
   const ran = statsByKind[kind ?? 'one'].schedules
   const missed = which.map((each) => unreached(statsByKind[each], each))
   const [never, notYet] = [missed.flatMap((each) => each.never), missed.flatMap((each) => each.notYet)]
@@ -59,11 +62,12 @@ export async function runCampaign({ runs, seed, kind, minutes, mutant, json }: C
 export interface ReplayCommand {
   readonly seed: number
   readonly kind: Kind
+  readonly mutant: Mutant | undefined
   readonly keep: boolean
 }
 
 /** Runs one schedule and prints its story, shrunk if it fails. */
-export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promise<void> {
+export async function replay({ seed, kind, mutant, keep: keeps }: ReplayCommand): Promise<void> {
   const shrunk = await failing(seed, kind)
   if (shrunk === undefined) {
     const lines: Line[] = []
@@ -79,13 +83,13 @@ export async function replay({ seed, kind, keep: keeps }: ReplayCommand): Promis
   const { story, only: left, invariant, message } = shrunk
   console.log(story.join('\n'))
   console.log(`\nseed ${seed} breaks ${invariant}: ${message}\n${left.length} decisions are left: ${left.join(', ')}`)
-  if (keeps) console.log(`kept as ${storeSeed(shrunk)}`)
+  if (keeps) console.log(`kept as ${storeSeed({ ...shrunk, ...(mutant && { of: mutant.name }) })}`)
   process.exitCode = 1
 }
 
 /** The schedule of a seed, or a stored one of this seed, if it fails. */
 async function failing(seed: number, kind: Kind): Promise<Shrunk | undefined> {
-  const kept = regressionSeeds().filter((each) => each.seed === seed && (each.kind ?? 'one') === kind)
+  const kept = regressionSeeds().filter((each) => each.seed === seed && each.kind === kind)
   for (const only of [undefined, ...kept.map((each) => each.only)]) {
     const shrunk = await shrink(seed, { kind, ...(only && { only }) })
     if (shrunk !== undefined) return shrunk

@@ -118,6 +118,73 @@ const marksOfCaches = [
   'the saved content was removed because access was lost',
 ] as const
 
-export const marksOf = { one: marks, set: marksOfSets, group: marksOfGroups, cache: marksOfCaches } as const
+/** Interesting states of replicas of a controller. */
+const marksOfReplicas = [
+  'a key moved to another replica',
+  'a replica left while it ran a key',
+  'a replica crashed while it ran a key',
+  'a process stopped while it ran a key',
+  'a machine slept while it ran a key',
+  'a replica was paused for longer than its lease',
+  'a replica aborted its runs',
+  'a replica was cut off from the lease store',
+  'the lease store was away while a key ran',
+  'the lease store lost writes while a key ran',
+  'the clock of the lease store jumped',
+  'a late request was performed',
+  'a request was performed twice',
+  'a hint named another member',
+  'no replica was left when faults ended',
+] as const
+
+/** Interesting states of followers of an upstream. */
+const marksOfFollowers = [
+  'a wait for a write ended',
+  'a follower was told of another epoch',
+  'a follower listed again',
+] as const
+
+/** Interesting states of relays of a mirror. */
+const marksOfRelays = [
+  ...marksOfFollowers,
+  'a follower showed an older state of another epoch',
+  'relays competed',
+  'a relay stood by',
+  'a relay was killed while changes waited',
+  'a relay was drained while changes waited',
+  'no relay was left when faults ended',
+  'the upstream was written while the engine was away',
+  'the upstream was restored',
+  'the engine has lost something: fork',
+  'the engine has lost something: flush',
+  'the engine has lost something: compact',
+  'a follower joined after a loss',
+] as const
+
+/** Interesting states of a share and its workers. */
+const marksOfShares = [
+  ...marksOfFollowers,
+  'a follower joined before the first list',
+  'a follower joined a share without objects after lost access',
+  'a worker ended in the middle of a join',
+  'a worker was blocked in the middle of a join',
+  'a worker was blocked while others converged',
+  'a watch waited for its reader',
+  'a port was closed while its follower was live',
+  'a share ended while others followed it',
+  'a follower started from a snapshot',
+  'a follower joined after all others had gone',
+  'the memory of snapshots was released',
+] as const
+
+export const marksOf = {
+  one: marks,
+  set: marksOfSets,
+  group: marksOfGroups,
+  cache: marksOfCaches,
+  replicas: marksOfReplicas,
+  relay: marksOfRelays,
+  share: marksOfShares,
+} as const
 
 export type Mark = (typeof marksOf)[keyof typeof marksOf][number]

@@ -5,7 +5,15 @@ import type { Kind } from './schedule.js'
 /**
  * One in this many schedules reaches a state, as measured for the rarest state of each kind; and the rarer exceptions.
  */
-const ONE_IN: Readonly<Record<Kind, number>> = { one: 160, set: 200, group: 100, cache: 100 }
+const ONE_IN: Readonly<Record<Kind, number>> = {
+  one: 160,
+  set: 200,
+  group: 100,
+  cache: 100,
+  replicas: 20,
+  relay: 25,
+  share: 25,
+}
 const RARER: Readonly<Partial<Record<Mark, number>>> = {
   'a reconcile failed again and again': 8_000,
   'an informer was stopped in the middle of a slice': 1_200,

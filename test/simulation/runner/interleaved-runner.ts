@@ -1,15 +1,13 @@
-import { CacheWorld } from '../cache/cache-world.js'
-import { GroupWorld } from '../groups/group-world.js'
-import { SetWorld } from '../sets/set-world.js'
-import { SingleSourceWorld } from '../system/single-source-world.js'
 import { restoreWallClock } from '../system/wall-clock.js'
-import type { Kind, Outcome, Schedule, ScheduleOptions } from './schedule.js'
+import { kindTable } from './kind-table.js'
+import type { Kind, Outcome, ScheduleOptions } from './schedule.js'
+import type { World } from './world.js'
 
 /** The number of schedules that take their steps together and share one turn of the event loop. */
 const LANES = 8
 
 interface Lane {
-  readonly world: Schedule
+  readonly world: World
   readonly run: Generator<undefined, void>
 }
 
@@ -28,8 +26,9 @@ export interface RunOptions {
 export async function runAll(
   seeds: Iterable<number>,
   done: (outcome: Outcome) => boolean | undefined,
-  { kind, lanes = LANES, only }: RunOptions = {},
+  { kind = 'one', lanes = kindTable[kind].lanes ?? LANES, only }: RunOptions = {},
 ): Promise<void> {
+  const OfKind = await kindTable[kind].load()
   const next = seeds[Symbol.iterator]()
   const open: Lane[] = []
   let isOver = false
@@ -39,10 +38,10 @@ export async function runAll(
     while (!isOver && open.length < lanes) {
       const seed = next.next()
       if (seed.done) isOver = true
-      else open.push(laneOf(scheduleOf(kind, seed.value, { only })))
+      else open.push(laneOf(new OfKind(seed.value, { only })))
     }
   }
-  const ended: Schedule[] = []
+  const ended: World[] = []
   process.on('unhandledRejection', onUnhandled)
   try {
     for (refill(); open.length > 0; refill()) {
@@ -72,9 +71,9 @@ export async function runAll(
 /** Runs one schedule. */
 export async function runOne(
   seed: number,
-  { kind, ...options }: ScheduleOptions & { readonly kind?: Kind | undefined } = {},
+  { kind = 'one', ...options }: ScheduleOptions & { readonly kind?: Kind | undefined } = {},
 ): Promise<Outcome> {
-  const world = scheduleOf(kind, seed, options)
+  const world = new (await kindTable[kind].load())(seed, options)
   const { run } = laneOf(world)
   const onUnhandled = (error: unknown): void => world.crashed(error)
   process.on('unhandledRejection', onUnhandled)
@@ -87,20 +86,7 @@ export async function runOne(
   return world.outcome
 }
 
-function scheduleOf(kind: Kind = 'one', seed: number, options: ScheduleOptions): Schedule {
-  switch (kind) {
-    case 'one':
-      return new SingleSourceWorld(seed, options)
-    case 'set':
-      return new SetWorld(seed, options)
-    case 'group':
-      return new GroupWorld(seed, options)
-    case 'cache':
-      return new CacheWorld(seed, options)
-  }
-}
-
-function laneOf(world: Schedule): Lane {
+function laneOf(world: World): Lane {
   return { world, run: world.run() }
 }
 

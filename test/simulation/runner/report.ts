@@ -2,15 +2,10 @@ import { type Hunted, type Layer, layers, survives, type Verdict } from '../../m
 import type { Mutant } from '../../mutants/mutant.js'
 import { classes, type FaultClass } from '../backend/fault-classes.js'
 import type { StatsByKind } from './campaign.js'
+import { kindTable } from './kind-table.js'
 import type { Failure, RunStats } from './run-stats.js'
 import { type Kind, kinds } from './schedule.js'
 
-const SCHEDULES: Readonly<Record<Kind, string>> = {
-  one: 'one source',
-  set: 'several sources',
-  group: 'groups',
-  cache: 'processes over one cache',
-}
 const SOURCES: Readonly<Record<FaultClass, string>> = {
   contract: 'with sources that keep their promises',
   breach: 'with a source that breaks its promises',
@@ -32,7 +27,7 @@ export function countsOf(kind: Kind, stats: RunStats): string {
   const { schedules, steps, trace, virtualMs, actions, marks, failures, maxHealMs } = stats
   const [hours, healed] = [(virtualMs / 3_600_000).toFixed(0), (maxHealMs / 1_000).toFixed(1)]
   return [
-    `\n${schedules} schedules of ${SCHEDULES[kind]}, ${steps} steps, ${failures.length} failures`,
+    `\n${schedules} schedules of ${kindTable[kind].of}, ${steps} steps, ${failures.length} failures`,
     ...classes.map((each) => {
       const { schedules: many, steps: long, failures: failed } = stats.classes[each]
       return `${String(many).padStart(10)}  ${SOURCES[each]}, ${long} steps, ${failed} failures`

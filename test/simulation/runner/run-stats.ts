@@ -1,11 +1,10 @@
 import { classes, classOf, type FaultClass } from '../backend/fault-classes.js'
 import { kindOf } from '../backend/fault-kinds.js'
 import type { Invariant } from '../system/scenario.js'
-import { type Mark, marksOf } from './coverage-marks.js'
-import type { AnyKind, Kind, Outcome } from './schedule.js'
+import type { Kind, Outcome } from './schedule.js'
 
 export interface Failure {
-  readonly kind: AnyKind
+  readonly kind: Kind
   readonly seed: number
   /** Whether a source breaks its promises. */
   readonly isBreach: boolean
@@ -99,11 +98,6 @@ export function add(to: RunStats, from: RunStats): void {
   addCounts(to.actions, from.actions)
   addCounts(to.marks, from.marks)
   to.failures.push(...from.failures)
-}
-
-/** Interesting states that were never reached. */
-export function missing({ marks: reached }: RunStats, kind: Kind = 'one'): readonly Mark[] {
-  return marksOf[kind].filter((mark) => reached[mark] === undefined)
 }
 
 function addCounts(to: Record<string, number>, from: Readonly<Record<string, number>>): void {

@@ -4,8 +4,7 @@ import type { Kind, Line, Outcome } from './schedule.js'
 
 /** A failing schedule without unnecessary decisions. */
 export interface Shrunk {
-  /** Default: one source. */
-  readonly kind?: Kind
+  readonly kind: Kind
   readonly seed: number
   readonly invariant: Invariant
   readonly message: string
@@ -56,8 +55,7 @@ async function withStory(seed: number, kind: Kind, only: readonly string[]): Pro
   const { violation } = await runOne(seed, { kind, only, onEvent: (line) => lines.push(line) })
   if (violation === undefined) return undefined
   const { invariant, message } = violation
-  const ofKind = kind === 'one' ? {} : { kind }
-  return { ...ofKind, seed, invariant, message, only, story: storyOf(lines) }
+  return { kind, seed, invariant, message, only, story: storyOf(lines) }
 }
 
 /** Time, event, state: one line each. */

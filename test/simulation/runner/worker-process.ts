@@ -2,9 +2,7 @@ import { join } from 'node:path'
 import { type Mutant, mutated } from '../../mutants/mutant.js'
 import { root } from '../../support/sources.js'
 import { JobProcess } from './job-process.js'
-import type { AnyKind } from './schedule.js'
 import type { Job, JobDone } from './worker.js'
-import { isWorldKind } from './world-kinds.js'
 
 /**
  * A job that takes longer than this hangs. A job takes 2 s of CPU time, but a process with `nice -n 19` beside four busy
@@ -19,9 +17,8 @@ const CACHE = join(root, 'node_modules/.cache/simulation')
  * crash if a thread is ended while it compiles, which ends all threads.
  */
 export class SimulationProcess extends JobProcess<Job, JobDone> {
-  constructor(mutant?: Mutant, kind?: AnyKind) {
-    const worker = isWorldKind(kind) ? `../${kind}/worker.ts` : './worker.ts'
-    super(new URL(worker, import.meta.url), {
+  constructor(mutant?: Mutant) {
+    super(new URL('./worker.ts', import.meta.url), {
       execArgv: ['--max-semi-space-size=32'],
       env: {
         ...process.env,

@@ -11,7 +11,7 @@ export interface Job {
   /** Default: of one source. */
   readonly kind?: Kind | undefined
   /** Runs only seeds that this number divides. Default 1. */
-  readonly every?: number
+  readonly every?: number | undefined
   /** Ends with the first failure; `shrunk`: and shrinks it. */
   readonly untilFailure: boolean | 'shrunk'
   /** Only these decisions are taken. */

@@ -1,16 +1,15 @@
-import type { SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { SourceSet } from '../../../src/informer/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
-import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
+import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, State } from '../backend/history.js'
-import type { MayBeLost } from '../checkers/error-checker.js'
+import type { SimulatedSource } from '../backend/simulated-source.js'
+import type { Commits } from '../checkers/handler-commits.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
-import { QueueChecker } from '../checkers/queue-checker.js'
 import { SnapshotChecker } from '../checkers/snapshot-checker.js'
-import { drawDrain, slownessOf } from '../checkers/stop-checker.js'
+import { drawDrain, StopChecker } from '../checkers/stop-checker.js'
 import { RelistSlotChecker } from '../groups/relist-slot-checker.js'
 import { InformerSystem } from '../system/informer-system.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
@@ -43,10 +42,11 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   /** Set if its sources may not all relist at a time. */
   readonly relistSlots: RelistSlotChecker | undefined
   protected readonly readers = 0.5
-  readonly #errors: SetErrorChecker
+  protected readonly errors: SetErrorChecker
   readonly #store: SetStoreChecker
   readonly #batches: SetBatchChecker
-  readonly #checksQueues: boolean
+  protected readonly checksQueues: boolean
+  protected readonly commits: Commits
   /** Not in every schedule, because this follower must not change the result. */
   readonly #unmerged: UnmergedSetFollower | undefined
   readonly #snapshots: Taken[] = []
@@ -55,10 +55,6 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   readonly #set: SourceSet<Item>
   #bystander: Bystander | undefined
   #isFilled = false
-  #drainMs: number | undefined
-  #stoppedAt: string | undefined
-  #isStopping = false
-  #isStopped = false
 
   constructor(scenario: Scenario, members: SetMembers, set: SourceSet<Item>, life: number, changeSet: () => void) {
     super(scenario, life)
@@ -73,13 +69,14 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     this.#unmerged = scenario.decisions.chance('witness', 0.6)
       ? new UnmergedSetFollower(scenario, members, this.informer)
       : undefined
-    this.#checksQueues = scenario.decisions.chance('queues', 0.85) && !scenario.settings.clears
+    this.checksQueues = scenario.decisions.chance('queues', 0.85) && !scenario.settings.clears
+    this.commits = commitsOfSet(scenario, members)
     this.waiters = new SetWaiters(this)
-    this.#errors = new SetErrorChecker(this)
+    this.errors = new SetErrorChecker(this)
     this.#store = new SetStoreChecker(scenario, members, this.informer)
     for (const member of members.current) this.read(member)
     this.informer.on('error', (error) => {
-      if (this.related?.expects(error) !== true) this.#errors.reported(error)
+      if (this.related?.expects(error) !== true) this.errors.reported(error)
     })
     this.informer.on('status', (status, previous) => {
       for (const member of members.current) {
@@ -91,7 +88,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
         if (was?.endsWith('listing')) reflectorChecker?.listed()
         this.relistSlots?.moved(member)
       }
-      if (!this.#isStopping) this.#changeSet()
+      if (!this.isStopping) this.#changeSet()
     })
   }
 
@@ -100,20 +97,20 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     return `${states.join(', ')}, store of ${this.informer.size}`
   }
 
-  get isStopping(): boolean {
-    return this.#isStopping
+  get isClearing(): boolean {
+    return this.members.current.some(({ access }) => access?.isClearing)
   }
 
-  get isStopped(): boolean {
-    return this.#isStopped
-  }
-
-  get isDraining(): boolean {
-    return this.#isStopping && this.#drainMs !== undefined
+  override get hasContent(): boolean {
+    return this.#isFilled
   }
 
   get isIncomplete(): boolean {
     return this.members.current.some(({ isIncomplete }) => isIncomplete)
+  }
+
+  protected get sources(): readonly SimulatedSource[] {
+    return this.members.all.map(({ source }) => source)
   }
 
   get truth(): { readonly state: State; readonly version: undefined } {
@@ -126,10 +123,6 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   /** Makes this informer the reader of a member's source. */
   read(member: SetMember): void {
     member.readBy(this)
-  }
-
-  relist(): void {
-    if (!this.isStopping) this.waiters.relist()
   }
 
   beginSnapshot(): void {
@@ -156,35 +149,17 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   stop(): void {
     if (this.isStopping) return
     const { scenario, life, informer } = this
-    this.#isStopping = true
     for (const { reflectorChecker } of this.members) reflectorChecker?.stopped()
-    this.#errors.forget()
+    this.errors.forget()
     this.#bystander?.stop()
     this.#bystander = undefined
-    this.#drainMs = drawDrain(scenario, life)
-    this.#stoppedAt = this.members.current.some(({ access }) => access?.isClearing) ? undefined : this.#position
-    const [since, draining] = [
-      scenario.clock.elapsed - scenario.clock.skipped,
-      this.followers.filter((f) => !f.isClosed),
-    ]
-    const [drainMs, slowMs] = [this.#drainMs, slownessOf(scenario)]
-    if (drainMs === undefined && scenario.decisions.chance('stop by signal', 0.5)) this.abort.abort()
-    informer.stop({ drainMs }).then(
-      () => {
-        scenario.note('stop() has settled')
-        const tookMs = scenario.clock.elapsed - scenario.clock.skipped - since
-        if (tookMs > (drainMs ?? 0) + 1_000 + slowMs) scenario.violate('I15', `stop() took ${tookMs} ms`)
-        if (drainMs !== undefined && tookMs < drainMs - slowMs && scenario.clock.skipped === 0 && this.#isFilled)
-          this.#drained(draining)
-        // Callbacks that are due at the same time may be called after it.
-        scenario.clock.in(1, () => this.#silenced())
-      },
-      (error: unknown) => scenario.violate('crash', `stop() failed: ${error}`),
-    )
+    const drainMs = drawDrain(scenario, life)
+    const isBySignal = drainMs === undefined && scenario.decisions.chance('stop by signal', 0.5)
+    this.stopBy(informer, new StopChecker(this, drainMs, false), isBySignal)
   }
 
   checkStep(): void {
-    if (this.#isStopped) return
+    if (this.isStopped) return
     this.#check()
     this.closeInWrite()
   }
@@ -194,42 +169,40 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     // With shared keys, a source is listed again when another one deletes a key.
     if (overlap) for (const { reflectorChecker } of this.members.current) reflectorChecker?.released()
     for (const member of this.members) member.checkStep()
-    if (!this.#isStopping) this.relistSlots?.checkStep()
+    if (!this.isStopping) this.relistSlots?.checkStep()
     this.#bystander?.checkStep()
     this.waiters.pending.checkStep()
     this.#checkHasWaiters()
     this.health.checkStep(this.members.current.some(({ access }) => access?.isCleared))
     this.noteFilled()
-    if (this.#isFilled && !this.#isStopping && !this.isWriting && !this.informer.status.isSynced)
+    if (this.#isFilled && !this.isStopping && !this.isWriting && !this.informer.status.isSynced)
       this.scenario.violate('sets', 'all sources have been listed, and it is not synced')
     this.probeStore()
     if (this.isRouting) return
-    this.#checkQueues()
+    this.checkQueues()
     this.#unmerged?.checkStep()
-    if (!this.#isStopping) this.checkResyncs()
-    if (!this.#isStopping) this.checkRuns()
+    if (!this.isStopping) this.checkResyncs()
+    if (!this.isStopping) this.checkRuns()
     this.checkDrains()
     this.callers.abortDue()
-    if (this.#isStopping && this.#stoppedAt !== undefined && this.#position !== this.#stoppedAt)
-      this.scenario.violate('I15', `the store moved to ${this.#position} after stop()`)
-    if (this.#isStopping) this.#checkSignals('continues after stop()')
+    this.stopping?.checkStep()
   }
 
   /** The informer shows its objects once all its sources have been listed. */
   noteFilled(): void {
     // An informer that stops before that shows nothing, even if the missing source is removed.
-    if (this.#isStopping) return
+    if (this.isStopping) return
     const { versions } = this.informer
     this.#isFilled ||= this.members.current.every(({ name, access }) => versions.has(name) && !access?.isClearing)
   }
 
   probeStore(): void {
-    if (!this.#isStopping && this.removing.length === 0) this.#store.checkStep()
+    if (!this.isStopping && this.removing.length === 0) this.#store.checkStep()
   }
 
   get unfinished(): string | undefined {
     const { informer, members } = this
-    if (this.#isStopping) return 'the stop is'
+    if (this.isStopping) return 'the stop is'
     for (const { name, history } of members.current)
       if (informer.versions.get(name) !== history.head.version) return `the version of ${name} is`
     const flaw = members.flaw((key) => informer.get(key), 'the store has')
@@ -238,11 +211,8 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     if (this.isRouting) return 'the routing of the last commit is'
     const lost = members.current.find(({ name }) => this.stateOf(name) !== 'live')
     if (lost !== undefined) return `${lost.name} is`
-    const { unfinished } = this.waiters.pending
-    if (unfinished !== undefined) return `${unfinished} is`
-    const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
-    if (this.related?.isQuiet === false) return `${this.related.name} is`
-    if (loud !== undefined) return `${loud.name} is`
+    const { unfinishedUser } = this
+    if (unfinishedUser !== undefined) return `${unfinishedUser} is`
     return pinsOf(informer) > this.#snapshots.length ? 'a replay is' : undefined
   }
 
@@ -253,29 +223,11 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     this.#store.checkStep()
     checkIndexes(scenario, informer)
     this.#checkInvalid()
-    for (const follower of this.followers) if (follower.flaw !== undefined) scenario.violate('I5', follower.flaw)
+    for (const follower of this.followers) follower.check()
     if (!members.overlap) for (const reconciler of this.reconcilers) reconciler.check()
-    this.#errors.check()
+    this.errors.check()
     while (this.#snapshots.length > 0) this.endSnapshot()
     checkPins(scenario, informer, 'I12')
-  }
-
-  /** After `stop` nothing is left. */
-  checkStopped(): void {
-    const { scenario } = this
-    checkPins(scenario, this.informer, 'I15')
-    for (const reconciler of this.reconcilers) reconciler.checkStopped()
-    for (const { runs } of this.followers) runs?.checkStopped()
-    // The slices of a commit that is being routed continue after the grace period, for example after a suspension.
-    const { sleeping, yields } = this.clock
-    const timers = sleeping - (this.isRouting ? yields : 0)
-    if (timers > 0) scenario.violate('I15', `${timers} timers are left after stop()`)
-    this.#checkSignals('was not aborted by stop()')
-    if (scenario.listenersOf(this.abort.signal) > 0)
-      scenario.violate('I15', "a listener is left on the caller's signal")
-    const { any } = this.waiters.pending
-    if (any !== undefined) scenario.violate('waits', `${any} has not ended with stop()`)
-    this.callers.checkStopped()
   }
 
   override heal(): void {
@@ -287,33 +239,10 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     for (const { reflectorChecker } of this.members) reflectorChecker?.skipped()
   }
 
-  /** An error for a handler to throw; it must be reported once. */
-  planted(follower?: SetFollower, mayBeLost?: MayBeLost): Error {
-    return this.#errors.plant(follower?.isClosed === true, undefined, mayBeLost)
-  }
-
-  mustReport(error: SourceError, follower?: SetFollower): void {
-    this.#errors.plant(follower?.isClosed === true, error)
-  }
-
-  protected waitForSync(): void {
-    this.waiters.synced()
-  }
-
   protected newFollower(name: string, isIn: IsIn): SetFollower {
     const incarnationOf = (member: SetMember, change: Change<Item>): number | undefined =>
       this.#unmerged?.incarnationOf(member, change)
     return new SetFollower(this.scenario, this.members, { name, isIn, incarnationOf }, () => this.#delivered())
-  }
-
-  protected override subscribed(
-    follower: SetFollower,
-    options: SubscribeOptions<Item, IndexesOf>,
-    concurrency?: number,
-  ): void {
-    const { scenario, informer, members } = this
-    const commits = commitsOfSet(scenario, members)
-    if (this.#checksQueues) follower.queue = new QueueChecker(scenario, informer, commits, options, concurrency)
   }
 
   protected checkBatch(follower: SetFollower, batch: ChangeBatch<Item>): void {
@@ -323,20 +252,20 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   /** A status listener creates another informer of the set when a source joins. */
   #join(): void {
     const { scenario } = this
-    if (this.#isStopping || this.#bystander !== undefined || !scenario.decisions.chance('joins', 0.3)) return
+    if (this.isStopping || this.#bystander !== undefined || !scenario.decisions.chance('joins', 0.3)) return
     this.#bystander = new Bystander(scenario, this.#set)
   }
 
   /** Relists everything as soon as that is possible. */
   #repair(): void {
-    if (!this.#isStopping && !this.waiters.relist()) this.scenario.clock.in(1, () => this.#repair())
+    if (!this.isStopping && !this.waiters.relist()) this.scenario.clock.in(1, () => this.#repair())
   }
 
   get #removals(): number {
     return this.members.all.reduce((sum, { removals }) => sum + removals, 0)
   }
 
-  get #position(): string {
+  get position(): string {
     return [...this.informer.versions].join(' ')
   }
 
@@ -347,15 +276,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     this.noteFilled()
     if (!this.#isFilled)
       this.scenario.violate('I8', 'a follower received a change before the first list of each source')
-    if (!this.#isStopping) this.#changeSet()
-  }
-
-  #checkQueues(): void {
-    for (const { queue, isClosed, subscription } of this.followers) {
-      if (queue === undefined) continue
-      if (this.#isStopping || (isClosed && !queue.isOverflowed)) queue.end()
-      else if (subscription !== undefined) queue.checkStep(subscription)
-    }
+    if (!this.isStopping) this.#changeSet()
   }
 
   #checkInvalid(): void {
@@ -369,14 +290,6 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     }
   }
 
-  #checkSignals(what: string): void {
-    for (const { source } of this.members) {
-      if (source.requests.size > 0) this.scenario.violate('I15', `a request for the head of ${source.name} ${what}`)
-      for (const { kind, signal } of source.streams)
-        if (!signal.aborted) this.scenario.violate('I15', `a ${kind} of ${source.name} ${what}`)
-    }
-  }
-
   /** `hasWaiters` of a source is not true without a wait for a version. */
   #checkHasWaiters(): void {
     const { settings, violate } = this.scenario
@@ -387,16 +300,8 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
           violate('waits', `no caller waits for a version, and hasWaiters() of ${source.name} is true`)
   }
 
-  #drained(followers: readonly SetFollower[]): void {
-    const store = new Map(this.informer.entries())
-    for (const follower of followers) if (!follower.isClosed || follower.hasEnded) follower.checkDrained(store)
-    for (const reconciler of this.reconcilers) reconciler.checkDrained(store)
-  }
-
-  #silenced(): void {
-    this.#isStopped = true
-    for (const { source } of this.members) source.warnings.silence()
-    this.silence()
+  protected override silence(): void {
+    super.silence()
     while (this.#snapshots.length > 0) this.endSnapshot()
   }
 }

@@ -1,5 +1,5 @@
 import type { Item, State, Stored } from '../backend/history.js'
-import { nameOf } from '../system/scenario.js'
+import { flawAtRest } from '../checkers/store-checker.js'
 import type { IsIn } from '../workload/follower.js'
 import type { SetMember } from './set-member.js'
 
@@ -55,24 +55,8 @@ export class SetMembers implements Iterable<SetMember> {
   }
 
   /** The difference between some objects and the sources at rest: each key has the state of one of its sources. */
-  flaw(held: (key: string) => Item | undefined, what: string, isIn: IsIn = () => true): string | undefined {
+  flaw(held: (key: string) => Item | undefined, what: string, isIn?: IsIn): string | undefined {
     const keys = new Set(this.#members.flatMap(({ settings }) => settings.keys))
-    for (const key of keys) {
-      const all = this.current.map((member) => ({ slot: member, stored: member.objects.get(key) }))
-      if (all.some(({ stored }) => stored?.isInvalid)) continue
-      const n = held(key)?.n
-      const right = all.flatMap(({ slot: member, stored }) => (member.wants(stored) ? [stored.item] : []))
-      const isRight =
-        n === undefined
-          ? right.every((item) => !isIn(item, key)) || this.#mayBeAnothers(right, key, isIn)
-          : right.some((item) => item.n === n && isIn(item, key))
-      if (!isRight) return `${what} ${nameOf(key)} = n${n}, and the sources have n${right.map((item) => item.n)}`
-    }
-    return undefined
-  }
-
-  /** Of several sources of a key, one counts; a follower that wants only the object of another one has none. */
-  #mayBeAnothers(right: readonly Item[], key: string, isIn: IsIn): boolean {
-    return right.length > 1 && right.some((item) => !isIn(item, key))
+    return flawAtRest(this.current, held, what, isIn, keys)
   }
 }

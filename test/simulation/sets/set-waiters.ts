@@ -1,12 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
-import type { Wait } from '../../../src/util/deadline.js'
-import type { Item } from '../backend/history.js'
-import { forkedSince, WaiterChecker } from '../checkers/waiter-checker.js'
-import { nameOf, type Scenario } from '../system/scenario.js'
-import { UntilCondition } from '../workload/until-condition.js'
-import { TRANSIENT } from '../workload/waiters.js'
+import { forkedSince, includes, isReached } from '../checkers/waiter-checker.js'
+import { InformerWaiters, TRANSIENT } from '../workload/informer-waiters.js'
 import type { SetDriver } from './set-driver.js'
-import type { SetFollower } from './set-follower.js'
 import type { SetMember } from './set-member.js'
 
 /** A source at the beginning of a wait. */
@@ -20,21 +15,15 @@ interface WaitStart {
 }
 
 /** Callers that wait for one source, or for all; each wait must end in time and for a correct reason. */
-export class SetWaiters {
-  readonly pending: WaiterChecker
-  readonly #driver: SetDriver
-  readonly #scenario: Scenario
-
-  constructor(driver: SetDriver) {
-    this.#driver = driver
-    this.#scenario = driver.scenario
-    this.pending = new WaiterChecker(driver.scenario)
+export class SetWaiters extends InformerWaiters<SetDriver> {
+  protected override get isReadable(): boolean {
+    return this.driver.informer.status.isSynced
   }
 
   /** Read-your-writes: waits for the current version of one of the sources, by the store or by a subscription. */
   forHead(): void {
-    const { decisions, settings, violate } = this.#scenario
-    const { informer, followers, members } = this.#driver
+    const { decisions, settings, violate } = this.scenario
+    const { informer, followers, members } = this.driver
     const member = decisions.pick('whose head', members.current)
     if (member === undefined || !settings.hasOrder) return
     const start = this.#startOf(member)
@@ -43,9 +32,9 @@ export class SetWaiters {
     const follower = decisions.chance('wait of', 0.5) ? decisions.pick('whose wait', followers) : undefined
     if (follower?.neverSettles || follower?.isClosed) return
     const { subscription } = follower ?? {}
-    const limits = this.#limits('waitFor')
+    const limits = this.limits('waitFor')
     const mayFail = (code: string): boolean =>
-      this.#isStopped(code, follower) || this.#isGone(code, start) || (code === 'EPOCH_CHANGED' && start.hasForked())
+      this.isStopped(code, follower) || this.#isGone(code, start) || (code === 'EPOCH_CHANGED' && start.hasForked())
     if (follower === undefined || subscription === undefined) {
       this.pending.wait(informer.waitFor(mark, { ...limits, source }), {
         what: `waitFor ${source}`,
@@ -70,7 +59,7 @@ export class SetWaiters {
       mayFail,
       ended: () => {
         // At the time of a loss, the follower may have received it after the wait has ended.
-        const isLosing = member.access?.at === this.#scenario.clock.elapsed
+        const isLosing = member.access?.at === this.scenario.clock.elapsed
         if (isStill(start) && !isLosing && !follower.isClosed && !members.overlap && !member.settings.isBreach)
           follower.checkReached(member, mark)
       },
@@ -78,16 +67,16 @@ export class SetWaiters {
   }
 
   fresh(): void {
-    const { settings, violate } = this.#scenario
-    const { informer, members } = this.#driver
+    const { settings, violate } = this.scenario
+    const { informer, members } = this.driver
     if (!settings.hasOrder) return
     const all = members.current.map((member) => this.#startOf(member))
-    const limits = this.#limits('fresh')
+    const limits = this.limits('fresh')
     this.pending.wait(informer.fresh(limits), {
       what: 'fresh',
       notifiesSource: 'perhaps',
       limits,
-      mayFail: (code) => this.#isStopped(code) || all.some((start) => this.#isUnclear(code, start)),
+      mayFail: (code) => this.isStopped(code) || all.some((start) => this.#isUnclear(code, start)),
       ended: () => {
         // The objects of one source may be deleted after it was fresh, during the wait for another one.
         for (const start of all)
@@ -101,36 +90,36 @@ export class SetWaiters {
   }
 
   synced(): void {
-    const { informer, members } = this.#driver
+    const { informer, members } = this.driver
     const names = members.current.map((member) => this.#startOf(member))
-    const limits = this.#limits('synced')
+    const limits = this.limits('synced')
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
       limits,
       // A fatal refusal rejects the waits for the first list.
-      mayFail: (code) => this.#isStopped(code) || members.all.some(({ source }) => source.refusedWith === code),
+      mayFail: (code) => this.isStopped(code) || members.all.some(({ source }) => source.refusedWith === code),
       ended: () => {
         for (const start of names)
           if (isStill(start) && informer.status.sources?.[start.member.name]?.isSynced !== true)
-            this.#scenario.violate('I8', `synced before the first list of ${start.member.name} was in`)
+            this.scenario.violate('I8', `synced before the first list of ${start.member.name} was in`)
       },
     })
   }
 
   /** Returns false if no relist can be requested now. */
   relist(): boolean {
-    const { violate } = this.#scenario
-    const { informer, members } = this.#driver
+    const { violate } = this.scenario
+    const { informer, members } = this.driver
     if (members.current.some((member) => this.#isAboutToOpen(member))) return false
     const all = members.current.map((member) => this.#startOf(member))
-    const limits = this.#limits('relist')
+    const limits = this.limits('relist')
     if (limits.signal?.aborted !== true)
       for (const { name, reflectorChecker } of members.current)
-        reflectorChecker?.relistRequested(this.#driver.stateOf(name) ?? '')
+        reflectorChecker?.relistRequested(this.driver.stateOf(name) ?? '')
     this.pending.wait(informer.relist(limits), {
       what: 'relist',
       limits,
-      mayFail: (code) => this.#isStopped(code),
+      mayFail: (code) => this.isStopped(code),
       ended: () => {
         for (const start of all)
           if (isStill(start) && start.member.source.lists === start.lists)
@@ -140,53 +129,24 @@ export class SetWaiters {
     return true
   }
 
-  until(key: string): void {
-    const { informer } = this.#driver
-    const { decisions, violate } = this.#scenario
-    const isThere = decisions.chance('until', 0.5)
-    const limits = this.#driver.callers.sign('until', { timeoutMs: 1 + decisions.below('timeout', 20_000) })
-    const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
-    const untilCondition = new UntilCondition<Item | undefined>(this.#scenario, condition)
-    this.pending.wait(untilCondition.until(informer.until(key, untilCondition.holds, limits)), {
-      what: `until ${nameOf(key)}`,
-      limits,
-      isDue: () => informer.status.isSynced && condition(informer.get(key)),
-      mayFail: (code) => this.#isStopped(code),
-      ended: (object) => {
-        if (!condition(object)) violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
-      },
-    })
-  }
-
   /** Whether its reflector is about to open the source: the effect of a relist is not visible then. */
   #isAboutToOpen(member: SetMember): boolean {
     const { state, reflectorChecker } = member
-    if (reflectorChecker?.isBetween !== true || this.#driver.relistSlots?.isWaiting(member) === true) return false
+    if (reflectorChecker?.isBetween !== true || this.driver.relistSlots?.isWaiting(member) === true) return false
     return state === 'connecting' || state?.endsWith('listing') === true
-  }
-
-  #limits(what: string): Wait {
-    const { decisions } = this.#scenario
-    const timeoutMs = decisions.chance('limit', 0.3) ? 1 + decisions.below('timeout', 5_000) : 600_000
-    return this.#driver.callers.sign(what, { timeoutMs })
   }
 
   /** Whether the store includes the mark, or is in a later epoch. */
   #includes({ member, mark }: WaitStart): boolean {
-    const version = this.#driver.informer.versions.get(member.name)
-    if (version === undefined) return false
-    const [at, wanted] = [member.history.at(version), member.history.at(mark)]
-    return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
+    return includes(member.history, this.driver.informer.versions.get(member.name), mark)
   }
 
   /**
    * Whether the store includes the mark in the same epoch. A mark of an earlier epoch waits until the source has
    * responded.
    */
-  #isReached(start: WaitStart): boolean {
-    const { member, mark } = start
-    const version = this.#driver.informer.versions.get(member.name) ?? mark
-    return this.#includes(start) && member.history.at(version).epoch === member.history.at(mark).epoch
+  #isReached({ member, mark }: WaitStart): boolean {
+    return isReached(member.history, this.driver.informer.versions.get(member.name), mark)
   }
 
   #startOf(member: SetMember): WaitStart {
@@ -196,15 +156,9 @@ export class SetWaiters {
     return { member, removals, mark, lists, headFailures, hasForked: forkedSince(history, mark) }
   }
 
-  /** A stop ends all waits; closing or overflowing a follower ends its own. */
-  #isStopped(code: string, follower?: SetFollower): boolean {
-    if (code === 'STOPPED') return this.#driver.isStopping || follower?.isClosed === true
-    return code === 'HANDLER' && follower?.mayOverflow === true
-  }
-
   #isGone(code: string, start: WaitStart): boolean {
     if (code !== 'STOPPED' || isStill(start)) return false
-    this.#scenario.mark('a wait ended because its source was taken out')
+    this.scenario.mark('a wait ended because its source was taken out')
     return true
   }
 

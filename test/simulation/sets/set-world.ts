@@ -1,7 +1,8 @@
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
 import { History, type Item } from '../backend/history.js'
-import { type Planned, Schedule, type ScheduleOptions } from '../runner/schedule.js'
+import type { ScheduleOptions } from '../runner/schedule.js'
+import { type Planned, SourceWorld } from '../system/source-world.js'
 import { type Action, actions, kindOf, kindsOf, planOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, KEYS, type Settings, settingsFor } from '../workload/settings.js'
@@ -44,13 +45,11 @@ const uses = [
   ...kindsOf({ 'add source': 2.5, 'remove source': 1.8, 'replace source': 0.8, 'expire all': 1 }),
 ]
 
-type SystemAction = (typeof using)[number] | (typeof reading)[number]
-
 /** The probability that a set changes inside a handler or a listener. */
 const SET_CHANGE_RATE = 0.02
 
 /** One schedule of an informer over several sources, which come and go. */
-export class SetWorld extends Schedule {
+export class SetWorld extends SourceWorld {
   readonly kind = 'set'
   readonly #members: SetMembers
   readonly #set: SourceSet<Item> = sourceSet<Item>({})
@@ -141,7 +140,7 @@ export class SetWorld extends Schedule {
     if (out !== undefined) this.#add(out)
   }
 
-  tidy(): void {
+  protected override tidy(): void {
     for (const { shard } of this.#members) shard.workload.restoreClock()
   }
 
@@ -179,7 +178,7 @@ export class SetWorld extends Schedule {
         system.stop()
         break
       default:
-        if (!system.isStopping) use(system, kind, key)
+        system.use(kind, key)
     }
   }
 
@@ -237,51 +236,6 @@ export class SetWorld extends Schedule {
 
   #newSystem(): SetDriver {
     return new SetDriver(this, this.#members, this.#set, this.#lives++, () => this.#changeSet())
-  }
-}
-
-function use(system: SetDriver, kind: SystemAction, key: string): void {
-  const { decisions } = system.scenario
-  switch (kind) {
-    case 'subscribe':
-      system.follow()
-      break
-    case 'close':
-      system.close(decisions.pick('close', system.followers))
-      break
-    case 'reconcile':
-      system.reconcile()
-      break
-    case 'enqueue':
-      decisions.pick('enqueue', system.reconcilers)?.enqueue(key)
-      break
-    case 'drain controller':
-      system.drain(key)
-      break
-    case 'wait for head':
-      system.waiters.forHead()
-      break
-    case 'fresh':
-      system.waiters.fresh()
-      break
-    case 'until':
-      system.waiters.until(key)
-      break
-    case 'relist':
-      system.relist()
-      break
-    case 'misuse':
-      system.misuse()
-      break
-    case 'add index':
-      system.addIndex()
-      break
-    case 'begin snapshot':
-      system.beginSnapshot()
-      break
-    case 'end snapshot':
-      system.endSnapshot()
-      break
   }
 }
 

@@ -6,15 +6,15 @@ const ROUNDS = 4
 
 let collect: (() => void) | undefined
 
-/** Collects garbage. Returns whether all objects were collected. */
-export async function areCollected(objects: readonly WeakRef<object>[]): Promise<boolean> {
+/** Collects garbage, step by step. Returns whether all objects were collected. */
+export function* areCollected(objects: readonly WeakRef<object>[]): Generator<undefined, boolean> {
   if (collect === undefined) {
     setFlagsFromString('--expose-gc')
     collect = runInNewContext('gc') as () => void
   }
   for (let round = 0; round < ROUNDS; round++) {
     // An object that this job has read from its reference is alive until the job ends.
-    await new Promise((resolve) => setImmediate(resolve))
+    yield
     collect()
     if (objects.every((each) => each.deref() === undefined)) return true
   }

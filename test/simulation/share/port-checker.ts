@@ -15,19 +15,24 @@ export class PortChecker implements Tap {
   readonly #violate: (message: string) => void
   readonly #crossed: () => void
   readonly #opened: (size: number) => void
+  readonly #waits: () => void
   /** By watch: the bytes that were sent and not reported as read. */
   readonly #unread = new Map<number, number>()
   /** By watch: the bytes that the worker has received and not reported as read. */
   readonly #unreported = new Map<number, number>()
 
-  /** `crossed` is called with each message, `opened` with the size of each snapshot that the share sends. */
+  /**
+   * `crossed` is called with each message, `opened` with the size of each snapshot that the share sends, `waits` when a
+   * watch has to wait for its reader.
+   */
   constructor(
     violate: (message: string) => void,
-    { crossed, opened }: { crossed(): void; opened(size: number): void },
+    { crossed, opened, waits }: { crossed(): void; opened(size: number): void; waits(): void },
   ) {
     this.#violate = violate
     this.#crossed = crossed
     this.#opened = opened
+    this.#waits = waits
   }
 
   sent(from: 'share' | 'worker', message: unknown): void {
@@ -59,6 +64,7 @@ export class PortChecker implements Tap {
     if (unread >= WINDOW_BYTES && bytes.length > ERROR_BYTES)
       this.#violate(`a frame of ${bytes.length} bytes is sent behind ${unread} bytes that were not read`)
     this.#unread.set(id, unread + bytes.length)
+    if (unread + bytes.length >= WINDOW_BYTES) this.#waits()
   }
 
   #sentByWorker(message: FollowerMessage): void {

@@ -1,25 +1,13 @@
-import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/index.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
-import { SimClock } from '../system/sim-clock.js'
+import type { ScheduleOptions } from '../runner/schedule.js'
+import { tenants } from '../upstream/upstream-states.js'
+import { KEYS, UpstreamWorld } from '../upstream/upstream-world.js'
+import type { Stream } from '../workload/random-decisions.js'
 import { areCollected } from './collected.js'
-import type { ShareRule } from './share-rules.js'
 import { SharedMirror } from './shared-mirror.js'
-import { type Network, simulatePorts } from './simulated-channel.js'
-import { type Fate, type FollowerHost, SimulatedFollower, type Variant } from './simulated-follower.js'
-import { type Item, tenants, UpstreamStates } from './upstream-states.js'
+import { type Network, restorePorts, simulatePorts } from './simulated-channel.js'
+import { type Fate, SimulatedFollower, type Variant } from './simulated-follower.js'
 
-export interface ShareOutcome {
-  readonly seed: number
-  readonly steps: number
-  readonly virtualMs: number
-  readonly trace: number
-  readonly counts: Readonly<Record<string, number>>
-  readonly violation: { readonly rule: ShareRule; readonly message: string } | undefined
-}
-
-const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
-const STEPS = 40
 const MAX_FOLLOWERS = 4
 /** A follower of a cleared mirror waits up to 30 s after failures, and so does the mirror itself. */
 const HEAL_MS = 180_000
@@ -29,10 +17,11 @@ const CUT_MS = 60_000
 const IDLE_MS = 330_000
 /** The share looks this often whether its snapshot can still be used, in milliseconds. */
 const DROP_MS = 21_000
+/** The earlier shares are closed after this time, in milliseconds. */
+const CLOSE_MS = 60_000
 const WHOLE_HISTORY = 16 * 1024 * 1024
 /** All users of an informer have heard of a change after this time, in milliseconds. */
 const HEARD_MS = 1_000
-const MAX_EVENTS = 100_000
 
 const ACTIONS = [
   ...(['write', 'write', 'write', 'write', 'large', 'large', 'mark', 'fresh'] as const),
@@ -48,13 +37,8 @@ const DISTURBING: readonly Action[] = ['deny', 'restore', 'close share', 'stop i
 const ENDS = ['kill', 'kill', 'block', 'stop', 'closePort'] as const
 const LOSSES = ['deny', 'deny', 'restore', 'replace'] as const
 
-/** One schedule of a share, its followers in workers, and their ports. Returns the first violation. */
-export function runShare(seed: number, onEvent?: (line: string) => void): Promise<ShareOutcome> {
-  return new ShareWorld(seed, onEvent).run()
-}
-
 /** The settings of a schedule. */
-function settingsOf(random: SeededRandom) {
+function settingsOf(random: Stream) {
   // Nothing happens that makes a follower list, or the share pack again.
   const isCalm = random.chance(0.3)
   const isBulky = !isCalm && random.chance(0.2)
@@ -62,6 +46,7 @@ function settingsOf(random: SeededRandom) {
   const histories = isBulky ? [700_000, WHOLE_HISTORY] : [1_500, 6_000, 40_000, WHOLE_HISTORY]
   return {
     isCalm,
+    tenants,
     padding: isBulky ? 'x'.repeat(60_000) : '',
     /** The keys of large transactions. */
     keys: isLarge ? Array.from({ length: 1_100 }, (_, nth) => `k${nth}`) : KEYS,
@@ -79,174 +64,115 @@ function settingsOf(random: SeededRandom) {
   }
 }
 
-class ShareWorld implements FollowerHost, Network {
-  readonly random: SeededRandom
-  readonly clock: SimClock
-  readonly source: MemorySource<Item>
-  readonly states = new UpstreamStates()
+/** One schedule of a share, its followers in workers, and their ports. */
+export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> implements Network {
+  readonly kind = 'share'
   readonly settings: ReturnType<typeof settingsOf>
   hasCleared = false
-  readonly #seed: number
-  readonly #onEvent: ((line: string) => void) | undefined
+  readonly #delays: Stream
+  readonly #emitWarning = process.emitWarning
   #mirror: SharedMirror
   /** The earlier ones, whose share is not closed. */
   #left: SharedMirror[] = []
-  #followers: SimulatedFollower[] = []
   /** Those that joined when the shared informer had no objects after lost access. */
   readonly #joinedCleared = new Set<SimulatedFollower>()
-  readonly #counts: Record<string, number> = {}
+  #mirrors = 0
   #packs = 0
   #joined = 0
-  #writes = 0
-  #events = 0
   #clearedAt: number | undefined
   #isHealing = false
-  #trace = 0x811c9dc5
-  #violation: ShareOutcome['violation']
 
-  constructor(seed: number, onEvent: ((line: string) => void) | undefined) {
-    const random = new SeededRandom(seed)
-    this.#seed = seed
-    this.random = random
-    this.#onEvent = onEvent
-    this.clock = new SimClock(() => random.next())
-    this.settings = settingsOf(random)
-    this.source = memorySource<Item>({ heartbeatMs: this.settings.heartbeatMs })
+  constructor(seed: number, options: ScheduleOptions = {}) {
+    let settings: ReturnType<typeof settingsOf> | undefined
+    super(seed, options, (random) => {
+      settings = settingsOf(random)
+      return settings
+    })
+    if (settings === undefined) throw new Error('there are no settings')
+    this.settings = settings
+    this.#delays = this.decisions.of('delays')
+    process.emitWarning = (warning: string | Error) => this.violate('warning', String(warning))
     simulatePorts(this)
-    this.#write(3)
     this.#mirror = this.#begin()
   }
 
-  get heartbeatMs(): number {
-    return this.settings.heartbeatMs
-  }
-
   delayMs(): number {
-    return this.random.next() * this.settings.delayMs
+    return this.#delays.next() * this.settings.delayMs
   }
 
-  async run(): Promise<ShareOutcome> {
-    let steps = 0
-    const { emitWarning } = process
-    const failed = (error: unknown): void => this.#crashed(error)
-    process.emitWarning = (warning: string | Error) => this.violate('warning', String(warning))
-    process.on('unhandledRejection', failed)
-    try {
-      this.clock.driftMs = this.settings.driftMs
-      this.#join()
-      for (; steps < STEPS && this.#violation === undefined; steps++) {
-        this.#act()
-        await this.#advance(this.random.pick([0, 0, 1, 20, 200, 2_000, 6_000]))
-      }
-      await this.#heal()
-      await this.#end()
-    } catch (error) {
-      this.#crashed(error)
-    } finally {
-      process.emitWarning = emitWarning
-      process.off('unhandledRejection', failed)
-    }
-    return {
-      seed: this.#seed,
-      steps,
-      virtualMs: this.clock.elapsed,
-      trace: this.#trace >>> 0,
-      counts: this.#counts,
-      violation: this.#violation,
-    }
+  protected override *schedule(): Generator<undefined, void> {
+    this.clock.driftMs = this.settings.driftMs
+    this.#join(this.decisions.of('first join'))
+    const { isCalm } = this.settings
+    yield* this.act(isCalm ? ACTIONS.filter((action) => !DISTURBING.includes(action)) : ACTIONS)
+    yield* this.#heal()
+    yield* this.#end()
   }
 
-  violate = (rule: ShareRule, message: string): void => {
-    if (this.#violation !== undefined) return
-    this.#violation = { rule, message }
-    this.#note(`VIOLATION of ${rule}: ${message}`)
+  protected override tidy(): void {
+    process.emitWarning = this.#emitWarning
+    restorePorts()
   }
 
-  #crashed(error: unknown): void {
-    this.violate('crash', error instanceof Error ? `${error.message}\n${error.stack}` : String(error))
+  protected override get between(): string {
+    const { state, reason } = this.#mirror.informer.status
+    const lives = this.followers.map(({ name, variant, life }) => `${name} ${variant} ${life}`)
+    return `${lives.join(', ')}, the shared informer ${state}: ${reason}`
   }
 
-  #act(): void {
-    const { random } = this
-    const action = random.pick(ACTIONS)
-    if (this.settings.isCalm && DISTURBING.includes(action)) return
-    this.#note(action)
-    const alive = this.#followers.filter(({ isAlive }) => isAlive)
+  protected override get late(): readonly SimulatedFollower[] {
+    const { last } = this.states
+    return this.followers.filter((each) => each.isConnected && !(each.shown === last && each.isFolded && each.isLive))
+  }
+
+  protected override perform(action: Action, random: Stream): void {
+    const alive = this.followers.filter(({ isAlive }) => isAlive)
     const one = alive.length === 0 ? undefined : random.pick(alive)
     const actions: Readonly<Record<Action, () => void>> = {
-      write: () => this.#write(1 + random.below(2)),
-      large: () => this.#write(this.settings.keys.length),
-      mark: () => one && this.#wait(one, 'mark'),
-      fresh: () => one && this.#wait(one, 'fresh'),
-      join: () => this.#join(),
+      write: () => this.write(random, 1 + random.below(2)),
+      large: () => this.write(random, this.settings.keys.length),
+      mark: () => one && this.wait(one, 'mark'),
+      fresh: () => one && this.wait(one, 'fresh'),
+      join: () => this.#join(random),
       joins: () => {
-        for (let nth = 0; nth < 3; nth++) this.#join()
+        for (let nth = 0; nth < 3; nth++) this.#join(random)
       },
       kill: () => one?.kill(),
       block: () => one?.block(),
       unblock: () => this.#unblock(),
       leave: () => one?.stop(),
-      'close port': () => one?.closePort(),
+      'close port': () => {
+        if (one?.isLive) this.mark('a port was closed while its follower was live')
+        one?.closePort()
+      },
       disconnect: () => this.source.disconnect(),
       stall: () => this.source.stall(),
       expire: () => {
         this.source.compact()
         this.source.disconnect()
       },
-      outage: () => this.#fail('UNAVAILABLE'),
-      deny: () => random.chance(0.5) && this.#deny(),
-      restore: () => random.chance(0.3) && this.#restore(),
-      'close share': () => random.chance(0.3) && this.#replace(false),
-      'stop informer': () => random.chance(0.3) && this.#replace(true),
+      outage: () => this.#fail('UNAVAILABLE', random),
+      deny: () => random.chance(0.5) && this.#deny(random),
+      restore: () => random.chance(0.3) && this.restore(random),
+      'close share': () => random.chance(0.3) && this.#replace(false, random),
+      'stop informer': () => random.chance(0.3) && this.#replace(true, random),
     }
     actions[action]()
   }
 
-  /** One transaction of the source. Each state is unique by the numbers of `tx a` and `tx b`. */
-  #write(count: number): void {
-    const { random } = this
-    const { keys, padding } = this.settings
-    const n = ++this.#writes
-    this.source.transaction((tx) => {
-      const put = (key: string, item: Item): void => {
-        tx.put(key, item)
-        this.states.content.set(key, item)
-      }
-      for (const tenant of tenants) put(`tx ${tenant}`, { n, tenant })
-      for (let i = 0; i < count; i++) {
-        const key = count === keys.length ? (keys[i] as string) : random.pick(keys)
-        if (random.chance(0.3)) {
-          tx.delete(key)
-          this.states.content.delete(key)
-        } else put(key, { n, tenant: random.pick(tenants), padding })
-      }
-    })
-    this.states.remember()
-  }
-
-  /** The source is restored from a backup. */
-  #restore(): void {
-    const { content } = this.states
-    this.states.fork()
-    for (const key of this.settings.keys) if (this.random.chance(0.5)) content.delete(key)
-    const n = ++this.#writes
-    for (const tenant of tenants) content.set(`tx ${tenant}`, { n, tenant })
-    this.source.restore(content)
-    this.states.remember()
-  }
-
-  #deny(): void {
+  #deny(random: Stream): void {
     this.hasCleared ||= this.settings.onAccessLost === 'clear'
-    this.#fail('UNAUTHORIZED')
+    this.#fail('UNAUTHORIZED', random)
   }
 
-  #fail(code: 'UNAVAILABLE' | 'UNAUTHORIZED'): void {
-    this.source.fail(new SourceError('the source fails', { code }), 1 + this.random.below(4))
+  #fail(code: 'UNAVAILABLE' | 'UNAUTHORIZED', random: Stream): void {
+    this.source.fail(new SourceError('the source fails', { code }), 1 + random.below(4))
     this.source.disconnect()
   }
 
   #begin(): SharedMirror {
-    const { clock, random, source, states, settings } = this
+    const { clock, source, states, settings } = this
+    const random = this.decisions.of(`jitter of mirror ${++this.#mirrors}`)
     const packed = (): void => {
       if (++this.#packs > 1 && settings.isCalm) this.violate('calm', `the objects are packed ${this.#packs} times`)
     }
@@ -259,19 +185,20 @@ class ShareWorld implements FollowerHost, Network {
   }
 
   /** The share or its informer ends, and another one begins. */
-  #replace(stops: boolean): void {
+  #replace(stops: boolean, random: Stream): void {
     const mirror = this.#mirror
+    if (this.followers.filter(({ isConnected }) => isConnected).length > 1)
+      this.mark('a share ended while others followed it')
     const ends: Promise<void>[] = []
     if (stops) ends.push(mirror.stop())
-    if (!stops || this.random.chance(0.5)) ends.push(mirror.close())
+    if (!stops || random.chance(0.5)) ends.push(mirror.close())
     if (!mirror.isClosed || !mirror.isStopped) this.#left.push(mirror)
-    for (const end of ends) end.catch((error: unknown) => this.#crashed(error))
+    for (const end of ends) end.catch((error: unknown) => this.crashed(error))
     this.#mirror = this.#begin()
   }
 
-  #join(): void {
-    const { random } = this
-    if (this.#followers.filter(({ isAlive }) => isAlive).length >= MAX_FOLLOWERS) return
+  #join(random: Stream): void {
+    if (this.followers.filter(({ isAlive }) => isAlive).length >= MAX_FOLLOWERS) return
     const variant = random.pick<Variant>(['packed', 'packed', 'packed', 'indexed', 'listing', 'scoped'])
     const end = random.pick(this.settings.isCalm ? ENDS : [...ENDS, ...LOSSES])
     const messages = 1 + random.below(10)
@@ -284,19 +211,29 @@ class ShareWorld implements FollowerHost, Network {
       tenant: random.pick(tenants),
       fate,
     })
-    if (this.hasCleared && this.#mirror.isCleared) this.#joinedCleared.add(follower)
-    this.#followers.push(follower)
+    if (this.hasCleared && this.#mirror.isCleared) {
+      this.#joinedCleared.add(follower)
+      this.mark('a follower joined a share without objects after lost access')
+    }
+    if (this.#mirror.shown < 0) this.mark('a follower joined before the first list')
+    this.followers.push(follower)
   }
 
   /** Something happens in the middle of what a worker does. */
   #meet(name: string, end: (typeof ENDS)[number] | (typeof LOSSES)[number]): void {
-    const follower = this.#followers.find((each) => each.name === name)
+    const follower = this.followers.find((each) => each.name === name)
     if (this.#isHealing || follower?.life !== 'running') return
-    this.#note(`${end} in the middle`)
+    if (!this.decisions.take(`${end} in the middle#${name.split(' ').at(-1)}`)) return
+    this.note(`${end} in the middle`, name)
+    if (!follower.isLive)
+      this.mark(
+        end === 'block' ? 'a worker was blocked in the middle of a join' : 'a worker ended in the middle of a join',
+      )
+    const random = this.decisions.of(`fate of ${name}`)
     const act = (): void => {
-      if (end === 'deny') this.#deny()
-      else if (end === 'restore') this.#restore()
-      else if (end === 'replace') this.#replace(this.random.chance(0.5))
+      if (end === 'deny') this.#deny(random)
+      else if (end === 'restore') this.restore(random)
+      else if (end === 'replace') this.#replace(random.chance(0.5), random)
       else follower[end]()
     }
     // A thread may end between any two messages. Other code does not run while a message is sent.
@@ -305,62 +242,45 @@ class ShareWorld implements FollowerHost, Network {
   }
 
   #unblock(): void {
-    for (const each of this.#followers) each.unblock()
-  }
-
-  #wait(follower: SimulatedFollower, by: 'mark' | 'fresh'): void {
-    const { states, source } = this
-    const [index, history] = [states.last, states.history]
-    const { informer, name } = follower
-    void source.head().then(async (mark) => {
-      const wait = { timeoutMs: 20_000 }
-      const waited = await (by === 'mark' ? informer.waitFor(mark, wait) : informer.fresh(wait)).then(
-        () => true,
-        () => false,
-      )
-      const shown = follower.showsNow
-      if (waited && follower.isAlive && shown >= 0 && shown < index && states.historyOf(shown) === history)
-        this.violate('wait', `${name} shows state ${shown} after a wait for state ${index} (${by})`)
-    })
+    for (const each of this.followers) each.unblock()
   }
 
   /** Faults are over: every follower that runs shows the last state, also while others are blocked. */
-  async #heal(): Promise<void> {
-    if (this.#violation !== undefined) return
-    this.#note('faults are over')
+  *#heal(): Generator<undefined, void> {
+    if (this.hasFailed) return
+    this.note('faults are over')
     this.#isHealing = true
     this.clock.driftMs = 0
-    if (this.#mirror.isStopped) this.#replace(true)
-    await Promise.all(this.#left.map((mirror) => mirror.close()))
-    if (!this.#followers.some(({ isConnected }) => isConnected)) {
-      const blocked = this.#followers.filter(({ life }) => life === 'blocked')
+    const random = this.decisions.of('heal')
+    const since = this.clock.elapsed
+    if (this.#mirror.isStopped) this.#replace(true, random)
+    let isClosed = false
+    Promise.all(this.#left.map((mirror) => mirror.close())).then(
+      () => {
+        isClosed = true
+      },
+      (error: unknown) => this.crashed(error),
+    )
+    yield* this.until(() => isClosed, since + CLOSE_MS)
+    if (!isClosed) this.violate('live', `the earlier shares are not closed after ${CLOSE_MS} ms`)
+    if (!this.followers.some(({ isConnected }) => isConnected)) {
+      const blocked = this.followers.filter(({ life }) => life === 'blocked')
       if (blocked.length >= MAX_FOLLOWERS) this.#unblock()
-      else this.#join()
+      else this.#join(random)
     }
-    this.#write(1)
-    await this.#converge()
+    this.write(random, 1)
+    if (this.followers.some(({ life }) => life === 'blocked')) this.mark('a worker was blocked while others converged')
+    yield* this.converge(HEAL_MS)
     this.#unblock()
-    await this.#converge()
-    const running = this.#followers.filter(({ life }) => life === 'running')
+    yield* this.converge(HEAL_MS)
+    const running = this.followers.filter(({ life }) => life === 'running')
     const cut = running.filter(({ isCut }) => isCut)
     // A failed follower tries again from time to time.
-    for (let ms = 0; ms < CUT_MS && cut.some((each) => !each.hasFailed); ms += 500) await this.#advance(500)
+    for (let ms = 0; ms < CUT_MS && cut.some((each) => !each.hasFailed); ms += 500) yield* this.advance(500)
+    this.healMs = this.clock.elapsed - since
     for (const follower of running) follower.checkAnswers()
     for (const follower of cut) this.#checkCut(follower)
     if (this.#mirror.openPins > 0) this.violate('released', `${this.#mirror.openPins} versions are pinned`)
-  }
-
-  async #converge(): Promise<void> {
-    const { last } = this.states
-    const late = (): readonly SimulatedFollower[] =>
-      this.#followers.filter((each) => each.isConnected && !(each.shown === last && each.isFolded && each.isLive))
-    const until = this.clock.elapsed + HEAL_MS
-    while (this.clock.elapsed < until && this.#violation === undefined && late().length > 0) await this.#advance(500)
-    const { state, reason } = this.#mirror.informer.status
-    for (const { name, shown, isFolded, informer } of late()) {
-      const text = `${name} shows state ${shown} of ${last}, and its handler has ${isFolded ? 'all' : 'not all'} of it`
-      this.violate('live', `${text}: ${informer.status.reason} (the shared informer: ${state}, ${reason})`)
-    }
   }
 
   #checkCut({ name, informer, shown, hasFailed }: SimulatedFollower): void {
@@ -372,43 +292,47 @@ class ShareWorld implements FollowerHost, Network {
   }
 
   /** The followers go, and then the share. Nothing of them may be left. */
-  async #end(): Promise<void> {
+  *#end(): Generator<undefined, void> {
     const mirror = this.#mirror
-    if (this.#violation === undefined) {
-      if (this.settings.isCollected && !this.settings.isCalm) await this.#checkDropped()
-      await this.#checkReleased()
+    if (!this.hasFailed) {
+      if (this.settings.isCollected && !this.settings.isCalm) yield* this.#checkDropped()
+      yield* this.#checkReleased()
     }
-    for (const each of this.#followers) each.stop()
+    for (const each of this.followers) each.stop()
     const ended = Promise.all([mirror.close(), mirror.stop(), ...this.#left.map((each) => each.stop())])
-    ended.catch((error: unknown) => this.#crashed(error))
-    await this.#advance(60_000)
+    ended.catch((error: unknown) => this.crashed(error))
+    yield* this.advance(60_000)
     if (mirror.clock.sleeping > 0) this.violate('released', `${mirror.clock.sleeping} timers of a closed share`)
   }
 
   /** When half of the history is used, the share drops its snapshot. Followers keep theirs. */
-  async #checkDropped(): Promise<void> {
+  *#checkDropped(): Generator<undefined, void> {
     const { historyBytes } = this.settings
     if (historyBytes > 10_000) return
-    const given = this.#followers.flatMap(({ checker }) => checker.given)
-    for (let bytes = 0; bytes < historyBytes; bytes += 100) this.#write(1)
-    await this.#advance(DROP_MS)
-    if (!(await areCollected(given))) this.violate('released', 'the share has an old snapshot')
+    const random = this.decisions.of('drop')
+    const given = this.followers.flatMap(({ checker }) => checker.given)
+    for (let bytes = 0; bytes < historyBytes; bytes += 100) this.write(random, 1)
+    yield* this.advance(DROP_MS)
+    if (!(yield* areCollected(given))) this.violate('released', 'the share has an old snapshot')
   }
 
-  async #checkReleased(): Promise<void> {
+  *#checkReleased(): Generator<undefined, void> {
     const snapshots = this.#endFollowers()
-    await this.#advance(5_000)
+    yield* this.advance(5_000)
     this.#checkEnded()
-    await this.#advance(IDLE_MS)
+    yield* this.advance(IDLE_MS)
     this.#forgetFollowers()
     const { sleeping } = this.#mirror.clock
     if (sleeping > 0) this.violate('released', `${sleeping} timers of a share without followers`)
-    if (this.settings.isCollected && !(await areCollected(snapshots)))
+    if (this.settings.isCollected && !(yield* areCollected(snapshots)))
       this.violate('released', 'the memory of a snapshot that no follower uses')
-    if (this.#violation !== undefined || !this.random.chance(0.3)) return
+    else if (this.settings.isCollected && snapshots.length > 0) this.mark('the memory of snapshots was released')
+    const random = this.decisions.of('late join')
+    if (this.hasFailed || !random.chance(0.3)) return
+    this.mark('a follower joined after all others had gone')
     this.#packs = 0
-    this.#join()
-    await this.#converge()
+    this.#join(random)
+    yield* this.converge(HEAL_MS)
   }
 
   /**
@@ -416,52 +340,38 @@ class ShareWorld implements FollowerHost, Network {
    * later.
    */
   #endFollowers(): readonly WeakRef<object>[] {
-    const { random } = this
-    for (const follower of this.#followers) {
+    const random = this.decisions.of('ends')
+    for (const follower of this.followers) {
       if (!follower.isAlive) continue
       follower[random.pick(['kill', 'closePort', 'stop', 'stop', 'stop'] as const)]()
     }
     // The memory of a thread ends with it.
-    return this.#followers.flatMap(({ life, checker: { given, taken } }) =>
+    return this.followers.flatMap(({ life, checker: { given, taken } }) =>
       life === 'dead' ? given : [...given, ...taken],
     )
   }
 
   #checkEnded(): void {
-    for (const { life, name, port } of this.#followers)
+    for (const { life, name, port } of this.followers)
       if (life === 'stopped' && port.hasRef()) this.violate('released', `the port of ${name} keeps its process alive`)
-    for (const follower of this.#followers) follower.stop()
+    for (const follower of this.followers) follower.stop()
   }
 
   #forgetFollowers(): void {
-    for (const { life, name, clock, port } of this.#followers) {
+    for (const { life, name, clock, port } of this.followers) {
       port.channel.tap = undefined
       if (life === 'stopped' && clock.sleeping > 0) this.violate('released', `${name} has ${clock.sleeping} timers`)
     }
-    this.#followers = []
+    this.followers = []
     this.#joinedCleared.clear()
   }
 
-  async #advance(ms: number): Promise<void> {
-    const by = this.clock.elapsed + ms
-    await turn()
-    while (this.#violation === undefined && this.clock.advance(by)) {
-      if (++this.#events > MAX_EVENTS) return this.violate('crash', `more than ${MAX_EVENTS} events`)
-      await turn()
-    }
-    this.clock.still(() => this.#look())
-  }
-
-  #look(): void {
+  protected override look(): void {
     const mirror = this.#mirror
     if (!mirror.isCleared) this.#clearedAt = undefined
     else this.#clearedAt ??= this.clock.elapsed
     mirror.hasBeenCleared = this.#clearedAt !== undefined && this.clock.elapsed > this.#clearedAt + HEARD_MS
-    for (const follower of this.#followers) {
-      follower.look()
-      this.#trace = Math.imul(this.#trace ^ follower.shown, 0x01000193)
-    }
-    this.#trace = Math.imul(this.#trace ^ this.clock.elapsed, 0x01000193)
+    super.look()
     for (const follower of this.#joinedCleared) {
       if (!follower.mirror.isCleared) this.#joinedCleared.delete(follower)
       else if (follower.informer.status.isSynced && follower.informer.size > 0)
@@ -471,21 +381,10 @@ class ShareWorld implements FollowerHost, Network {
   }
 
   #checkLists(): void {
-    for (const { name, informer, startsFromSnapshot, wasBlocked, checker } of this.#followers) {
+    for (const { name, informer, startsFromSnapshot, wasBlocked, checker } of this.followers) {
       if (wasBlocked) continue
       if (startsFromSnapshot && checker.lists > 0) this.violate('calm', `${name} has listed`)
       if (informer.status.relists > 0) this.violate('calm', `${name} has listed again: ${informer.status.reason}`)
     }
   }
-
-  #note(what: string): void {
-    this.#counts[what] = (this.#counts[what] ?? 0) + 1
-    const followers = this.#followers.map(({ name, variant, life, shown }) => `${name} ${variant} ${life} ${shown}`)
-    this.#onEvent?.(`${this.clock.elapsed} ${what} (state ${this.states.last}; ${followers.join(', ')})`)
-  }
-}
-
-/** Resolves after all microtasks. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

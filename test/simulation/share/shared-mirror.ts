@@ -3,11 +3,10 @@ import type { MemorySource } from '../../../adapters/memory/index.js'
 import { type Share, shareInformer } from '../../../adapters/share/index.js'
 import { createInformer, type IndexBuilder, type Informer } from '../../../src/index.js'
 import { packableMirrorOf } from '../../../src/informer/packable-mirror.js'
-import type { SeededRandom } from '../../../testing/seeded-random.js'
 import type { SimClock, SleepCounter } from '../system/sim-clock.js'
-import { type Item, type Tenant, textOf, type UpstreamStates } from './upstream-states.js'
-
-export const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+import { quiet } from '../upstream/follower.js'
+import { type Item, type Tenant, textOf, type UpstreamStates } from '../upstream/upstream-states.js'
+import type { Stream } from '../workload/random-decisions.js'
 
 export const shareIndexes = (ix: IndexBuilder<Item>) => ({
   tenant: ix.equal(({ tenant }) => tenant),
@@ -18,7 +17,7 @@ export type ShareIndexes = ReturnType<typeof shareIndexes>
 
 export interface MirrorOptions {
   readonly clock: SimClock
-  readonly random: SeededRandom
+  readonly random: Stream
   readonly source: MemorySource<Item>
   readonly states: UpstreamStates
   readonly heartbeatMs: number

@@ -18,11 +18,18 @@ export interface Tap {
 type Listener = (value?: unknown) => void
 
 let network: Network | undefined
+const { MessageChannel, MessagePort } = workerThreads
 
 /** Replaces the ports of `node:worker_threads` in this process: each message is delivered in virtual time. */
 export function simulatePorts(of: Network): void {
   network = of
   Object.assign(workerThreads, { MessageChannel: SimulatedChannel, MessagePort: SimulatedPort })
+  syncBuiltinESMExports()
+}
+
+/** Restores the ports of this process. */
+export function restorePorts(): void {
+  Object.assign(workerThreads, { MessageChannel, MessagePort })
   syncBuiltinESMExports()
 }
 

@@ -1,21 +1,19 @@
-import type { SourceError } from '../../../src/contract/errors.js'
 import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
 import { SLOW_MS } from '../../../src/subscriptions/slow-handler-monitor.js'
-import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
+import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Commit, Item } from '../backend/history.js'
 import { SimulatedSource } from '../backend/simulated-source.js'
 import { AccessLostChecker, type Mirrored } from '../checkers/access-lost-checker.js'
 import { AuditResultChecker } from '../checkers/audit-result-checker.js'
 import { checkBatch } from '../checkers/batch-checker.js'
 import { EntryChecker } from '../checkers/entry-checker.js'
-import { ErrorChecker, type MayBeLost } from '../checkers/error-checker.js'
+import { ErrorChecker } from '../checkers/error-checker.js'
 import { HandledVersionChecker } from '../checkers/handled-version-checker.js'
-import { commitsOf } from '../checkers/handler-commits.js'
+import { type Commits, commitsOf } from '../checkers/handler-commits.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { QueryModel } from '../checkers/query-model.js'
-import { QueueChecker } from '../checkers/queue-checker.js'
 import { ReflectorChecker } from '../checkers/reflector-checker.js'
 import { entriesOf } from '../checkers/snapshot-checker.js'
 import { drawDrain, StopChecker } from '../checkers/stop-checker.js'
@@ -23,8 +21,9 @@ import { checkStore, storeViolation } from '../checkers/store-checker.js'
 import { UnmergedFollower } from '../checkers/unmerged-follower.js'
 import { VersionOrderChecker } from '../checkers/version-order-checker.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
-import { Follower, type IsIn } from '../workload/follower.js'
+import type { IsIn } from '../workload/follower.js'
 import { Snapshots } from '../workload/snapshots.js'
+import { SourceFollower } from '../workload/source-follower.js'
 import { Waiters } from '../workload/waiters.js'
 import { InformerSystem } from './informer-system.js'
 import { nameOf, type SourceScenario } from './scenario.js'
@@ -57,7 +56,7 @@ interface DriverCache extends MirrorCache {
 }
 
 /** One run of an informer over one source, with all its users. */
-export class InformerDriver extends InformerSystem<SourceScenario, Follower> implements SingleSourceSystem {
+export class InformerDriver extends InformerSystem<SourceScenario, SourceFollower> implements SingleSourceSystem {
   readonly reflectorChecker: ReflectorChecker
   readonly cache: DriverCache | undefined
   readonly source: SimulatedSource
@@ -67,14 +66,12 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   readonly auditResults: AuditResultChecker
   readonly access: AccessLostChecker
   /** Not in every schedule, because this follower must not change the result. */
-  readonly unmerged: UnmergedFollower | undefined
+  override readonly unmerged: UnmergedFollower | undefined
   /** Whether it may be stopped in the middle of a large write. A group has to know of each stop of a member. */
   mayStopInWrite = true
   protected readonly readers = 0.35
-  readonly #errors: ErrorChecker
-  readonly #checksQueues: boolean
-  #stopping: StopChecker | undefined
-  #isStopped = false
+  protected readonly errors: ErrorChecker
+  protected readonly checksQueues: boolean
   readonly #progress: VersionOrderChecker
   readonly #answers: QueryModel
   readonly #entryChecker: EntryChecker
@@ -113,10 +110,10 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     if (settings.isBreach) this.source.auditWatch = this.auditResults
     this.unmerged = decisions.chance('witness', 0.5) ? new UnmergedFollower(scenario, this.informer) : undefined
     // The merge of deletes after a loss of access is not modelled.
-    this.#checksQueues = !settings.isBreach && decisions.chance('queues', 0.85) && !settings.clears
-    this.#errors = new ErrorChecker(this)
+    this.checksQueues = !settings.isBreach && decisions.chance('queues', 0.85) && !settings.clears
+    this.errors = new ErrorChecker(this)
     this.informer.on('error', (error) => {
-      if (this.related?.expects(error) !== true) this.#errors.reported(error)
+      if (this.related?.expects(error) !== true) this.errors.reported(error)
     })
     this.informer.on('status', (status, previous) => {
       scenario.note('is', status.state)
@@ -139,17 +136,20 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     return `${status.state}, store of ${size} at ${version ?? '–'}`
   }
 
-  get isStopping(): boolean {
-    return this.#stopping !== undefined
+  get position(): string {
+    return this.informer.version ?? 'nothing'
   }
 
-  get isStopped(): boolean {
-    return this.#isStopped
+  get isClearing(): boolean {
+    return this.access.isClearing
   }
 
-  /** Whether it stops and drains its followers. */
-  get isDraining(): boolean {
-    return this.#stopping?.drainMs !== undefined
+  protected get sources(): readonly SimulatedSource[] {
+    return [this.source]
+  }
+
+  protected get commits(): Commits {
+    return commitsOf(this.scenario.history, this.informer)
   }
 
   get truth(): Commit {
@@ -180,13 +180,12 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     return this.isRouting
   }
 
-  /** How much longer a stop may take. */
-  get stopDelayMs(): number {
-    return 0
+  beginSnapshot(): void {
+    this.snapshots.begin()
   }
 
-  relist(): void {
-    if (!this.isStopping) this.waiters.relist()
+  endSnapshot(): void {
+    this.snapshots.end()
   }
 
   /** `by` stops it: the informer itself, or its group. */
@@ -195,25 +194,17 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     const { scenario } = this
     this.#markStop()
     this.reflectorChecker.stopped()
-    this.#errors.forget()
+    this.errors.forget()
     const drainMs = drain === undefined ? drawDrain(scenario, this.life) : drain.ms
-    const stopping = new StopChecker(this, drainMs)
-    this.#stopping = stopping
-    const isBySignal = scenario.decisions.chance('stop by signal', 0.5)
-    if (isBySignal && !this.isDraining) this.abort.abort()
-    by.stop({ drainMs }).then(
-      () => {
-        scenario.note('stop() has settled')
-        stopping.settled()
-        // Callbacks that are due at the same time may be called after it.
-        scenario.clock.in(1, () => this.#silenced())
-      },
-      (error: unknown) => scenario.violate('crash', `stop() failed: ${error}`),
+    const hasWork = this.followers.some(
+      ({ isClosed, draining, subscription }) =>
+        !isClosed && draining === undefined && (subscription?.backlog.keys ?? 0) > 0,
     )
+    this.stopBy(by, new StopChecker(this, drainMs, hasWork), scenario.decisions.chance('stop by signal', 0.5))
   }
 
   checkStep(): void {
-    if (this.#isStopped) return
+    if (super.isStopped) return
     this.#check()
     this.#interrupt()
     this.closeInWrite()
@@ -221,14 +212,14 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
 
   #check(): void {
     this.reflectorChecker.checkStep()
-    this.#stopping?.checkStep()
+    this.stopping?.checkStep()
     this.waiters.pending.checkStep()
     this.#checkHasWaiters()
     this.health.checkStep(this.access.isCleared)
     this.probeStore()
     this.callers.abortDue()
     if (this.isRouting) return
-    this.#checkQueues()
+    this.checkQueues()
     if (!this.isStopping) {
       this.#checkSlowHandlers()
       this.checkResyncs()
@@ -321,11 +312,8 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     // Not in every schedule, because it takes long.
     if (this.reflectorChecker.isIncomplete && this.isPatient) return 'what was left out is'
     if (this.informer.status.state !== 'live') return 'the informer is'
-    const { unfinished } = this.waiters.pending
-    if (unfinished !== undefined) return `${unfinished} is`
-    const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
-    if (this.related?.isQuiet === false) return `${this.related.name} is`
-    if (loud !== undefined) return `${loud.name} is`
+    const { unfinishedUser } = this
+    if (unfinishedUser !== undefined) return `${unfinishedUser} is`
     const pins = pinsOf(this.informer) - this.snapshots.count - (this.cache?.saves ?? 0)
     return pins > 0 ? 'a replay is' : undefined
   }
@@ -343,32 +331,9 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     this.health.check(this.access.isCleared)
     for (const follower of this.followers) follower.check()
     for (const reconciler of this.reconcilers) reconciler.check()
-    this.#errors.check()
+    this.errors.check()
     this.snapshots.endAll()
     checkPins(scenario, this.informer, 'I12', this.cache?.saves ?? 0)
-  }
-
-  /** After `stop` nothing is left. */
-  checkStopped(): void {
-    const { scenario, source } = this
-    checkPins(scenario, this.informer, 'I15')
-    for (const reconciler of this.reconcilers) reconciler.checkStopped()
-    for (const { runs, draining } of this.followers) {
-      runs?.checkStopped()
-      draining?.checkStopped()
-    }
-    const { any } = this.waiters.pending
-    if (any !== undefined) scenario.violate('waits', `${any} has not ended with stop()`)
-    this.callers.checkStopped()
-    // The slices of a commit that is being routed continue after the grace period, for example after a suspension.
-    const { sleeping, yields } = this.clock
-    const timers = sleeping - (this.isRouting ? yields : 0)
-    if (timers > 0) scenario.violate('I15', `${timers} timers are left after stop()`)
-    for (const stream of source.streams)
-      if (!stream.signal.aborted) scenario.violate('I15', `a ${stream.kind} was not aborted by stop()`)
-    if (source.requests.size > 0) scenario.violate('I15', 'a request for the head was not aborted by stop()')
-    if (scenario.listenersOf(this.abort.signal) > 0)
-      scenario.violate('I15', "a listener is left on the caller's signal")
   }
 
   override heal(): void {
@@ -378,11 +343,11 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   }
 
   override stuckAt(key: string): void {
-    this.scenario.writeRepeatedly(key)
+    this.scenario.workload.writeRepeatedly(key)
   }
 
   override goneAt(key: string): void {
-    this.scenario.comeAndGo(key)
+    this.scenario.workload.comeAndGo(key)
   }
 
   skipped(): void {
@@ -393,54 +358,23 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
   }
 
   protected forgetThrown(): void {
-    this.#errors.forgetThrown()
+    this.errors.forgetThrown()
   }
 
   protected override defectAt(item: Item): Error | undefined {
-    return this.#errors.defectAt(item)
+    return this.errors.defectAt(item)
   }
 
-  /** An error for a handler to throw; it must be reported once. */
-  planted(follower?: Follower, mayBeLost?: MayBeLost): Error {
-    return this.#errors.plant(follower?.isClosed === true, undefined, mayBeLost)
-  }
-
-  mustReport(error: SourceError, follower?: Follower): void {
-    this.#errors.plant(follower?.isClosed === true, error)
-  }
-
-  protected waitForSync(): void {
-    this.waiters.synced()
-  }
-
-  versionCheckerOf(name: string): HandledVersionChecker {
+  override versionCheckerOf(name: string): HandledVersionChecker {
     return new HandledVersionChecker(this.scenario, name)
   }
 
-  protected newFollower(name: string, isIn: IsIn): Follower {
-    return new Follower(this.scenario, name, isIn)
+  protected newFollower(name: string, isIn: IsIn): SourceFollower {
+    return new SourceFollower(this.scenario, name, isIn)
   }
 
-  protected override subscribed(
-    follower: Follower,
-    options: SubscribeOptions<Item, IndexesOf>,
-    concurrency?: number,
-  ): void {
-    const { scenario, informer } = this
-    const commits = commitsOf(scenario.history, informer)
-    if (this.#checksQueues) follower.queue = new QueueChecker(scenario, informer, commits, options, concurrency)
-  }
-
-  protected checkBatch(follower: Follower, batch: ChangeBatch<Item>, isScoped: boolean): void {
+  protected checkBatch(follower: SourceFollower, batch: ChangeBatch<Item>, isScoped: boolean): void {
     checkBatch(this.scenario, follower, batch, { isScoped, unmerged: this.unmerged })
-  }
-
-  #checkQueues(): void {
-    for (const { queue, isClosed, draining, subscription } of this.followers) {
-      if (queue === undefined) continue
-      if (this.isStopping || draining !== undefined || (isClosed && !queue.isOverflowed)) queue.end()
-      else if (subscription !== undefined) queue.checkStep(subscription)
-    }
   }
 
   /** `hasWaiters` returns true exactly if a caller waits for a version. */
@@ -495,10 +429,8 @@ export class InformerDriver extends InformerSystem<SourceScenario, Follower> imp
     }
   }
 
-  #silenced(): void {
-    this.#isStopped = true
-    this.source.warnings.silence()
-    this.silence()
+  protected override silence(): void {
+    super.silence()
     this.snapshots.endAll()
   }
 

@@ -1,24 +1,34 @@
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
+import type { Version } from '../../../src/contract/version.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { SourceInformer } from '../../../src/informer/informer.js'
-import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
+import type { Informer, InformerOptions, Lifecycle } from '../../../src/informer/informer-types.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
-import type { Item } from '../backend/history.js'
+import type { Item, State } from '../backend/history.js'
+import type { SimulatedSource } from '../backend/simulated-source.js'
 import { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
-import type { MayBeLost } from '../checkers/error-checker.js'
+import type { HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import { drawLimit } from '../checkers/handler-call-checker.js'
+import type { Commits } from '../checkers/handler-commits.js'
+import type { HandlerErrorChecker, MayBeLost } from '../checkers/handler-error-checker.js'
 import { HealthChecker } from '../checkers/health-checker.js'
+import type { Knowing } from '../checkers/last-state-checker.js'
+import { checkPins } from '../checkers/pin-checker.js'
+import { QueueChecker } from '../checkers/queue-checker.js'
 import { drawResync, ResyncChecker } from '../checkers/resync-checker.js'
+import type { StopChecker } from '../checkers/stop-checker.js'
+import type { WaiterChecker } from '../checkers/waiter-checker.js'
 import { follow } from '../workload/batch-reader.js'
 import { Callers } from '../workload/callers.js'
 import { type IndexesOf, indexesOf, RANKS } from '../workload/declared-indexes.js'
-import type { IsIn } from '../workload/follower.js'
-import { type HandlerFollower, type HandlerHost, HandlerScript } from '../workload/handler-script.js'
+import type { ActionKind } from '../workload/fault-plan.js'
+import type { Follower, IsIn } from '../workload/follower.js'
+import { HandlerScript } from '../workload/handler-script.js'
 import { schemaOf } from '../workload/item-schema.js'
 import { misuse } from '../workload/misuse.js'
 import { OpenCalls } from '../workload/open-calls.js'
-import { Reconciler, type ReconcilerHost } from '../workload/reconciler.js'
+import { Reconciler } from '../workload/reconciler.js'
 import { RelatedKeys } from '../workload/related-keys.js'
 import { drawScope, scopeOf, type Wanted } from '../workload/subscription-scope.js'
 import type { Scenario } from './scenario.js'
@@ -30,31 +40,25 @@ const MAX_FOLLOWERS = 6
 /** `closeAny` closes this many consumers at most: others should be left to receive the rest. */
 const MAX_CLOSED = 3
 
-/** A receiver of changes. */
-export interface InformerFollower extends HandlerFollower {
-  readonly known: ReadonlyMap<string, Item>
-  /** Set while it is drained. */
-  draining: DrainedSubscriptionChecker | undefined
-  /** Checks its resyncs; undefined if it has none. */
-  resyncs: ResyncChecker | undefined
-  /** It may not receive any more changes. */
-  isSilenced: boolean
-  isClosed: boolean
-  /** It was closed because it fell behind. */
-  hasOverflowed: boolean
-  /** Whether it is closed if it falls behind by more than its capacity. */
-  mayOverflow: boolean
-  /** It has taken a batch and is still handling it. */
-  isHolding: boolean
-  /** It received all queued changes, and then the end. */
-  hasEnded: boolean
-  checkDrained(store: ReadonlyMap<string, Item>): void
+/** The actions of users. */
+type UserAction = Extract<
+  ActionKind,
+  | ('subscribe' | 'close' | 'drain follower' | 'wait of a follower' | 'reconcile' | 'enqueue' | 'drain controller')
+  | ('wait for head' | 'fresh' | 'until' | 'relist' | 'misuse' | 'add index' | 'begin snapshot' | 'end snapshot')
+>
+
+interface SystemWaiters {
+  readonly pending: WaiterChecker
+  forHead(): void
+  fresh(): void
+  relist(): unknown
+  synced(): void
+  until(key: string): void
+  ofFollower?(): void
 }
 
 /** One run of an informer with all its users, over any number of sources. */
-export abstract class InformerSystem<S extends Scenario, F extends InformerFollower>
-  implements HandlerHost<F>, ReconcilerHost
-{
+export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   readonly scenario: S
   /** The number of earlier informers over the same sources. */
   readonly life: number
@@ -71,6 +75,8 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
   protected readonly abort = new AbortController()
   /** In few schedules the objects that were left out must be present in the end, because it takes long. */
   protected readonly isPatient: boolean
+  protected stopping: StopChecker | undefined
+  #isStopped = false
   readonly #heals = new Set<() => void>()
   #isHealed = false
   /** The scopes of all followers so far. */
@@ -90,27 +96,39 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     this.isPatient = scenario.decisions.chance('patient', 0.08)
   }
 
-  abstract get isStopping(): boolean
-  /** Whether it stops and drains its followers. */
-  abstract get isDraining(): boolean
+  /** The version of the store, or those of its sources. */
+  abstract get position(): string
+  /** Whether the objects of a source are being deleted because access was lost. */
+  abstract get isClearing(): boolean
   abstract probeStore(): void
+  abstract beginSnapshot(): void
+  abstract endSnapshot(): void
   abstract stop(): void
-  abstract relist(): void
-  /** An error for a handler to throw; it must be reported once. */
-  abstract planted(follower?: F, mayBeLost?: MayBeLost): Error
-  /** A library error that must be reported once. */
-  abstract mustReport(error: SourceError, follower?: F): void
-  /** Waits for the first list, before it is complete. */
-  protected abstract waitForSync(): void
+  abstract readonly waiters: SystemWaiters
+  protected abstract readonly errors: Pick<HandlerErrorChecker<InformerSystem<Scenario, Follower>>, 'plant'>
+  /** The sources that are or were read. */
+  protected abstract readonly sources: readonly SimulatedSource[]
+  protected abstract readonly commits: Commits
+  protected abstract readonly checksQueues: boolean
   protected abstract newFollower(name: string, isIn: IsIn): F
   /** The probability that a follower reads `changes()`. */
   protected abstract readonly readers: number
   /** Checks a batch that a follower has taken. `isScoped`: the follower has a scope. */
   protected abstract checkBatch(follower: F, batch: ChangeBatch<Item>, isScoped: boolean): void
-  abstract get truth(): ReconcilerHost['truth']
+  /** The current objects; over several sources there is no version. */
+  abstract get truth(): { readonly state: State; readonly version: Version | undefined }
+  /** Receives every change of a key; undefined if there is none. */
+  readonly unmerged?: Knowing | undefined
 
+  /** The checker of the version of a controller; undefined over several sources: then it has none. */
+  versionCheckerOf(_name: string): HandledVersionChecker | undefined {
+    return undefined
+  }
+
+  /** A handler or a run takes long: writers may write its key. */
   stuckAt(_key: string): void {}
 
+  /** A run for a deleted key takes long: writers may add the key and delete it again meanwhile. */
   goneAt(_key: string): void {}
 
   /** The error that is thrown while the store writes this object; the step is undone. */
@@ -175,7 +193,7 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
   start(): void {
     const { decisions } = this.scenario
     for (let count = decisions.below('followers', 4); count > 0; count--) this.follow()
-    if (decisions.chance('early wait', 0.5)) this.waitForSync()
+    if (decisions.chance('early wait', 0.5)) this.waiters.synced()
     this.informer.start({ signal: this.abort.signal })
     for (let count = decisions.below('followers', 2); count > 0; count--) this.follow()
     if (decisions.chance('controllers', 0.4)) this.reconcile()
@@ -216,7 +234,8 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
       follower.isSilenced = true
     })
     const concurrency = decisions.chance('reads', this.readers) ? undefined : decisions.pick('concurrency', [1, 2, 4])
-    this.subscribed(follower, options, concurrency)
+    if (this.checksQueues)
+      follower.queue = new QueueChecker(scenario, this.informer, this.commits, options, concurrency)
     scenario.note('subscribes', name)
     this.followers.push(follower)
     if (concurrency === undefined) {
@@ -244,9 +263,6 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
       },
     }
   }
-
-  /** Called before a follower subscribes; without a concurrency, as a reader. */
-  protected subscribed(_follower: F, _options: SubscribeOptions<Item, IndexesOf>, _concurrency?: number): void {}
 
   close(follower: F | undefined): void {
     if (follower === undefined || follower.isClosed) return
@@ -344,6 +360,49 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     }
   }
 
+  get isStopping(): boolean {
+    return this.stopping !== undefined
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  /** Whether it stops and drains its followers. */
+  get isDraining(): boolean {
+    return this.stopping?.drainMs !== undefined
+  }
+
+  /** How much longer a stop may take. */
+  get stopDelayMs(): number {
+    return 0
+  }
+
+  /** Whether followers may have received anything. */
+  get hasContent(): boolean {
+    return true
+  }
+
+  /** `by` stops it: the informer itself, or its group. */
+  protected stopBy(by: Pick<Lifecycle, 'stop'>, stopping: StopChecker, isBySignal: boolean): void {
+    const { scenario } = this
+    const { drainMs } = stopping
+    this.stopping = stopping
+    if (isBySignal && drainMs === undefined) this.abort.abort()
+    by.stop({ drainMs }).then(
+      () => {
+        scenario.note('stop() has settled')
+        stopping.settled()
+        // Callbacks that are due at the same time may be called after it.
+        scenario.clock.in(1, () => {
+          this.#isStopped = true
+          this.silence()
+        })
+      },
+      (error: unknown) => scenario.violate('crash', `stop() failed: ${error}`),
+    )
+  }
+
   heal(): void {
     this.#isHealed = true
     for (const heal of [...this.#heals]) heal()
@@ -362,8 +421,116 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     })
   }
 
-  misuse(): void {
-    if (!this.isStopping) misuse(this.scenario, this.informer)
+  /** What users do. */
+  use(kind: UserAction, key: string): void {
+    const { decisions } = this.scenario
+    if (this.isStopping) return
+    switch (kind) {
+      case 'subscribe':
+        this.follow()
+        break
+      case 'close':
+        this.close(decisions.pick('close', this.followers))
+        break
+      case 'drain follower':
+        this.drainFollower(decisions.pick('drain follower', this.followers))
+        break
+      case 'wait of a follower':
+        this.waiters.ofFollower?.()
+        break
+      case 'reconcile':
+        this.reconcile()
+        break
+      case 'enqueue':
+        decisions.pick('enqueue', this.reconcilers)?.enqueue(key)
+        break
+      case 'drain controller':
+        this.drain(key)
+        break
+      case 'wait for head':
+        this.waiters.forHead()
+        break
+      case 'fresh':
+        this.waiters.fresh()
+        break
+      case 'until':
+        this.waiters.until(key)
+        break
+      case 'relist':
+        this.relist()
+        break
+      case 'misuse':
+        misuse(this.scenario, this.informer)
+        break
+      case 'add index':
+        this.addIndex()
+        break
+      case 'begin snapshot':
+        this.beginSnapshot()
+        break
+      case 'end snapshot':
+        this.endSnapshot()
+    }
+  }
+
+  relist(): void {
+    if (!this.isStopping) this.waiters.relist()
+  }
+
+  /** An error for a handler to throw; it must be reported once. */
+  planted(follower?: F, mayBeLost?: MayBeLost): Error {
+    return this.errors.plant(follower?.isClosed === true, undefined, mayBeLost)
+  }
+
+  /** A library error that must be reported once. */
+  mustReport(error: SourceError, follower?: F): void {
+    this.errors.plant(follower?.isClosed === true, error)
+  }
+
+  /** After `stop` nothing is left. */
+  checkStopped(): void {
+    const { scenario } = this
+    checkPins(scenario, this.informer, 'I15')
+    for (const reconciler of this.reconcilers) reconciler.checkStopped()
+    for (const { runs, draining } of this.followers) {
+      runs?.checkStopped()
+      draining?.checkStopped()
+    }
+    // The slices of a commit that is being routed continue after the grace period, for example after a suspension.
+    const { sleeping, yields } = this.clock
+    const timers = sleeping - (this.isRouting ? yields : 0)
+    if (timers > 0) scenario.violate('I15', `${timers} timers are left after stop()`)
+    this.checkSignals('was not aborted by stop()')
+    if (scenario.listenersOf(this.abort.signal) > 0)
+      scenario.violate('I15', "a listener is left on the caller's signal")
+    const { any } = this.waiters.pending
+    if (any !== undefined) scenario.violate('waits', `${any} has not ended with stop()`)
+    this.callers.checkStopped()
+  }
+
+  /** Whatever reads a source has been aborted. */
+  checkSignals(what: string): void {
+    for (const { name, requests, streams } of this.sources) {
+      if (requests.size > 0) this.scenario.violate('I15', `a request for the head of ${name} ${what}`)
+      for (const { kind, signal } of streams)
+        if (!signal.aborted) this.scenario.violate('I15', `a ${kind} of ${name} ${what}`)
+    }
+  }
+
+  protected checkQueues(): void {
+    for (const { queue, isClosed, draining, subscription } of this.followers) {
+      if (queue === undefined) continue
+      if (this.isStopping || draining !== undefined || (isClosed && !queue.isOverflowed)) queue.end()
+      else if (subscription !== undefined) queue.checkStep(subscription)
+    }
+  }
+
+  /** A wait or a consumer that has not converged. */
+  protected get unfinishedUser(): string | undefined {
+    const { unfinished } = this.waiters.pending
+    const loud = this.followers.find((f) => !f.isQuiet) ?? this.reconcilers.find((r) => !r.isQuiet)
+    if (unfinished !== undefined) return unfinished
+    return this.related?.isQuiet === false ? this.related.name : loud?.name
   }
 
   protected get health(): HealthChecker {
@@ -396,8 +563,9 @@ export abstract class InformerSystem<S extends Scenario, F extends InformerFollo
     for (const { draining } of this.followers) draining?.checkStep()
   }
 
-  /** No follower may receive anything any more. */
+  /** No follower may receive anything any more, and no source may warn. */
   protected silence(): void {
+    for (const { warnings } of this.sources) warnings.silence()
     for (const each of [...this.followers, ...this.reconcilers]) each.isSilenced = true
   }
 }

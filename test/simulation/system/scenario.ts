@@ -2,6 +2,7 @@ import type { History } from '../backend/history.js'
 import type { Mark } from '../runner/coverage-marks.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
+import type { Workload } from '../workload/workload.js'
 import type { SimClock } from './sim-clock.js'
 
 /** What a schedule can violate: an invariant of SPEC.md, or another named rule. */
@@ -45,10 +46,36 @@ export type Invariant =
   | 'access'
   /** An error names what failed and its source, and contains no secret. */
   | 'errors'
-  /** Replicas: a key has one owner at a time, fences grow, and after faults each key has an owner. */
-  | 'replicas'
-  | 'relay'
-  | 'share'
+  /** Replicas: a key has one owner at a time. */
+  | 'exclusive'
+  /** Replicas: the fences of a key grow. */
+  | 'fenced'
+  /** Replicas, relays, a share: after faults everything converges, whatever others do. */
+  | 'live'
+  /** Replicas send few requests. Without a cause, followers do not list, and a share packs its objects once. */
+  | 'calm'
+  /** A follower shows a state that its source had. */
+  | 'true state'
+  /** A follower never shows an older state, except after `EPOCH_CHANGED`. */
+  | 'order'
+  /** Another history of the source is `EPOCH_CHANGED` for followers. */
+  | 'epoch'
+  /** A wait for a mark ends when the follower includes it. */
+  | 'wait'
+  /** A share: a follower is synced when it is as new as a list. */
+  | 'new'
+  /** A share: indexes and reads agree. */
+  | 'answers'
+  /** A share: handlers receive what the follower shows. */
+  | 'fold'
+  /** A share: a watch that is not read has a bounded number of bytes on its way. */
+  | 'bounded'
+  /** A share: a closed port is `failed` with `NOT_FOUND`. */
+  | 'status'
+  /** A share: nothing is left when all followers are gone. */
+  | 'released'
+  /** A share: there is no warning. */
+  | 'warning'
   /** Saved content is one state of the source, and nothing of it counts before the source has confirmed it. */
   | 'cache'
   /** `health` reports whether the informer is live and ready, and which key is stuck. */
@@ -57,15 +84,6 @@ export type Invariant =
   | 'misuse'
   /** An unexpected error. */
   | 'crash'
-
-export class Violation extends Error {
-  readonly invariant: Invariant
-
-  constructor(invariant: Invariant, message: string) {
-    super(message)
-    this.invariant = invariant
-  }
-}
 
 /** Shared by all parts of one schedule, with any number of sources. */
 export interface Scenario {
@@ -84,14 +102,8 @@ export interface Scenario {
 /** Shared by all parts that use one source. */
 export interface SourceScenario extends Scenario {
   readonly history: History
-  /** A watch failed: writers may write now. */
-  inGap(): void
-  /** A handler is stuck at a key: writers may write it again and again. */
-  writeRepeatedly(key: string): void
-  /** A run for a deleted key is slow: writers may add the key and delete it again. */
-  comeAndGo(key: string): void
-  /** An absent key is added within this many milliseconds, and deleted soon after. */
-  addBriefly(withinMs: number): void
+  /** Its writers and users. */
+  readonly workload: Workload
 }
 
 const names = new Map<string, string>()

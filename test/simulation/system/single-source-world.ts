@@ -1,73 +1,78 @@
 import { History } from '../backend/history.js'
-import { type Planned, Schedule, type ScheduleOptions } from '../runner/schedule.js'
+import type { ScheduleOptions } from '../runner/schedule.js'
 import { planFor } from '../workload/fault-plan.js'
-import { healsWithin, settingsFor } from '../workload/settings.js'
+import type { RandomDecisions } from '../workload/random-decisions.js'
+import { healsWithin, type Settings, settingsFor } from '../workload/settings.js'
 import { Workload } from '../workload/workload.js'
 import { HandComposedDriver } from './hand-composed-driver.js'
 import { InformerDriver } from './informer-driver.js'
 import type { SourceScenario } from './scenario.js'
+import { type Planned, SourceWorld } from './source-world.js'
 import type { SingleSourceSystem } from './system-under-test.js'
 
-/** One schedule of one source. */
-export class SingleSourceWorld extends Schedule implements SourceScenario {
-  readonly kind = 'one'
+/** One schedule of one source, with one system after the other. Its constructor ends with the first `restart`. */
+export abstract class OneSourceWorld<D extends SingleSourceSystem> extends SourceWorld implements SourceScenario {
+  readonly workload: Workload
   readonly history: History
-  readonly #workload: Workload
-  #driver: SingleSourceSystem
+  #driver: D | undefined
   #lives = 0
 
-  constructor(seed: number, options: ScheduleOptions = {}) {
-    super(seed, options, (decisions) => settingsFor(decisions))
-    this.#workload = new Workload(this)
-    this.history = new History(this.#workload.initial())
-    this.#driver = this.#newDriver()
+  constructor(seed: number, options: ScheduleOptions, settingsOf: (decisions: RandomDecisions) => Settings) {
+    super(seed, options, settingsOf)
+    this.workload = new Workload(this)
+    this.history = new History(this.workload.initial())
   }
 
-  get driver(): SingleSourceSystem {
+  protected abstract newDriver(life: number): D
+
+  get driver(): D {
+    if (this.#driver === undefined) throw new Error('there is no driver yet')
     return this.#driver
   }
 
-  get system(): SingleSourceSystem {
+  get system(): D | undefined {
     return this.#driver
   }
 
-  addBriefly = (withinMs: number): void => this.#workload.addBriefly(withinMs)
-
-  comeAndGo = (key: string): void => this.#workload.comeAndGo(key)
-
-  writeRepeatedly = (key: string): void => this.#workload.writeRepeatedly(key)
-
-  inGap = (): void => this.#workload.inGap()
-
-  plan(): readonly Planned[] {
-    return planFor(this.decisions, this.settings.healAtMs).map((action) => ({
-      at: action.at,
-      perform: () => this.#workload.perform(action),
-    }))
-  }
-
-  restart(): SingleSourceSystem {
-    this.#driver = this.#newDriver()
+  restart(): D {
+    this.#driver = this.newDriver(this.#lives++)
     return this.#driver
   }
 
   quiet(): void {
-    this.#workload.lastFlip()
+    this.workload.lastFlip()
   }
 
   lastWrite(): void {
-    this.#workload.lastWrite()
-  }
-
-  tidy(): void {
-    this.#workload.restoreClock()
+    this.workload.lastWrite()
   }
 
   get healsWithinMs(): number {
     return healsWithin(this.settings)
   }
 
-  #newDriver(): SingleSourceSystem {
-    return this.settings.driver === 'informer' ? new InformerDriver(this, this.#lives++) : new HandComposedDriver(this)
+  protected override tidy(): void {
+    this.workload.restoreClock()
+  }
+}
+
+/** One schedule of one source. */
+export class SingleSourceWorld extends OneSourceWorld<SingleSourceSystem> {
+  readonly kind = 'one'
+
+  constructor(seed: number, options: ScheduleOptions = {}) {
+    super(seed, options, (decisions) => settingsFor(decisions))
+    this.restart()
+  }
+
+  plan(): readonly Planned[] {
+    return planFor(this.decisions, this.settings.healAtMs).map((action) => ({
+      at: action.at,
+      perform: () => this.workload.perform(action),
+    }))
+  }
+
+  protected newDriver(life: number): SingleSourceSystem {
+    return this.settings.driver === 'informer' ? new InformerDriver(this, life) : new HandComposedDriver(this)
   }
 }

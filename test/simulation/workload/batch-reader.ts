@@ -1,12 +1,13 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ChangeBatch, SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'
-import type { InformerFollower, InformerSystem } from '../system/informer-system.js'
+import type { InformerSystem } from '../system/informer-system.js'
 import type { Scenario } from '../system/scenario.js'
 import type { IndexesOf } from './declared-indexes.js'
+import type { Follower } from './follower.js'
 
 /** Reads `changes()` batch after batch, at its own pace; `check` is called after each. */
-export function follow<F extends InformerFollower>(
+export function follow<F extends Follower>(
   driver: InformerSystem<Scenario, F>,
   follower: F,
   options: SubscribeOptions<Item, IndexesOf>,

@@ -1,39 +1,43 @@
-import type { Version } from '../../../src/contract/version.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
-import type { Item, Stored } from '../backend/history.js'
+import type { Item } from '../backend/history.js'
 import type { DrainedSubscriptionChecker } from '../checkers/drained-subscription-checker.js'
-import { type Handled, HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import type { HandlerCallChecker } from '../checkers/handler-call-checker.js'
 import type { QueueChecker } from '../checkers/queue-checker.js'
 import type { ResyncChecker } from '../checkers/resync-checker.js'
-import { nameOf, type SourceScenario } from '../system/scenario.js'
+import { nameOf, type Scenario } from '../system/scenario.js'
+import type { Settings } from './settings.js'
 
 /** The objects that a follower receives. */
 export type IsIn = (item: Item, key: string) => boolean
 
-/**
- * A receiver of changes. Checks what it receives (I3, I4), that its version is never ahead of what it has handled (I7),
- * and its objects in the end (I5).
- */
-export class Follower implements Handled {
+/** The source that wrote a content. */
+export interface Writer {
+  readonly name: string
+  readonly settings: Settings
+  /** The number of times that the source was taken out. */
+  readonly removals: number
+  isWrittenOnce(n: number): boolean
+  /** The identity of the object with this content. */
+  uidOf(n: number): string | undefined
+}
+
+/** A receiver of changes of any number of sources. Checks what it receives (I3, I4), and its objects in the end (I5). */
+export abstract class Follower<S extends Scenario = Scenario> {
   readonly name: string
   readonly known = new Map<string, Item>()
-  readonly #scenario: SourceScenario
-  readonly #isIn: IsIn
-  readonly #version: HandledVersionChecker
-  /** The content of each key that it has handled. */
-  readonly #handled = new Map<string, number>()
-  /** The newest received content of each key, and its epoch. */
-  readonly #newest = new Map<string, { readonly n: number; readonly epoch: number }>()
+  protected readonly scenario: S
+  protected readonly isIn: IsIn
+  /** The newest content of each source and key, with its epoch. */
+  readonly #newest = new Map<string, { readonly n: number; readonly epoch: string }>()
   subscription: Subscription | undefined
-  /** The keys whose handler runs, and since when, until it was reported as slow. */
-  readonly running = new Map<string, number>()
   runs: HandlerCallChecker | undefined
+  /** Set while it is drained. */
   draining: DrainedSubscriptionChecker | undefined
   /** It may not receive any more changes. */
   isSilenced = false
   isClosed = false
+  /** It was closed because it fell behind. */
   hasOverflowed = false
   /** Whether it is closed if it falls behind by more than its capacity. */
   mayOverflow = false
@@ -45,122 +49,112 @@ export class Follower implements Handled {
   /** Its handler never settles. */
   neverSettles = false
   isStuck = false
+  /** It has taken a batch and is still handling it. */
   isHolding = false
-  handledCount = 0
+  /** The keys whose handler runs, and since when, until it was reported as slow. */
+  readonly running?: Map<string, number>
 
-  constructor(scenario: SourceScenario, name: string, isIn: IsIn) {
-    this.#scenario = scenario
+  constructor(scenario: S, name: string, isIn: IsIn) {
+    this.scenario = scenario
     this.name = name
-    this.#isIn = isIn
-    this.#version = new HandledVersionChecker(scenario, name)
+    this.isIn = isIn
   }
 
-  receive(change: Change<Item>): void {
-    const { type, key, object, previous, version } = change
-    const { note, violate, settings, history } = this.#scenario
-    note(this.name, type, nameOf(key), object.n, change.origin)
-    if (this.isSilenced) violate('I15', `${this.name} received "${type}" of ${nameOf(key)} after its end`)
-    const last = this.known.get(key)
-    const isKnown = this.known.has(key)
-    if (isKnown !== (type !== 'add'))
-      violate(
-        'I4',
-        `${this.name} received "${type}" of ${nameOf(key)}, ${isKnown ? 'which it has' : 'which it has not'}`,
-      )
-    if (previous !== last)
-      violate('I4', `${this.name} received another previous object of ${nameOf(key)} than its last one`)
-    // A field that changed by itself was never written, and has no identity.
-    const [is, was] = [history.uidOf(object.n), type === 'update' ? history.uidOf(previous.n) : undefined]
-    if (settings.hasUids && is !== undefined && was !== undefined && is !== was)
-      violate('I4', `${this.name} received "update" of ${nameOf(key)}, which is another object now`)
-    if (change.origin === 'resync') {
-      if (this.resyncs === undefined) violate('I4', `${this.name} received a resync of ${nameOf(key)} without resyncMs`)
-      this.resyncs?.receive(change)
-    }
-    if (change.origin === 'access-lost') this.#version.accessLost()
-    if (type === 'delete') this.known.delete(key)
-    else {
-      if (!settings.isBreach && change.origin !== 'initial') this.#order(key, object.n, version, type === 'update')
-      this.known.set(key, object)
-    }
-  }
+  /** The source that wrote a content; undefined if the field of an object changed by itself. */
+  protected abstract writerOf(n: number): Writer | undefined
+
+  /** The number of removals of its source before a change; undefined if it is not known. */
+  protected abstract incarnationOf(change: Change<Item>): number | undefined
+
+  /** The difference to the sources at rest. */
+  protected abstract get difference(): string | undefined
+
+  /** Whether it has handled everything. */
+  abstract get isQuiet(): boolean
 
   get isEnding(): boolean {
     return this.draining !== undefined
   }
 
-  /** Whether the follower has to know an object of the source. */
-  wants(stored: Stored | undefined): boolean {
-    if (stored === undefined || stored.item.tenant === this.#scenario.settings.omits) return false
-    return this.#isIn(stored.item, stored.key)
-  }
-
-  get isQuiet(): boolean {
-    const { subscription } = this
-    if (this.isClosed || this.neverSettles || subscription === undefined) return true
-    const { history, settings } = this.#scenario
-    // Incorrect bookmarks lead to incorrect versions.
-    if (settings.isBreach && this.#flaw !== undefined) return false
-    return subscription.version === history.head.version && subscription.backlog.keys === 0
+  receive(change: Change<Item>): void {
+    const { type, key, object, previous, origin } = change
+    const { note, violate } = this.scenario
+    const isKnown = this.known.has(key)
+    note(this.name, type, nameOf(key), object.n, origin)
+    const what = (): string => `${this.name} received "${type}" of ${nameOf(key)}`
+    if (this.isSilenced) violate('I15', `${what()} after its end`)
+    if (isKnown !== (type !== 'add')) violate('I4', `${what()}, ${isKnown ? 'which it has' : 'which it has not'}`)
+    if (previous !== this.known.get(key)) violate('I4', `${what()} with another previous object than its last one`)
+    if (type === 'update') this.#checkIdentity(object, previous, what)
+    if (origin === 'resync') {
+      if (this.resyncs === undefined) violate('I4', `${what()} as a resync, without resyncMs`)
+      this.resyncs?.receive(change)
+    }
+    if (type === 'delete') this.known.delete(key)
+    else {
+      if (origin !== 'initial') this.#order(change)
+      this.known.set(key, object)
+    }
   }
 
   /** It has handled the last received change of a key. */
-  settled(key: string): void {
-    const n = this.known.get(key)?.n
-    this.handledCount++
-    if (n === undefined) this.#handled.delete(key)
-    else this.#handled.set(key, n)
-  }
-
-  handledOf(key: string): number | undefined {
-    return this.#handled.get(key)
-  }
-
-  /** Its version is never ahead of the handled changes, also after it was closed. */
-  checkStep(): void {
-    if (this.subscription !== undefined) this.#version.checkStep(this.subscription.version, this)
-  }
+  settled(_key: string): void {}
 
   /** After a drain it has the objects of the store. */
   checkDrained(store: ReadonlyMap<string, Item>): void {
-    const { settings, violate } = this.#scenario
+    const { settings, violate } = this.scenario
     for (const key of settings.keys) {
       const object = store.get(key)
-      const wanted = object !== undefined && this.#isIn(object, key) ? object.n : undefined
+      const wanted = object !== undefined && this.isIn(object, key) ? object.n : undefined
       const n = this.known.get(key)?.n
-      if (n !== wanted)
-        violate('I5', `${this.name} was drained with ${nameOf(key)} = n${n ?? '–'}, the store has n${wanted ?? '–'}`)
+      if (n !== wanted) violate('I5', `${this.name} was drained with ${nameOf(key)} = n${n}, the store has n${wanted}`)
     }
   }
 
-  /** At rest it has the objects of the source. */
+  /** The difference to the sources at rest, if it has to have none. */
+  get flaw(): string | undefined {
+    return this.isClosed || this.neverSettles ? undefined : this.difference
+  }
+
+  /** At rest it has the objects of the sources. */
   check(): void {
-    const flaw = this.#flaw
-    if (flaw !== undefined) this.#scenario.violate('I5', flaw)
+    const { flaw } = this
+    if (flaw !== undefined) this.scenario.violate('I5', flaw)
   }
 
-  get #flaw(): string | undefined {
-    if (this.isClosed || this.neverSettles) return undefined
-    const { history, settings } = this.#scenario
-    const { state } = history.head
-    for (const key of settings.keys) {
-      const stored = state.get(key)
-      if (stored?.isInvalid) continue
-      const n = this.known.get(key)?.n
-      const wanted = this.wants(stored) ? stored?.item.n : undefined
-      if (n !== wanted) return `${this.name} ends with ${nameOf(key)} = n${n ?? '–'}, the source with n${wanted ?? '–'}`
+  #checkIdentity(object: Item, previous: Item, what: () => string): void {
+    const [is, was] = [this.writerOf(object.n), this.writerOf(previous.n)]
+    if (is === undefined || was === undefined) return
+    const [uid, uidBefore] = [is.uidOf(object.n), was.uidOf(previous.n)]
+    if (is !== was) this.scenario.violate('sets', `${what()}, which another source had before`)
+    // A field that changed by itself was never written, and has no identity.
+    else if (is.settings.hasUids && uid !== undefined && uidBefore !== undefined && uid !== uidBefore)
+      this.scenario.violate('I4', `${what()}, which is another object now`)
+  }
+
+  /**
+   * Within one epoch of a source, contents never go back, and none is delivered twice as an update. A source that was
+   * removed may be behind when it is added again.
+   */
+  #order(change: Change<Item>): void {
+    const { type, key, object, version } = change
+    const { n } = object
+    const { violate, mark } = this.scenario
+    const writer = this.writerOf(n)
+    if (version === undefined || writer === undefined || writer.settings.isBreach) return
+    const id = `${writer.name} ${key}`
+    const incarnation = writer.removals === 0 ? 0 : this.incarnationOf(change)
+    if (incarnation === undefined) {
+      this.#newest.delete(id)
+      return
     }
-    return undefined
-  }
-
-  #order(key: string, n: number, version: Version | undefined, isUpdate: boolean): void {
-    if (version === undefined) return
-    const { epoch } = this.#scenario.history.at(version)
-    const newest = this.#newest.get(key)
-    if (newest?.epoch === epoch && newest.n === n && isUpdate && this.#scenario.history.isWrittenOnce(n))
-      this.#scenario.violate('I3', `${this.name} received n${n} of ${nameOf(key)} again`)
-    if (newest !== undefined && newest.epoch === epoch && n < newest.n)
-      this.#scenario.violate('I3', `${this.name} received n${n} of ${nameOf(key)} after n${newest.n}`)
-    this.#newest.set(key, { n, epoch })
+    const epoch = `${incarnation} ${version.slice(0, version.indexOf('.'))}`
+    const newest = this.#newest.get(id)
+    this.#newest.set(id, { n, epoch })
+    if (newest?.epoch !== epoch) return
+    if (incarnation > 0) mark('a source that came back sent a key several times')
+    if (n < newest.n) violate('I3', `${this.name} received n${n} of ${nameOf(key)} after n${newest.n}`)
+    if (n === newest.n && type === 'update' && writer.isWrittenOnce(n))
+      violate('I3', `${this.name} received n${n} of ${nameOf(key)} again`)
   }
 }

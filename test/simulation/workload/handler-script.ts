@@ -1,71 +1,23 @@
-import type { SourceError } from '../../../src/contract/errors.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { HandlerContext } from '../../../src/subscriptions/handler-types.js'
-import type { SubscribeOptions, Subscription } from '../../../src/subscriptions/subscription-types.js'
+import type { SubscribeOptions } from '../../../src/subscriptions/subscription-types.js'
 import type { FaultKind } from '../backend/fault-kinds.js'
 import type { Item } from '../backend/history.js'
 import { HandlerCallChecker } from '../checkers/handler-call-checker.js'
-import type { QueueChecker } from '../checkers/queue-checker.js'
-import type { ResyncChecker } from '../checkers/resync-checker.js'
+import type { InformerSystem } from '../system/informer-system.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from './declared-indexes.js'
-import type { OpenCalls } from './open-calls.js'
+import type { Follower } from './follower.js'
 import { hashOf, mix } from './random-decisions.js'
 
 /** Whether a fault strikes on this occasion. */
 type Strikes = (kind: FaultKind) => boolean
 
-/** A follower that receives changes by a handler. */
-export interface HandlerFollower {
-  readonly name: string
-  readonly resyncs: ResyncChecker | undefined
-  subscription: Subscription | undefined
-  /** The keys whose handler runs, and since when. */
-  readonly running?: Map<string, number>
-  /** Checks its queue, if one does. */
-  readonly queue?: QueueChecker | undefined
-  /** Its handlers that have not settled; undefined if it has no handlers. */
-  runs: HandlerCallChecker | undefined
-  readonly isClosed: boolean
-  /** It may not receive any more changes. */
-  readonly isSilenced: boolean
-  readonly mayOverflow: boolean
-  isStuck: boolean
-  neverSettles: boolean
-  receive(change: Change<Item>): void
-  /** It has handled the last received change of a key. */
-  settled?(key: string): void
-}
-
-/** The informer that calls the handlers, and what they may call back. */
-export interface HandlerHost<F extends HandlerFollower> {
-  readonly scenario: Scenario
-  readonly life: number
-  readonly informer: Informer<Item, IndexesOf>
-  readonly followers: readonly F[]
-  readonly isStopping: boolean
-  readonly work: OpenCalls
-  probeStore(): void
-  untilHealed(ms: number): Promise<void>
-  planted(follower: F): Error
-  /** A library error that must be reported once. */
-  mustReport(error: SourceError, follower?: F): void
-  /** A handler is stuck at a key. */
-  stuckAt(key: string): void
-  follow(): void
-  close(follower: F | undefined): void
-  closeAny(): void
-  addIndex(): void
-  relist(): void
-  stop(): void
-}
-
 /**
  * Handlers as users write them: slow ones, ones that throw, hang, and call back into the informer that calls them.
  */
-export class HandlerScript<F extends HandlerFollower> {
-  readonly #driver: HandlerHost<F>
+export class HandlerScript<F extends Follower> {
+  readonly #driver: InformerSystem<Scenario, F>
   readonly #scenario: Scenario
   readonly #follower: F
   readonly #concurrency: number
@@ -74,7 +26,7 @@ export class HandlerScript<F extends HandlerFollower> {
   #stuck = 0
   readonly #busy = new Set<string>()
 
-  constructor(driver: HandlerHost<F>, follower: F, options: SubscribeOptions<Item, IndexesOf>) {
+  constructor(driver: InformerSystem<Scenario, F>, follower: F, options: SubscribeOptions<Item, IndexesOf>) {
     this.#driver = driver
     this.#scenario = driver.scenario
     this.#follower = follower
@@ -117,13 +69,13 @@ export class HandlerScript<F extends HandlerFollower> {
     const strikes = (kind: FaultKind): boolean => this.#scenario.settings.mix.strikes(kind, occasion)
     this.#callBack(strikes)
     if (strikes('handler-throws')) {
-      follower.settled?.(change.key)
+      follower.settled(change.key)
       throw this.#driver.planted(follower)
     }
     const work = this.#work(strikes)
     if (this.#follower.isStuck) this.#driver.stuckAt(change.key)
     if (work === undefined) {
-      follower.settled?.(change.key)
+      follower.settled(change.key)
       return strikes('handler-rejects') ? Promise.reject(this.#driver.planted(follower)) : undefined
     }
     this.#busy.add(change.key)
@@ -149,7 +101,7 @@ export class HandlerScript<F extends HandlerFollower> {
     this.#busy.delete(key)
     follower.queue?.done(key)
     follower.running?.delete(key)
-    follower.settled?.(key)
+    follower.settled(key)
   }
 
   /** The duration of the call; undefined if it returns at once. */

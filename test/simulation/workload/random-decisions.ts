@@ -36,15 +36,15 @@ export class RandomDecisions {
 
   /** A whole number from 0 to `below` - 1. */
   below(label: string, below: number): number {
-    return Math.floor(this.next(label) * below)
+    return this.of(label).below(below)
   }
 
   chance(label: string, probability: number): boolean {
-    return this.next(label) < probability
+    return this.of(label).chance(probability)
   }
 
   pick<V>(label: string, from: readonly V[]): V {
-    return from[this.below(label, from.length)] as V
+    return this.of(label).pick(from)
   }
 
   /** Whether a decision with this name is taken. */
@@ -67,6 +67,18 @@ export class Stream {
   next(): number {
     this.drawn = (this.drawn + 1) | 0
     return this.at(this.drawn)
+  }
+
+  below(below: number): number {
+    return Math.floor(this.next() * below)
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability
+  }
+
+  pick<V>(from: readonly V[]): V {
+    return from[this.below(from.length)] as V
   }
 
   /** The number of an occasion, however many others there were before. */

@@ -1,48 +1,17 @@
-import { type SourceError, terminal } from '../../../src/contract/errors.js'
-import type { Version } from '../../../src/contract/version.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
+import { terminal } from '../../../src/contract/errors.js'
 import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller-types.js'
-import type { Item, State, Stored } from '../backend/history.js'
+import type { Item, Stored } from '../backend/history.js'
 import { ControllerDrainChecker, type Left } from '../checkers/controller-drain-checker.js'
-import type { MayBeLost } from '../checkers/error-checker.js'
 import type { Handled, HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import { drawLimit, HandlerCallChecker } from '../checkers/handler-call-checker.js'
-import { type Knowing, LastStateChecker } from '../checkers/last-state-checker.js'
+import { LastStateChecker } from '../checkers/last-state-checker.js'
 import { ReasonChecker } from '../checkers/reason-checker.js'
 import { RequeueChecker } from '../checkers/requeue-checker.js'
 import { drawResync } from '../checkers/resync-checker.js'
 import { RetryChecker } from '../checkers/retry-checker.js'
+import type { InformerSystem } from '../system/informer-system.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
-import type { Callers } from './callers.js'
-import type { IndexesOf } from './declared-indexes.js'
-import type { OpenCalls } from './open-calls.js'
-
-/** The informer of a reconciler. */
-export interface ReconcilerHost {
-  readonly scenario: Scenario
-  readonly life: number
-  readonly callers: Callers
-  readonly informer: Informer<Item, IndexesOf>
-  readonly isStopping: boolean
-  readonly work: OpenCalls
-  /** The current objects; over several sources there is no version. */
-  readonly truth: { readonly state: State; readonly version: Version | undefined }
-  /** Receives every change of a key; undefined if there is none. */
-  readonly unmerged?: Knowing | undefined
-  untilHealed(ms: number): Promise<void>
-  /** A run takes long: writers may write its key. */
-  stuckAt(key: string): void
-  /** A run for a deleted key takes long: writers may add the key and delete it again meanwhile. */
-  goneAt(key: string): void
-  /** An error for a run to throw; it must be reported once. */
-  planted(follower?: undefined, mayBeLost?: MayBeLost): Error
-  /** A library error that must be reported once. */
-  mustReport(error: SourceError): void
-  /** Closes any consumer of the informer. */
-  closeAny(): void
-  /** Checks the version of a controller; undefined over several sources: then it has no version. */
-  versionCheckerOf?(name: string): HandledVersionChecker
-}
+import type { Follower } from './follower.js'
 
 /** Delays of `requeueAfter`, in milliseconds. */
 const REQUEUE_AFTER_MS = [5, 100, 1_000, 5_000] as const
@@ -56,11 +25,13 @@ const PAUSE_MS = [20, 500, 5_000] as const
 /** The time after the drain began until something else closes it as well, in milliseconds. */
 const MEANWHILE_MS = [0, 20, 400, 2_000] as const
 
+type Driver = InformerSystem<Scenario, Follower>
+
 /** A controller that copies the objects, fails sometimes, and ends with the objects of the source. */
 export class Reconciler implements Handled {
   readonly name: string
   readonly #scenario: Scenario
-  readonly #driver: ReconcilerHost
+  readonly #driver: Driver
   readonly #done = new Map<string, number | undefined>()
   /** The content of each key in its last run that succeeded, or that was the last attempt. */
   readonly #handledAt = new Map<string, number | undefined>()
@@ -99,7 +70,7 @@ export class Reconciler implements Handled {
   /** The time at which something closed it. */
   #closedAt: number | undefined
 
-  constructor(driver: ReconcilerHost, name: string) {
+  constructor(driver: Driver, name: string) {
     const { scenario } = driver
     this.#scenario = scenario
     this.#driver = driver
@@ -119,7 +90,7 @@ export class Reconciler implements Handled {
       scenario.decisions.chance('asks in runs', 0.3) && scenario.decisions.take(`asks in runs#${driver.life}.${name}`)
     this.#pauses = scenario.decisions.chance('pauses', 0.3) && scenario.decisions.take(`pauses#${driver.life}.${name}`)
     const limitMs = drawLimit(scenario, `${driver.life}.${name}`)
-    this.#version = driver.versionCheckerOf?.(name)
+    this.#version = driver.versionCheckerOf(name)
     this.runs = new HandlerCallChecker(scenario, {
       name,
       limitMs,

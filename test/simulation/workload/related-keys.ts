@@ -1,12 +1,11 @@
 import { type LeaseFault, type MemoryLeases, memoryLeases } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Controller, ReconcileContext } from '../../../src/subscriptions/controller-types.js'
 import type { Item } from '../backend/history.js'
+import type { InformerSystem } from '../system/informer-system.js'
 import type { Scenario } from '../system/scenario.js'
 import type { SleepCounter } from '../system/sim-clock.js'
-import type { IndexesOf } from './declared-indexes.js'
-import type { OpenCalls } from './open-calls.js'
+import type { Follower } from './follower.js'
 
 /** When the informer of `after` is synced, in milliseconds. */
 const SYNCED_AFTER_MS = [0, 0, 100, 3_000] as const
@@ -16,22 +15,13 @@ const LEASE_MS = 1_000
 
 const LEASE_FAULTS: readonly LeaseFault[] = ['lost request', 'lost reply', 'late request', 'late reply']
 
-/** The informer of a controller of related keys. */
-export interface RelatedKeysHost {
-  readonly scenario: Scenario
-  readonly life: number
-  readonly informer: Informer<Item, IndexesOf>
-  readonly isStopping: boolean
-  readonly work: OpenCalls
-}
-
 /**
  * A controller that is only run by `watches`: it keeps the objects of each tenant. It also waits for another informer, which
  * may fail first. Sometimes it has several replicas.
  */
 export class RelatedKeys {
   readonly name = 'the controller of tenants'
-  readonly #host: RelatedKeysHost
+  readonly #host: InformerSystem<Scenario, Follower>
   readonly #clock: SleepCounter
   readonly #leases: MemoryLeases | undefined
   readonly #replicas: Controller[] = []
@@ -41,7 +31,7 @@ export class RelatedKeys {
   readonly #running = new Map<string, AbortSignal>()
   #isOtherSynced = false
 
-  constructor(host: RelatedKeysHost, clock: SleepCounter) {
+  constructor(host: InformerSystem<Scenario, Follower>, clock: SleepCounter) {
     this.#host = host
     this.#clock = clock
     const { decisions } = host.scenario

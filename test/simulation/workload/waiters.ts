@@ -1,26 +1,18 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { Subscription } from '../../../src/subscriptions/subscription-types.js'
 import type { Wait } from '../../../src/util/deadline.js'
-import type { Item } from '../backend/history.js'
-import { forkedSince, WaiterChecker } from '../checkers/waiter-checker.js'
+import { forkedSince, includes, isReached } from '../checkers/waiter-checker.js'
 import type { InformerDriver } from '../system/informer-driver.js'
-import { nameOf, type SourceScenario } from '../system/scenario.js'
+import { type Ending, InformerWaiters, TRANSIENT } from './informer-waiters.js'
 import { Reconciler } from './reconciler.js'
-import { UntilCondition } from './until-condition.js'
 
 /** Callers that wait; each wait must end in time and for a correct reason. */
-export class Waiters {
-  readonly pending: WaiterChecker
-  readonly #driver: InformerDriver
-  readonly #scenario: SourceScenario
-
+export class Waiters extends InformerWaiters<InformerDriver> {
   /** The version of the store when its history ended. */
   #forkedAt: string | undefined
 
-  constructor(driver: InformerDriver) {
-    this.#driver = driver
-    this.#scenario = driver.scenario
-    this.pending = new WaiterChecker(driver.scenario)
+  protected override get isReadable(): boolean {
+    return this.driver.reached !== undefined
   }
 
   /** The version of the store when its history ended. */
@@ -30,29 +22,29 @@ export class Waiters {
 
   /** Read-your-writes: waits for the current version of the source, by the store or by a subscription. */
   forHead(): void {
-    const { history, decisions, settings } = this.#scenario
-    const { followers } = this.#driver
+    const { history, decisions, settings } = this.scenario
+    const { followers } = this.driver
     if (!settings.hasOrder) return
     // Another client may have written the mark some time ago.
     const mark = history.before(decisions.chance('an older mark', 0.4) ? decisions.below('how old', 8) : 0).version
     const follower = decisions.chance('wait of', 0.5) ? decisions.pick('whose wait', followers) : undefined
     const { subscription } = follower ?? {}
     if (follower?.neverSettles || follower?.isClosed || follower?.isEnding) return
-    const limits = this.#limits('waitFor')
+    const limits = this.limits('waitFor')
     if (follower === undefined || subscription === undefined) this.#forMark(mark, limits)
     else this.#ofHead(follower, subscription, limits)
   }
 
   /** Waits for the marks of several clients, in this order. */
   forMarks(marks: readonly Version[]): void {
-    if (this.#scenario.settings.hasOrder) for (const mark of marks) this.#forMark(mark, this.#limits('waitFor'))
+    if (this.scenario.settings.hasOrder) for (const mark of marks) this.#forMark(mark, this.limits('waitFor'))
   }
 
   #forMark(mark: Version, limits: Wait): void {
-    const { history, violate } = this.#scenario
-    const { informer, source } = this.#driver
+    const { history, violate } = this.scenario
+    const { informer, source } = this.driver
     const hasForked = forkedSince(history, mark)
-    const version = this.#driver.reached
+    const version = this.driver.reached
     const needsHead = version !== undefined && this.#isOfOtherEpoch(version, mark)
     const { heads } = source
     this.pending.wait(informer.waitFor(mark, limits), {
@@ -61,38 +53,38 @@ export class Waiters {
       mark,
       limits,
       // While the objects are being deleted because access was lost, readers still see them.
-      isDue: () => !this.#driver.access.isCleared && this.#isShown(mark),
+      isDue: () => !this.driver.access.isCleared && this.#isShown(mark),
       // The epoch of the source decides, as its head shows it after the call. A source that has failed is not read.
       isForgotten: () =>
         needsHead &&
-        !this.#driver.access.isCleared &&
+        !this.driver.access.isCleared &&
         informer.status.state !== 'failed' &&
         source.heads === heads &&
         source.requests.size === 0 &&
         informer.version === version,
-      mayFail: (code) => this.#isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
+      mayFail: (code) => this.isStopped(code) || (code === 'EPOCH_CHANGED' && hasForked()),
       ended: () => {
-        const { reached } = this.#driver
-        if (!this.#includes(reached, mark)) violate('waits', `waitFor ${mark} ended at ${reached}`)
+        const { reached } = this.driver
+        if (!includes(this.scenario.history, reached, mark)) violate('waits', `waitFor ${mark} ended at ${reached}`)
       },
     })
   }
 
   /** Whether the source cannot compare a mark with the version of the store, whose history is not over. */
   #isOfOtherEpoch(version: Version, mark: Version): boolean {
-    const { history, settings } = this.#scenario
+    const { history, settings } = this.scenario
     const [at, wanted] = [history.at(version).epoch, history.at(mark).epoch]
     return version !== this.#forkedAt && (settings.comparesEpochs ? at > wanted : at !== wanted)
   }
 
   /** Waits for the initial objects of a subscription or a controller, or for the current version of the source. */
   ofFollower(): void {
-    const { decisions, settings, violate } = this.#scenario
-    const { followers, reconcilers } = this.#driver
+    const { decisions, settings, violate } = this.scenario
+    const { followers, reconcilers } = this.driver
     const follower = decisions.pick('who is waited for', [...followers, ...reconcilers])
     const subscription = follower instanceof Reconciler ? follower.controller : follower?.subscription
     if (follower === undefined || subscription === undefined || follower.isClosed || follower.isEnding) return
-    const limits = this.#limits('wait of a follower')
+    const limits = this.limits('wait of a follower')
     if (settings.hasOrder && decisions.chance('waits for head', 0.6)) {
       this.#ofHead(follower, subscription, limits)
       return
@@ -104,17 +96,17 @@ export class Waiters {
       mayNeverEnd: () => follower.neverSettles === true,
       hasConsumerEnded: () => follower.isClosed,
       isDue: () => subscription.version !== undefined,
-      mayFail: (code) => this.#isStopped(code, follower),
+      mayFail: (code) => this.isStopped(code, follower),
       ended: () => {
         // A cleared store has no version.
-        if (subscription.version === undefined && !follower.isClosed && this.#driver.access.times === 0)
+        if (subscription.version === undefined && !follower.isClosed && this.driver.access.times === 0)
           violate('I8', `synced of ${follower.name} before it has handled what there was`)
       },
     })
   }
 
   #ofHead(follower: Ending, subscription: Subscription, limits: Wait): void {
-    const { history, violate } = this.#scenario
+    const { history, violate } = this.scenario
     const mark = history.head.version
     const hasForked = forkedSince(history, mark)
     this.pending.wait(subscription.waitFor(mark, limits), {
@@ -126,15 +118,15 @@ export class Waiters {
       hasConsumerEnded: () => follower.isClosed,
       // A version from before access was lost, or of content that a list replaced, counts for nothing.
       isDue: () =>
-        this.#driver.access.times === 0 &&
-        !this.#driver.hasReplacedContent &&
-        !this.#driver.access.isCleared &&
+        this.driver.access.times === 0 &&
+        !this.driver.hasReplacedContent &&
+        !this.driver.access.isCleared &&
         this.#isShown(mark) &&
-        this.#isReached(subscription.version, mark),
-      mayFail: (code) => this.#isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
+        isReached(this.scenario.history, subscription.version, mark),
+      mayFail: (code) => this.isStopped(code, follower) || (code === 'EPOCH_CHANGED' && hasForked()),
       ended: () => {
         const { version } = subscription
-        if (!this.#includes(version, mark) && !follower.isClosed)
+        if (!includes(this.scenario.history, version, mark) && !follower.isClosed)
           violate('waits', `waitFor ${mark} of ${follower.name} ended at ${version}`)
       },
     })
@@ -142,8 +134,8 @@ export class Waiters {
 
   /** The history of the store is over: waits for later marks of it end now. */
   forked(): void {
-    const { history } = this.#scenario
-    const version = this.#driver.reached
+    const { history } = this.scenario
+    const version = this.driver.reached
     // Waits after this call know it already.
     if (version === undefined || version === this.#forkedAt) return
     this.#forkedAt = version
@@ -152,11 +144,11 @@ export class Waiters {
   }
 
   fresh(): void {
-    const { history, settings, violate } = this.#scenario
-    const { informer, source } = this.#driver
+    const { history, settings, violate } = this.scenario
+    const { informer, source } = this.driver
     if (!settings.hasOrder) return
     const before = history.head.version
-    const limits = this.#limits('fresh')
+    const limits = this.limits('fresh')
     const hasForked = forkedSince(history, before)
     const { headFailures } = source
     this.pending.wait(informer.fresh(limits), {
@@ -164,110 +156,51 @@ export class Waiters {
       notifiesSource: 'perhaps',
       limits,
       mayFail: (code) =>
-        this.#isStopped(code) ||
+        this.isStopped(code) ||
         (code === 'EPOCH_CHANGED' && hasForked()) ||
         (source.headFailures > headFailures && TRANSIENT.includes(code)),
       ended: () => {
-        const { reached } = this.#driver
-        if (!this.#includes(reached, before)) violate('waits', `fresh ended at ${reached}, before ${before}`)
+        const { reached } = this.driver
+        if (!includes(this.scenario.history, reached, before))
+          violate('waits', `fresh ended at ${reached}, before ${before}`)
       },
     })
   }
 
   synced(): void {
-    const { informer, source } = this.#driver
-    const limits = this.#limits('synced')
+    const { informer, source } = this.driver
+    const limits = this.limits('synced')
     this.pending.wait(informer.synced(limits), {
       what: 'synced',
       limits,
-      isDue: () => this.#driver.reached !== undefined,
+      isDue: () => this.driver.reached !== undefined,
       // A fatal refusal rejects the waits for the first list.
-      mayFail: (code) => this.#isStopped(code) || code === source.refusedWith,
+      mayFail: (code) => this.isStopped(code) || code === source.refusedWith,
       ended: () => {
-        if (!informer.status.isSynced) this.#scenario.violate('I8', 'synced before the first list was in')
+        if (!informer.status.isSynced) this.scenario.violate('I8', 'synced before the first list was in')
       },
     })
   }
 
   relist(): void {
-    const { violate } = this.#scenario
-    const { informer, reflectorChecker, source } = this.#driver
+    const { violate } = this.scenario
+    const { informer, reflectorChecker, source } = this.driver
     const { lists } = source
-    const limits = this.#limits('relist')
+    const limits = this.limits('relist')
     if (limits.signal?.aborted !== true) reflectorChecker.relistRequested(informer.status.state)
     this.pending.wait(informer.relist(limits), {
       what: 'relist',
       limits,
-      mayFail: (code) => this.#isStopped(code),
+      mayFail: (code) => this.isStopped(code),
       ended: () => {
         if (source.lists === lists) violate('waits', 'relist ended with no list that began after the call')
       },
     })
   }
 
-  until(key: string): void {
-    const { informer } = this.#driver
-    const { decisions } = this.#scenario
-    const isThere = decisions.chance('until', 0.5)
-    const limits = this.#driver.callers.sign('until', { timeoutMs: 1 + decisions.below('timeout', 20_000) })
-    const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
-    const untilCondition = new UntilCondition<Item | undefined>(this.#scenario, condition)
-    this.pending.wait(untilCondition.until(informer.until(key, untilCondition.holds, limits)), {
-      what: `until ${nameOf(key)}`,
-      limits,
-      isDue: () => this.#driver.reached !== undefined && condition(informer.get(key)),
-      mayFail: (code) => this.#isStopped(code),
-      ended: (object) => {
-        if (!condition(object)) this.#scenario.violate('waits', `until ${nameOf(key)} ended with ${object?.n}`)
-      },
-    })
-  }
-
-  #limits(what: string): Wait {
-    const { decisions } = this.#scenario
-    const timeoutMs = decisions.chance('limit', 0.3) ? 1 + decisions.below('timeout', 5_000) : 600_000
-    return this.#driver.callers.sign(what, { timeoutMs })
-  }
-
   /** Whether the store includes a mark. Once its history is over, it includes none until the next list. */
   #isShown(mark: string): boolean {
-    const { reached } = this.#driver
-    return reached !== this.#forkedAt && this.#isReached(reached, mark)
-  }
-
-  /**
-   * Whether a version of the same epoch includes a mark. A mark of an earlier epoch waits until the source has
-   * responded.
-   */
-  #isReached(version: string | undefined, mark: string): boolean {
-    const { history } = this.#scenario
-    return this.#includes(version, mark) && history.at(version ?? mark).epoch === history.at(mark).epoch
-  }
-
-  /** Whether a version includes a mark, or belongs to a later epoch. */
-  #includes(version: string | undefined, mark: string): boolean {
-    const { history } = this.#scenario
-    if (version === undefined) return false
-    const [at, wanted] = [history.at(version), history.at(mark)]
-    return at.epoch > wanted.epoch || (at.epoch === wanted.epoch && at.sequence >= wanted.sequence)
-  }
-
-  /** A stop ends all waits; closing or overflowing a follower ends its own. */
-  #isStopped(code: string, follower?: Ending): boolean {
-    if (code === 'STOPPED') return this.#driver.isStopping || follower?.isClosed === true || follower?.isEnding === true
-    return code === 'HANDLER' && follower?.mayOverflow === true
+    const { reached } = this.driver
+    return reached !== this.#forkedAt && isReached(this.scenario.history, reached, mark)
   }
 }
-
-/** A follower that may have ended. */
-interface Ending {
-  readonly name: string
-  readonly isClosed: boolean
-  /** Whether it is being drained. */
-  readonly isEnding: boolean
-  readonly mayOverflow?: boolean
-  readonly neverSettles?: boolean
-}
-
-/** The error codes of a failed `head` request. */
-export const TRANSIENT: readonly string[] = ['UNAVAILABLE', 'TIMEOUT', 'DECODE']

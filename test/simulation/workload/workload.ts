@@ -120,7 +120,7 @@ export class Workload {
         new LargeStoreWorkload(this.#world, label).run()
         break
       default:
-        this.#use(kind, key)
+        if (this.#world.driver instanceof InformerDriver) this.#world.driver.use(kind, key)
         break
     }
   }
@@ -287,56 +287,6 @@ export class Workload {
     note('a field changes by itself', nameOf(key), object.n)
     mark('a field in the store changed by itself')
     Object.assign(object, { n: -1 - ++this.#contents })
-  }
-
-  #use(kind: Action['kind'], key: string): void {
-    const { driver, decisions } = this.#world
-    if (!(driver instanceof InformerDriver) || driver.isStopping) return
-    switch (kind) {
-      case 'subscribe':
-        driver.follow()
-        break
-      case 'close':
-        driver.close(decisions.pick('close', driver.followers))
-        break
-      case 'drain follower':
-        driver.drainFollower(decisions.pick('drain follower', driver.followers))
-        break
-      case 'wait of a follower':
-        driver.waiters.ofFollower()
-        break
-      case 'reconcile':
-        driver.reconcile()
-        break
-      case 'enqueue':
-        decisions.pick('enqueue', driver.reconcilers)?.enqueue(key)
-        break
-      case 'wait for head':
-        driver.waiters.forHead()
-        break
-      case 'fresh':
-        driver.waiters.fresh()
-        break
-      case 'until':
-        driver.waiters.until(key)
-        break
-      case 'relist':
-        driver.relist()
-        break
-      case 'misuse':
-        driver.misuse()
-        break
-      case 'add index':
-        driver.addIndex()
-        break
-      case 'begin snapshot':
-        driver.snapshots.begin()
-        break
-      case 'end snapshot':
-        driver.snapshots.end()
-        break
-      default:
-    }
   }
 
   #commit(what: string, mutations: readonly Mutation[]): void {

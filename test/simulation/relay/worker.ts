@@ -1,3 +1,0 @@
-import { serveWorlds } from '../runner/world-worker.js'
-
-await serveWorlds('relay', async () => (await import('./relay-world.js')).runRelays)
