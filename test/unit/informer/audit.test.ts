@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { ListContext, ListerWatcher, VersionPage } from '../../../src/contract/source.js'
+import type { ListContext, VersionPage } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { deferred, outcomeOf } from '../../support/informers.js'
@@ -100,20 +99,14 @@ describe('an audit', () => {
   test('against a stale list is reported, changes nothing and is retried', async () => {
     const { clock, source, errors, informer } = await synced(new LossyVersioned(three))
     const honest = source.versions.bind(source)
+    const { version: first = '' } = informer
     source.versions = async function* () {
       yield { keys: [], version: first }
     }
-    const first = informer.version ?? ''
     source.memory.put('a', { n: 5 })
     await clock.advance(PERIOD_MS)
-    expect(errors.map(({ code, message }) => [code, message])).toEqual([
-      [
-        'STALE_LIST',
-        expect.stringContaining(
-          'the audit of lossy could not be done: the snapshot of the source is older than the store',
-        ),
-      ],
-    ])
+    const reason = 'the audit of lossy could not be done: the snapshot of the source is older than the store'
+    expect(errors).toMatchObject([{ code: 'STALE_LIST', message: expect.stringContaining(reason) }])
     expect([informer.size, informer.status.relists]).toEqual([3, 0])
     source.versions = honest
     await clock.advance(2 * PERIOD_MS)
@@ -147,13 +140,9 @@ describe('an audit', () => {
 
   test('[I15] reads nothing after stop() has settled', async () => {
     const entries = Array.from({ length: 100 }, (_, n) => [`k${n}`, { n }] as const)
-    let calls = 0
+    let [calls, isStopped] = [0, false]
     const late: Item[] = []
-    let isStopped = false
-    const stop = async (): Promise<void> => {
-      await informer.stop()
-      isStopped = true
-    }
+    const stop = () => informer.stop().then(() => (isStopped = true))
     const transform = (item: Item): Item => {
       if (isStopped) late.push(item)
       if (++calls === entries.length + 5) queueMicrotask(() => void stop())
@@ -241,17 +230,14 @@ describe('an audit', () => {
 
   test('finds an object that is valid again at the version before it was invalid', async () => {
     const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
-    const { version } = informer.entry('b') ?? {}
+    const { version = '' } = informer.entry('b') ?? {}
     source.memory.corrupt('b', new Error('no JSON'))
     await clock.advance(10)
     expect(informer.entry('b')?.version).toBe(version)
     const versions = source.versions.bind(source)
     source.versions = async function* (context) {
       for await (const page of versions(context))
-        yield {
-          ...page,
-          keys: page.keys.map((each) => (each.key === 'b' ? { key: 'b', version: String(version) } : each)),
-        }
+        yield { ...page, keys: page.keys.map((each) => (each.key === 'b' ? { key: 'b', version } : each)) }
     }
     await clock.advance(PERIOD_MS + 2_000)
     expect(errors.map(({ code }) => code).slice(0, 2)).toEqual(['DECODE', 'PROTOCOL'])
@@ -405,12 +391,7 @@ describe('an audit', () => {
   })
 
   test('of a source that cannot compare versions is a TypeError', () => {
-    const memory = memorySource<Item>()
-    const plain: ListerWatcher<Item> = {
-      name: 'plain',
-      list: (context) => memory.list(context),
-      watch: (context) => memory.watch(context),
-    }
+    const plain = { ...scripted<Item>(), name: 'plain' }
     expect(() => createInformer({ source: plain, audit: {} })).toThrow(
       'createInformer: the source "plain" cannot be audited: it cannot compare versions',
     )

@@ -157,16 +157,12 @@ describe('synced', () => {
     await late
   })
 
-  test('rejects with the reason of its signal', async () => {
+  test('synced rejects with the reason of its signal, and an invalid option is a TypeError', async () => {
     const { informer } = informerOf(scripted<number>())
     const control = new AbortController()
     const synced = informer.start().synced({ signal: control.signal })
     control.abort('enough')
     await expect(synced).rejects.toBe('enough')
-  })
-
-  test('an invalid option is a TypeError', () => {
-    const { informer } = mirrorOf([])
     expect(() => informer.synced({ timeoutMs: -1 })).toThrow(
       new TypeError('synced: option "timeoutMs" must be a finite number above 0, got -1'),
     )
@@ -352,15 +348,6 @@ describe('status', () => {
 })
 
 describe('health', () => {
-  test('isLive: started and not stopped', async () => {
-    const { informer } = mirrorOf([])
-    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'idle: not started' })
-    informer.start()
-    expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
-    await informer.stop()
-    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
-  })
-
   test('isReady with staleAfterMs: the source has responded within that time', async () => {
     const { clock, source, informer } = await running(mirrorOf<number, object>([]))
     source.stall()
@@ -377,14 +364,20 @@ describe('health', () => {
     )
   })
 
-  test('a synced mirror whose state is failed is ready, unless staleAfterMs is set', async () => {
-    const { clock, source, informer } = await running(mirrorOf<number, object>([]))
+  test('a mirror is live from start to stop, and ready from the first list on, also if its state is failed', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'idle: not started' })
+    informer.start()
+    expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
+    await clock.advance(0)
     source.fail(REFUSED, 100)
     source.disconnect()
     await clock.advance(60_000)
     expect(informer.status.state).toBe('failed')
-    expect(informer.health()).toMatchObject({ isReady: true, reason: expect.stringMatching(/^failed: /) })
+    expect(informer.health()).toMatchObject({ isLive: true, isReady: true, reason: expect.stringMatching(/^failed: /) })
     expect(informer.health({ staleAfterMs: 30_000 })).toMatchObject({ isReady: false })
+    await informer.stop()
+    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
   })
 })
 

@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
-import type { ListerWatcher } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { sourceSet } from '../../../src/informer/source-set.js'
@@ -333,39 +332,19 @@ describe('waitFor', () => {
   })
 
   test('a progress listener that throws is reported, and the wait continues', async () => {
-    const memory = memorySource<number>()
-    const { clock, informer, errors } = informerOf<number, object, ListerWatcher<number>>({
-      name: 'deaf',
-      list: (context) => memory.list(context),
-      hasReached: (at, mark) => memory.hasReached(at, mark),
-      async *watch(context) {
-        context.onProgressRequest(() => {
-          throw new Error('the socket is closed')
-        })
-        yield* memory.watch({ ...context, onProgressRequest: () => {} })
-      },
-    })
-    const subscription = informer.subscribe({})
-    await informer.start().synced()
-    await clock.advance(0)
-    const mark = memory.put('a', 1)
-    const waits = Promise.all([informer.waitFor(mark), subscription.waitFor(mark)])
+    const fail = (): never => {
+      throw new Error('the socket is closed')
+    }
+    const source = ordered<number>([], '5', { onWatch: ({ context }) => context.onProgressRequest(fail) })
+    const { clock, informer, errors } = await running(informerOf(source))
+    const waits = Promise.all([informer.waitFor('6'), informer.subscribe({}).waitFor('6')])
+    source.watches[0]?.batch([], '6')
     expect(await outcomeOf(waits, clock)).toBe('resolved')
     expect(errors.map(({ message }) => message)).toContain('the socket is closed')
   })
 })
 
 describe('fresh', () => {
-  test('fresh waits until the store includes the current version of the source', async () => {
-    const { clock, source, informer } = await started()
-    source.stall()
-    source.put('a', 1)
-    const waited = informer.fresh()
-    expect(await outcomeOf(waited, clock)).toBe('pending')
-    await clock.advance(30_000)
-    expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['resolved', 1])
-  })
-
   test('[C20] fresh rejects with the OptionError that head threw', async () => {
     const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
     const { informer } = informerOf(ordered<number>([], '5', { head: () => Promise.reject(mistake) }))
