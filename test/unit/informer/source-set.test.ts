@@ -203,16 +203,22 @@ describe('added and removed sources', () => {
 })
 
 describe('[M6] a key that two sources provide', () => {
-  test('a shared key stays with the first source, and is reported once', async () => {
+  test('a shared key stays with the first source, and is reported once, with the source of the object', async () => {
     const { informer, us, errors, clock } = await synced()
     await informer.waitFor(us.put('a', pod('other')), { source: 'us' })
     await informer.waitFor(us.put('a', pod('again')), { source: 'us' })
+    us.put('x', pod('n'))
+    us.corrupt('x', new Error('broken'))
     await clock.advance(0)
     expect(informer.get('a')).toEqual(pod('n1'))
-    expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'a']])
+    expect(errors.map(({ code, key, source }) => ({ code, key, source }))).toEqual([
+      { code: 'PROTOCOL', key: 'a', source: 'us' },
+      { code: 'DECODE', key: 'x', source: 'us' },
+    ])
     expect(errors[0]?.message).toContain(
       'another source of the set has the key "a" already; the events of "us" for it are ignored',
     )
+    expect(errors[1]?.message).toBe('the object "x" of us is invalid: broken')
   })
 
   test.each([
@@ -227,19 +233,6 @@ describe('[M6] a key that two sources provide', () => {
     await world.clock.advance(5_000)
     expect(world.informer.get('a')).toEqual(pod('other'))
     expect(lines.slice(3)).toEqual(told)
-  })
-
-  test('an error about an invalid object or a shared key names the source of the object', async () => {
-    const { us, clock, errors } = await synced()
-    us.put('x', pod('n'))
-    us.corrupt('x', new Error('broken'))
-    us.put('a', pod('n'))
-    await clock.advance(0)
-    expect(errors.map(({ code, key, source }) => ({ code, key, source }))).toEqual([
-      { code: 'DECODE', key: 'x', source: 'us' },
-      { code: 'PROTOCOL', key: 'a', source: 'us' },
-    ])
-    expect(errors[0]?.message).toBe('the object "x" of us is invalid: broken')
   })
 
   test('a shared key stays with the first source while its object is invalid', async () => {
