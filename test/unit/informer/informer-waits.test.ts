@@ -49,6 +49,9 @@ describe('waitFor', () => {
     const waits = [informer.waitFor('9'), subscription.waitFor('9')]
     expect(source.watches[0]?.progressRequests).toBe(2)
     source.watches[0]?.end()
+    await clock.advance(0)
+    waits.push(informer.waitFor('9'))
+    expect(source.watches[0]?.progressRequests, 'requests of a watch that is over').toBe(2)
     await clock.advance(1_000)
     expect(source.watches[1]?.progressRequests).toBe(1)
     source.watches[1]?.batch([], '9')
