@@ -179,8 +179,7 @@ describe('stop', () => {
     informer.reconcile(async () => {
       throw new Error('no')
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     const waits = [
       changes.synced({ timeoutMs: 60_000 }),
       informer.until('x', () => false, { timeoutMs: 60_000 }),
@@ -202,8 +201,7 @@ describe('stop', () => {
     informer.on('error', ({ code }) => told.push(code))
     informer.subscribe({ add: ({ key }) => void told.push(key) })
     informer.reconcile(async (key) => void told.push(key))
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     await informer.stop()
     const before = [...told]
     source.put('a', 1)
@@ -248,8 +246,7 @@ describe('stop', () => {
   test('[B10] waits for a handler that runs, 1 s at most', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     informer.subscribe({ add: () => new Promise(() => {}) })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     const stopped = informer.stop()
     await clock.advance(999)
     expect(await outcomeOf(stopped, clock)).toBe('pending')
@@ -262,8 +259,7 @@ describe('stop', () => {
     source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 1_000)
     const subscription = informer.subscribe({})
     const next = informer.changes()[Symbol.asyncIterator]().next()
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     const waits = [
       informer.synced(),
       informer.waitFor('1.1.9'),
@@ -286,8 +282,7 @@ describe('stop', () => {
         stopped = informer.stop()
       },
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.put('c', 3)
     await clock.advance(1_000)
     await stopped
@@ -299,8 +294,7 @@ describe('stop', () => {
     const states: string[] = []
     informer.on('status', ({ state }) => states.push(state))
     informer.on('error', () => void informer.stop())
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.disconnect()
     await clock.advance(60_000)
     expect(states).toEqual(['listing', 'connecting', 'live', 'stopped'])

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { informerOf, mirrorOf, type Order, order } from '../../support/informers.js'
-import { listed, running } from '../../support/running.js'
+import { heard, listed, running } from '../../support/running.js'
 import { put } from '../../support/scripted-source.js'
 
 describe('the store', () => {
@@ -28,12 +28,7 @@ describe('no read sees part of a list or of a batch', () => {
     const sums = new Set<number>()
     const look = (): void => void sums.add(informer.list().reduce((sum, { total }) => sum + total, 0))
     informer.subscribe({ add: look, update: look, delete: look })
-    void informer
-      .until('x', () => {
-        look()
-        return false
-      })
-      .catch(() => {})
+    void informer.until('x', () => look() === null).catch(() => {})
     for (let i = 0; i < 20; i++) {
       source.transaction((tx) => {
         tx.put('a', order(i))
@@ -56,14 +51,11 @@ describe('no read sees part of a list or of a batch', () => {
         return n
       },
     })
-    const told: string[] = []
+    let told: readonly string[] = []
     informer.on('error', () => {
-      const tell = ({ type, key, object }: { type: string; key: string; object: number }): void =>
-        void told.push(`${type} ${key}=${object}`)
-      informer.subscribe({ add: tell, update: tell, delete: tell })
+      told = heard(informer, ({ type, key, object }) => `${type} ${key}=${object}`)
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.watches[0]?.batch([put('a', 1), put('bad', 1), put('b', 1)], '6')
     await clock.advance(0)
     expect(told).toEqual(['add a=1', 'add b=1'])
@@ -149,8 +141,7 @@ describe('transform', () => {
     })
     const told: string[] = []
     informer.subscribe({ add: ({ key }) => void told.push(`+${key}`), delete: ({ key }) => void told.push(`-${key}`) })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.put('a', 30)
     source.put('b', 2)
     await clock.advance(0)
@@ -178,8 +169,7 @@ describe('equals', () => {
     })
     const told: number[] = []
     informer.subscribe({ update: ({ object }) => void told.push(object.total) })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.put('a', order(1, 'other'))
     source.put('a', order(2, 'other'))
     await clock.advance(0)
@@ -194,8 +184,7 @@ describe('equals', () => {
     })
     const told: number[] = []
     informer.subscribe({ update: ({ object }) => void told.push(object.total) })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.put('a', order(1))
     source.put('a', order(1))
     await clock.advance(0)
@@ -211,8 +200,7 @@ describe('freezing', () => {
         Object.assign(object, { total: 7 })
       },
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     expect(errors).toMatchObject([{ code: 'HANDLER', cause: expect.any(TypeError) }])
     expect(informer.get('a')?.total).toBe(1)
   })

@@ -462,8 +462,7 @@ describe('until', () => {
     const seen: unknown[] = []
     const waited = informer.until('a', (n) => seen.push(n) > 0 && n === 4)
     expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', []])
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     expect(new Set(seen.splice(0))).toEqual(new Set([undefined]))
     for (let i = 1; i <= 2; i++) source.put('a', i)
     source.delete('a')

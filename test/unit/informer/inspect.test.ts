@@ -5,7 +5,7 @@ import { createInformer } from '../../../src/informer/create-informer.js'
 import { InformerRegistry } from '../../../src/informer/registry.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, informerOf, mirrorOf, order } from '../../support/informers.js'
-import { listed } from '../../support/running.js'
+import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
 const orders = [
@@ -100,8 +100,7 @@ describe('inspect()', () => {
       if (key !== 'b') throw new Error(`no ${key}`)
     }
     informer.reconcile(fail, { name: 'ledger' })
-    await informer.start().synced()
-    await clock.advance(0)
+    await running({ clock, informer })
     const [controller] = informer.inspect().subscriptions.first
     expect(controller).toMatchObject({ name: 'ledger', kind: 'controller', succeeded: 1, failed: 2 })
     expect(controller?.failing).toEqual({

@@ -364,8 +364,7 @@ describe('instrumentInformers', () => {
     const { end, points, spans } = instrumented()
     const { clock, source, informer } = mirrorOf(orders, { name: 'ended' })
     informer.reconcile(async () => {})
-    await informer.start().synced()
-    await clock.advance(0)
+    await running({ clock, informer })
     end()
     end()
     const count = spans(informer.name).length
