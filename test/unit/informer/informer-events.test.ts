@@ -97,7 +97,6 @@ describe('errors', () => {
     },
   )
 
-  // I14
   test('[I14] a listener that throws affects no other listener, and is a process warning; off removes a listener', async () => {
     const said = warnings()
     const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])

@@ -76,7 +76,6 @@ describe('start', () => {
 })
 
 describe('synced', () => {
-  // I8
   test('[I8] resolves when the whole first list is in the store, and not before, also if it is called before start', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
@@ -169,7 +168,6 @@ describe('synced', () => {
   })
 })
 
-// I15
 describe('stop', () => {
   test('[I15] leaves no timer, however many operations were in progress', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])

@@ -21,8 +21,7 @@ describe('the store', () => {
   })
 })
 
-// I8
-describe('no read sees part of a list or of a batch', () => {
+describe('[I8] no read sees part of a list or of a batch', () => {
   test('the store goes from one version to the next in one step, for every reader', async () => {
     const { clock, source, informer } = await running(mirrorOf<Order, object>([], {}))
     const sums = new Set<number>()
@@ -63,8 +62,7 @@ describe('no read sees part of a list or of a batch', () => {
 })
 
 describe('indexes', () => {
-  // I9
-  test('indexes of every type follow the changes of the store', async () => {
+  test('[I9] indexes of every type follow the changes of the store', async () => {
     const { clock, source, informer } = await running(
       mirrorOf(Object.entries({ a: order(1), b: order(2, 'other', ['x']) }), {
         indexes: (ix) => ({

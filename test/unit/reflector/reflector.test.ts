@@ -138,7 +138,6 @@ describe('the list', () => {
 })
 
 describe('[I11] the list floor', () => {
-  // I11
   test('[B21] a list that is older than the shown state is refused as STALE_LIST, and read again', async () => {
     const source = scripted<number>({
       hasReached: numbered,
@@ -182,7 +181,6 @@ describe('[I11] the list floor', () => {
     expect(objects()).toEqual({ a: 2 })
   })
 
-  // I6
   test('[I6] an event that is older than the list changes nothing, whatever its key', async () => {
     const { source, objects, clock, ignored } = await reflected(ordered<number>([put('a', 1)], '9'))
     source.watches[0]?.batch([put('a', 0), put('gone', 0)], '7')
@@ -212,7 +210,6 @@ describe('batches', () => {
     expect(objects()).toEqual({ a: 1, b: 2 })
   })
 
-  // I3
   test.each<
     [string, 'omit' | 'keep-previous', readonly WatchEvent<number>[], Record<string, number>, readonly string[]]
   >([
@@ -263,7 +260,6 @@ describe('batches', () => {
     expect(errors.map(({ code }) => code)).toEqual(['DECODE', 'DECODE'])
   })
 
-  // I10
   test('[I10] a bookmark moves the resume point on, an older version never back', async () => {
     const { source, clock } = await reflected(ordered<number>([], '5'))
     source.watches[0]?.batch([], '7')
@@ -292,7 +288,6 @@ function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): S
   }
 }
 
-// I10
 describe('[I10] the resume point moves only after the sink has accepted', () => {
   test.each<[string, () => Promise<void>]>([
     ['rejects', () => Promise.reject(new Error('the disk is full'))],
@@ -346,7 +341,6 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
 })
 
 describe('run', () => {
-  // I15
   test('[I15] run leaves no listener on the signal and no timer, and a second run is a TypeError', async () => {
     const clock = new VirtualClock()
     const control = new AbortController()
