@@ -5,7 +5,7 @@ import { OptionError, SourceError } from '../../../src/contract/errors.js'
 import type { ListContext, ListerWatcher, SourceContext, WatchContext } from '../../../src/contract/source.js'
 import type { Status } from '../../../src/contract/status.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import { deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
+import { assertCleanStop, deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
 import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
@@ -169,12 +169,16 @@ describe('synced', () => {
 })
 
 describe('stop', () => {
-  test('[I15] leaves no timer, however many operations were in progress', async () => {
+  test('[I15] leaves no timer, and no callback is called after it, however many operations were in progress', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+    const told: string[] = []
+    informer.on('status', ({ state }) => told.push(state))
+    informer.on('error', ({ code }) => told.push(code))
     informer.subscribe({ add: () => new Promise(() => {}) })
-    informer.subscribe({ add: () => {} }, { delivery: 'latest', concurrency: 3 })
+    informer.subscribe({ add: ({ key }) => void told.push(key) }, { delivery: 'latest', concurrency: 3 })
     const changes = informer.changes()
-    informer.reconcile(async () => {
+    informer.reconcile(async (key) => {
+      told.push(key)
       throw new Error('no')
     })
     await running({ clock, informer })
@@ -186,27 +190,12 @@ describe('stop', () => {
     for (const wait of waits) wait.catch(() => {})
     source.disconnect()
     await clock.advance(100)
-    const stopped = informer.stop()
-    await clock.advance(1_000)
-    await stopped
-    expect(clock.sleeping).toBe(0)
-  })
-
-  test('[I15] no callback is called after stop', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([])
-    const told: string[] = []
-    informer.on('status', ({ state }) => told.push(state))
-    informer.on('error', ({ code }) => told.push(code))
-    informer.subscribe({ add: ({ key }) => void told.push(key) })
-    informer.reconcile(async (key) => void told.push(key))
-    await running({ clock, informer })
-    await informer.stop()
+    await assertCleanStop(informer, clock)
     const before = [...told]
-    source.put('a', 1)
+    source.put('b', 1)
     source.disconnect()
     await clock.advance(600_000)
-    expect(told).toEqual(before)
-    expect(before.at(-1)).toBe('stopped')
+    expect([told, before.at(-1)]).toEqual([before, 'stopped'])
   })
 
   test.each(['listing', 'watching', 'waiting'])(
@@ -221,25 +210,23 @@ describe('stop', () => {
     },
   )
 
-  describe.each(['list', 'watch'] as const)('while the source closes its %s', (what) => {
-    test('[I15] waits until the source has closed it', async () => {
+  test.each(['list', 'watch'] as const)(
+    '[I15][B32] waits until the source has closed its %s, for a second at most',
+    async (what) => {
       const { promise: closed, resolve } = deferred()
-      const { clock, informer } = await running(informerOf(closingLate(what, closed)))
-      const stopped = informer.stop()
-      expect(await outcomeOf(stopped, clock)).toBe('pending')
-      resolve()
-      expect(await outcomeOf(stopped, clock)).toBe('resolved')
-    })
-
-    test('[B32] waits for a second at most', async () => {
-      const { clock, informer } = await running(informerOf(closingLate(what, new Promise(() => {}))))
-      const stopped = informer.stop()
-      await clock.advance(999)
-      expect(await outcomeOf(stopped, clock)).toBe('pending')
-      await clock.advance(1)
-      expect(await outcomeOf(stopped, clock)).toBe('resolved')
-    })
-  })
+      for (const isEarly of [true, false]) {
+        const { clock, informer } = await running(
+          informerOf(closingLate(what, isEarly ? closed : new Promise(() => {}))),
+        )
+        const stopped = informer.stop()
+        await clock.advance(999)
+        expect(await outcomeOf(stopped, clock)).toBe('pending')
+        if (isEarly) resolve()
+        else await clock.advance(1)
+        expect(await outcomeOf(stopped, clock)).toBe('resolved')
+      }
+    },
+  )
 
   test('[B10] waits for a handler that runs, 1 s at most', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])

@@ -10,6 +10,8 @@ import { assertCleanStop, deferred, informerOf, mirrorOf, outcomeOf, type World 
 import { listed, ordered, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
+const MISTAKE = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
+
 type Numbers = World<number, object, ReturnType<typeof memorySource<number>>>
 
 async function started(entries: readonly (readonly [string, number])[] = []): Promise<Numbers> {
@@ -348,13 +350,6 @@ describe('waitFor', () => {
 })
 
 describe('fresh', () => {
-  test('[C20] fresh rejects with the OptionError that head threw', async () => {
-    const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
-    const { informer } = informerOf(ordered<number>([], '5', { head: () => Promise.reject(mistake) }))
-    await informer.start().synced()
-    await expect(informer.fresh()).rejects.toBe(mistake)
-  })
-
   test('fresh throws a TypeError if the source has no head', () => {
     const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
     expect(() => informer.fresh()).toThrow(
@@ -384,22 +379,25 @@ describe('fresh', () => {
     expect([await outcomeOf(silent, clock), tries]).toEqual(['resolved', 7])
   })
 
-  test('[C22] fresh rejects with TIMEOUT and the error of head, if head fails until the timeout', async () => {
-    const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(new Error('down')) })
-    const { clock, informer } = informerOf(source)
-    const late = expect(informer.fresh({ timeoutMs: 3_000 })).rejects.toMatchObject({
-      code: 'TIMEOUT',
-      message: expect.stringContaining('head failed: down'),
-    })
+  test.each<[string, Error, object]>([
+    [
+      '[C22] TIMEOUT and the error of head, if head fails until the timeout',
+      new Error('down'),
+      { code: 'TIMEOUT', message: expect.stringContaining('head failed: down') },
+    ],
+    [
+      '[C23] an error that no retry fixes, which names the source',
+      new SourceError('no access', { code: 'UNAUTHORIZED' }),
+      { code: 'UNAUTHORIZED', source: 'scripted' },
+    ],
+    ['[C20] the OptionError that head threw', MISTAKE, MISTAKE],
+  ])('fresh rejects with %s', async (_what, thrown, rejected) => {
+    const source = ordered<number>([], '5', { head: () => Promise.reject(thrown) })
+    const { clock, informer } = await running(informerOf(source))
+    const fresh = informer.fresh({ timeoutMs: 3_000 }).catch((error: unknown) => error)
     await clock.advance(3_000)
-    await late
-  })
-
-  test('[C23] fresh rejects with an error that no retry fixes, which names the source', async () => {
-    const refusal = new SourceError('no access', { code: 'UNAUTHORIZED' })
-    const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(refusal) })
-    const { informer } = informerOf(source)
-    await expect(informer.fresh()).rejects.toMatchObject({ code: 'UNAUTHORIZED', source: 'scripted' })
+    if (rejected === MISTAKE) expect(await fresh).toBe(MISTAKE)
+    else expect(await fresh).toMatchObject(rejected)
   })
 
   test.each(['timeout', 'abort'])('fresh leaves no waiter after an early end by %s', async (how) => {
