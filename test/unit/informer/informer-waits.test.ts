@@ -155,21 +155,6 @@ describe('waitFor', () => {
       gate.resolve()
       expect([await outcomeOf(waits[3] ?? Promise.reject(), clock), slow.version]).toEqual(['resolved', '60'])
     })
-
-    test('a change of the old history that a handler completes resolves no wait, though later changes were taken', async () => {
-      const { source, clock, informer, gate } = await forked()
-      const hanging = deferred()
-      const add = ({ key }: { readonly key: string }): Promise<void> => (key === 'new' ? hanging : gate).promise
-      const subscription = informer.subscribe({ add }, { concurrency: 2 })
-      await clock.advance(0)
-      source.lists[1]?.answer([put('new', 1)], '60')
-      await clock.advance(0)
-      const waited = subscription.waitFor('50')
-      gate.resolve()
-      expect(await outcomeOf(waited, clock)).toBe('pending')
-      hanging.resolve()
-      expect([await outcomeOf(waited, clock), subscription.version]).toEqual(['resolved', '60'])
-    })
   })
 
   describe('for a mark of a later epoch, of a source whose hasReached is only false for it,', () => {
