@@ -4,26 +4,19 @@ import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Logger } from '../../../src/contract/status.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, informerOf, mirrorOf, warnings } from '../../support/informers.js'
 import { running } from '../../support/running.js'
 import { scripted } from '../../support/scripted-source.js'
 
-function failingHandlers(): { add: () => never } {
-  return {
-    add: () => {
-      throw new Error('no')
-    },
-  }
-}
+const failingHandlers = () => ({
+  add: () => {
+    throw new Error('no')
+  },
+})
 
 /** An informer without an error listener. */
-function unheard(logger?: Logger): {
-  clock: VirtualClock
-  informer: Informer<number>
-  source: ReturnType<typeof memorySource<number>>
-} {
+function unheard(logger?: Logger) {
   const clock = new VirtualClock()
   const source = memorySource<number>({ entries: [['a', 1]] })
   const informer = createInformer({ source, clock, ...(logger === undefined ? {} : { logger }) })

@@ -1,25 +1,14 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
 import type { Version } from '../../../src/contract/version.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
-import { sourceSet } from '../../../src/informer/source-set.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { assertCleanStop, deferred, informerOf, mirrorOf, outcomeOf, type World } from '../../support/informers.js'
+import { deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
 import { listed, ordered, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 const MISTAKE = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
 
-type Numbers = World<number, object, ReturnType<typeof memorySource<number>>>
-
-async function started(entries: readonly (readonly [string, number])[] = []): Promise<Numbers> {
-  const world = mirrorOf<number, object>(entries)
-  world.informer.start()
-  await world.clock.advance(0)
-  return world
-}
+const started = (entries: readonly (readonly [string, number])[] = []) => running(mirrorOf<number, object>(entries))
 
 /** A version far above `version`, which the store does not reach soon. */
 function beyond(version: Version | undefined, by = 100): Version {
@@ -226,22 +215,15 @@ describe('waitFor', () => {
         hasReached: numbered,
         onList: (list, nth) => nth === 1 && list.answer([put('old', 1)], '100'),
       })
-      const clock = new VirtualClock()
-      const other = memorySource<number>()
-      const informer = createInformer<number, object>({
-        source: form === 'one source' ? source : sourceSet({ scripted: source, other }),
-        clock,
-        random: new SeededRandom(1),
-      })
-      onTestFinished(() => assertCleanStop(informer, clock))
-      const codes: string[] = []
-      informer.on('error', ({ code }) => codes.push(code))
+      const world =
+        form === 'one source' ? informerOf(source) : setOf({ scripted: source, other: memorySource<number>() })
+      const { clock, informer, errors } = world
       const gate = deferred()
       const subscription = informer.start().subscribe({ add: () => {}, update: () => gate.promise })
       await clock.advance(0)
       source.watches[0]?.batch([put('old', 2)], '101')
       await clock.advance(0)
-      return { source, clock, codes, gate, waitFor: () => subscription.waitFor('101', { source: 'scripted' }) }
+      return { source, clock, errors, gate, waitFor: () => subscription.waitFor('101', { source: 'scripted' }) }
     }
 
     test.each(forms)('[C9] the wait rejects when the epoch changes (%s)', async (form) => {
@@ -256,10 +238,10 @@ describe('waitFor', () => {
     test.each(forms)('[C9] no version of the next history resolves the wait (%s)', async (form) => {
       let early = 0
       for (let turns = 0; turns < 30; turns++) {
-        const { source, clock, codes, gate, waitFor } = await handling(form)
+        const { source, clock, errors, gate, waitFor } = await handling(form)
         source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
         for (let turn = 0; turn < turns; turn++) await Promise.resolve()
-        const isEarly = codes.length === 0
+        const isEarly = errors.length === 0
         const outcome = waitFor().then(
           () => 'resolved',
           ({ code }: SourceError) => code,
