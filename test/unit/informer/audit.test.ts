@@ -242,15 +242,16 @@ describe('an audit', () => {
   })
 
   test.each<[string, object, string]>([
-    ['true', { audit: true }, 'createInformer: option "audit" must be false or an object'],
+    ['true', { audit: true }, 'option "audit" must be false or an object'],
+    ['a period of 0', { audit: { periodMs: 0 } }, 'audit: option "periodMs" must be a finite number above 0'],
+    ['an unknown option', { audit: { everyMs: 5 } }, 'audit: unknown option "everyMs"'],
     [
-      'a period of 0',
-      { audit: { periodMs: 0 } },
-      'createInformer: audit: option "periodMs" must be a finite number above 0',
+      'a source that cannot compare versions',
+      { source: { ...scripted<Item>(), name: 'plain' }, audit: {} },
+      'the source "plain" cannot be audited: it cannot compare versions',
     ],
-    ['an unknown option', { audit: { everyMs: 5 } }, 'createInformer: audit: unknown option "everyMs"'],
   ])('%s is a TypeError', (_what, options, message) => {
-    expect(() => createInformer({ source: new Lossy(three), ...options })).toThrow(message)
+    expect(() => createInformer({ source: new Lossy(three), ...options })).toThrow(`createInformer: ${message}`)
   })
 
   /** An audit has read version 2, which has an object `x`. Then the store continues from version 1. */
@@ -370,12 +371,5 @@ describe('an audit', () => {
     expect(source.reads).toBe(1)
     await clock.advance(7_000)
     expect(source.reads).toBe(2)
-  })
-
-  test('of a source that cannot compare versions is a TypeError', () => {
-    const plain = { ...scripted<Item>(), name: 'plain' }
-    expect(() => createInformer({ source: plain, audit: {} })).toThrow(
-      'createInformer: the source "plain" cannot be audited: it cannot compare versions',
-    )
   })
 })

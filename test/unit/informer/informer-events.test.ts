@@ -26,10 +26,9 @@ function unheard(logger?: Logger) {
 
 function memoLogger(): Logger & { lines: string[] } {
   const lines: string[] = []
-  const at =
-    (level: string) =>
-    (message: string, fields?: object): void =>
-      void lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
+  const at = (level: string) => (message: string, fields?: object) => {
+    lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
+  }
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 

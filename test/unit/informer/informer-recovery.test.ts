@@ -6,19 +6,13 @@ import { informerOf, mirrorOf, type World } from '../../support/informers.js'
 import { ordered, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
-type Numbers = World<number, object, MemorySource<number>>
+const held = ({ informer }: World<number, object, unknown>) => Object.fromEntries(informer.entries())
 
-function held({ informer }: Numbers): Record<string, number> {
-  return Object.fromEntries(informer.entries())
-}
-
-async function started(...entries: (readonly [string, number])[]): Promise<Numbers & { fold: Fold<number> }> {
+async function started(...entries: (readonly [string, number])[]) {
   const world = mirrorOf<number, object>(entries)
   const fold = new Fold<number>()
   world.informer.subscribe(fold.handlers)
-  world.informer.start()
-  await world.clock.advance(0)
-  return { ...world, fold }
+  return { ...(await running(world)), fold }
 }
 
 // I1: after the last fault and the last write the store, the fold and the version equal the source.
