@@ -33,7 +33,6 @@ const observers: readonly (readonly [
   ['the process warnings', () => ({})],
 ]
 
-// I15
 describe('[I15] after stop() has settled no error is reported', () => {
   test.each(observers)('an error that a handler or a run throws later does not reach %s', async (observer, attach) => {
     const said = warnings()
@@ -79,7 +78,6 @@ test('an error that a handler throws while stop() has not settled is reported', 
   expect(errors).toMatchObject([{ code: 'HANDLER', key: 'a' }])
 })
 
-// I15
 test.each<[string, (informer: Informer<number>, filter: () => boolean, keys: string[]) => unknown]>([
   ['a subscription', (to, filter, keys) => to.subscribe({ add: ({ key }) => void keys.push(key) }, { filter })],
   ['a controller', (to, filter, keys) => to.reconcile(async (key) => void keys.push(key), { filter })],

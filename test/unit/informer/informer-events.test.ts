@@ -4,26 +4,19 @@ import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { Logger } from '../../../src/contract/status.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, informerOf, mirrorOf, warnings } from '../../support/informers.js'
 import { running } from '../../support/running.js'
 import { scripted } from '../../support/scripted-source.js'
 
-function failingHandlers(): { add: () => never } {
-  return {
-    add: () => {
-      throw new Error('no')
-    },
-  }
-}
+const failingHandlers = () => ({
+  add: () => {
+    throw new Error('no')
+  },
+})
 
 /** An informer without an error listener. */
-function unheard(logger?: Logger): {
-  clock: VirtualClock
-  informer: Informer<number>
-  source: ReturnType<typeof memorySource<number>>
-} {
+function unheard(logger?: Logger) {
   const clock = new VirtualClock()
   const source = memorySource<number>({ entries: [['a', 1]] })
   const informer = createInformer({ source, clock, ...(logger === undefined ? {} : { logger }) })
@@ -33,10 +26,9 @@ function unheard(logger?: Logger): {
 
 function memoLogger(): Logger & { lines: string[] } {
   const lines: string[] = []
-  const at =
-    (level: string) =>
-    (message: string, fields?: object): void =>
-      void lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
+  const at = (level: string) => (message: string, fields?: object) => {
+    lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
+  }
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
@@ -97,7 +89,6 @@ describe('errors', () => {
     },
   )
 
-  // I14
   test('[I14] a listener that throws affects no other listener, and is a process warning; off removes a listener', async () => {
     const said = warnings()
     const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
@@ -125,27 +116,20 @@ describe('errors', () => {
 })
 
 describe('status', () => {
-  test.each<[string, (source: ReturnType<typeof memorySource<number>>) => void, string]>([
-    [
-      'of the first list',
-      (source) => source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000),
-      'failed',
-    ],
-    ['of a watch', (source) => source.disconnect(), 'backing-off'],
-  ])('[D12] a failure %s is emitted as a state, though an error listener requests a relist', async (_, fail, state) => {
-    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-    const states: string[] = []
-    informer.on('error', () => void informer.relist().catch(() => {}))
-    informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
-    if (state === 'backing-off') {
-      await informer.start().synced()
+  test.each(['failed', 'backing-off'])(
+    '[D12] the state %s is emitted, though an error listener requests a relist',
+    async (state) => {
+      const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+      const states: string[] = []
+      informer.on('error', () => void informer.relist().catch(() => {}))
+      informer.on('status', (status, previous) => states.push(`${previous.state} > ${status.state}`))
+      if (state === 'failed') source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }), 1_000)
+      await running({ clock, informer })
+      if (state === 'backing-off') source.disconnect()
       await clock.advance(0)
-    }
-    fail(source)
-    informer.start()
-    await clock.advance(0)
-    expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
-  })
+      expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
+    },
+  )
 
   test('[D12] every listener receives the states in order, also if another listener stops the informer', async () => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
@@ -191,8 +175,7 @@ describe('a logger', () => {
     const said = warnings()
     const { clock, informer, source } = unheard(logger)
     informer.subscribe(failingHandlers())
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.disconnect()
     source.put('b', 2)
     await clock.advance(2_000)
@@ -204,28 +187,24 @@ describe('a logger', () => {
 describe('diagnostics channels', () => {
   test('the diagnostics channels publish states, batches and errors', async () => {
     const messages: string[] = []
-    const listen = (name: string): void => {
-      const listener = (message: unknown): void => {
-        messages.push(
-          `${name} ${JSON.stringify(message, (key, value) => (key === 'status' || key === 'previous' ? value.state : value))}`,
-        )
-      }
-      diagnostics.subscribe(name, listener)
-      onTestFinished(() => void diagnostics.unsubscribe(name, listener))
+    const text = (message: unknown): string =>
+      JSON.stringify(message, (key, value) => (key === 'status' || key === 'previous' ? value.state : value))
+    for (const name of ['status', 'batch', 'error']) {
+      const listener = (message: unknown): void => void messages.push(`${name} ${text(message)}`)
+      diagnostics.subscribe(`listwatch:${name}`, listener)
+      onTestFinished(() => void diagnostics.unsubscribe(`listwatch:${name}`, listener))
     }
-    for (const name of ['listwatch:status', 'listwatch:batch', 'listwatch:error']) listen(name)
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { name: 'numbers' })
     informer.subscribe(failingHandlers())
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     const version = source.put('a', 2)
     await clock.advance(0)
+    const origin = { informer: 'numbers', source: 'memory' }
     expect(messages).toContain(
-      'listwatch:status {"informer":"numbers","source":"memory","status":"listing","previous":"idle"}',
+      `status ${text({ ...origin, status: { state: 'listing' }, previous: { state: 'idle' } })}`,
     )
-    expect(messages).toContain(
-      `listwatch:batch {"informer":"numbers","source":"memory","origin":"watch","changes":1,"version":"${version}","position":"${version}"}`,
-    )
-    expect(messages.some((message) => message.startsWith('listwatch:error') && message.includes('HANDLER'))).toBe(true)
+    const batch = { ...origin, origin: 'watch', changes: 1, version, position: version }
+    expect(messages).toContain(`batch ${text(batch)}`)
+    expect(messages).toContainEqual(expect.stringMatching(/^error .*HANDLER/))
   })
 })

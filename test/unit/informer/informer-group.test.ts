@@ -6,6 +6,7 @@ import type { ListContext, ListerWatcher } from '../../../src/contract/source.js
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
 import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
+import { RelistLimiter, SLOT_MS } from '../../../src/informer/relist-limiter.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, outcomeOf } from '../../support/informers.js'
@@ -155,11 +156,7 @@ describe('a group', () => {
   test.each<[string, () => Lifecycle, string]>([
     ['a value that is not an array', () => groupInformers({} as never), 'must be an array of informers or groups'],
     ['a value that is not an informer', () => groupInformers([{} as never]), 'informers or groups (wrong: element 0)'],
-    [
-      'maxRelists: 0',
-      () => groupInformers([], { maxRelists: 0 }),
-      'option "maxRelists" must be a whole number of at least 1',
-    ],
+    ['maxRelists: 0', () => groupInformers([], { maxRelists: 0 }), '"maxRelists" must be a whole number of at least 1'],
     ['an unknown option', () => groupInformers([], { max: 1 } as never), 'unknown option "max"'],
   ])('with %s is a TypeError', (_what, call, message) => {
     expect(call).toThrow(message)
@@ -225,5 +222,22 @@ describe('maxRelists', () => {
       true,
       true,
     ])
+  })
+
+  test('[G3] the next relist begins if one takes longer than five minutes', async () => {
+    const limit = new RelistLimiter(1)
+    const clock = new VirtualClock()
+    const { signal } = new AbortController()
+    const late = await limit.acquire(signal, clock)
+    const next = limit.acquire(signal, clock)
+    await clock.advance(SLOT_MS - 1)
+    expect(await outcomeOf(next, clock)).toBe('pending')
+    await clock.advance(1)
+    expect(await outcomeOf(next, clock)).toBe('resolved')
+    late() // Its slot had expired: this frees no further slot.
+    const third = limit.acquire(signal, clock)
+    expect(await outcomeOf(third, clock)).toBe('pending')
+    for (const acquired of [next, third]) (await acquired)()
+    expect(clock.sleeping).toBe(0)
   })
 })

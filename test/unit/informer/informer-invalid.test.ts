@@ -6,8 +6,7 @@ import { running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 describe('[C29][C30] an object that does not decode', () => {
-  // I8
-  test('is not in invalid before the whole first list is stored', async () => {
+  test('[I8] is not in invalid before the whole first list is stored', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     informer.start()

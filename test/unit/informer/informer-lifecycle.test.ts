@@ -5,7 +5,7 @@ import { OptionError, SourceError } from '../../../src/contract/errors.js'
 import type { ListContext, ListerWatcher, SourceContext, WatchContext } from '../../../src/contract/source.js'
 import type { Status } from '../../../src/contract/status.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import { deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
+import { assertCleanStop, deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
 import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
@@ -76,7 +76,6 @@ describe('start', () => {
 })
 
 describe('synced', () => {
-  // I8
   test('[I8] resolves when the whole first list is in the store, and not before, also if it is called before start', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
@@ -157,34 +156,32 @@ describe('synced', () => {
     await late
   })
 
-  test('rejects with the reason of its signal', async () => {
+  test('synced rejects with the reason of its signal, and an invalid option is a TypeError', async () => {
     const { informer } = informerOf(scripted<number>())
     const control = new AbortController()
     const synced = informer.start().synced({ signal: control.signal })
     control.abort('enough')
     await expect(synced).rejects.toBe('enough')
-  })
-
-  test('an invalid option is a TypeError', () => {
-    const { informer } = mirrorOf([])
     expect(() => informer.synced({ timeoutMs: -1 })).toThrow(
       new TypeError('synced: option "timeoutMs" must be a finite number above 0, got -1'),
     )
   })
 })
 
-// I15
 describe('stop', () => {
-  test('[I15] leaves no timer, however many operations were in progress', async () => {
+  test('[I15] leaves no timer, and no callback is called after it, however many operations were in progress', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+    const told: string[] = []
+    informer.on('status', ({ state }) => told.push(state))
+    informer.on('error', ({ code }) => told.push(code))
     informer.subscribe({ add: () => new Promise(() => {}) })
-    informer.subscribe({ add: () => {} }, { delivery: 'latest', concurrency: 3 })
+    informer.subscribe({ add: ({ key }) => void told.push(key) }, { delivery: 'latest', concurrency: 3 })
     const changes = informer.changes()
-    informer.reconcile(async () => {
+    informer.reconcile(async (key) => {
+      told.push(key)
       throw new Error('no')
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     const waits = [
       changes.synced({ timeoutMs: 60_000 }),
       informer.until('x', () => false, { timeoutMs: 60_000 }),
@@ -193,28 +190,12 @@ describe('stop', () => {
     for (const wait of waits) wait.catch(() => {})
     source.disconnect()
     await clock.advance(100)
-    const stopped = informer.stop()
-    await clock.advance(1_000)
-    await stopped
-    expect(clock.sleeping).toBe(0)
-  })
-
-  test('[I15] no callback is called after stop', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([])
-    const told: string[] = []
-    informer.on('status', ({ state }) => told.push(state))
-    informer.on('error', ({ code }) => told.push(code))
-    informer.subscribe({ add: ({ key }) => void told.push(key) })
-    informer.reconcile(async (key) => void told.push(key))
-    informer.start()
-    await clock.advance(0)
-    await informer.stop()
+    await assertCleanStop(informer, clock)
     const before = [...told]
-    source.put('a', 1)
+    source.put('b', 1)
     source.disconnect()
     await clock.advance(600_000)
-    expect(told).toEqual(before)
-    expect(before.at(-1)).toBe('stopped')
+    expect([told, before.at(-1)]).toEqual([before, 'stopped'])
   })
 
   test.each(['listing', 'watching', 'waiting'])(
@@ -229,31 +210,28 @@ describe('stop', () => {
     },
   )
 
-  describe.each(['list', 'watch'] as const)('while the source closes its %s', (what) => {
-    test('[I15] waits until the source has closed it', async () => {
+  test.each(['list', 'watch'] as const)(
+    '[I15][B32] waits until the source has closed its %s, for a second at most',
+    async (what) => {
       const { promise: closed, resolve } = deferred()
-      const { clock, informer } = await running(informerOf(closingLate(what, closed)))
-      const stopped = informer.stop()
-      expect(await outcomeOf(stopped, clock)).toBe('pending')
-      resolve()
-      expect(await outcomeOf(stopped, clock)).toBe('resolved')
-    })
-
-    test('[B32] waits for a second at most', async () => {
-      const { clock, informer } = await running(informerOf(closingLate(what, new Promise(() => {}))))
-      const stopped = informer.stop()
-      await clock.advance(999)
-      expect(await outcomeOf(stopped, clock)).toBe('pending')
-      await clock.advance(1)
-      expect(await outcomeOf(stopped, clock)).toBe('resolved')
-    })
-  })
+      for (const isEarly of [true, false]) {
+        const { clock, informer } = await running(
+          informerOf(closingLate(what, isEarly ? closed : new Promise(() => {}))),
+        )
+        const stopped = informer.stop()
+        await clock.advance(999)
+        expect(await outcomeOf(stopped, clock)).toBe('pending')
+        if (isEarly) resolve()
+        else await clock.advance(1)
+        expect(await outcomeOf(stopped, clock)).toBe('resolved')
+      }
+    },
+  )
 
   test('[B10] waits for a handler that runs, 1 s at most', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     informer.subscribe({ add: () => new Promise(() => {}) })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     const stopped = informer.stop()
     await clock.advance(999)
     expect(await outcomeOf(stopped, clock)).toBe('pending')
@@ -266,8 +244,7 @@ describe('stop', () => {
     source.fail(new SourceError('down', { code: 'UNAVAILABLE' }), 1_000)
     const subscription = informer.subscribe({})
     const next = informer.changes()[Symbol.asyncIterator]().next()
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     const waits = [
       informer.synced(),
       informer.waitFor('1.1.9'),
@@ -290,8 +267,7 @@ describe('stop', () => {
         stopped = informer.stop()
       },
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.put('c', 3)
     await clock.advance(1_000)
     await stopped
@@ -303,8 +279,7 @@ describe('stop', () => {
     const states: string[] = []
     informer.on('status', ({ state }) => states.push(state))
     informer.on('error', () => void informer.stop())
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.disconnect()
     await clock.advance(60_000)
     expect(states).toEqual(['listing', 'connecting', 'live', 'stopped'])
@@ -352,15 +327,6 @@ describe('status', () => {
 })
 
 describe('health', () => {
-  test('isLive: started and not stopped', async () => {
-    const { informer } = mirrorOf([])
-    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'idle: not started' })
-    informer.start()
-    expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
-    await informer.stop()
-    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
-  })
-
   test('isReady with staleAfterMs: the source has responded within that time', async () => {
     const { clock, source, informer } = await running(mirrorOf<number, object>([]))
     source.stall()
@@ -377,14 +343,20 @@ describe('health', () => {
     )
   })
 
-  test('a synced mirror whose state is failed is ready, unless staleAfterMs is set', async () => {
-    const { clock, source, informer } = await running(mirrorOf<number, object>([]))
+  test('a mirror is live from start to stop, and ready from the first list on, also if its state is failed', async () => {
+    const { clock, source, informer } = mirrorOf<number, object>([])
+    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'idle: not started' })
+    informer.start()
+    expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
+    await clock.advance(0)
     source.fail(REFUSED, 100)
     source.disconnect()
     await clock.advance(60_000)
     expect(informer.status.state).toBe('failed')
-    expect(informer.health()).toMatchObject({ isReady: true, reason: expect.stringMatching(/^failed: /) })
+    expect(informer.health()).toMatchObject({ isLive: true, isReady: true, reason: expect.stringMatching(/^failed: /) })
     expect(informer.health({ staleAfterMs: 30_000 })).toMatchObject({ isReady: false })
+    await informer.stop()
+    expect(informer.health()).toEqual({ isLive: false, isReady: false, reason: 'stopped' })
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { informerOf, mirrorOf, type Order, order } from '../../support/informers.js'
-import { listed, running } from '../../support/running.js'
+import { heard, listed, running } from '../../support/running.js'
 import { put } from '../../support/scripted-source.js'
 
 describe('the store', () => {
@@ -21,19 +21,13 @@ describe('the store', () => {
   })
 })
 
-// I8
-describe('no read sees part of a list or of a batch', () => {
+describe('[I8] no read sees part of a list or of a batch', () => {
   test('the store goes from one version to the next in one step, for every reader', async () => {
     const { clock, source, informer } = await running(mirrorOf<Order, object>([], {}))
     const sums = new Set<number>()
     const look = (): void => void sums.add(informer.list().reduce((sum, { total }) => sum + total, 0))
     informer.subscribe({ add: look, update: look, delete: look })
-    void informer
-      .until('x', () => {
-        look()
-        return false
-      })
-      .catch(() => {})
+    void informer.until('x', () => look() === null).catch(() => {})
     for (let i = 0; i < 20; i++) {
       source.transaction((tx) => {
         tx.put('a', order(i))
@@ -56,14 +50,11 @@ describe('no read sees part of a list or of a batch', () => {
         return n
       },
     })
-    const told: string[] = []
+    let told: readonly string[] = []
     informer.on('error', () => {
-      const tell = ({ type, key, object }: { type: string; key: string; object: number }): void =>
-        void told.push(`${type} ${key}=${object}`)
-      informer.subscribe({ add: tell, update: tell, delete: tell })
+      told = heard(informer, ({ type, key, object }) => `${type} ${key}=${object}`)
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.watches[0]?.batch([put('a', 1), put('bad', 1), put('b', 1)], '6')
     await clock.advance(0)
     expect(told).toEqual(['add a=1', 'add b=1'])
@@ -71,8 +62,7 @@ describe('no read sees part of a list or of a batch', () => {
 })
 
 describe('indexes', () => {
-  // I9
-  test('indexes of every type follow the changes of the store', async () => {
+  test('[I9] indexes of every type follow the changes of the store', async () => {
     const { clock, source, informer } = await running(
       mirrorOf(Object.entries({ a: order(1), b: order(2, 'other', ['x']) }), {
         indexes: (ix) => ({
@@ -126,35 +116,23 @@ describe('a snapshot', () => {
 })
 
 describe('transform', () => {
-  test('transform runs once for each object that arrives, also in a relist', async () => {
+  test('transform runs once for each object that arrives, also in a relist; undefined is not stored, or removes', async () => {
     const runs: number[] = []
-    const { clock, source, informer } = await running(
-      mirrorOf<number, object>(Object.entries({ a: 1, b: 2 }), {
-        transform: (n) => {
-          runs.push(n)
-          return n
-        },
-      }),
-    )
-    source.put('a', 3)
-    const relisted = informer.relist()
-    await clock.advance(5_000)
-    await relisted
-    expect(runs).toEqual([1, 2, 3, 2])
-  })
-
-  test('an object for which transform returns undefined is not stored, or is removed', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>(Object.entries({ a: 1, b: 20 }), {
-      transform: (n) => (n < 10 ? n : undefined),
-    })
-    const told: string[] = []
-    informer.subscribe({ add: ({ key }) => void told.push(`+${key}`), delete: ({ key }) => void told.push(`-${key}`) })
-    informer.start()
-    await clock.advance(0)
+    const transform = (n: number): number | undefined => {
+      runs.push(n)
+      return n < 10 ? n * 2 : undefined
+    }
+    const { clock, source, informer } = mirrorOf(Object.entries({ a: 1, b: 20 }), { transform })
+    const told = heard(informer, ({ type, key, object }) => `${type} ${key} ${object}`)
+    await running({ clock, informer })
     source.put('a', 30)
     source.put('b', 2)
     await clock.advance(0)
-    expect([told, [...informer.keys()]]).toEqual([['+a', '-a', '+b'], ['b']])
+    const relisted = informer.relist()
+    await clock.advance(5_000)
+    await relisted
+    expect(told).toEqual(['add a 2', 'delete a 2', 'add b 4'])
+    expect(runs).toEqual([1, 20, 30, 2, 30, 2])
   })
 
   test('[B15] a transform that throws makes the object invalid', async () => {
@@ -178,8 +156,7 @@ describe('equals', () => {
     })
     const told: number[] = []
     informer.subscribe({ update: ({ object }) => void told.push(object.total) })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.put('a', order(1, 'other'))
     source.put('a', order(2, 'other'))
     await clock.advance(0)
@@ -194,8 +171,7 @@ describe('equals', () => {
     })
     const told: number[] = []
     informer.subscribe({ update: ({ object }) => void told.push(object.total) })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.put('a', order(1))
     source.put('a', order(1))
     await clock.advance(0)
@@ -211,8 +187,7 @@ describe('freezing', () => {
         Object.assign(object, { total: 7 })
       },
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     expect(errors).toMatchObject([{ code: 'HANDLER', cause: expect.any(TypeError) }])
     expect(informer.get('a')?.total).toBe(1)
   })

@@ -1,24 +1,14 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
-import type { ListerWatcher } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
-import { sourceSet } from '../../../src/informer/source-set.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { assertCleanStop, deferred, informerOf, mirrorOf, outcomeOf, type World } from '../../support/informers.js'
+import { deferred, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
 import { listed, ordered, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
-type Numbers = World<number, object, ReturnType<typeof memorySource<number>>>
+const MISTAKE = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
 
-async function started(entries: readonly (readonly [string, number])[] = []): Promise<Numbers> {
-  const world = mirrorOf<number, object>(entries)
-  world.informer.start()
-  await world.clock.advance(0)
-  return world
-}
+const started = (entries: readonly (readonly [string, number])[] = []) => running(mirrorOf<number, object>(entries))
 
 /** A version far above `version`, which the store does not reach soon. */
 function beyond(version: Version | undefined, by = 100): Version {
@@ -50,6 +40,9 @@ describe('waitFor', () => {
     const waits = [informer.waitFor('9'), subscription.waitFor('9')]
     expect(source.watches[0]?.progressRequests).toBe(2)
     source.watches[0]?.end()
+    await clock.advance(0)
+    waits.push(informer.waitFor('9'))
+    expect(source.watches[0]?.progressRequests, 'requests of a watch that is over').toBe(2)
     await clock.advance(1_000)
     expect(source.watches[1]?.progressRequests).toBe(1)
     source.watches[1]?.batch([], '9')
@@ -142,29 +135,16 @@ describe('waitFor', () => {
       source.lists[1]?.fail(new SourceError('restored again', { code: 'EPOCH_CHANGED' }))
       await clock.advance(10_000)
       for (const wait of waits) expect(await outcomeOf(wait, clock)).toBe('pending')
-      source.lists[2]?.answer([put('new', 1)], '60')
+      source.lists[2]?.answer([put('new', 1)], '49')
       await clock.advance(0)
       expect(informer.get('new')).toBe(1)
+      for (const wait of waits) expect(await outcomeOf(wait, clock)).toBe('pending')
+      source.watches[1]?.batch([], '50')
       const outcomes = await Promise.all(waits.map((wait) => outcomeOf(wait, clock)))
       expect(outcomes).toEqual(['resolved', 'resolved', 'resolved', 'pending'])
       expect(await outcomeOf(slow.waitFor('50'), clock)).toBe('pending')
       gate.resolve()
-      expect([await outcomeOf(waits[3] ?? Promise.reject(), clock), slow.version]).toEqual(['resolved', '60'])
-    })
-
-    test('a change of the old history that a handler completes resolves no wait, though later changes were taken', async () => {
-      const { source, clock, informer, gate } = await forked()
-      const hanging = deferred()
-      const add = ({ key }: { readonly key: string }): Promise<void> => (key === 'new' ? hanging : gate).promise
-      const subscription = informer.subscribe({ add }, { concurrency: 2 })
-      await clock.advance(0)
-      source.lists[1]?.answer([put('new', 1)], '60')
-      await clock.advance(0)
-      const waited = subscription.waitFor('50')
-      gate.resolve()
-      expect(await outcomeOf(waited, clock)).toBe('pending')
-      hanging.resolve()
-      expect([await outcomeOf(waited, clock), subscription.version]).toEqual(['resolved', '60'])
+      expect([await outcomeOf(waits[3] ?? Promise.reject(), clock), slow.version]).toEqual(['resolved', '50'])
     })
   })
 
@@ -235,22 +215,15 @@ describe('waitFor', () => {
         hasReached: numbered,
         onList: (list, nth) => nth === 1 && list.answer([put('old', 1)], '100'),
       })
-      const clock = new VirtualClock()
-      const other = memorySource<number>()
-      const informer = createInformer<number, object>({
-        source: form === 'one source' ? source : sourceSet({ scripted: source, other }),
-        clock,
-        random: new SeededRandom(1),
-      })
-      onTestFinished(() => assertCleanStop(informer, clock))
-      const codes: string[] = []
-      informer.on('error', ({ code }) => codes.push(code))
+      const world =
+        form === 'one source' ? informerOf(source) : setOf({ scripted: source, other: memorySource<number>() })
+      const { clock, informer, errors } = world
       const gate = deferred()
       const subscription = informer.start().subscribe({ add: () => {}, update: () => gate.promise })
       await clock.advance(0)
       source.watches[0]?.batch([put('old', 2)], '101')
       await clock.advance(0)
-      return { source, clock, codes, gate, waitFor: () => subscription.waitFor('101', { source: 'scripted' }) }
+      return { source, clock, errors, gate, waitFor: () => subscription.waitFor('101', { source: 'scripted' }) }
     }
 
     test.each(forms)('[C9] the wait rejects when the epoch changes (%s)', async (form) => {
@@ -265,10 +238,10 @@ describe('waitFor', () => {
     test.each(forms)('[C9] no version of the next history resolves the wait (%s)', async (form) => {
       let early = 0
       for (let turns = 0; turns < 30; turns++) {
-        const { source, clock, codes, gate, waitFor } = await handling(form)
+        const { source, clock, errors, gate, waitFor } = await handling(form)
         source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
         for (let turn = 0; turn < turns; turn++) await Promise.resolve()
-        const isEarly = codes.length === 0
+        const isEarly = errors.length === 0
         const outcome = waitFor().then(
           () => 'resolved',
           ({ code }: SourceError) => code,
@@ -333,46 +306,19 @@ describe('waitFor', () => {
   })
 
   test('a progress listener that throws is reported, and the wait continues', async () => {
-    const memory = memorySource<number>()
-    const { clock, informer, errors } = informerOf<number, object, ListerWatcher<number>>({
-      name: 'deaf',
-      list: (context) => memory.list(context),
-      hasReached: (at, mark) => memory.hasReached(at, mark),
-      async *watch(context) {
-        context.onProgressRequest(() => {
-          throw new Error('the socket is closed')
-        })
-        yield* memory.watch({ ...context, onProgressRequest: () => {} })
-      },
-    })
-    const subscription = informer.subscribe({})
-    await informer.start().synced()
-    await clock.advance(0)
-    const mark = memory.put('a', 1)
-    const waits = Promise.all([informer.waitFor(mark), subscription.waitFor(mark)])
+    const fail = (): never => {
+      throw new Error('the socket is closed')
+    }
+    const source = ordered<number>([], '5', { onWatch: ({ context }) => context.onProgressRequest(fail) })
+    const { clock, informer, errors } = await running(informerOf(source))
+    const waits = Promise.all([informer.waitFor('6'), informer.subscribe({}).waitFor('6')])
+    source.watches[0]?.batch([], '6')
     expect(await outcomeOf(waits, clock)).toBe('resolved')
     expect(errors.map(({ message }) => message)).toContain('the socket is closed')
   })
 })
 
 describe('fresh', () => {
-  test('fresh waits until the store includes the current version of the source', async () => {
-    const { clock, source, informer } = await started()
-    source.stall()
-    source.put('a', 1)
-    const waited = informer.fresh()
-    expect(await outcomeOf(waited, clock)).toBe('pending')
-    await clock.advance(30_000)
-    expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['resolved', 1])
-  })
-
-  test('[C20] fresh rejects with the OptionError that head threw', async () => {
-    const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
-    const { informer } = informerOf(ordered<number>([], '5', { head: () => Promise.reject(mistake) }))
-    await informer.start().synced()
-    await expect(informer.fresh()).rejects.toBe(mistake)
-  })
-
   test('fresh throws a TypeError if the source has no head', () => {
     const { informer } = informerOf(scripted<number>({ hasReached: numbered }))
     expect(() => informer.fresh()).toThrow(
@@ -402,22 +348,25 @@ describe('fresh', () => {
     expect([await outcomeOf(silent, clock), tries]).toEqual(['resolved', 7])
   })
 
-  test('[C22] fresh rejects with TIMEOUT and the error of head, if head fails until the timeout', async () => {
-    const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(new Error('down')) })
-    const { clock, informer } = informerOf(source)
-    const late = expect(informer.fresh({ timeoutMs: 3_000 })).rejects.toMatchObject({
-      code: 'TIMEOUT',
-      message: expect.stringContaining('head failed: down'),
-    })
+  test.each<[string, Error, object]>([
+    [
+      '[C22] TIMEOUT and the error of head, if head fails until the timeout',
+      new Error('down'),
+      { code: 'TIMEOUT', message: expect.stringContaining('head failed: down') },
+    ],
+    [
+      '[C23] an error that no retry fixes, which names the source',
+      new SourceError('no access', { code: 'UNAUTHORIZED' }),
+      { code: 'UNAUTHORIZED', source: 'scripted' },
+    ],
+    ['[C20] the OptionError that head threw', MISTAKE, MISTAKE],
+  ])('fresh rejects with %s', async (_what, thrown, rejected) => {
+    const source = ordered<number>([], '5', { head: () => Promise.reject(thrown) })
+    const { clock, informer } = await running(informerOf(source))
+    const fresh = informer.fresh({ timeoutMs: 3_000 }).catch((error: unknown) => error)
     await clock.advance(3_000)
-    await late
-  })
-
-  test('[C23] fresh rejects with an error that no retry fixes, which names the source', async () => {
-    const refusal = new SourceError('no access', { code: 'UNAUTHORIZED' })
-    const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(refusal) })
-    const { informer } = informerOf(source)
-    await expect(informer.fresh()).rejects.toMatchObject({ code: 'UNAUTHORIZED', source: 'scripted' })
+    if (rejected === MISTAKE) expect(await fresh).toBe(MISTAKE)
+    else expect(await fresh).toMatchObject(rejected)
   })
 
   test.each(['timeout', 'abort'])('fresh leaves no waiter after an early end by %s', async (how) => {
@@ -480,8 +429,7 @@ describe('until', () => {
     const seen: unknown[] = []
     const waited = informer.until('a', (n) => seen.push(n) > 0 && n === 4)
     expect([await outcomeOf(waited, clock), seen]).toEqual(['pending', []])
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     expect(new Set(seen.splice(0))).toEqual(new Set([undefined]))
     for (let i = 1; i <= 2; i++) source.put('a', i)
     source.delete('a')

@@ -5,7 +5,7 @@ import { createInformer } from '../../../src/informer/create-informer.js'
 import { InformerRegistry } from '../../../src/informer/registry.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, informerOf, mirrorOf, order } from '../../support/informers.js'
-import { listed } from '../../support/running.js'
+import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
 const orders = [
@@ -50,16 +50,6 @@ describe('inspect()', () => {
     expect(transitions.at(-1)?.to).toBe(informer.status.state)
   })
 
-  test('[O6] has the version and the age of the proof', async () => {
-    const { clock, informer } = mirrorOf(orders, {})
-    await informer.start().synced()
-    await clock.advance(1_500)
-    expect(informer.inspect().sources.first[0]).toMatchObject({
-      version: informer.version,
-      proof: { version: informer.version, by: 'list', ageMs: 1_500, foundDrift: 0 },
-    })
-  })
-
   test('[O6] describes subscriptions: scope, backlog, the running and the slowest handler', async () => {
     const { clock, source, informer } = mirrorOf(orders, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
     informer.subscribe({}, { name: 'quick' })
@@ -100,8 +90,7 @@ describe('inspect()', () => {
       if (key !== 'b') throw new Error(`no ${key}`)
     }
     informer.reconcile(fail, { name: 'ledger' })
-    await informer.start().synced()
-    await clock.advance(0)
+    await running({ clock, informer })
     const [controller] = informer.inspect().subscriptions.first
     expect(controller).toMatchObject({ name: 'ledger', kind: 'controller', succeeded: 1, failed: 2 })
     expect(controller?.failing).toEqual({
@@ -154,20 +143,18 @@ describe('inspect()', () => {
   })
 
   test('[O6] has invalid objects with their errors', async () => {
+    const transform = (n: number): number => {
+      if (n >= 2) throw new Error('too large')
+      return n
+    }
     const { informer } = mirrorOf<number, object>(
-      Array.from({ length: 30 }, (_, i) => [`k${i}`, i] as const),
-      {
-        transform: (n) => {
-          if (n >= 2) throw new Error('too large')
-          return n
-        },
-      },
+      Array.from({ length: 30 }, (_, i) => [`k${i}`, i]),
+      { transform },
     )
     await informer.start().synced()
-    const { invalid } = informer.inspect()
-    expect(invalid.count).toBe(28)
-    expect(invalid.first).toHaveLength(20)
-    expect(invalid.first[0]).toEqual({ key: 'k2', error: expect.stringContaining('too large') })
+    const { count, first } = informer.inspect().invalid
+    expect([count, first.length]).toEqual([28, 20])
+    expect(first[0]).toEqual({ key: 'k2', error: expect.stringContaining('too large') })
   })
 
   test('[O5] can be serialised and is bounded, whatever keys, names, values and errors are', async () => {
@@ -198,12 +185,15 @@ describe('inspect()', () => {
     expect(JSON.stringify(picture).length).toBeLessThan(1_000_000)
   })
 
-  test('[O6] estimates the memory from a sample', async () => {
-    const { informer } = mirrorOf(
-      Array.from({ length: 1_000 }, (_, i) => [`k${i}`, { name: 'x'.repeat(84), n: i }] as const),
-    )
+  test('[O6] has the version, the age of the proof, and the memory, which is estimated from a sample', async () => {
+    const entries = Array.from({ length: 1_000 }, (_, i) => [`k${i}`, { name: 'x'.repeat(84), n: i }] as const)
+    const { clock, informer } = mirrorOf(entries)
     expect(informer.inspect().memory).toEqual({ bytes: 0, bytesPerObject: 0, sampled: 0 })
     await informer.start().synced()
+    await clock.advance(1_500)
+    const { version } = informer
+    const proof = { version, by: 'list', ageMs: 1_500, foundDrift: 0 }
+    expect(informer.inspect().sources.first[0]).toMatchObject({ version, proof })
     // 24 for the object, 8 for each member, 16 and 84 for the text.
     expect(informer.inspect().memory).toEqual({ bytes: 1_000 * (140 + 150), bytesPerObject: 140, sampled: 100 })
   })

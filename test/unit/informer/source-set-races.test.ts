@@ -41,21 +41,6 @@ test('[M6] a key that two sources provide while both are being listed stays with
   expect(contents(informer)).toEqual({ k: 'of us, later' })
 })
 
-test('a source under two names is mirrored once, and stays when one of the names is removed', async () => {
-  const source = memorySource({ entries: Object.entries({ a: '1', b: '1' }) })
-  const { clock, set, informer, errors } = setOf({ one: source, two: source })
-  const fold = new Fold<string>()
-  informer.subscribe(fold.handlers)
-  await running({ clock, informer })
-  source.put('a', '2')
-  await clock.advance(10)
-  expect(contents(informer)).toEqual({ a: '2', b: '1' })
-  set.remove('one')
-  await clock.advance(5_000)
-  expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual(Array(2).fill({ a: '2', b: '1' }))
-  expect(errors.map(({ code }) => code)).toEqual(['PROTOCOL'])
-})
-
 describe('[M7] a set that changes inside a listener', () => {
   function world() {
     const clock = new VirtualClock()

@@ -1,20 +1,20 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { shareInformer } from '../../../adapters/share/index.js'
 import type { MirrorCacheContext, SavedMirror } from '../../../src/contract/mirror-cache.js'
+import type { ListerWatcher } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { InformerOptions } from '../../../src/informer/informer-types.js'
-import { sourceSet } from '../../../src/informer/source-set.js'
-import { memorySource, SeededRandom, VirtualClock } from '../../../testing/index.js'
+import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
+import { memorySource, VirtualClock } from '../../../testing/index.js'
 import { waitUntil } from '../../servers/wait-until.js'
-import { assertCleanStop } from '../../support/informers.js'
+import { assertCleanStop, informerOf } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
 import { countLists } from '../../support/running.js'
 
 type Options = Partial<InformerOptions<number, object>>
 
-/** A source with a snapshot of its objects, which counts its lists, and an informer of it. */
+/** A source with a snapshot of its objects, and an informer of it. */
 function stage(open?: (context: MirrorCacheContext, saved: SavedMirror) => Promise<SavedMirror | undefined>) {
-  const clock = new VirtualClock()
   const memory = memorySource<number>({ entries: [['a', 1]] })
   const version = memory.put('b', 2)
   const saved: SavedMirror = {
@@ -23,10 +23,7 @@ function stage(open?: (context: MirrorCacheContext, saved: SavedMirror) => Promi
     size: 2,
     savedAt: 0,
     async *pages() {
-      yield [
-        { type: 'entry', key: 'a', object: 1 },
-        { type: 'entry', key: 'b', object: 2 },
-      ]
+      yield Object.entries({ a: 1, b: 2 }).map(([key, object]) => ({ type: 'entry', key, object }))
     },
     close: async () => {},
   }
@@ -38,36 +35,34 @@ function stage(open?: (context: MirrorCacheContext, saved: SavedMirror) => Promi
       return open === undefined ? saved : await open(context, saved)
     },
   })
+  const clock = new VirtualClock()
   const warnings: string[] = []
-  const informerOf = (options: Options = {}) => {
-    const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) }
-    const informer = createInformer<number, object>({
-      ...options,
-      source: options.source ?? source,
-      clock,
-      random: new SeededRandom(1),
-      logger,
-    })
-    onTestFinished(() => assertCleanStop(informer, clock))
-    return informer
-  }
-  return { clock, source, warnings, informerOf, lists, opens: () => opens }
+  const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) }
+  const mirror = ({ source: of = source, ...options }: Options = {}) =>
+    informerOf<number, object, ListerWatcher<number> | SourceSet<number>>(of, { ...options, clock, logger }).informer
+  return { clock, source, warnings, mirror, lists, opens: () => opens }
 }
 
 describe('a source with a snapshot', () => {
-  test('[H19] is not listed, and its later changes arrive', async () => {
-    const { clock, source, informerOf, lists, warnings } = stage()
+  test('[H19] is not listed, is synced after the first batch of its watch, and is never saved to', async () => {
+    const { clock, source, mirror, lists, warnings } = stage()
     source.put('c', 3)
-    const informer = informerOf().start()
+    const informer = mirror()
+    const contents = () => Object.fromEntries(informer.entries())
+    const seen = informer.synced().then(contents)
+    informer.start()
     await clock.advance(1)
-    expect(Object.fromEntries(informer.entries())).toEqual({ a: 1, b: 2, c: 3 })
+    expect([await seen, contents()]).toEqual(Array(2).fill({ a: 1, b: 2, c: 3 }))
     expect(informer.status).toMatchObject({ state: 'live', relists: 0 })
+    for (let i = 0; i < 50; i++) source.put(`${i}`, i)
+    await clock.advance(3_600_000)
+    await assertCleanStop(informer, clock)
     expect([lists(), warnings]).toEqual([0, []])
   })
 
   test('[H19] is listed if that cannot be opened, with a warning', async () => {
-    const { clock, informerOf, lists, warnings } = stage(() => Promise.reject(new Error('no memory')))
-    const informer = informerOf().start()
+    const { clock, mirror, lists, warnings } = stage(() => Promise.reject(new Error('no memory')))
+    const informer = mirror().start()
     await clock.advance(1)
     expect(informer.size).toBe(2)
     expect(lists()).toBe(1)
@@ -75,65 +70,39 @@ describe('a source with a snapshot', () => {
   })
 
   test('[H19] is waited for as long as it reports progress, and for 30 s without', async () => {
-    const { clock, informerOf, lists } = stage(async ({ clock: own, alive }, saved) => {
+    const { clock, mirror, lists } = stage(async ({ clock: own, alive }, saved) => {
       for (let i = 0; i < 5; i++) {
         await own.sleep(20_000)
         alive?.()
       }
       return saved
     })
-    const informer = informerOf().start()
+    const informer = mirror().start()
     await clock.advance(100_001)
     expect([informer.size, lists()]).toEqual([2, 0])
     const silent = stage(async ({ clock: own }, saved) => {
       await own.sleep(100_000)
       return saved
     })
-    const other = silent.informerOf().start()
+    const other = silent.mirror().start()
     await silent.clock.advance(30_001)
     expect([other.size, silent.lists()]).toEqual([2, 1])
     await silent.clock.advance(100_000)
   })
 
-  test('[H19] is synced after the first batch of its watch, and not before', async () => {
-    const { clock, source, informerOf } = stage()
-    source.put('c', 3)
-    const informer = informerOf()
-    let seen: readonly string[] | undefined
-    void informer.synced().then(() => {
-      seen = [...informer.keys()]
-    })
-    informer.start()
-    await clock.advance(1)
-    expect(seen).toEqual(['a', 'b', 'c'])
-  })
-
-  const others: readonly [string, (source: never) => Options][] = [
+  const schema = {
+    '~standard': { version: 1, vendor: 'x', validate: (value: unknown) => ({ value: Number(value) }) },
+  } as const
+  test.each<[string, (source: ListerWatcher<number>) => Options]>([
     ['a cache', () => ({ cache: new MemoryCache() })],
     ['a transform', () => ({ transform: (n) => n })],
-    [
-      'a schema',
-      () => ({
-        schema: { '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value: value as number }) } },
-      }),
-    ],
+    ['a schema', () => ({ schema })],
     ['several sources', (source) => ({ source: sourceSet({ one: source }) })],
-  ]
-  test.each(others)('[H19] is not opened by an informer with %s', async (_what, optionsOf) => {
-    const { clock, source, informerOf, opens } = stage()
-    const informer = informerOf(optionsOf(source as never)).start()
+  ])('[H19] is not opened by an informer with %s', async (_what, optionsOf) => {
+    const { clock, source, mirror, opens } = stage()
+    const informer = mirror(optionsOf(source)).start()
     await clock.advance(1)
     expect([informer.size, opens()]).toEqual([2, 0])
-  })
-
-  test('[H19] is never saved to', async () => {
-    const { clock, source, informerOf, warnings } = stage()
-    const informer = informerOf().start()
-    await clock.advance(1)
-    for (let i = 0; i < 50; i++) source.put(`${i}`, i)
-    await clock.advance(3_600_000)
-    await assertCleanStop(informer, clock)
-    expect(warnings).toEqual([])
   })
 })
 

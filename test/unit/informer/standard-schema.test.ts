@@ -12,18 +12,15 @@ function schemaOf<T>(validate: (value: unknown) => SchemaResult<T> | Promise<Sch
 const Limits = z.object({ rps: z.number().default(100), name: z.string().optional() })
 
 describe('a schema', () => {
-  test('a schema produces the stored object', async () => {
+  test('a schema produces the stored object, and transform receives its output', async () => {
     const source = memorySource<unknown>({ entries: [['a', {}]] })
     await using informer = createInformer({ source, schema: Limits })
     await informer.start().synced()
     expect(informer.get('a')).toEqual({ rps: 100 })
-  })
-
-  test('transform receives the output of the schema', async () => {
-    const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
-    await using informer = createInformer({ source, schema: Limits, transform: ({ rps }, key) => `${key} ${rps}` })
-    await informer.start().synced()
-    expect(informer.list()).toEqual(['a 7'])
+    const transform = ({ rps }: z.infer<typeof Limits>, key: string): string => `${key} ${rps}`
+    await using transformed = createInformer({ source, schema: Limits, transform })
+    await transformed.start().synced()
+    expect(transformed.list()).toEqual(['a 100'])
   })
 
   test('an object that the schema refuses is invalid, with the path in its error, and the last valid object stays', async () => {

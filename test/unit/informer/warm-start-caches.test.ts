@@ -74,39 +74,6 @@ describe.each([false, true])('with serveStale: %s', (serveStale) => {
   })
 })
 
-test.each(['a', 'b'])(
-  'a wait of a subscription that began while stale ends with the list that replaces it (%s)',
-  async (key) => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = cacheAt(source, '7', { a: 1 }, true)
-    const { informer, clock } = await started(source, cache)
-    const subscription = informer.subscribe({})
-    await clock.advance(1)
-    const waited = subscription.waitFor('8')
-    source.watches[0]?.fail(new SourceError('expired', { code: 'VERSION_EXPIRED' }))
-    await clock.advance(1_000)
-    source.lists[0]?.answer(key === 'a' ? [] : [put('a', 1)], '8')
-    await clock.advance(1)
-    expect(await Promise.race([waited.then(() => 'ended'), clock.advance(1).then(() => 'pending')])).toBe('ended')
-    await assertCleanStop(informer, clock)
-  },
-)
-
-test('a wait of a subscription that is drained while stale ends when the source has confirmed its version', async () => {
-  const source = scripted<number>({ hasReached: numbered })
-  const cache = cacheAt(source, '7', { a: 1 }, true)
-  const { informer, clock } = await started(source, cache)
-  const subscription = informer.subscribe({ add: () => clock.sleep(500) })
-  await clock.advance(1)
-  const closed = subscription.close({ drain: true })
-  const waited = subscription.waitFor('7')
-  source.watches[0]?.batch([], '7')
-  await clock.advance(100)
-  expect([informer.status.state, await Promise.race([waited, Promise.resolve('pending')])]).toEqual(['live', 'pending'])
-  await clock.advance(400)
-  await Promise.all([waited, closed])
-})
-
 test('[H10] access loss ends a save that hangs, and removes the saved content', async () => {
   const source = scripted<number>({ hasReached: numbered })
   const cache = cacheAt(source, '7', { a: 1 })

@@ -28,6 +28,15 @@ function kubernetes(options: Partial<KubernetesSourceOptions>): ListerWatcher<un
   return kubernetesSource({ kubeConfig, kind: 'Pod', ...options, namespaces: undefined }) as ListerWatcher<unknown>
 }
 
+/** The context of a watch of saved content. */
+const resumed = () => ({
+  signal: new AbortController().signal,
+  clock: new VirtualClock(),
+  random: new SeededRandom(1),
+  isUnconfirmed: true,
+  onProgressRequest() {},
+})
+
 test.each<[string, (options: object) => string | undefined, readonly object[], readonly object[]]>([
   [
     'Postgres',
@@ -79,13 +88,7 @@ test('Secrets of Kubernetes are sensitive, other kinds are not', () => {
 })
 
 test('a resume state that another version of the Kubernetes source has saved leads to a list', async () => {
-  const context = {
-    signal: new AbortController().signal,
-    clock: new VirtualClock(),
-    random: new SeededRandom(1),
-    onProgressRequest() {},
-  }
-  const watch = kubernetes({}).watch({ ...context, after: '5', isUnconfirmed: true, resumeState: 'v2:c1' })
+  const watch = kubernetes({}).watch({ ...resumed(), after: '5', resumeState: 'v2:c1' })
   await expect(watch[Symbol.asyncIterator]().next()).rejects.toMatchObject({
     code: 'VERSION_EXPIRED',
     message: 'the saved state is not one of this version of the source',
@@ -95,19 +98,11 @@ test('a resume state that another version of the Kubernetes source has saved lea
 test('[C37] a memory source does not resume from the content of another process', async () => {
   const source = memorySource({ entries: [['a', 1]] })
   const after = await source.head()
-  const first = (resumeState: string | undefined): Promise<unknown> => {
-    const ended = new AbortController()
-    const context = {
-      signal: ended.signal,
-      clock: new VirtualClock(),
-      random: new SeededRandom(1),
-      onProgressRequest() {},
-    }
-    return source
-      .watch({ ...context, after, isUnconfirmed: true, resumeState })
+  const first = (resumeState: string | undefined): Promise<unknown> =>
+    source
+      .watch({ ...resumed(), after, resumeState })
       [Symbol.asyncIterator]()
       .next()
-  }
   await expect(first('another')).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
   await expect(first(undefined)).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
   await expect(first(source.resumeState?.({}))).resolves.toMatchObject({ value: { version: after } })

@@ -18,29 +18,22 @@ const invalid = (key: string): WatchEvent<number> => ({ type: 'invalid', key, er
 const whole = (key: string, object: number): WatchEvent<number> => ({ type: 'replace', entries: [{ key, object }] })
 
 describe('over a memory source', () => {
-  test('a reflector lists a memory source, then follows its changes', async () => {
-    const source = memorySource({ entries: [['a', 1]] })
-    const { objects, clock, states } = await reflected(source)
+  test('[C5] a reflector lists a source and follows its changes; a break whose history is still there is resumed without a relist', async () => {
+    const { source, objects, clock, reflector, states } = await reflected(memorySource({ entries: [['a', 1]] }))
     source.put('b', 2)
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2 })
-    expect(states).toEqual(['listing', 'connecting', 'live'])
-  })
-
-  test('[C5] a break whose history is still there is resumed without a relist', async () => {
-    const source = memorySource({ entries: [['a', 1]] })
-    const { objects, clock, reflector } = await reflected(source)
     source.disconnect()
     source.put('a', 2)
     source.put('b', 3)
     await clock.advance(1_000)
     expect(objects()).toEqual({ a: 2, b: 3 })
     expect(reflector.state).toMatchObject({ name: 'live', relists: 0, reconnects: 1 })
+    expect(states).toEqual(['listing', 'connecting', 'live', 'backing-off', 'connecting', 'live'])
   })
 
   test('[C6] an expired version is exactly one relist', async () => {
-    const source = memorySource({ entries: [['a', 1]] })
-    const { objects, clock, reflector } = await reflected(source)
+    const { source, objects, clock, reflector } = await reflected(memorySource({ entries: [['a', 1]] }))
     source.disconnect()
     source.delete('a')
     source.put('b', 2)
@@ -52,8 +45,10 @@ describe('over a memory source', () => {
 })
 
 describe('the list', () => {
-  test('a list has the version of the last page that names one', async () => {
+  test('a list has the version of the last page that names one, and a context with page size, clock and random numbers', async () => {
     const { source, clock } = await reflected(scripted<number>())
+    expect(source.lists[0]?.context).toMatchObject({ pageSize: 1_000, clock })
+    expect(source.lists[0]?.context.random.next()).toBeTypeOf('number')
     source.lists[0]?.page([put('a', 1)], '3')
     source.lists[0]?.page([put('b', 2)], '5')
     source.lists[0]?.page([put('c', 3)])
@@ -126,41 +121,23 @@ describe('the list', () => {
     await informer.stop()
   })
 
-  test('a list context has the page size, clock and random numbers of the reflector', async () => {
-    const { source, clock } = await reflected(scripted<number>())
-    expect(source.lists[0]?.context).toMatchObject({ pageSize: 1_000, clock })
-    expect(source.lists[0]?.context.random.next()).toBeTypeOf('number')
-  })
-
   test('a page of many objects yields to the event loop', async () => {
-    const source = scripted<number>()
-    const real = new VirtualClock()
+    const { source, clock, objects } = await reflected(scripted<number>())
+    const now = clock.now.bind(clock)
     let reads = 0
     // Each read of the clock advances it by 5 ms.
-    const clock = {
-      now: () => real.now() + 5 * reads++,
-      sleep: (ms: number, signal?: AbortSignal) => real.sleep(ms, signal),
-    }
-    const control = new AbortController()
-    const { sink, objects } = store<number>()
-    const running = new Reflector(source, sink, { clock }).run({ signal: control.signal })
-    await real.advance(0)
-    source.lists[0]?.answer(
-      Array.from({ length: 2_000 }, (_, i) => put(`k${i}`, i)),
-      '1',
-    )
-    const before = real.sleeping
+    clock.now = () => now() + 5 * reads++
+    const entries = Array.from({ length: 2_000 }, (_, i) => put(`k${i}`, i))
+    source.lists[0]?.answer(entries, '1')
+    const before = clock.sleeping
     for (let i = 0; i < 10; i++) await Promise.resolve()
-    expect(real.sleeping).toBe(before + 1)
-    await real.advance(0)
+    expect(clock.sleeping).toBe(before + 1)
+    await clock.advance(0)
     expect(Object.keys(objects())).toHaveLength(2_000)
-    control.abort()
-    await running
   })
 })
 
 describe('[I11] the list floor', () => {
-  // I11
   test('[B21] a list that is older than the shown state is refused as STALE_LIST, and read again', async () => {
     const source = scripted<number>({
       hasReached: numbered,
@@ -204,7 +181,6 @@ describe('[I11] the list floor', () => {
     expect(objects()).toEqual({ a: 2 })
   })
 
-  // I6
   test('[I6] an event that is older than the list changes nothing, whatever its key', async () => {
     const { source, objects, clock, ignored } = await reflected(ordered<number>([put('a', 1)], '9'))
     source.watches[0]?.batch([put('a', 0), put('gone', 0)], '7')
@@ -224,14 +200,16 @@ describe('batches', () => {
     expect(objects()).toEqual({ a: 1, b: 7 })
   })
 
-  test('[C33] a batch of an equal version is applied', async () => {
-    const { source, objects, clock } = await reflected(ordered<number>([put('a', 1)], '5'))
-    source.watches[0]?.batch([put('b', 2)], '5')
+  test.each([
+    ['[C33] a batch of an equal version', ordered<number>([put('a', 1)], '5'), '5'],
+    ['without hasReached a batch of an older version', listed<number>([put('a', 1)], '5'), '3'],
+  ])('%s is applied', async (_what, source, version) => {
+    const { objects, clock } = await reflected(source)
+    source.watches[0]?.batch([put('b', 2)], version)
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2 })
   })
 
-  // I3
   test.each<
     [string, 'omit' | 'keep-previous', readonly WatchEvent<number>[], Record<string, number>, readonly string[]]
   >([
@@ -282,29 +260,13 @@ describe('batches', () => {
     expect(errors.map(({ code }) => code)).toEqual(['DECODE', 'DECODE'])
   })
 
-  test('without hasReached every batch is applied, whatever its version', async () => {
-    const { source, objects, clock } = await reflected(listed<number>([put('a', 1)], '5'))
-    source.watches[0]?.batch([put('b', 2)], '3')
-    await clock.advance(0)
-    expect(objects()).toEqual({ a: 1, b: 2 })
-  })
-
-  // I10
-  test('[I10] an older version never moves the resume point back', async () => {
+  test('[I10] a bookmark moves the resume point on, an older version never back', async () => {
     const { source, clock } = await reflected(ordered<number>([], '5'))
     source.watches[0]?.batch([], '7')
     source.watches[0]?.batch([], '6')
     source.watches[0]?.fail(new Error('gone'))
     await clock.advance(2_000)
     expect(source.watches[1]?.context.after).toBe('7')
-  })
-
-  test('a bookmark moves the resume point on', async () => {
-    const { source, clock } = await reflected(listed<number>([], '5'))
-    source.watches[0]?.batch([], '8')
-    source.watches[0]?.end()
-    await clock.advance(2_000)
-    expect(source.watches[1]?.context.after).toBe('8')
   })
 })
 
@@ -326,7 +288,6 @@ function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): S
   }
 }
 
-// I10
 describe('[I10] the resume point moves only after the sink has accepted', () => {
   test.each<[string, () => Promise<void>]>([
     ['rejects', () => Promise.reject(new Error('the disk is full'))],
@@ -380,22 +341,16 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
 })
 
 describe('run', () => {
-  // I15
-  test('run leaves no listener on the signal and no timer', async () => {
+  test('[I15] run leaves no listener on the signal and no timer, and a second run is a TypeError', async () => {
     const clock = new VirtualClock()
     const control = new AbortController()
-    const source = memorySource({ entries: [['a', 1]] })
-    const running = new Reflector(source, store<number>().sink, { clock }).run({ signal: control.signal })
+    const reflector = new Reflector(memorySource({ entries: [['a', 1]] }), store<number>().sink, { clock })
+    const running = reflector.run({ signal: control.signal })
     await clock.advance(100)
     control.abort()
     await running
     await clock.advance(0)
     expect([clock.sleeping, getEventListeners(control.signal, 'abort').length]).toEqual([0, 0])
-  })
-
-  test('a second run is a TypeError', async () => {
-    const reflector = new Reflector(scripted<number>(), store<number>().sink)
-    await reflector.run({ signal: AbortSignal.abort() })
     await expect(reflector.run({ signal: AbortSignal.abort() })).rejects.toThrow(TypeError)
   })
 

@@ -69,15 +69,6 @@ beforeAll(() => {
 afterAll(() => context.disable())
 
 describe('instrumentInformers', () => {
-  test('exports the metrics of informers that were created before and after it', async () => {
-    const before = mirrorOf(orders, { name: 'before' }).informer
-    await before.start().synced()
-    const { points } = instrumented()
-    const after = mirrorOf(orders, { name: 'after' }).informer
-    expect((await points('listwatch.objects', before.name)).map(({ value }) => value)).toEqual([2])
-    expect((await points('listwatch.objects', after.name)).map(({ value }) => value)).toEqual([0])
-  })
-
   test.each([true, false])(
     'exports an informer that has stopped, also if it was exported before: %s',
     async (isFirst) => {
@@ -104,10 +95,15 @@ describe('instrumentInformers', () => {
     expect((await points('listwatch.objects', first.name)).map(({ value }) => value)).toEqual([0])
   })
 
-  test('keeps the numbers of at most 100 informers that have stopped', async () => {
+  test('exports the metrics of informers that were created before and after it, and of at most 100 that have stopped', async () => {
+    const before = mirrorOf(orders, { name: 'before' }).informer
+    await before.start().synced()
     const { points } = instrumented()
+    mirrorOf(orders, { name: 'after' })
+    const values = async (name: string) => (await points('listwatch.objects', name)).map(({ value }) => value)
+    expect([await values('before'), await values('after')]).toEqual([[2], [0]])
     for (let nth = 1; nth <= 101; nth++) await mirrorOf(orders, { name: `short-${nth}` }).informer.stop()
-    const counts = [1, 2, 101].map(async (nth) => (await points('listwatch.objects', `short-${nth}`)).length)
+    const counts = [1, 2, 101].map(async (nth) => (await values(`short-${nth}`)).length)
     expect(await Promise.all(counts)).toEqual([0, 1, 1])
   })
 
@@ -288,27 +284,20 @@ describe('instrumentInformers', () => {
       expect(lags?.value).toMatchObject({ count: 1, sum: 0.005 })
     })
 
-    test('a run links to one of them', () => {
+    test('a run links to one of them, and is called by the function that an earlier subscriber has set, within its span', () => {
       const { spans } = instrumented()
       commit('linked', 1)
-      const run = { informer: 'linked', controller: 'ledger', key: 'a', attempt: 1, cause: '1' }
-      diagnostics.channel('listwatch:reconcile:start').publish(run)
-      diagnostics.channel('listwatch:reconcile:end').publish(run)
-      const [apply, reconcile] = spans('linked')
-      expect(reconcile?.links.map(({ context }) => context.spanId)).toEqual([apply?.spanContext().spanId])
-    })
-
-    test('a run is called by the function that an earlier subscriber has set, within its span', () => {
-      instrumented()
       const active: boolean[] = []
       const around = <R>(run: () => R): R => {
         active.push(trace.getActiveSpan() !== undefined)
         return run()
       }
-      const run = { informer: 'around', controller: 'ledger', key: 'a', attempt: 1, cause: undefined, around }
+      const run = { informer: 'linked', controller: 'ledger', key: 'a', attempt: 1, cause: '1', around }
       diagnostics.channel('listwatch:reconcile:start').publish(run)
       expect([run.around(() => 'done'), active]).toEqual(['done', [true]])
       diagnostics.channel('listwatch:reconcile:end').publish(run)
+      const [apply, reconcile] = spans('linked')
+      expect(reconcile?.links.map(({ context }) => context.spanId)).toEqual([apply?.spanContext().spanId])
     })
   })
 
@@ -364,8 +353,7 @@ describe('instrumentInformers', () => {
     const { end, points, spans } = instrumented()
     const { clock, source, informer } = mirrorOf(orders, { name: 'ended' })
     informer.reconcile(async () => {})
-    await informer.start().synced()
-    await clock.advance(0)
+    await running({ clock, informer })
     end()
     end()
     const count = spans(informer.name).length
