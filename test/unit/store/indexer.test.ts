@@ -138,16 +138,6 @@ describe('reading', () => {
     }
   })
 
-  test('version is undefined before the first list, then the version of the last list or batch', () => {
-    const { indexer, list, apply } = made()
-    const versions = [indexer.version]
-    list('5')
-    versions.push(indexer.version)
-    apply('6')
-    versions.push(indexer.version)
-    expect(versions).toEqual([undefined, '5', '6'])
-  })
-
   test('list returns the same frozen array until an object changes', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red))
