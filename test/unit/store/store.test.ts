@@ -26,6 +26,14 @@ test('[S7] a rollback of 10 000 writes restores all of them, and the next transa
     store.rollback()
     expect(store.list()).toEqual(keys.map((key) => `${key}1`))
   }
+  store.begin()
+  store.set(entry('k0', 'new'))
+  store.commit()
+  // Outside of a transaction nothing is recorded.
+  store.set(entry('k1', 'new'))
+  store.begin()
+  store.rollback()
+  expect(['k0', 'k1'].map((key) => store.entryOf(key)?.object)).toEqual(['new', 'new'])
 })
 
 test('the default limit of a store is 16 000 000 objects', () => {
