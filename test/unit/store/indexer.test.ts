@@ -396,7 +396,7 @@ describe('[S16][B29] too many objects', () => {
 describe('[C36] a replace inside a batch', () => {
   test('a replace makes the collection equal to its entries', () => {
     const { indexer, apply, told } = made()
-    apply('1', put('a', red), put('b', blue), invalid('x'))
+    apply('1', put('a', red), put('b', blue), invalid('c'), invalid('x'))
     apply('2', replaced(put('b', red), put('c', red)))
     expect(indexer.invalid.size).toBe(0)
     expect(told()).toEqual([
