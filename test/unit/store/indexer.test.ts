@@ -7,6 +7,7 @@ import { Indexer } from '../../../src/store/indexer.js'
 import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
 import type { StoreView } from '../../../src/store/store-view.js'
 import type { WriterHooks } from '../../../src/store/store-writer.js'
+import { hostileKeys } from '../../support/hostile-keys.js'
 
 interface Item {
   readonly color?: string | null
@@ -678,6 +679,16 @@ test('lists, batches and bookmarks are counted as commits, an abandoned list is 
   indexer.replace().abandon()
   list('4')
   expect(indexer.writer.commits).toBe(4)
+})
+
+test.each(hostileKeys)('a key %s is a key like any other', (_, key) => {
+  const { indexer, list, apply, told } = made()
+  expect([indexer.get(key), indexer.has(key)]).toEqual([undefined, false])
+  list('5', put(key, red))
+  apply('6', put(key, blue), invalid(`${key}!`))
+  expect([indexer.get(key), indexer.by.color.count('blue'), [...indexer.keys()]]).toEqual([blue, 1, [key]])
+  list('7')
+  expect([told().length, indexer.size]).toEqual([1, 0])
 })
 
 test('[B30] an object with an own __proto__ property pollutes nothing', () => {
