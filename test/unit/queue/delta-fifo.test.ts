@@ -286,7 +286,7 @@ describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
     expect(DEFAULT_CAPACITY).toBe(10_000)
   })
 
-  test('every holds capacity changes unmerged', () => {
+  test('every holds capacity changes unmerged, latest accepts every batch', () => {
     const queue = new ChangeQueue<string>({ capacity: 3 })
     const fits = [
       queue.push([add('a', '1')], '1'),
@@ -295,6 +295,8 @@ describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
       queue.push([update('a', '4', '3')], '4'),
     ]
     expect(fits).toEqual([true, true, true, false])
+    const latest = new ChangeQueue<string>({ delivery: 'latest', capacity: 1 })
+    expect(latest.push([add('a', '1'), add('b', '1')], '1')).toBe(true)
   })
 
   test('changes that were taken do not count', () => {

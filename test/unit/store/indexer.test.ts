@@ -5,7 +5,9 @@ import type { Change } from '../../../src/queue/change.js'
 import type { Commit } from '../../../src/store/commit.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
+import type { StoreView } from '../../../src/store/store-view.js'
 import type { WriterHooks } from '../../../src/store/store-writer.js'
+import { hostileKeys } from '../../support/hostile-keys.js'
 
 interface Item {
   readonly color?: string | null
@@ -29,6 +31,8 @@ const declare = (ix: IndexBuilder<Item>) => ({
   n: ix.ordered((item) => item.n),
   both: ix.compound((item) => [item.color ?? '', item.n ?? 0]),
 })
+
+type By = ReturnType<typeof declare>
 
 /** An indexer with one index of each kind, and all its commits. */
 function made(hooks: WriterHooks<Item> = {}) {
@@ -73,16 +77,16 @@ function lineOf(change: Change<Item>): string {
 }
 
 /** Everything that a reader can see. */
-function seen(indexer: Indexer<Item, ReturnType<typeof declare>>): object {
-  const { by } = indexer
+function seen(view: StoreView<Item, By>): object {
+  const { by } = view
   return {
-    get: indexer.get('a'),
-    has: indexer.has('a'),
-    size: indexer.size,
-    version: indexer.version,
-    keys: [...indexer.keys()],
-    entries: [...indexer.entries()],
-    list: indexer.list(),
+    get: view.get('a'),
+    has: view.has('a'),
+    size: view.size,
+    version: view.version,
+    keys: [...view.keys()],
+    entries: [...view.entries()],
+    list: view.list(),
     color: [by.color('red'), [...by.color.entries('red')], by.color.count('red'), [...by.color.values()]],
     colors: [by.colors('red'), [...by.colors.entries('red')], by.colors.count('red'), [...by.colors.values()]],
     n: [by.n(), [...by.n.entriesIn()], [...by.n.entries(1)], by.n.count(1), [...by.n.values()]],
@@ -138,24 +142,18 @@ describe('reading', () => {
     }
   })
 
-  test('version is undefined before the first list, then the version of the last list or batch', () => {
-    const { indexer, list, apply } = made()
-    const versions = [indexer.version]
-    list('5')
-    versions.push(indexer.version)
-    apply('6')
-    versions.push(indexer.version)
-    expect(versions).toEqual([undefined, '5', '6'])
-  })
-
-  test('list returns the same frozen array until an object changes', () => {
+  test('[S12] a returned array is frozen, is shared until an object changes, and never changes', () => {
     const { indexer, apply } = made()
+    const { by } = indexer
     apply('1', put('a', red))
-    const list = indexer.list()
+    const read = () => [indexer.list(), by.color('red'), by.colors('red')]
+    const before = read()
     apply('2', put('a', red))
-    expect([indexer.list() === list, Object.isFrozen(list)]).toEqual([true, true])
-    apply('3', put('a', blue))
-    expect([indexer.list(), list]).toEqual([[blue], [red]])
+    expect(read().map((array, nth) => array === before[nth])).toEqual([true, true, true])
+    expect([...before, indexer.snapshot().list()].map(Object.isFrozen)).toEqual([true, true, true, true])
+    apply('3', put('a', { ...red, n: 3 }))
+    expect([before, read()]).toEqual([before.map(() => [red]), before.map(() => [{ ...red, n: 3 }])])
+    expect(by.color(null as never)).toEqual([])
   })
 })
 
@@ -392,15 +390,16 @@ describe('[S16][B29] too many objects', () => {
     const { indexer, list } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', red))
     list('6', ...keys.map((key) => put(key, blue)))
-    expect([...indexer.entries()].sort()).toEqual(keys.map((key) => [key, blue]))
+    expect(new Map(indexer.entries())).toEqual(new Map(keys.map((key) => [key, blue])))
   })
 })
 
 describe('[C36] a replace inside a batch', () => {
   test('a replace makes the collection equal to its entries', () => {
-    const { apply, told } = made()
-    apply('1', put('a', red), put('b', blue))
+    const { indexer, apply, told } = made()
+    apply('1', put('a', red), put('b', blue), invalid('c'), invalid('x'))
     apply('2', replaced(put('b', red), put('c', red)))
+    expect(indexer.invalid.size).toBe(0)
     expect(told()).toEqual([
       'delete a {"color":"red","n":1} watch unknown',
       'update b {"color":"red","n":1} watch',
@@ -608,6 +607,56 @@ describe('indexes', () => {
   })
 })
 
+describe('a snapshot', () => {
+  test('[S14] no accessor of a snapshot changes after later writes, and it has no later index', async () => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red), put('b', blue))
+    const before = seen(indexer)
+    const snapshot = indexer.snapshot()
+    await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
+    apply('2', put('a', blue), gone('b'), put('d', red))
+    apply('3', replaced(put('b', red)))
+    expect(seen(snapshot)).toEqual(before)
+    expect(seen(indexer)).not.toEqual(before)
+    expect(snapshot.list()).toBe(snapshot.list())
+    expect(Object.keys(snapshot.by)).toEqual(['color', 'colors', 'n', 'both'])
+  })
+
+  test('[S15] a disposed snapshot releases its pin, and may be disposed again', () => {
+    const { indexer } = made()
+    const snapshot = indexer.snapshot()
+    expect(indexer.store.pinCount).toBe(1)
+    for (let times = 0; times < 2; times++) snapshot[Symbol.dispose]()
+    expect(indexer.store.pinCount).toBe(0)
+  })
+
+  test.each<[string, (view: StoreView<Item, By>) => unknown]>([
+    ['get', (view) => view.get('a')],
+    ['has', (view) => view.has('a')],
+    ['entry', (view) => view.entry('a')],
+    ['keys', (view) => [...view.keys()]],
+    ['entries', (view) => [...view.entries()]],
+    ['list', (view) => view.list()],
+    ['by.color', (view) => view.by.color('red')],
+    ['by.color.entries', (view) => [...view.by.color.entries('red')]],
+    ['by.color.count', (view) => view.by.color.count('nobody')],
+    ['by.color.values', (view) => [...view.by.color.values()]],
+    ['by.colors', (view) => view.by.colors('red')],
+    ['by.n', (view) => view.by.n()],
+    ['by.n.entriesIn', (view) => [...view.by.n.entriesIn({ gt: 100 })]],
+    ['by.n.count', (view) => view.by.n.count(1)],
+    ['by.n.values', (view) => [...view.by.n.values()]],
+    ['by.both', (view) => view.by.both(['red'])],
+  ])('after it was disposed %s throws STOPPED', (_, read) => {
+    const { indexer, apply } = made()
+    apply('1', put('a', red))
+    const snapshot = indexer.snapshot()
+    read(snapshot)
+    snapshot[Symbol.dispose]()
+    expect(() => read(snapshot)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
+  })
+})
+
 test('commits have memberships until the last tracker stops', () => {
   const { indexer, apply, commits } = made()
   const index = indexer.declared.get('color')
@@ -630,6 +679,16 @@ test('lists, batches and bookmarks are counted as commits, an abandoned list is 
   indexer.replace().abandon()
   list('4')
   expect(indexer.writer.commits).toBe(4)
+})
+
+test.each(hostileKeys)('a key %s is a key like any other', (_, key) => {
+  const { indexer, list, apply, told } = made()
+  expect([indexer.get(key), indexer.has(key)]).toEqual([undefined, false])
+  list('5', put(key, red))
+  apply('6', put(key, blue), invalid(`${key}!`))
+  expect([indexer.get(key), indexer.by.color.count('blue'), [...indexer.keys()]]).toEqual([blue, 1, [key]])
+  list('7')
+  expect([told().length, indexer.size]).toEqual([1, 0])
 })
 
 test('[B30] an object with an own __proto__ property pollutes nothing', () => {

@@ -1,27 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../../src/contract/source.js'
-import type { Ordinal } from '../../../src/store/ordinals.js'
 import { MAX_OBJECTS, Store } from '../../../src/store/store.js'
-import type { StoreIndex } from '../../../src/store/store-index.js'
 
 const entry = (key: string, object: string, version = '1'): Entry<string> => ({ key, object, version })
-
-/** An index that remembers all calls. */
-class Recorder implements StoreIndex<string> {
-  readonly told: string[] = []
-
-  set(ordinal: Ordinal, { key, object }: Entry<string>): void {
-    this.told.push(`set ${ordinal} ${key}=${object}`)
-  }
-
-  delete(ordinal: Ordinal): void {
-    this.told.push(`delete ${ordinal}`)
-  }
-
-  valueAt(): undefined {}
-
-  clear(): void {}
-}
 
 function filled(...keys: string[]): Store<string> {
   const store = new Store<string>()
@@ -29,21 +10,10 @@ function filled(...keys: string[]): Store<string> {
   return store
 }
 
-describe('Store', () => {
-  test('the ordinal of a deleted key is used again', () => {
-    const store = filled('a', 'b')
-    store.delete('a')
-    expect([store.set(entry('c', 'c1')), store.ordinalLimit]).toEqual([0, 2])
-  })
-
-  test('touch changes the version and calls no index', () => {
-    const store = filled('a')
-    const recorder = new Recorder()
-    store.addIndex(recorder)
-    recorder.told.length = 0
-    store.touch(0, entry('a', 'a1', '2'))
-    expect([store.entryOf('a')?.version, recorder.told]).toEqual(['2', []])
-  })
+test('the ordinal of a deleted key is used again', () => {
+  const store = filled('a', 'b')
+  store.delete('a')
+  expect([store.set(entry('c', 'c1')), store.ordinalLimit]).toEqual([0, 2])
 })
 
 test('[S7] a rollback of 10 000 writes restores all of them, and the next transaction starts empty', () => {
@@ -56,44 +26,18 @@ test('[S7] a rollback of 10 000 writes restores all of them, and the next transa
     store.rollback()
     expect(store.list()).toEqual(keys.map((key) => `${key}1`))
   }
+  store.begin()
+  store.set(entry('k0', 'new'))
+  store.commit()
+  // Outside of a transaction nothing is recorded.
+  store.set(entry('k1', 'new'))
+  store.begin()
+  store.rollback()
+  expect(['k0', 'k1'].map((key) => store.entryOf(key)?.object)).toEqual(['new', 'new'])
 })
 
-describe('the limit of objects', () => {
-  test('the default limit of a store is 16 000 000 objects', () => {
-    expect(MAX_OBJECTS).toBe(16_000_000)
-  })
-
-  test('an object above the limit is rejected and changes nothing', () => {
-    const store = new Store<string>(2)
-    store.set(entry('a', '1'))
-    store.set(entry('b', '1'))
-    const message = 'there are more than 2 objects, the most that one store holds'
-    expect(() => store.set(entry('c', '1'))).toThrow(
-      expect.objectContaining({ code: 'PROTOCOL', phase: 'apply', message }),
-    )
-    expect([store.keys(), store.size, store.freeCapacity, store.ordinalLimit]).toEqual([['a', 'b'], 2, 0, 2])
-  })
-})
-
-describe('indexes of a store', () => {
-  test('an index that is added later receives all stored entries', () => {
-    const store = filled('a', 'b', 'c')
-    store.delete('b')
-    const recorder = new Recorder()
-    store.addIndex(recorder)
-    expect(recorder.told).toEqual(['set 0 a=a1', 'set 2 c=c1'])
-  })
-
-  test('an index is called for every write, and for a delete before the store removes the entry', () => {
-    const store = filled('a')
-    const recorder = new Recorder()
-    const seen: (string | undefined)[] = []
-    recorder.delete = (ordinal) => seen.push(store.entryAt(ordinal)?.object)
-    store.addIndex(recorder)
-    store.set(entry('a', 'a2'))
-    store.delete('a')
-    expect([recorder.told, seen]).toEqual([['set 0 a=a1', 'set 0 a=a2'], ['a2']])
-  })
+test('the default limit of a store is 16 000 000 objects', () => {
+  expect(MAX_OBJECTS).toBe(16_000_000)
 })
 
 describe('Pin', () => {
@@ -179,18 +123,5 @@ describe('Pin', () => {
     }
     expect(pin.held).toBe(4)
     expect(['a', 'b', 'c'].map((key) => pin.entryOf(key)?.object)).toEqual(['a1', 'b1', undefined])
-  })
-
-  test.each<[string, (pin: ReturnType<Store<string>['pin']>) => unknown]>([
-    ['entryOf', (pin) => pin.entryOf('a')],
-    ['entryAt', (pin) => pin.entryAt(0)],
-    ['entries', (pin) => pin.entries()],
-    ['layer', (pin) => pin.layer],
-  ])('after close %s throws STOPPED, over an empty store too', (_, read) => {
-    for (const store of [filled('a'), filled()]) {
-      const pin = store.pin()
-      pin.close()
-      expect(() => read(pin)).toThrow(expect.objectContaining({ code: 'STOPPED' }))
-    }
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
-import { OptionError, SourceError } from '../../../src/contract/errors.js'
+import { SourceError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
@@ -254,20 +254,4 @@ describe('a group', () => {
     expect([sites.status.state, pods.status.state]).toEqual(['stopped', 'stopped'])
     await stopped
   })
-})
-
-test.each<[string, object, string]>([
-  ['after', { after: [{}] }, '"after" must be an array of informers or groups (wrong: element 0), got an array'],
-  [
-    'watches',
-    { watches: [{ informer: {}, keys: () => [] }] },
-    'array of { informer, keys } (wrong: element 0), got an array',
-  ],
-  ['watches', { watches: {} }, 'must be an array of { informer, keys }, got an object'],
-])('a wrong %s is an OptionError', (option, options, message) => {
-  const { sites, fn } = new World()
-  const call = (): unknown => sites.reconcile(fn, options)
-  expect(call).toThrow(OptionError)
-  expect(call).toThrow(message)
-  expect(call).toThrow(expect.objectContaining({ option }))
 })

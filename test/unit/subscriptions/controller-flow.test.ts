@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { OptionError } from '../../../src/contract/errors.js'
 import type { ReconcileOptions, RunReason } from '../../../src/subscriptions/controller-types.js'
 import { numbers, Runs, reconcile, running } from '../../support/controllers.js'
-import { mirrorOf, outcomeOf } from '../../support/informers.js'
+import { outcomeOf } from '../../support/informers.js'
 
 describe('a paused controller', () => {
   test('[N7] starts no run, and continues to receive changes', async () => {
@@ -177,17 +176,4 @@ describe('the option priority', () => {
     expect(runs.begun.slice(3)).toEqual(['c=2', 'x=undefined', 'a=1', 'b=1'])
     await controller.close()
   })
-})
-
-test.each<[string, object, string]>([
-  ['perSecond', { rateLimit: {} }, 'reconcile: rateLimit: option "perSecond" is missing'],
-  ['perSecond', { rateLimit: { perSecond: 0 } }, 'must be a finite number above 0, got 0'],
-  ['burst', { rateLimit: { perSecond: 1, burst: 0 } }, 'must be a whole number of at least 1, got 0'],
-  ['priority', { priority: 5 }, 'reconcile: option "priority" must be a function, got 5'],
-])('a wrong %s is an OptionError (%j)', (option, options, message) => {
-  const { informer } = mirrorOf<number, object>([])
-  const call = (): unknown => informer.reconcile(async () => {}, options)
-  expect(call).toThrow(OptionError)
-  expect(call).toThrow(message)
-  expect(call).toThrow(expect.objectContaining({ option }))
 })

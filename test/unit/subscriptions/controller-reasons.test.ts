@@ -36,16 +36,6 @@ describe('the reason of a run is', () => {
     expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'enqueued', 'enqueued', 'enqueued'])
   })
 
-  test('retry after a failure, and requeued after requeueAfter', async () => {
-    const { mirror, runs } = await running([['a', 1]])
-    runs.fail()
-    await mirror.clock.advance(100)
-    runs.contexts[1]?.requeueAfter(50)
-    runs.succeed()
-    await mirror.clock.advance(50)
-    expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'retry', 'requeued'])
-  })
-
   test('resync for a resync, and not for a key that is pending anyway', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const seen: string[] = []

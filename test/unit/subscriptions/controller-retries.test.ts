@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { OptionError, TerminalError, terminal } from '../../../src/contract/errors.js'
-import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
+import { TerminalError, terminal } from '../../../src/contract/errors.js'
 import { numbers, Runs, reconcile, running } from '../../support/controllers.js'
-import { mirrorOf, outcomeOf } from '../../support/informers.js'
+import { outcomeOf } from '../../support/informers.js'
 
 describe('the option retry', () => {
   test('[N3] sets the first and the largest delay', async () => {
@@ -46,19 +45,6 @@ describe('the option retry', () => {
     await mirror.clock.advance(600_000)
     expect(attempts).toEqual([1, 2, 3, 1, 2, 3])
     expect(mirror.errors[2]?.message).toMatch(/\(attempt 3\): no; not again before it changes$/)
-  })
-
-  test.each<[ReconcileOptions<number>['retry'] | number, string, string]>([
-    [5, 'retry', 'reconcile: option "retry" must be an object, got 5'],
-    [{ minMs: 0 }, 'minMs', 'reconcile: retry: option "minMs" must be a finite number above 0, got 0'],
-    [{ maxMs: 99 }, 'maxMs', 'reconcile: retry: option "maxMs" must be at least minMs (100), got 99'],
-    [{ maxAttempts: 1.5 }, 'maxAttempts', 'must be a whole number of at least 1, got 1.5'],
-  ])('%j is an OptionError', (retry, option, message) => {
-    const { informer } = mirrorOf<number, object>([])
-    const call = (): unknown => informer.reconcile(async () => {}, { retry } as ReconcileOptions<number>)
-    expect(call).toThrow(OptionError)
-    expect(call).toThrow(message)
-    expect(call).toThrow(expect.objectContaining({ option }))
   })
 })
 

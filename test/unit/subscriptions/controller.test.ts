@@ -1,12 +1,13 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
+import { OptionError } from '../../../src/contract/errors.js'
 import type { FeedController } from '../../../src/subscriptions/controller.js'
 import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
 import { Feed } from '../../../src/subscriptions/feed.js'
 import type { VirtualClock } from '../../../testing/virtual-clock.js'
 import { numbers, type Reconcile, Runs, reconcile, running } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
-import { type Order, order, outcomeOf } from '../../support/informers.js'
+import { mirrorOf, type Order, order, outcomeOf } from '../../support/informers.js'
 
 describe('a controller', () => {
   test('a run that does not settle for 60 s is reported, once', async () => {
@@ -601,4 +602,28 @@ test('options of another kind of subscription are TypeErrors', () => {
   expect(() => new Feed(mirror.host, 'reconcile', { delivery: 'latest' })).toThrow(
     `reconcile: unknown option "delivery"; allowed are ${['name', 'signal', 'concurrency', 'timeoutMs', 'resyncMs', 'key', 'where', 'filter'].join(', ')}`,
   )
+})
+
+test.each<[string, object, string]>([
+  ['retry', { retry: 5 }, 'reconcile: option "retry" must be an object, got 5'],
+  ['minMs', { retry: { minMs: 0 } }, 'reconcile: retry: option "minMs" must be a finite number above 0, got 0'],
+  ['maxMs', { retry: { maxMs: 99 } }, 'reconcile: retry: option "maxMs" must be at least minMs (100), got 99'],
+  ['maxAttempts', { retry: { maxAttempts: 1.5 } }, 'must be a whole number of at least 1, got 1.5'],
+  ['perSecond', { rateLimit: {} }, 'reconcile: rateLimit: option "perSecond" is missing'],
+  ['perSecond', { rateLimit: { perSecond: 0 } }, 'must be a finite number above 0, got 0'],
+  ['burst', { rateLimit: { perSecond: 1, burst: 0 } }, 'must be a whole number of at least 1, got 0'],
+  ['priority', { priority: 5 }, 'reconcile: option "priority" must be a function, got 5'],
+  ['after', { after: [{}] }, '"after" must be an array of informers or groups (wrong: element 0), got an array'],
+  [
+    'watches',
+    { watches: [{ informer: {}, keys: () => [] }] },
+    'array of { informer, keys } (wrong: element 0), got an array',
+  ],
+  ['watches', { watches: {} }, 'must be an array of { informer, keys }, got an object'],
+])('a wrong %s is an OptionError (%j)', (option, options, message) => {
+  const { informer } = mirrorOf<number, object>([])
+  const call = (): unknown => informer.reconcile(async () => {}, options)
+  expect(call).toThrow(OptionError)
+  expect(call).toThrow(message)
+  expect(call).toThrow(expect.objectContaining({ option }))
 })

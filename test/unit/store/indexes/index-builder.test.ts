@@ -222,31 +222,4 @@ describe('the reads of a declared index for subscriptions', () => {
     const { index: store, includes } = index(name)
     expect(includes(store.valueAt(ordinal), value)).toBe(expected)
   })
-
-  test.each(['equal', 'multi', 'ordered', 'compound'])('%s: an unknown object matches no value', (name) => {
-    expect(index(name).includes(undefined, name === 'compound' ? [1] : 1)).toBe(false)
-  })
-
-  test.each<[string, readonly Scalar[] | undefined]>([
-    ['equal', [new Date(7)]],
-    ['multi', ['also', new Date(7)]],
-    ['ordered', [new Date(7)]],
-    ['compound', undefined],
-  ])('%s: an object is found under the scalars %o', (name, scalars) => {
-    const { index: store, scalarsOf } = index(name)
-    expect(scalarsOf(store.valueAt(ordinal))).toEqual(scalars)
-  })
-
-  test.each<[string, unknown, boolean]>([
-    ['equal', 'a', true],
-    ['equal', null, false],
-    ['equal', ['a'], false],
-    ['multi', {}, false],
-    ['ordered', new Date(0), true],
-    ['compound', ['a', 1], true],
-    ['compound', 'a', false],
-    ['compound', ['a', null], false],
-  ])('%s: the scope value %o is valid: %s', (name, value, isAllowed) => {
-    expect(index(name).flawIn(value) === undefined).toBe(isAllowed)
-  })
 })

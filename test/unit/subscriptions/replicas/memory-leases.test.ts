@@ -75,31 +75,6 @@ describe('the lease store in memory', () => {
     expect(view.fence).toBeGreaterThan(fence)
   })
 
-  test('notifies other sessions of what differs in more than the renewal, and of records that are gone', async () => {
-    const { leases, session } = open()
-    let hints = 0
-    const released: (string | undefined)[] = []
-    const stop = new AbortController()
-    leases.open().watch?.((each) => {
-      hints++
-      released.push(each)
-    }, stop.signal)
-    const hintsAfter = async (write: Promise<unknown>): Promise<number> => {
-      const before = hints
-      await write
-      await new Promise((resolve) => setImmediate(resolve))
-      return hints - before
-    }
-    expect(await hintsAfter(renewed(session, 'a', 0))).toBe(1)
-    expect(await hintsAfter(renewed(session, 'a', 1))).toBe(0)
-    expect(await hintsAfter(renewed(session, 'a', 2, ['a']))).toBe(1)
-    expect(await hintsAfter(session.leave('a'))).toBe(1)
-    expect(released).toEqual(['a', undefined, 'a'])
-    expect(await hintsAfter(session.leave('a'))).toBe(0)
-    stop.abort()
-    expect(await hintsAfter(renewed(session, 'a', 0))).toBe(0)
-  })
-
   test('a renewal ends with its signal', async () => {
     const { leases, session } = open()
     leases.disturb('lost request')
