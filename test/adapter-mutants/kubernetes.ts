@@ -202,7 +202,7 @@ export const kubernetesMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'unit/adapters/kubernetes/decoder.test.ts',
-    named: 'of a delete that cannot be parsed',
+    named: 'of the type DELETED that cannot be parsed',
   },
   {
     // A streamed list breaks off after it delivered an object, which is deleted before the pages are read.
