@@ -62,6 +62,13 @@ function stage(entries: Iterable<readonly [string, Account]>, shareOptions: Shar
   return { source, informer, share, portSource, follow, join, packs, lists }
 }
 
+/** The same with an informer that has its objects. */
+async function started(...given: Parameters<typeof stage>) {
+  const all = stage(...given)
+  await all.informer.start().synced()
+  return all
+}
+
 /** Calls `act` between the response with the snapshot and its use. */
 function betweenOpenAndWatch(source: HttpSource<Account>, act: () => Promise<void>): void {
   const { openSnapshot } = source
@@ -80,8 +87,7 @@ function expectEqual(follower: Informer<Account, ReturnType<typeof indexes>>, in
 
 describe('a worker that joins', () => {
   test('[T11] starts from the packed objects, without a list, and receives the later changes', async () => {
-    const { source, informer, join, packs, lists } = stage(accounts(3_000))
-    await informer.start().synced()
+    const { source, informer, join, packs, lists } = await started(accounts(3_000))
     const follower = await join()
     expectEqual(follower, informer)
     expect(follower.by.balance({ limit: 1 })).toEqual([{ tenant: 'acme', balance: 0 }])
@@ -117,8 +123,7 @@ describe('a worker that joins', () => {
   })
 
   test('[T12] together with others shares one pack with them, and a later one does too', async () => {
-    const { informer, source, join, packs } = stage(accounts(2_000))
-    await informer.start().synced()
+    const { informer, source, join, packs } = await started(accounts(2_000))
     await Promise.all([join(), join(), join()])
     for (let i = 0; i < 100; i++) source.put(`${i}`, { tenant: 'umbra', balance: -i })
     await informer.fresh()
@@ -127,8 +132,7 @@ describe('a worker that joins', () => {
   })
 
   test('[T12] packs again when half of the history after the pack is used', async () => {
-    const { informer, source, join, packs, lists } = stage(accounts(100), { historyBytes: 64 * 1024 })
-    await informer.start().synced()
+    const { informer, source, join, packs, lists } = await started(accounts(100), { historyBytes: 64 * 1024 })
     const first = await join()
     for (let i = 0; i < 40; i++) source.put(`${i}`, { tenant: 'x'.repeat(1_000), balance: i })
     await first.fresh()
@@ -139,8 +143,7 @@ describe('a worker that joins', () => {
   })
 
   test('and declares an index that the share does not have, has it', async () => {
-    const { informer, join, packs, lists } = stage(accounts(500))
-    await informer.start().synced()
+    const { informer, join, packs, lists } = await started(accounts(500))
     const own = (ix: IndexBuilder<Account>) => ({
       tenant: ix.equal(({ tenant }) => tenant),
       balance: ix.ordered(({ balance }) => -balance),
@@ -164,8 +167,7 @@ describe('a worker that joins', () => {
   })
 
   test('hears each object once as "initial"', async () => {
-    const { informer, follow } = stage(accounts(1_500))
-    await informer.start().synced()
+    const { follow } = await started(accounts(1_500))
     const follower = follow()
     const heard = new Map<string, string>()
     follower.subscribe({ add: ({ key, origin }) => heard.set(key, origin) })
@@ -197,8 +199,7 @@ describe('a follower lists', () => {
     ['a cache of its own', { cache: new MemoryCache() }],
   ]
   test.each(listed)('[T11] if it has %s', async (_option, options) => {
-    const { informer, join, packs, lists } = stage(accounts(10))
-    await informer.start().synced()
+    const { join, packs, lists } = await started(accounts(10))
     const follower = await join(options)
     expect(follower.size).toBe(options.transform === undefined ? 10 : 5)
     expect(packs).not.toHaveBeenCalled()
@@ -206,8 +207,7 @@ describe('a follower lists', () => {
   })
 
   test('[T11] if its port has a scope', async () => {
-    const { informer, share, packs } = stage(accounts(10))
-    await informer.start().synced()
+    const { share, packs } = await started(accounts(10))
     const source = sharedSource<Account>({ port: share.port({ where: { tenant: 'acme' } }) })
     const follower = createInformer({ source }).start()
     onTestFinished(() => follower.stop())
@@ -221,8 +221,7 @@ describe('a follower lists', () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     onTestFinished(() => warned.mockRestore())
     const odd = { tenant: 'acme', balance: 1, money: new Money() }
-    const { informer, join, packs } = stage([...accounts(3), ['odd', odd]])
-    await informer.start().synced()
+    const { join, packs } = await started([...accounts(3), ['odd', odd]])
     expect((await join()).size).toBe(3)
     expect((await join()).size).toBe(3)
     expect(packs).toHaveBeenCalledTimes(1)
@@ -233,8 +232,9 @@ describe('a follower lists', () => {
   })
 
   test('[T12] once if the history is lost between the pack and the watch, and the next worker starts from a new pack', async () => {
-    const { informer, source, portSource, join, packs, lists } = stage(accounts(100), { historyBytes: 32 * 1024 })
-    await informer.start().synced()
+    const { informer, source, portSource, join, packs, lists } = await started(accounts(100), {
+      historyBytes: 32 * 1024,
+    })
     const first = await join()
     const late = portSource()
     betweenOpenAndWatch(late, async () => {
@@ -251,8 +251,7 @@ describe('a follower lists', () => {
 
 describe('during a join', () => {
   test('[T11] writes never make an object of the worker go back', async () => {
-    const { informer, source, follow } = stage(accounts(4_000))
-    await informer.start().synced()
+    const { source, follow } = await started(accounts(4_000))
     let isOver = false
     const writing = (async () => {
       for (let n = 10_000; !isOver; n++) {
@@ -282,8 +281,7 @@ describe('during a join', () => {
   })
 
   test('[T11] a write behind a large one does not make its object go back', async () => {
-    const { informer, source, follow, join } = stage(accounts(10))
-    await informer.start().synced()
+    const { informer, source, follow, join } = await started(accounts(10))
     await join({ transform: (account) => account }) // Now the changes are encoded.
     source.transaction((tx) => {
       for (let i = 0; i < 40_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: 1 })
@@ -304,8 +302,7 @@ describe('during a join', () => {
   })
 
   test('[T11] a large transaction arrives whole', async () => {
-    const { informer, source, follow } = stage(accounts(5_000))
-    await informer.start().synced()
+    const { informer, source, follow } = await started(accounts(5_000))
     for (let round = 1; round <= 3; round++) {
       const follower = follow()
       const joining = follower.start().synced()
@@ -321,8 +318,7 @@ describe('during a join', () => {
   })
 
   test('[T13] the end of the port leaves the pack to the other workers', async () => {
-    const { informer, share, join, packs } = stage(accounts(5_000))
-    await informer.start().synced()
+    const { informer, share, join, packs } = await started(accounts(5_000))
     const port = share.port()
     port.postMessage({ type: 'open', id: 1 } satisfies FollowerMessage)
     await waitUntil('the pack', () => packs.mock.calls.length === 1)
@@ -332,8 +328,7 @@ describe('during a join', () => {
   })
 
   test('[T13] a new epoch of the source makes the worker have the new objects', async () => {
-    const { informer, source, follow, join, portSource, packs } = stage(accounts(5_000))
-    await informer.start().synced()
+    const { informer, source, follow, join, portSource, packs } = await started(accounts(5_000))
     const joining = follow().start()
     await waitUntil('the pack', () => packs.mock.calls.length === 1)
     source.restore([['restored', { tenant: 'acme', balance: 1 }]])
@@ -349,8 +344,7 @@ describe('during a join', () => {
   })
 
   test('[T13] the end of the informer makes the worker wait, and its status has the reason', async () => {
-    const { informer, follow, packs } = stage(accounts(5_000))
-    await informer.start().synced()
+    const { informer, follow, packs } = await started(accounts(5_000))
     const follower = follow().start()
     await waitUntil('the pack', () => packs.mock.calls.length === 1)
     await informer.stop()
@@ -359,8 +353,7 @@ describe('during a join', () => {
   })
 
   test('the end of the worker ends its requests', async () => {
-    const { informer, share, packs, join } = stage(accounts(5_000))
-    await informer.start().synced()
+    const { informer, share, packs, join } = await started(accounts(5_000))
     const port = share.port()
     const follower = createInformer({ source: sharedSource<Account>({ port }) }).start()
     await waitUntil('the pack', () => packs.mock.calls.length === 1)
@@ -370,8 +363,7 @@ describe('during a join', () => {
   })
 
   test('[T13] lost access takes the objects from the pack', async () => {
-    const { informer, source, join, packs } = stage(accounts(100), {}, { onAccessLost: 'clear' })
-    await informer.start().synced()
+    const { source, join, packs } = await started(accounts(100), {}, { onAccessLost: 'clear' })
     const first = await join()
     source.fail(new SourceError('permission denied', { code: 'UNAUTHORIZED' }), 2)
     source.disconnect()
@@ -432,8 +424,7 @@ describe('a port whose other end sends', () => {
   })
 
   test('[T14] damaged bytes make the follower list, with a warning', async () => {
-    const { informer, join, portSource } = stage(accounts(20))
-    await informer.start().synced()
+    const { informer, join, portSource } = await started(accounts(20))
     const source = portSource()
     const { openSnapshot } = source
     for (const damage of ['sections', 'block']) {
