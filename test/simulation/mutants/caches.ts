@@ -244,7 +244,7 @@ export const mutantsOfCaches: readonly Mutant[] = [
     name: 'the array of all objects is that of the time before the store was filled',
     breaks: 'decoding does not count as a change (H13)',
     file: 'store/store.ts',
-    onlyBy: { test: 'property/warm-start.property.test.ts', named: 'whatever happens to processes, cache and source' },
+    onlyBy: { test: 'unit/informer/warm-start-base.test.ts', named: 'list() returns one array, also afterwards' },
     edits: [['      this.#list = isFilled ? this.#held?.sharedList : undefined\n', '']],
   },
   {
