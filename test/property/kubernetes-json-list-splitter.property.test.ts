@@ -98,7 +98,10 @@ test('a list is decoded as its items are one by one, wherever its bytes are cut'
         },
         LARGE,
       )
-      for (const piece of pieces(Buffer.from(JSON.stringify({ metadata: {}, items })), places)) splitter.push(piece)
+      const body = JSON.stringify({ metadata: {}, items })
+      const bytes = Buffer.from(body)
+      for (const piece of pieces(bytes, places)) splitter.push(piece)
+      expect(bytes.toString()).toBe(Buffer.from(body).toString())
       const alone = items.map((each) => decoder.item(Buffer.from(JSON.stringify(each)), { isWhole: true, depth: 1 }))
       expect(delivered).toEqual(alone)
     }),

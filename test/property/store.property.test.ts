@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/contract/source.js'
 import type { Ordinal } from '../../src/store/ordinals.js'
-import type { Pin } from '../../src/store/pin.js'
 import { Store } from '../../src/store/store.js'
 import type { StoreIndex } from '../../src/store/store-index.js'
 import { keys, runs } from '../support/property.js'
@@ -10,14 +9,11 @@ import { keys, runs } from '../support/property.js'
 type Step =
   | { readonly does: 'set' | 'touch'; readonly key: string; readonly object: number }
   | { readonly does: 'delete'; readonly key: string }
-  | { readonly does: 'clear' | 'pin' }
-  | { readonly does: 'close'; readonly nth: number }
+  | { readonly does: 'clear' }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ does: fc.constantFrom('set', 'touch'), key: keys, object: fc.nat({ max: 5 }) }) },
   { weight: 4, arbitrary: fc.record({ does: fc.constant('delete'), key: keys }) },
-  { weight: 2, arbitrary: fc.record({ does: fc.constant('pin') }) },
-  { weight: 1, arbitrary: fc.record({ does: fc.constant('close'), nth: fc.nat({ max: 5 }) }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('clear') }) },
 )
 
@@ -46,8 +42,6 @@ class World {
   readonly store = new Store<number>()
   readonly mirror = new Mirror()
   readonly model = new Map<string, Entry<number>>()
-  /** What was pinned, and how the store looked then. */
-  readonly pins: { readonly pin: Pin<number>; readonly was: ReadonlyMap<string, Entry<number>> }[] = []
   readonly #lists: { readonly list: readonly number[]; readonly copy: readonly number[] }[] = []
 
   constructor() {
@@ -72,12 +66,6 @@ class World {
       case 'clear':
         store.clear()
         model.clear()
-        break
-      case 'pin':
-        this.pins.push({ pin: store.pin(), was: new Map(model) })
-        break
-      case 'close':
-        this.pins.splice(step.nth % Math.max(this.pins.length, 1), 1)[0]?.pin.close()
         break
     }
     const list = store.list()
@@ -104,16 +92,7 @@ class World {
       expect(mirror.held.get(ordinal)).toBe(entry.object)
     }
     expect(mirror.held.size).toBe(model.size)
-    expect(store.pinCount).toBe(this.pins.length)
     for (const { list, copy } of this.#lists) expect(list).toEqual(copy)
-  }
-
-  checkPins(): void {
-    for (const { pin, was } of this.pins) {
-      expect(new Map(pin.entries().map((entry) => [entry.key, entry]))).toEqual(was)
-      expect([pin.entries().length, pin.size]).toEqual([was.size, was.size])
-      for (const key of new Set([...was.keys(), ...this.model.keys()])) expect(pin.entryOf(key)).toBe(was.get(key))
-    }
   }
 }
 
@@ -128,19 +107,6 @@ describe('Store', () => {
         }
       }),
       runs(300),
-    )
-  })
-
-  test('a pin shows the state at its creation, through writes, deletes, clears and other pins', () => {
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 60 }), (all) => {
-        const world = new World()
-        for (const each of all) {
-          world.run(each)
-          world.checkPins()
-        }
-      }),
-      runs(500),
     )
   })
 

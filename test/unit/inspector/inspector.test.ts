@@ -8,6 +8,7 @@ import { memorySource } from '../../../adapters/memory/index.js'
 import { type Inspector, type InspectorOptions, serveInspector } from '../../../inspector/index.js'
 import { ObjectQueries } from '../../../inspector/object-query.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
+import type { Informer } from '../../../src/informer/informer-types.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { blocksOf } from '../../support/documents.js'
 
@@ -34,13 +35,19 @@ async function world(options: InspectorOptions = {}, isStarted = true) {
     ],
   })
   const orders = createInformer({ name: 'orders', source, indexes })
-  const inspector = await serveInspector([orders], options)
+  const served = await inspectorOf(orders, options)
+  if (isStarted) await orders.start().synced()
+  return { source, orders, ...served }
+}
+
+/** An inspector of one informer, and what sends requests to it. */
+async function inspectorOf(informer: Informer<unknown, object>, options: InspectorOptions = {}) {
+  const inspector = await serveInspector([informer], options)
   onTestFinished(async () => {
     await inspector.close()
-    await orders.stop()
+    await informer.stop()
   })
-  if (isStarted) await orders.start().synced()
-  return { source, orders, inspector, ...clientOf(inspector) }
+  return { inspector, ...clientOf(inspector) }
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -65,7 +72,20 @@ function clientOf({ origin, token }: Inspector) {
     return { status: response.statusCode, headers: response.headers, body: await text(response) }
   }
   const json = async (path: string): Promise<unknown> => JSON.parse((await ask(path)).body)
-  return { open, ask, json, bearer, host: origin.replace('http://', '') }
+  /** Reads the stream of changes until it has a text. */
+  const changes = async (until: string, headers: Headers = {}, onOpen = (): void => {}): Promise<string> => {
+    const request = open('/api/changes', { ...bearer, ...headers })
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    onOpen()
+    let received = ''
+    for await (const part of response.setEncoding('utf8')) {
+      received += part
+      if (received.includes(until)) break
+    }
+    request.destroy()
+    return received
+  }
+  return { open, ask, json, changes, bearer, host: origin.replace('http://', '') }
 }
 
 describe('a request to the inspector', () => {
@@ -146,6 +166,7 @@ describe('a request to the inspector', () => {
     const { open, bearer, host } = await world()
     const cases: readonly (readonly [path: string, headers: Headers, method?: string])[] = [
       ...[...PATHS, '/api/object?key=a', '/metrics', '/missing'].map((path) => [path, bearer] as const),
+      ['/', {}],
       ['/api/informers', {}],
       ['/api/informers', { ...bearer, host: 'evil.example' }],
       ['/api/informers', { ...bearer, origin: `http://${host}` }],
@@ -188,7 +209,17 @@ describe('a request to the inspector', () => {
     ['the token in another cookie', (token) => ({ cookie: `token=${token}; listwatch=${token}` })],
   ])('with %s gets no data', async (_title, headers) => {
     const { ask, inspector } = await world()
-    for (const path of ['/api/informers', '/api/object?key=a', '/api/session', '/api/changes', '/metrics', '/other']) {
+    // Addresses are logged: a token in the query does not count.
+    const inQuery = `/api/informers?token=${inspector.token}`
+    for (const path of [
+      '/api/informers',
+      '/api/object?key=a',
+      '/api/session',
+      '/api/changes',
+      '/metrics',
+      '/other',
+      inQuery,
+    ]) {
       const { status, body } = await ask(path, headers(inspector.token))
       expect(status, path).toBe(401)
       expect(body).toMatch(/^\{"error":"[^"]*token[^"]*"\}\n$/)
@@ -203,11 +234,6 @@ describe('a request to the inspector', () => {
     expect(inspector.url).toBe(`${inspector.origin}/#token=${inspector.token}`)
   })
 
-  test('with a token in the query gets no data, because addresses are logged', async () => {
-    const { ask, inspector } = await world()
-    expect((await ask(`/api/informers?token=${inspector.token}`, {})).status).toBe(401)
-  })
-
   test('with the cookie of its session is answered', async () => {
     const { ask } = await world()
     const { status, headers } = await ask('/api/session')
@@ -217,14 +243,9 @@ describe('a request to the inspector', () => {
     expect((await ask('/api/informers', { cookie: `a=b; ${cookie.split(';')[0]}` })).status).toBe(200)
   })
 
-  test('for the page needs no token, has no data, and forbids scripts of others', async () => {
-    const { ask } = await world()
-    const { status, headers, body } = await ask('/', {})
+  test('for the page needs no token, and has no data', async () => {
+    const { status, body } = await (await world()).ask('/', {})
     expect(status).toBe(200)
-    expect(headers['content-security-policy']).toMatch(/default-src 'none'; script-src 'self'; style-src 'self'/)
-    expect(headers['x-content-type-options']).toBe('nosniff')
-    expect(headers['cross-origin-resource-policy']).toBe('same-origin')
-    expect(headers['referrer-policy']).toBe('no-referrer')
     expect(body).not.toMatch(/acme|<script>|style=|onload/)
   })
 
@@ -255,15 +276,10 @@ describe('the inspector', () => {
   test('[B31] has the age of the proof by the clock of the informer, also after the machine has slept', async () => {
     const clock = new VirtualClock(Date.now() - 8 * 3_600_000)
     const orders = createInformer({ name: 'slept', source: memorySource({}), clock }).start()
-    const inspector = await serveInspector([orders])
-    onTestFinished(async () => {
-      await inspector.close()
-      const stopped = orders.stop()
-      await clock.advance(1_000)
-      await stopped
-    })
+    const { json } = await inspectorOf(orders)
     await clock.advance(90_000)
-    expect(await clientOf(inspector).json('/api/informers')).toMatchObject([{ proofAgeMs: 90_000 }])
+    expect(await json('/api/informers')).toMatchObject([{ proofAgeMs: 90_000 }])
+    await Promise.all([orders.stop(), clock.advance(1_000)])
   })
 
   test('returns objects by text and by indexes, in pages', async () => {
@@ -386,21 +402,12 @@ describe('the inspector', () => {
       equals: () => false,
       transform: (order: Order) => (order.total < 0 ? broken() : order),
     })
-    const inspector = await serveInspector([orders])
-    onTestFinished(async () => {
-      await inspector.close()
-      await orders.stop()
-    })
+    const { json, changes } = await inspectorOf(orders)
     await orders.start().synced()
-    const { json, open, bearer } = clientOf(inspector)
-    const [response] = (await once(open('/api/changes', bearer), 'response')) as [IncomingMessage]
-    source.put('b', { tenant: 'acme', total: -1 })
-    source.put('c', { tenant: 'acme', total: 3 })
-    let received = ''
-    for await (const part of response.setEncoding('utf8')) {
-      received += part
-      if (received.includes('"key":"c"')) break
-    }
+    const received = await changes('"key":"c"', {}, () => {
+      source.put('b', { tenant: 'acme', total: -1 })
+      source.put('c', { tenant: 'acme', total: 3 })
+    })
     expect(received).toContain('(cannot be shown: no total)')
     expect(await json('/api/objects?q=acme')).toMatchObject({ total: 2 })
     expect(await json('/api/objects')).toMatchObject({ total: 3 })
@@ -414,13 +421,8 @@ describe('the inspector', () => {
       ],
     })
     const orders = createInformer({ source, indexes: (ix) => ({ limit: ix.equal((order: Order) => order.tenant) }) })
-    const inspector = await serveInspector([orders])
-    onTestFinished(async () => {
-      await inspector.close()
-      await orders.stop()
-    })
+    const { json } = await inspectorOf(orders)
     await orders.start().synced()
-    const { json } = clientOf(inspector)
     expect(await json('/api/objects?by.limit=birch&limit=5')).toMatchObject({ total: 1, rows: [{ key: 'b' }] })
   })
 
@@ -470,25 +472,15 @@ describe('the inspector', () => {
     expect((await shown.ask('/api/object?key=secret')).body).toContain('hunter2')
   })
 
-  test('streams changes, and resumes after the last one', async () => {
-    const { open, bearer, source } = await world()
-    const read = async (headers: Headers, until: string): Promise<string> => {
-      const request = open('/api/changes', headers)
-      const [response] = (await once(request, 'response')) as [IncomingMessage]
-      let received = ''
-      for await (const part of response.setEncoding('utf8')) {
-        received += part
-        if (received.includes(until)) break
-      }
-      request.destroy()
-      return received
-    }
+  test('streams changes, and resumes after the last one, or from the start if that is of an earlier run', async () => {
+    const { changes, source } = await world()
     source.put('a', { tenant: 'acme', total: 10 })
-    expect(await read(bearer, '"after":10')).toMatch(/event: sample\n[\s\S]*id: 1\nevent: changes\n/)
+    expect(await changes('"after":10')).toMatch(/event: sample\n[\s\S]*id: 1\nevent: changes\n/)
     source.put('a', { tenant: 'acme', total: 11 })
-    const resumed = await read({ ...bearer, 'last-event-id': '1' }, '"after":11')
+    const resumed = await changes('"after":11', { 'last-event-id': '1' })
     expect(resumed).toContain('id: 2\n')
     expect(resumed).not.toContain('"after":10')
+    expect(await changes('"after":11', { 'last-event-id': '99' })).toContain('"after":10')
   })
 
   test('has the metrics of Prometheus', async () => {
@@ -498,34 +490,17 @@ describe('the inspector', () => {
     expect(body).toMatch(/^listwatch_objects\{[^}]*informer="orders"[^}]*\} 4$/m)
   })
 
-  test('works before and during the first list', async () => {
+  test('works before and during the first list, and after the stop of the informer', async () => {
     const { json, orders } = await world({}, false)
     expect(await json('/api/informers')).toMatchObject([{ state: 'idle', size: 0, proofAgeMs: null }])
     expect(await json('/api/objects')).toMatchObject({ total: 0, rows: [] })
     expect(await json('/api/status')).toMatchObject({ state: 'idle' })
     await orders.start().synced()
     expect(await json('/api/objects')).toMatchObject({ total: 4 })
-  })
-
-  test('shows an informer that was stopped', async () => {
-    const { json, orders } = await world()
     await orders.stop()
     expect(await json('/api/informers')).toMatchObject([{ state: 'stopped', size: 4 }])
     expect(await json('/api/objects?tenant=acme')).toMatchObject({ total: 2 })
     expect(await json('/api/status')).toMatchObject({ state: 'stopped' })
-  })
-
-  test('sends all changes to a client that has seen more of an earlier run', async () => {
-    const { open, bearer, source } = await world()
-    const [response] = (await once(open('/api/changes', { ...bearer, 'last-event-id': '99' }), 'response')) as [
-      IncomingMessage,
-    ]
-    source.put('a', { tenant: 'acme', total: 10 })
-    const parts = response.setEncoding('utf8')[Symbol.asyncIterator]()
-    let received = ''
-    for (let nth = 0; nth < 2; nth++) received += (await parts.next()).value
-    expect(received).toContain('"after":10')
-    response.destroy()
   })
 
   test('with an informer instead of an array is a TypeError that says so', async () => {
@@ -592,11 +567,5 @@ describe('the inspector', () => {
     [Object({ ports: 1 }), 'unknown option "ports"; allowed are port, host, token, showSecrets'],
   ])('rejects %o', async (options, message) => {
     await expect(serveInspector([], options)).rejects.toThrow(`serveInspector: ${message}`)
-  })
-
-  test('rejects a port that is in use', async () => {
-    const { inspector } = await world()
-    const port = Number(new URL(inspector.origin).port)
-    await expect(serveInspector([], { port })).rejects.toThrow('EADDRINUSE')
   })
 })

@@ -9,15 +9,15 @@ import {
 } from '../../../../adapters/kubernetes/http/credentials.js'
 import { OptionError, SourceError } from '../../../../src/contract/errors.js'
 
-const cluster = { name: 'c', server: 'https://one.example:6443/k8s/clusters/x', skipTLSVerify: false }
+const serverOf = (name: string): string => `https://${name}.example:6443/k8s/clusters/x`
 
-/** One context for each user. */
+/** One context for each user, each of a cluster of its own. */
 function configOf(...users: readonly Omit<User, 'authProvider'>[]): KubeConfig {
   const config = new KubeConfig()
   config.loadFromOptions({
-    clusters: [cluster],
+    clusters: users.map(({ name }) => ({ name, server: serverOf(name), skipTLSVerify: false })),
     users,
-    contexts: users.map(({ name }) => ({ name, cluster: 'c', user: name })),
+    contexts: users.map(({ name }) => ({ name, cluster: name, user: name })),
     currentContext: users[0]?.name,
   })
   return config
@@ -29,7 +29,7 @@ const tokenOf = async (credentials: Credentials, now = 0): Promise<unknown> =>
 describe('credentials', () => {
   test('are those of the current context, at its server', async () => {
     const { server, options, proxy } = await new Credentials(configOf({ name: 'u', token: 't' })).access(0)
-    expect([server.href, options.headers, proxy]).toEqual([cluster.server, { Authorization: 'Bearer t' }, undefined])
+    expect([server.href, options.headers, proxy]).toEqual([serverOf('u'), { Authorization: 'Bearer t' }, undefined])
   })
 
   test('take no agent from the configuration, which keeps it with the certificates that it once had', async () => {
@@ -37,11 +37,28 @@ describe('credentials', () => {
     expect(options.agent).toBeUndefined()
   })
 
-  test('stay with the context that was current, whatever becomes current later', async () => {
-    const config = configOf({ name: 'a', token: 'of a' }, { name: 'b', token: 'of b' })
-    const credentials = new Credentials(config)
-    config.setCurrentContext('b')
-    expect(await tokenOf(credentials)).toBe('Bearer of a')
+  test.each([true, false])(
+    'stay with the context that was current, whatever becomes current later; the user has an authenticator: %s',
+    async (hasAuthenticator) => {
+      const config = configOf(...['a', 'b'].map((name) => (hasAuthenticator ? { name } : { name, token: name })))
+      if (hasAuthenticator)
+        config.addAuthenticator({ isAuthProvider: () => true, applyAuthentication: remembered('mine') })
+      const credentials = new Credentials(config)
+      config.setCurrentContext('b')
+      expect(await tokenOf(credentials)).toBe(hasAuthenticator ? 'mine' : 'Bearer a')
+      expect((await credentials.access(0)).server.href).toBe(serverOf('a'))
+      expect(config.getCurrentContext()).toBe('b')
+    },
+  )
+
+  test('are not those of another context that became current if no copy can be made', async () => {
+    let context = 'a'
+    const credentials = new Credentials({ ...like({}), getCurrentContext: () => context })
+    context = 'b'
+    await expect(credentials.access(0)).rejects.toMatchObject({
+      code: 'PROTOCOL',
+      message: expect.stringMatching(/"a".*"b"/),
+    })
   })
 
   test('of a function are requested once, and again only after they were rejected', async () => {
@@ -135,14 +152,56 @@ describe('credentials', () => {
     expect([quick, await tokenOf(credentials, 300_000)]).toEqual(['Bearer in time', 'Bearer in time'])
   })
 
-  test('of a configuration with a cache are requested from a copy without it, after they were rejected', async () => {
-    const config = configOf({ name: 'u' })
-    // As an exec plugin's: kept until it expires, whatever the server says of it.
-    Object.assign(config, { authenticators: [{ isAuthProvider: () => true, applyAuthentication: remembered('old') }] })
-    const credentials = new Credentials(config)
+  /** As of an exec plugin: kept until they expire, whatever the server says of them. */
+  function withPlugin(config: KubeConfig, token: string): KubeConfig {
+    const authenticators = [{ isAuthProvider: () => true, applyAuthentication: remembered(token) }]
+    return Object.assign(config, { authenticators })
+  }
+
+  class Loaded extends KubeConfig {
+    constructor(from: KubeConfig) {
+      super()
+      this.loadFromString(from.exportConfig())
+    }
+  }
+
+  test.each<[string, () => KubeConfig | (() => KubeConfig)]>([
+    ['a configuration with a cache', () => withPlugin(configOf({ name: 'u' }), 'old')],
+    ['a subclass that only loads', () => withPlugin(new Loaded(configOf({ name: 'u' })), 'old')],
+    [
+      'a function that returns the same configuration',
+      () => {
+        const config = withPlugin(configOf({ name: 'u' }), 'old')
+        return () => config
+      },
+    ],
+  ])('of %s are requested from a copy without a cache, after they were rejected', async (_what, make) => {
+    const credentials = new Credentials(make())
     const before = await tokenOf(credentials)
     credentials.renew()
     expect([before, await tokenOf(credentials)]).toEqual(['old', undefined])
+  })
+
+  test('of a function that is slow do not replace those that were requested after a rejection', async () => {
+    const first = Promise.withResolvers<KubeConfig>()
+    const given = [first.promise, Promise.resolve(configOf({ name: 'u', token: 'new' }))]
+    const credentials = new Credentials(() => given.shift() ?? Promise.reject(new Error('it was called too often')))
+    const slow = tokenOf(credentials)
+    credentials.renew()
+    const quick = await tokenOf(credentials)
+    first.resolve(configOf({ name: 'u', token: 'old' }))
+    expect([quick, await slow, await tokenOf(credentials)]).toEqual(['Bearer new', 'Bearer new', 'Bearer new'])
+  })
+
+  test('of a function that failed are requested again', async () => {
+    let calls = 0
+    const credentials = new Credentials(() => {
+      calls++
+      if (calls === 1) throw new Error('the vault is sealed')
+      return configOf({ name: 'u', token: 't' })
+    })
+    await expect(credentials.access(0)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    expect(await tokenOf(credentials)).toBe('Bearer t')
   })
 
   test('of an authenticator of the user are requested from it again', async () => {
@@ -190,21 +249,6 @@ describe('credentials', () => {
       config.setCurrentContext('other')
       await expect(credentials.access(0)).rejects.toMatchObject({ code: 'PROTOCOL' })
     })
-  })
-
-  test('of a subclass that only loads are requested from a copy without a cache, after they were rejected', async () => {
-    class Loaded extends KubeConfig {
-      constructor(from: KubeConfig) {
-        super()
-        this.loadFromString(from.exportConfig())
-      }
-    }
-    const config = new Loaded(configOf({ name: 'u' }))
-    Object.assign(config, { authenticators: [{ isAuthProvider: () => true, applyAuthentication: remembered('old') }] })
-    const credentials = new Credentials(config)
-    const before = await tokenOf(credentials)
-    credentials.renew()
-    expect([before, await tokenOf(credentials)]).toEqual(['old', undefined])
   })
 
   test.each([
@@ -305,7 +349,7 @@ function remembered(token: string) {
 }
 
 function like({
-  server = cluster.server,
+  server = serverOf('one'),
   fails,
 }: {
   readonly server?: string

@@ -118,19 +118,12 @@ describe('a line of a watch', () => {
     })
   })
 
-  test('that cannot be parsed is invalid, with the scanned name and version', () => {
-    const text =
-      '{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}'
-    expect(decoder.line(Buffer.from(text), true)).toMatchObject({
-      event: { type: 'invalid', key: 'n/a' },
-      version: '7',
-    })
-  })
-
-  test('of a delete that cannot be parsed is a delete all the same', () => {
-    const text =
-      '{"type":"DELETED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}'
-    expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: 'delete', key: 'n/a' }, version: '7' })
+  test.each([
+    ['MODIFIED', 'invalid'],
+    ['DELETED', 'delete'],
+  ])('of the type %s that cannot be parsed is %s, with the scanned name and version', (type, is) => {
+    const text = `{"type":"${type}","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"data":tru}}`
+    expect(decoder.line(Buffer.from(text), true)).toMatchObject({ event: { type: is, key: 'n/a' }, version: '7' })
   })
 
   test.each([['null'], ['7'], ['[]'], ['{}'], ['{"type":"NEW","object":{}}'], ['{"type":"BOOKMARK"}'], ['"']])(
@@ -201,14 +194,6 @@ describe('lines', () => {
     ])
   })
 
-  test('are the same, wherever the bytes are cut', () => {
-    const body = Buffer.from('one\ntwo three\n\n\nfour é five\nsix\r\n \nseven\nthe rest')
-    const whole = deliveredOf([body], 100)
-    expect(whole.map(([text]) => text)).toEqual(['one', 'two three', 'four é five', 'six\r', ' ', 'seven'])
-    for (let cut = 1; cut < body.length; cut++)
-      expect(deliveredOf([body.subarray(0, cut), body.subarray(cut)], 100)).toEqual(whole)
-  })
-
   test('are text only if their bytes are ASCII', () => {
     const kinds = [...'aé'].map((text) =>
       linesOf({ bytes: Buffer.from(text), isWhole: true }).map((line) => typeof line),
@@ -237,41 +222,6 @@ describe('the items of a list', () => {
       ['{"n":3}', true],
     ])
     expect(splitter.envelope()).toEqual({ items: [], metadata: { resourceVersion: '5' } })
-  })
-
-  test('are not those of other arrays, nor of other depths', () => {
-    const delivered: string[] = []
-    const item = (bytes: Buffer): void => void delivered.push(bytes.toString())
-    const splitter = new JsonListSplitter({ item, tryItem: () => false, tryRun: () => false }, 1_000)
-    const list = { things: [{ a: 1 }], metadata: { items: [{ b: 2 }] }, text: '"items":[{}]', items: [{ items: [{}] }] }
-    splitter.push(bytesOf(list))
-    expect(delivered).toEqual(['{"items":[{}]}'])
-    expect(splitter.envelope()).toEqual({ ...list, items: [] })
-  })
-})
-
-describe('a list whose first item begins at the end of a chunk', () => {
-  test.each([1, 3, 10, 11, 12])('with %i bytes of it, is not guessed at wrongly', (begun) => {
-    const item = JSON.stringify({ metadata, spec: { containers: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] } })
-    const body = `{"metadata":{"resourceVersion":"7"},"items":[${[item, item, item].join(',')}]}`
-    const at = body.indexOf('[') + 1 + begun
-    const wrong: string[] = []
-    let items = 0
-    const splitter = new JsonListSplitter(
-      {
-        item: () => void items++,
-        tryRun: () => false,
-        tryItem: (bytes) => {
-          const isOne = bytes.toString() === item
-          if (isOne) items++
-          else wrong.push(bytes.toString())
-          return isOne
-        },
-      },
-      10_000,
-    )
-    for (const chunk of [body.slice(0, at), body.slice(at)]) splitter.push(Buffer.from(chunk))
-    expect([items, wrong]).toEqual([3, []])
   })
 })
 
@@ -410,41 +360,5 @@ describe('several items of a list in one piece', () => {
     ['the first one began before', Buffer.from(`[${text.slice(within)}`)],
   ])('are decoded one by one if %s', (_what, run) => {
     expect(decoder.tryRun(run, between)).toBeUndefined()
-  })
-
-  test('are found wherever the body is cut, and the bytes stay what they were', () => {
-    const items = [nameless, nameless, nameless, other, nesting, nameless, nameless, nameless, nameless].map(
-      (item, at) => ({
-        ...item,
-        metadata: { ...item.metadata, name: `n${at}` },
-      }),
-    )
-    const body = bytesOf({ items, metadata: { resourceVersion: '9' } })
-    let runs = 0
-    for (let at = 1; at < body.length; at++) {
-      const delivered: unknown[] = []
-      const guess = (events: readonly unknown[]): boolean => {
-        delivered.push(...events)
-        return events.length > 0
-      }
-      const splitter = new JsonListSplitter(
-        {
-          item: (bytes, shape) => delivered.push(decoder.item(bytes, shape)),
-          tryItem: (bytes) => guess([decoder.tryItem(bytes) ?? []].flat()),
-          tryRun: (bytes, border) => {
-            const isRun = guess(decoder.tryRun(bytes, border.toString()) ?? [])
-            if (isRun) runs++
-            return isRun
-          },
-        },
-        10_000,
-      )
-      const pieces = [Buffer.from(body.subarray(0, at)), Buffer.from(body.subarray(at))]
-      for (const piece of pieces) splitter.push(piece)
-      expect([at, delivered]).toEqual([at, alone(...items)])
-      expect(splitter.envelope()).toEqual({ items: [], metadata: { resourceVersion: '9' } })
-      expect(Buffer.concat(pieces).equals(body)).toBe(true)
-    }
-    expect(runs).toBeGreaterThan(body.length / 4)
   })
 })

@@ -4,7 +4,6 @@ import { sharedSource, shareInformer } from '../../../../adapters/share/index.js
 import { portClient } from '../../../../adapters/share/port-client.js'
 import { BASE_URL, type ShareMessage, WINDOW_BYTES } from '../../../../adapters/share/port-messages.js'
 import { createInformer, type OptionError } from '../../../../src/index.js'
-import { memorySource } from '../../../../testing/index.js'
 import { waitUntil } from '../../../servers/wait-until.js'
 import { type Account, accounts, sharedAccounts } from './accounts.js'
 
@@ -34,40 +33,6 @@ async function watching(port: MessagePort, messages: readonly ShareMessage[]): P
 }
 
 describe('a follower over a port', () => {
-  test('has the objects of the shared informer, and receives its changes', async () => {
-    await using shared = sharedAccounts(accounts(3_000))
-    const follower = shared.follow({ port: shared.share.port() })
-    await follower.synced()
-    expect(follower.size).toBe(3_000)
-    expect(follower.by.tenant('acme')).toHaveLength(1_500)
-    shared.source.put('new', { tenant: 'acme', balance: 1 })
-    shared.source.delete('0')
-    await follower.fresh()
-    expect(follower.get('new')).toEqual({ tenant: 'acme', balance: 1 })
-    expect(follower.get('0')).toBeUndefined()
-  })
-
-  test('[T2] may begin before the shared informer has its first list, or was started', async () => {
-    const source = memorySource<Account>({ entries: accounts(2) })
-    const informer = createInformer({ source })
-    await using share = shareInformer(informer)
-    const follower = createInformer({ source: sharedSource<Account>({ port: share.port() }) }).start()
-    await expect(follower.synced({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMEOUT' })
-    informer.start()
-    await follower.synced()
-    expect(follower.size).toBe(2)
-    await follower.stop()
-    await informer.stop()
-  })
-
-  test('waits for a mark of the upstream', async () => {
-    await using shared = sharedAccounts(accounts(2))
-    const follower = shared.follow({ port: shared.share.port(), upstream: shared.source })
-    const mark = shared.source.put('a', { tenant: 'acme', balance: 7 })
-    await follower.waitFor(mark)
-    expect(follower.get('a')?.balance).toBe(7)
-  })
-
   test('[T10] with a scope has only the objects of that scope', async () => {
     await using shared = sharedAccounts(accounts(10))
     const follower = shared.follow({ port: shared.share.port({ where: { tenant: 'umbra' } }) })
@@ -76,24 +41,6 @@ describe('a follower over a port', () => {
     shared.source.put('a', { tenant: 'acme', balance: 1 })
     await follower.fresh()
     expect([...follower.keys()].sort()).toEqual(['1', '3', '5', '7', '9', 'u'])
-  })
-
-  test('has equal values, also those that JSON would change', async () => {
-    const value = {
-      at: new Date(5),
-      big: 7n,
-      bytes: new Uint8Array([1, 2]),
-      map: new Map([['a', new Set([1])]]),
-      no: undefined,
-    }
-    const source = memorySource<object>({ entries: [['a', value]] })
-    const informer = createInformer({ source }).start()
-    await using share = shareInformer(informer)
-    const follower = createInformer({ source: sharedSource<object>({ port: share.port() }) }).start()
-    await follower.synced()
-    expect(follower.get('a')).toStrictEqual(value)
-    await follower.stop()
-    await informer.stop()
   })
 
   test('shares its port with another source', async () => {

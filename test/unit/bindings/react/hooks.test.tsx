@@ -27,8 +27,15 @@ async function started(entries: Iterable<readonly [string, Order]> = twoTenants,
   })
   world.informer.start()
   await world.clock.advance(0)
-  const settle = (): Promise<void> => act(() => world.clock.advance(0))
-  return { ...world, settle }
+  const { source, clock, informer } = world
+  const settle = (): Promise<void> => act(() => clock.advance(0))
+  const loseAccess = async (): Promise<void> => {
+    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
+    source.disconnect()
+    await act(() => clock.advance(5_000))
+  }
+  const stop = (): Promise<unknown> => act(() => Promise.all([informer.stop(), clock.advance(1_000)]))
+  return { ...world, settle, loseAccess, stop }
 }
 
 type World = Awaited<ReturnType<typeof started>>
@@ -54,8 +61,7 @@ describe('useObjects', () => {
   test('[U1] renders again for a change of its own value, and not for one of another value', async () => {
     const { informer, source, settle } = await started()
     const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
-    await using page = new Page()
-    await page.show(<Recorder />)
+    await using page = await Page.with(<Recorder />)
     expect(page.text).toBe('1,2')
     source.put('3', order(30, 'birch'))
     source.put('4', order(4, 'birch'))
@@ -75,8 +81,7 @@ describe('useObjects', () => {
   test('[U3] renders once for all changes of a transaction', async () => {
     const { informer, source, settle } = await started()
     const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
-    await using page = new Page()
-    await page.show(<Recorder />)
+    await using _page = await Page.with(<Recorder />)
     source.transaction((tx) => {
       for (let n = 0; n < 100; n++) tx.put(`new ${n}`, order(n))
       tx.delete('1')
@@ -89,8 +94,7 @@ describe('useObjects', () => {
     const slices = { largeWrite: 10, changesPerStep: 10, stepsPerCheck: 1, sliceMs: 0 }
     const { informer, source, clock, settle } = await started(twoTenants, { slices })
     const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
-    await using page = new Page()
-    await page.show(<Recorder />)
+    await using _page = await Page.with(<Recorder />)
     source.transaction((tx) => {
       for (let n = 0; n < 1_000; n++) tx.put(`new ${n}`, order(n))
     })
@@ -108,35 +112,31 @@ describe('useObjects', () => {
       useObjects(informer.by.total, { gte: 2 }),
     ]
     const { Recorder, results } = recorder(read)
-    await using page = new Page()
-    await page.show(<Recorder />)
-    await act(async () => {
-      const relisted = informer.relist()
-      await clock.advance(1_000)
-      await relisted
-    })
+    await using page = await Page.with(<Recorder />)
+    await act(() => Promise.all([informer.relist(), clock.advance(1_000)]))
     await page.show(<Recorder />)
     expect(results).toHaveLength(2)
     for (const [at, objects] of results[0]?.entries() ?? []) expect(results[1]?.[at]).toBe(objects)
   })
 
-  test('returns ranges of ordered and compound indexes, and all objects of an informer', async () => {
+  test('returns ranges of ordered and compound indexes, objects of an index that was added later, and all objects', async () => {
     const { informer, source, settle } = await started()
+    const parity = await informer.addIndex('parity', (ix) => ix.equal(({ total }) => total % 2))
     const read = (): string =>
       [
         useObjects(informer.by.total, { gte: 2, limit: 1 }),
         useObjects(informer.by.latest, ['acme'], { reverse: true }),
+        useObjects(parity, 1).toSorted((a, b) => a.total - b.total),
         useObjects(informer),
       ]
         .map((orders) => orders.map(({ total }) => total).join())
         .join(' ')
     const { Recorder, results } = recorder(read)
-    await using page = new Page()
-    await page.show(<Recorder />)
-    expect(page.text).toBe('2 2,1 1,2,3')
+    await using page = await Page.with(<Recorder />)
+    expect(page.text).toBe('2 2,1 1,3 1,2,3')
     source.put('2', order(5))
     await settle()
-    expect(page.text).toBe('3 5,1 1,5,3')
+    expect(page.text).toBe('3 5,1 1,3,5 1,5,3')
     expect(results).toHaveLength(2)
   })
 
@@ -148,8 +148,7 @@ describe('useObjects', () => {
       useLayoutEffect(() => void listens.push(ofTenant.length), [ofTenant])
       return totals(ofTenant)
     }
-    await using page = new Page()
-    await page.show(<Orders tenant="acme" />)
+    await using page = await Page.with(<Orders tenant="acme" />)
     await page.show(<Orders tenant="acme" />)
     expect(listens).toEqual([2])
     await page.show(<Orders tenant="birch" />)
@@ -163,31 +162,21 @@ describe('useObjects', () => {
     expect(commitSignalOf(informer)?.listenerCount).toBe(1)
   })
 
-  test('reads another informer if that is its new argument', async () => {
+  test('reads another informer or another key if that is its new argument, and no object without a key', async () => {
     const [one, other] = [await started(), await started([['9', order(9)]])]
-    function Orders({ of }: { of: World }): string {
-      return `${totals(useObjects(of.informer.by.tenant, 'acme'))} ${useObject(of.informer, '9')?.total} ${useStatus(of.informer).state}`
+    function Orders({ of, id }: { of: World; id?: string }): string {
+      return `${totals(useObjects(of.informer.by.tenant, 'acme'))} ${useObject(of.informer, id)?.total} ${useStatus(of.informer).state}`
     }
-    await using page = new Page()
-    await page.show(<Orders of={one} />)
-    await page.show(<Orders of={other} />)
+    await using page = await Page.with(<Orders of={one} />)
+    expect(page.text).toBe('1,2 undefined live')
+    await page.show(<Orders of={one} id="2" />)
+    expect(page.text).toBe('1,2 2 live')
+    await page.show(<Orders of={other} id="9" />)
     expect(page.text).toBe('9 9 live')
     expect(commitSignalOf(one.informer)?.listenerCount).toBe(0)
     other.source.put('9', order(90))
     await other.settle()
     expect(page.text).toBe('90 90 live')
-  })
-
-  test('reads an index that was added later', async () => {
-    const { informer, source, settle } = await started()
-    const parity = await informer.addIndex('parity', (ix) => ix.equal(({ total }) => total % 2))
-    const { Recorder } = recorder(() => useObjects(parity, 1), totals)
-    await using page = new Page()
-    await page.show(<Recorder />)
-    expect(page.text).toBe('1,3')
-    source.put('2', order(7))
-    await settle()
-    expect(page.text).toBe('1,3,7')
   })
 
   test('throws a TypeError for something else, such as an index of a snapshot', async () => {
@@ -206,8 +195,7 @@ describe('useObject', () => {
   test('[U1] renders again only for changes of its key', async () => {
     const { informer, source, settle } = await started()
     const { Recorder, results } = recorder(() => useObject(informer, '1')?.total)
-    await using page = new Page()
-    await page.show(<Recorder />)
+    await using _page = await Page.with(<Recorder />)
     source.put('2', order(20))
     await settle()
     source.put('1', order(10))
@@ -218,40 +206,23 @@ describe('useObject', () => {
     await settle()
     expect(results).toEqual([1, 10, undefined, 11])
   })
-
-  test('returns the object of a changed key, and undefined without a key', async () => {
-    const { informer } = await started()
-    const Total = ({ id }: { id: string | undefined }): string => `${useObject(informer, id)?.total}`
-    await using page = new Page()
-    await page.show(<Total id={undefined} />)
-    expect(page.text).toBe('undefined')
-    await page.show(<Total id="2" />)
-    expect(page.text).toBe('2')
-  })
 })
 
 describe('useStatus', () => {
   test('[U1] renders again for a change of state, and not for a batch', async () => {
-    const { informer, source, clock, settle } = await started()
+    const { informer, source, settle, loseAccess, stop } = await started()
     const { Recorder, results } = recorder(
       () => useStatus(informer),
       ({ state, lastError }) => `${state} ${lastError?.code}`,
     )
-    await using page = new Page()
-    await page.show(<Recorder />)
+    await using page = await Page.with(<Recorder />)
     expect(page.text).toBe('live undefined')
     source.put('1', order(10))
     await settle()
     expect(results).toHaveLength(1)
-    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
-    source.disconnect()
-    await act(() => clock.advance(5_000))
+    await loseAccess()
     expect(page.text).toBe('failed UNAUTHORIZED')
-    await act(async () => {
-      const stopped = informer.stop()
-      await clock.advance(1_000)
-      await stopped
-    })
+    await stop()
     expect(page.text).toBe('stopped UNAUTHORIZED')
   })
 
@@ -261,8 +232,7 @@ describe('useStatus', () => {
       () => useStatus(informer),
       ({ state, isSynced }) => `${state} ${isSynced}`,
     )
-    await using page = new Page()
-    await page.show(<Recorder />)
+    await using page = await Page.with(<Recorder />)
     expect(page.text).toBe('idle false')
     await act(async () => {
       informer.start()
@@ -283,34 +253,22 @@ function Everything({ of }: { of: Informer<Order, { readonly tenant: Equal<Order
 }
 
 describe('the hooks', () => {
-  test('[U5] keep the last objects of an informer that fails or is stopped', async () => {
-    const { informer, source, clock } = await started()
-    await using page = new Page()
-    await page.show(<Everything of={informer} />)
-    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
-    source.disconnect()
-    await act(() => clock.advance(5_000))
-    expect(page.text).toBe('1,2 1 failed')
-    await act(async () => {
-      const stopped = informer.stop()
-      await clock.advance(1_000)
-      await stopped
-    })
-    expect(page.text).toBe('1,2 1 stopped')
-    await using later = new Page()
-    await later.show(<Everything of={informer} />)
-    expect(later.text).toBe('1,2 1 stopped')
-  })
-
-  test('show nothing of an informer that lost access with onAccessLost clear', async () => {
-    const { informer, source, clock } = await started(twoTenants, { onAccessLost: 'clear' })
-    await using page = new Page()
-    await page.show(<Everything of={informer} />)
-    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
-    source.disconnect()
-    await act(() => clock.advance(5_000))
-    expect(page.text).toBe('  failed')
-  })
+  test.each([
+    ['[U5] keep the last objects', 'keep', '1,2 1'],
+    ['show nothing', 'clear', ' '],
+  ] as const)(
+    '%s of an informer that lost access, or was stopped, with onAccessLost %s',
+    async (_what, onAccessLost, shown) => {
+      const { informer, loseAccess, stop } = await started(twoTenants, { onAccessLost })
+      await using page = await Page.with(<Everything of={informer} />)
+      await loseAccess()
+      expect(page.text).toBe(`${shown} failed`)
+      await stop()
+      expect(page.text).toBe(`${shown} stopped`)
+      await using later = await Page.with(<Everything of={informer} />)
+      expect(later.text).toBe(`${shown} stopped`)
+    },
+  )
 
   test('[U4] leave no listener after an unmount, also in strict mode', async () => {
     const { informer, source, settle } = await started()

@@ -9,6 +9,13 @@ export class Page implements AsyncDisposable {
   readonly #container = (Reflect.get(globalThis, 'document') as Document).createElement('main')
   #root: Root | undefined
 
+  /** A page that shows an element. */
+  static async with(element: ReactElement): Promise<Page> {
+    const page = new Page()
+    await page.show(element)
+    return page
+  }
+
   get text(): string {
     return this.#container.textContent
   }

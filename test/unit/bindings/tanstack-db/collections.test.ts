@@ -28,13 +28,18 @@ async function ready(options = {}) {
   const collection = collectionOf(world)
   world.informer.start()
   await world.clock.advance(0)
+  const loseAccess = async (): Promise<void> => {
+    world.source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
+    world.source.disconnect()
+    await world.clock.advance(5_000)
+  }
   /** The keys and types of the changes of each transaction. */
   const transactions: string[][] = []
   collection.subscribeChanges((changes) => transactions.push(changes.map(({ type, key }) => `${type} ${key}`)), {
     includeInitialState: true,
   })
   transactions.length = 0
-  return { ...world, collection, transactions }
+  return { ...world, collection, transactions, loseAccess }
 }
 
 const totals = (rows: Iterable<readonly [unknown, Order]>): Record<string, number> =>
@@ -51,23 +56,15 @@ describe('a collection', () => {
     expect(totals(collection.entries())).toEqual({ 1: 1, 2: 2, 3: 3 })
   })
 
-  test('is ready if the source is empty', async () => {
-    const world = ordersOf([])
-    const collection = collectionOf(world)
-    const preloaded = collection.preload()
+  test.each([0, 3])('is ready with %i objects, made before the first list or after it', async (count) => {
+    const world = ordersOf(threeOrders.slice(0, count))
+    const early = collectionOf(world)
+    const preloaded = early.preload()
     world.informer.start()
     await world.clock.advance(0)
-    await preloaded
-    expect([collection.status, collection.size]).toEqual(['ready', 0])
-  })
-
-  test('has the objects of an informer that has them already', async () => {
-    const world = ordersOf()
-    world.informer.start()
-    await world.clock.advance(0)
-    const collection = collectionOf(world)
-    await collection.preload()
-    expect(collection.size).toBe(3)
+    const late = collectionOf(world)
+    await Promise.all([preloaded, late.preload()])
+    for (const { status, size } of [early, late]) expect([status, size]).toEqual(['ready', count])
   })
 
   test('[U6] has one transaction for the initial content, however large it is', async () => {
@@ -167,28 +164,18 @@ describe('the status of a collection', () => {
     expect([collection.status, collection.size]).toEqual(['ready', 3])
   })
 
-  test('stays ready if the informer fails later, and the objects stay', async () => {
-    const { source, clock, informer, collection } = await ready()
-    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
-    source.disconnect()
-    await clock.advance(5_000)
-    expect(informer.status.state).toBe('failed')
-    expect([collection.status, collection.size]).toEqual(['ready', 3])
-  })
-
-  test('stays ready if lost access clears the informer, and the objects are deleted', async () => {
-    const { source, clock, collection } = await ready({ onAccessLost: 'clear' })
-    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 1_000)
-    source.disconnect()
-    await clock.advance(5_000)
-    expect([collection.status, collection.size]).toEqual(['ready', 0])
+  test.each([
+    ['keep', 3],
+    ['clear', 0],
+  ])('stays ready if access is lost later, and has the objects of onAccessLost %s', async (onAccessLost, count) => {
+    const { informer, collection, loseAccess } = await ready({ onAccessLost })
+    await loseAccess()
+    expect([informer.status.state, collection.status, collection.size]).toEqual(['failed', 'ready', count])
   })
 
   test('[U7] is error after the informer was stopped, and the objects stay', async () => {
     const { clock, informer, collection } = await ready()
-    const stopped = informer.stop()
-    await clock.advance(1_000)
-    await stopped
+    await Promise.all([informer.stop(), clock.advance(1_000)])
     expect([collection.status, collection.size]).toEqual(['error', 3])
   })
 
@@ -196,9 +183,7 @@ describe('the status of a collection', () => {
     const world = ordersOf()
     const collection = collectionOf(world)
     const failed = expect(collection.preload()).rejects.toMatchObject({ code: 'STOPPED' })
-    const stopped = world.informer.stop()
-    await world.clock.advance(1_000)
-    await Promise.all([stopped, failed])
+    await Promise.all([world.informer.stop(), failed, world.clock.advance(1_000)])
     expect(collection.status).toBe('error')
   })
 })
