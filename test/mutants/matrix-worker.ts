@@ -1,0 +1,313 @@
+// Judges mutants, one after the other, in one process.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import fc from 'fast-check'
+import { builtinEnvironments } from 'vitest/runtime'
+import { root, textOf } from '../support/sources.js'
+import { bodyOf, type Prepared, preparedIn } from './matrix-modules.js'
+import { type Case, restore, run, testsOf } from './matrix-tests.js'
+import { Modules, MORE_STEPS, type Replaced, STEPS_FACTOR, World } from './matrix-world.js'
+
+/** One test, as it behaves without a mutant. */
+export interface KnownTest {
+  readonly file: string
+  readonly title: string
+  readonly row: string
+  /** Of tests with the same title in one file. */
+  readonly nth: number
+  /** Time of a processor, and how often the event loop came round in 25 ms or more. */
+  readonly ms: number
+  readonly ticks: number
+  readonly steps: number
+  /** Why it judges no mutant. */
+  readonly exception?: string
+}
+
+export interface Baseline {
+  readonly hash: string
+  readonly tests: readonly KnownTest[]
+  /** Mutants and functions that modules reach while they are loaded. */
+  readonly atLoad: readonly number[]
+  readonly loadedBy: readonly number[]
+}
+
+/** What the process is asked. */
+export interface Job {
+  readonly id: string
+  /** The number of an operator mutant. */
+  readonly operator?: number
+  /** Another mutant: the file, and its new text. */
+  readonly file?: string
+  readonly source?: string
+  /** Parts of the file that the mutant changes. */
+  readonly spans?: readonly (readonly [start: number, end: number])[]
+  /** Tests that hung in an earlier process: they count as killers. */
+  readonly hung: readonly number[]
+}
+
+export interface Verdict {
+  readonly id: string
+  readonly killers: readonly number[]
+  readonly timeouts: readonly number[]
+  readonly covering: number
+  readonly notRun: number
+  readonly ms: number
+  readonly error?: string
+}
+
+const [, , folder = '', perFile = ''] = process.argv
+const TICK_MS = 25
+const IDLE_TICKS = 4
+/** Tests that take longer come last, and only if few others kill the mutant. */
+const SLOW_MS = 500
+const FEW = 3
+const MAX_KILLERS = 25
+const MAX_CPU_MS = 12_000
+const MAX_MS = 60_000
+
+const env = process.env
+env['NODE_ENV'] = 'test'
+env['VITEST'] = 'true'
+// Runs that differ, or that look for the smallest failure, would take long.
+fc.configureGlobal({ ...fc.readConfigureGlobal(), endOnFailure: true, seed: 7 })
+
+const real = { setTimeout, clearTimeout }
+
+/** The timers that the tests and the product have set. */
+const timers = new Set<NodeJS.Timeout>()
+function trackTimers(): void {
+  const { setTimeout: set, setInterval: repeat, clearTimeout: clear, clearInterval: stop } = globalThis
+  const tracked = Object.assign((fn: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
+    const timer = set(
+      (...given) => {
+        timers.delete(timer)
+        fn(...given)
+      },
+      ms,
+      ...args,
+    )
+    timers.add(timer)
+    return timer
+  }, set)
+  const trackedInterval = (fn: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
+    const timer = repeat(fn, ms, ...args)
+    timers.add(timer)
+    return timer
+  }
+  const cleared = (timer: NodeJS.Timeout): void => {
+    timers.delete(timer)
+    clear(timer)
+    stop(timer)
+  }
+  Object.assign(globalThis, { setTimeout: tracked, setInterval: trackedInterval, clearTimeout: cleared, clearInterval: cleared })
+}
+
+let unhandled: unknown
+process.on('unhandledRejection', (error) => {
+  unhandled ??= error ?? 'rejected'
+})
+process.on('uncaughtException', (error) => {
+  unhandled ??= error ?? 'thrown'
+})
+process.setMaxListeners(0)
+
+/** A thread notices that this one hangs, writes down which test it was, and ends the process. */
+const progress = new Int32Array(new SharedArrayBuffer(12))
+new Worker(
+  `const { workerData: { progress, file, pid } } = require('node:worker_threads')
+   const { writeFileSync } = require('node:fs')
+   let [last, cpu, since] = [-1, 0, Date.now()]
+   setInterval(() => {
+     const used = process.cpuUsage()
+     const now = (used.user + used.system) / 1000
+     if (progress[0] !== last || progress[2] === 0) { [last, cpu, since] = [progress[0], now, Date.now()]; return }
+     if (now - cpu < 10_000 && Date.now() - since < 120_000) return
+     writeFileSync(file, JSON.stringify({ test: progress[1] }))
+     process.kill(pid, 'SIGKILL')
+   }, 500)`,
+  { eval: true, workerData: { progress, file: join(folder, `hung-${process.pid}.json`), pid: process.pid } },
+).unref()
+
+type Outcome = 'passed' | 'failed' | 'idle' | 'timeout' | 'unhandled'
+
+let idleResources = 0
+const tick = (): Promise<void> => new Promise((resolve) => real.setTimeout(resolve, TICK_MS))
+
+/** Runs one test for at most so many ticks, in which this process could run. */
+async function outcomeOf(
+  test: Case,
+  world: World,
+  steps: number,
+  ticks: number,
+): Promise<{ outcome: Outcome; error?: unknown; ticks: number }> {
+  let left = ticks
+  let timer: NodeJS.Timeout | undefined
+  unhandled = undefined
+  world.begin(steps)
+  try {
+    const late = new Promise<Outcome>((resolve) => {
+      let idle = 0
+      const look = (): void => {
+        idle = timers.size === 0 && process.getActiveResourcesInfo().length <= idleResources ? idle + 1 : 0
+        if (idle >= IDLE_TICKS) resolve('idle')
+        else if (--left <= 0) resolve('timeout')
+        else timer = real.setTimeout(look, TICK_MS)
+      }
+      timer = real.setTimeout(look, TICK_MS)
+    })
+    const outcome = await Promise.race([run(test).then((): Outcome => 'passed'), late])
+    if (outcome === 'passed' && unhandled !== undefined) return { outcome: 'unhandled', error: unhandled, ticks: ticks - left }
+    if (outcome !== 'passed') world.end()
+    return { outcome, ticks: ticks - left }
+  } catch (error) {
+    return { outcome: 'failed', error, ticks: ticks - left }
+  } finally {
+    real.clearTimeout(timer)
+  }
+}
+
+const isPage = (file: string): boolean => textOf(file).startsWith('// @vitest-environment happy-dom')
+
+const inPage = new Map<string, boolean>()
+/** Runs with the globals of a page, if the file asks for them. */
+async function inEnvironment<T>(file: string, fn: () => Promise<T>): Promise<T> {
+  let page = inPage.get(file)
+  if (page === undefined) inPage.set(file, (page = isPage(file)))
+  if (!page) return await fn()
+  const { teardown } = await builtinEnvironments['happy-dom'].setup(globalThis, {})
+  try {
+    return await fn()
+  } finally {
+    await teardown(globalThis)
+  }
+}
+
+/** Returns the tests of a file in this world, by title and number. */
+async function casesOf(world: World, file: string): Promise<Map<string, Case>> {
+  return await inEnvironment(file, async () => {
+    await modules.loadExternals(file)
+    const cases = new Map<string, Case>()
+    for (const each of await testsOf(file, () => world.loadTests(file))) {
+      let nth = 0
+      while (cases.has(`${each.title}#${nth}`)) nth++
+      cases.set(`${each.title}#${nth}`, each)
+    }
+    return cases
+  })
+}
+
+/** Bits of tests, one row for each mutant or function. */
+class Reached {
+  readonly #tests: number
+  readonly bits: Uint8Array
+
+  constructor(rows: number, tests: number, bits = new Uint8Array(rows * Math.ceil(tests / 8))) {
+    this.#tests = Math.ceil(tests / 8)
+    this.bits = bits
+  }
+
+  add(test: number, hits: Uint8Array): void {
+    const place = (test >> 3) | 0
+    for (let row = hits.indexOf(1); row >= 0; row = hits.indexOf(1, row + 1)) {
+      const at = row * this.#tests + place
+      this.bits[at] = (this.bits[at] ?? 0) | (1 << (test & 7))
+    }
+  }
+
+  *of(row: number): Generator<number> {
+    for (let place = 0; place < this.#tests; place++) {
+      const byte = this.bits[row * this.#tests + place] ?? 0
+      if (byte === 0) continue
+      for (let bit = 0; bit < 8; bit++) if ((byte & (1 << bit)) !== 0) yield place * 8 + bit
+    }
+  }
+}
+
+function indicesOf(hits: Uint8Array): number[] {
+  return [...hits.keys()].filter((index) => hits[index] === 1)
+}
+
+/** Runs all tests without a mutant twice: once in their order, and once as mutants will run them. */
+async function measured(prepared: Prepared): Promise<{ baseline: Baseline; mutants: Reached; functions: Reached }> {
+  const world = new World(modules, -1)
+  const loaded: { file: string; cases: Map<string, Case> }[] = []
+  for (const file of prepared.tests) {
+    loaded.push({ file, cases: await casesOf(world, file) })
+    console.log('loaded', file, loaded.at(-1)?.cases.size)
+  }
+  const atLoad = indicesOf(world.mutantHits)
+  const loadedBy = indicesOf(world.functionHits)
+  const count = loaded.reduce((sum, { cases }) => sum + cases.size, 0)
+  const mutants = new Reached(prepared.mutants, count)
+  const functions = new Reached(prepared.functions, count)
+  const tests: (KnownTest & { exception?: string; ms: number })[] = []
+  for (const { file, cases } of loaded) {
+    for (const [key, each] of cases) {
+      world.mutantHits.fill(0)
+      world.functionHits.fill(0)
+      const ENOUGH = 2 ** 40
+      const steps = world.begin(ENOUGH)
+      const cpu = process.cpuUsage()
+      progress[2] = 0
+      const { outcome, error, ticks } = await inEnvironment(file, () => outcomeOf(each, world, ENOUGH, 60_000 / TICK_MS))
+      if (world.isOver) throw new Error(`${file} ${key}: ${outcome}`)
+      const { user, system } = process.cpuUsage(cpu)
+      const ms = Math.round((user + system) / 100) / 10
+      const index = tests.length
+      mutants.add(index, world.mutantHits)
+      functions.add(index, world.functionHits)
+      const exception = outcome === 'passed' ? undefined : `${outcome}: ${`${error}`.slice(0, 300)}`
+      if (exception !== undefined) {
+        restore()
+        console.log(file, key, exception)
+      }
+      tests.push({
+        file,
+        title: each.title,
+        row: each.row,
+        nth: Number(key.slice(key.lastIndexOf('#') + 1)),
+        ms,
+        ticks,
+        steps: steps(),
+        ...(exception === undefined ? {} : { exception }),
+      })
+    }
+    console.log(file, tests.length)
+  }
+  return { baseline: { hash: prepared.hash, tests, atLoad, loadedBy }, mutants, functions }
+}
+
+trackTimers()
+await tick()
+const prepared = await preparedIn(join(folder, 'prepared.json'), Number(perFile))
+const modules = new Modules(prepared)
+await new Promise<void>((resolve) =>
+  real.setTimeout(() => {
+    idleResources = process.getActiveResourcesInfo().length
+    resolve()
+  }, TICK_MS),
+)
+
+async function baselineNow(): Promise<{ baseline: Baseline; mutants: Reached; functions: Reached }> {
+  const at = (name: string): string => join(folder, `baseline-${name}`)
+  if (existsSync(at('tests.json'))) {
+    const baseline = JSON.parse(readFileSync(at('tests.json'), 'utf8')) as Baseline
+    if (baseline.hash === prepared.hash) {
+      const { length } = baseline.tests
+      return {
+        baseline,
+        mutants: new Reached(prepared.mutants, length, readFileSync(at('mutants.bin'))),
+        functions: new Reached(prepared.functions, length, readFileSync(at('functions.bin'))),
+      }
+    }
+  }
+  const made = await measured(prepared)
+  writeFileSync(at('mutants.bin'), made.mutants.bits)
+  writeFileSync(at('functions.bin'), made.functions.bits)
+  writeFileSync(at('tests.json'), JSON.stringify(made.baseline))
+  return made
+}
+
+const { baseline, mutants, functions } = await baselineNow()
+process.send?.({ ready: true })
