@@ -28,7 +28,7 @@ function started(end: string, debug: string | undefined): Child {
 describe('SIGUSR2', () => {
   beforeAll(ensureBuilt)
 
-  test('with LISTWATCH_DEBUG=1 prints all informers of the process, one per line', async () => {
+  test('[O7] with LISTWATCH_DEBUG=1 prints all informers of the process, one per line', async () => {
     await using child = started(`await first.start().synced(); setInterval(() => {}, 1_000); console.log('ready')`, '1')
     await child.until(() => child.lines.includes('ready'), 'the program starts')
     child.kill('SIGUSR2')
@@ -44,7 +44,7 @@ describe('SIGUSR2', () => {
     expect(printed[0]).toMatchObject({ indexes: { first: [{ name: 'n', largest: [{ value: '1', objects: 1 }] }] } })
   })
 
-  test('does not print a stopped informer', async () => {
+  test('[O7] does not print a stopped informer', async () => {
     await using child = started(`await first.stop(); setInterval(() => {}, 1_000); console.log('ready')`, '1')
     await child.until(() => child.lines.includes('ready'), 'the program starts')
     child.kill('SIGUSR2')
@@ -52,13 +52,13 @@ describe('SIGUSR2', () => {
     expect(child.errors).toMatch(/^\{"name":"second".*\}\n$/)
   })
 
-  test('with LISTWATCH_DEBUG=1 has a handler that does not keep the process alive', async () => {
+  test('[O7] with LISTWATCH_DEBUG=1 has a handler that does not keep the process alive', async () => {
     await using child = started('', '1')
     expect(await child.ended).toEqual({ code: 0, signal: null })
     expect(child.lines).toEqual(['1'])
   })
 
-  test.each([undefined, '0'])('with LISTWATCH_DEBUG=%s has no handler', async (debug) => {
+  test.each([undefined, '0'])('[O7] with LISTWATCH_DEBUG=%s has no handler', async (debug) => {
     await using child = started('', debug)
     expect(await child.ended).toEqual({ code: 0, signal: null })
     expect(child.lines).toEqual(['0'])

@@ -1,77 +1,53 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { root, textOf } from './support/sources.js'
+import { rulesNamedIn } from './support/rule-tags.js'
+import { filesUnder, root, textOf } from './support/sources.js'
 
 const spec = textOf('SPEC.md')
 
-interface Reference {
-  readonly file: string
-  readonly titles: readonly string[]
-}
-
 interface Rule {
-  /** `I7`, `law 4c` */
+  /** `I7`, `H4a`, `law 4c` */
   readonly name: string
   readonly text: string
-  readonly tests: readonly Reference[]
 }
 
-/** The test files that a text names, each with the titles after it: `file` › "title", "title". */
-function referencesOf(text: string): Reference[] {
-  const pattern = /`(test\/[\w./-]+\.test\.tsx?)`(?: › ("[^"]+"(?:,\s+"[^"]+")*))?/g
-  return Array.from(text.matchAll(pattern), ([, file = '', titles = '']) => ({
-    file,
-    titles: Array.from(titles.matchAll(/"([^"]+)"/g), ([, title = '']) => title),
-  }))
-}
-
-/** The rows of all tables of rules: a name, the rule, and its tests. */
+/** The bullets of all lists of rules: a name, and the rule. */
 function rulesOf(text: string): Rule[] {
   return Array.from(
-    text.matchAll(/^\| ([A-Z]\d+|law \d[a-z]?) \| (.+?) \| (.*) \|$/gm),
-    ([, name = '', rule = '', tests = '']) => ({ name, text: rule, tests: referencesOf(tests) }),
+    text.matchAll(/^- \*\*([A-Z]\d+[a-z]?|law \d[a-z]?)\*\* (.+(?:\n {2}.+)*)/gm),
+    ([, name = '', rule = '']) => ({ name, text: rule.replace(/\s+/g, ' ') }),
   )
 }
 
-/** The first argument of every call in a file if it is a string: titles of tests and groups among them. */
-function titlesIn(file: string): string {
-  const text = existsSync(join(root, file)) ? textOf(file) : ''
-  return Array.from(text.matchAll(/\(\s*(['"`])((?:(?!\1).)*)\1/g), ([, , title = '']) => title).join('\n')
-}
-
-const references = referencesOf(spec)
 const rules = rulesOf(spec)
+const names = rules.map(({ name }) => name)
+const tests = filesUnder(['test'], '.ts').concat(filesUnder(['test'], '.tsx'))
+// The title in vocabulary.test.ts is an example.
+const named = tests.filter((path) => path !== 'test/vocabulary.test.ts').flatMap((path) => rulesNamedIn(textOf(path)))
 
 describe('SPEC.md', () => {
-  test.each([...new Set(references.map(({ file }) => file))])('names tests that exist in %s', (file) => {
-    const titles = titlesIn(file)
-    expect(titles).not.toBe('')
-    const named = references.filter((reference) => reference.file === file).flatMap((reference) => reference.titles)
-    expect(named.filter((title) => !titles.includes(title))).toEqual([])
+  test('has a test or a group of tests for each rule', () => {
+    expect(names.filter((name) => !named.includes(name))).toEqual([])
   })
 
-  test('names every test file as a reference that can be checked', () => {
-    const mentioned = spec.match(/test\/[\w./-]+\.test\.tsx?/g) ?? []
-    expect(mentioned.filter((file) => !references.some((reference) => reference.file === file))).toEqual([])
+  test('has a rule for each name in front of the title of a test', () => {
+    expect(named.filter((name) => !names.includes(name))).toEqual([])
   })
 
-  test('has a test with a title or a file of tests for each rule', () => {
-    expect(rules.filter(({ tests }) => tests.length === 0).map(({ name }) => name)).toEqual([])
+  test('has a rule once', () => {
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([])
   })
 
-  test.each(['C', 'P', 'E', 'K', 'R', 'S', 'I', 'M', 'F', 'N', 'G', 'L', 'B', 'H', 'V', 'U'])(
-    'numbers the rules %s1, … without gaps',
-    (letter) => {
-      const names = rules.map(({ name }) => name).filter((name) => name.startsWith(letter))
-      expect(names).toEqual(names.map((_, i) => `${letter}${i + 1}`))
-      expect(names.length).toBeGreaterThan(4)
-    },
-  )
+  test.each([...'ABCEFGHIJKLMNOPRSTUVWY'])('numbers the rules %s1, … without gaps', (letter) => {
+    const numbered = names.filter((name) => name.startsWith(letter) && /\d$/.test(name))
+    expect(numbered).toEqual(numbered.map((_, i) => `${letter}${i + 1}`))
+    expect(numbered.length).toBeGreaterThan(4)
+  })
 
   test('has the invariants I1 to I17 and the laws 1 to 8, by which tests name them', () => {
-    expect(rules.filter(({ name }) => /^I\d+$/.test(name))).toHaveLength(17)
-    const laws = rules.flatMap(({ name }) => /^law (\d)/.exec(name)?.[1] ?? [])
+    expect(names.filter((name) => /^I\d+$/.test(name))).toHaveLength(17)
+    const laws = names.flatMap((name) => /^law (\d)/.exec(name)?.[1] ?? [])
     expect([...new Set(laws)]).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'])
   })
 

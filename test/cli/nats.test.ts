@@ -58,7 +58,7 @@ describeServer('nats 2.15', 'relay --to nats://', (found) => {
       expect(`${first.errors}${second.errors}${watch.errors}`).toBe('')
     })
 
-    test.concurrent('of two relays the second waits, and replaces the first after it was killed', async (context) => {
+    test.concurrent('[Y6] of two relays the second waits, and replaces the first after it was killed', async (context) => {
       const client = upstream.etcd.client()
       await client.put('/two/3').value('{"state":"new"}')
       const first = relay('two', context)

@@ -92,7 +92,7 @@ describe('a relay of a table behind Redis', () => {
           onTestFinished: db.atEnd,
         })
 
-      test.concurrent('prints its status as NDJSON, passes on marks, and writes pending changes before it ends', async (context) => {
+      test.concurrent('[Y2] prints its status as NDJSON, passes on marks, and writes pending changes before it ends', async (context) => {
         const db = await at.database(context.onTestFinished)
         const { source, write } = await tableIn(db)
         const child = relay(db, 'status')
@@ -122,7 +122,7 @@ describe('a relay of a table behind Redis', () => {
         await Promise.all([watch.ended, second.ended])
       })
 
-      test.concurrent('killed at random moments, two at once: followers list once, and see whole transactions', async (context) => {
+      test.concurrent('[Y4] killed at random moments, two at once: followers list once, and see whole transactions', async (context) => {
         const random = new SeededRandom(SEED)
         const db = await at.database(context.onTestFinished)
         const { source, write } = await tableIn(db)
@@ -161,7 +161,7 @@ describe('a relay of a table behind Redis', () => {
         await Promise.all(relays.map(({ ended }) => ended))
       })
 
-      test('Redis restarts, loses writes and is flushed: followers see another epoch, and then the table', async () => {
+      test('[Y8] Redis restarts, loses writes and is flushed: followers see another epoch, and then the table', async () => {
         const db = await at.database()
         const { source, write } = await tableIn(db)
         const child = relay(db, 'lost')

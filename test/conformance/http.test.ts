@@ -46,4 +46,4 @@ const httpHarness: ListerWatcherHarness<Item> = {
   },
 }
 
-await describeListerWatcher('an HTTP source', httpHarness)
+await describeListerWatcher('[V1][V11] an HTTP source', httpHarness)

@@ -96,7 +96,7 @@ describeEtcd("etcd's own proxy, which ignores progress requests", (server) => {
     })
   })
 
-  test('hides that a backup was restored, which shows in the newest entry though there are as many keys', async () => {
+  test('[E7] hides that a backup was restored, which shows in the newest entry though there are as many keys', async () => {
     await using etcd = await EtcdServer.start({ server })
     await using proxy = await EtcdServer.startProxy(etcd)
     await Stage.with({ etcd, source: { endpoints: proxy.endpoint } }, async (stage) => {
@@ -113,7 +113,7 @@ describeEtcd("etcd's own proxy, which ignores progress requests", (server) => {
     })
   })
 
-  test('has pages of an old history in its cache, which a list does not read', async () => {
+  test('[E8] has pages of an old history in its cache, which a list does not read', async () => {
     await using etcd = await EtcdServer.start({ server })
     await using proxy = await EtcdServer.startProxy(etcd)
     await Stage.with({ etcd, source: { endpoints: proxy.endpoint, pageSize: 5 } }, async (stage) => {

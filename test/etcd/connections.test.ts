@@ -49,7 +49,7 @@ describeEtcd('a connection that fails', (server) => {
         expect([mirror.relists, mirror.errors.map(({ code }) => code)]).toEqual([0, ['UNAVAILABLE']])
       }, options))
 
-    test(`twice before a whole revision has arrived leads to a list (${form})`, () =>
+    test(`[E4][E5] twice before a whole revision has arrived leads to a list (${form})`, () =>
       stage(async (mirror) => {
         await mirror.fill(20)
         await mirror.live()
@@ -73,7 +73,7 @@ describeEtcd('a connection that fails', (server) => {
   // These mostly wait for a slow line.
   for (const options of [{}, { form: 'client' }] as const) {
     const form = options.form ?? 'endpoints'
-    test.concurrent(`that is slow carries a list (${form})`, () =>
+    test.concurrent(`[E3][E5] that is slow carries a list (${form})`, () =>
       stage(async (mirror) => {
         await mirror.fill(20) // Small entries, whose pages are quick, come before the large ones.
         await writeLarge(mirror, 20)
@@ -82,7 +82,7 @@ describeEtcd('a connection that fails', (server) => {
         await mirror.healed()
       }, options))
 
-    test.concurrent(`that is slow carries a catch-up, though one message takes longer than any timeout (${form})`, () =>
+    test.concurrent(`[E3] that is slow carries a catch-up, though one message takes longer than any timeout (${form})`, () =>
       stage(async (mirror) => {
         await mirror.fill(20)
         await mirror.live()

@@ -92,7 +92,7 @@ async function withDueList(
   })
 }
 
-describeEtcd('a backup that is restored while a list is due is another history', (server) => {
+describeEtcd('[E1][E2][B22] a backup that is restored while a list is due is another history', (server) => {
   for (const cause of causes) {
     test.concurrent(`if its revision is past ours and the newest entry differs (${cause.name})`, () =>
       withDueList(server, cause, async (stage, etcd, backup) => {

@@ -13,7 +13,7 @@ const EACH = Math.ceil(CHECKS / 4)
 const TIMEOUT_MS = 60_000 + EACH * 20_000
 
 describe.concurrent('faults of every kind, and overlapping', () => {
-  describeEtcd('leave a mirror that is what the server has', (server) => {
+  describeEtcd('[I1] leave a mirror that is what the server has', (server) => {
     test.concurrent.each([0, 1])(
       'campaign %i',
       async (number) => {

@@ -6,7 +6,7 @@ import { waitUntil } from '../servers/wait-until.js'
 import { Stage } from './stage.js'
 
 describeEtcd("a user's Etcd3 behind the grpc-proxy of etcd", (server) => {
-  test('a mirror lists after a compaction although the circuit breaker of the client was open', async () => {
+  test('[E10] a mirror lists after a compaction although the circuit breaker of the client was open', async () => {
     await using etcd = await EtcdServer.start({ server })
     await using proxies = new AsyncDisposableStack()
     let via = proxies.use(await EtcdServer.startProxy(etcd))

@@ -8,7 +8,7 @@ import { useEtcd } from './support.js'
 describeEtcd('a prefix without writes', (server) => {
   const own = useEtcd(server)
 
-  test.each(['endpoints', 'client'] as const)('is live before progressMs has passed (%s)', async (form) => {
+  test.each(['endpoints', 'client'] as const)('[E6] is live before progressMs has passed (%s)', async (form) => {
     const server = form === 'client' ? { client: own.etcd.client() } : { endpoints: own.etcd.endpoint }
     const source = etcdSource({ ...server, prefix: '/idle/', progressMs: 20_000, stallMs: 40_000 })
     const mirror = createInformer({ source })

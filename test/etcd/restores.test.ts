@@ -54,7 +54,7 @@ describeEtcd('a restored backup is another history, and is listed again', (serve
       }))
   }
 
-  test.concurrent('between EPOCH_CHANGED and the list, a wait for a write of the restored history waits for the list', () =>
+  test.concurrent('[C10] between EPOCH_CHANGED and the list, a wait for a write of the restored history waits for the list', () =>
     withOwn(server, {}, async (stage, etcd) => {
       await stage.fill(50)
       const backup = await etcd.backup()

@@ -35,7 +35,7 @@ describeEtcd('mirrors that share one Etcd3', (server) => {
     }
   })
 
-  test('that its owner has closed fail with an OptionError that names the option', async () => {
+  test('[E9] that its owner has closed fail with an OptionError that names the option', async () => {
     const client = new Etcd3({ hosts: own.etcd.url })
     client.close()
     const mirror = createInformer({ source: etcdSource({ client, prefix: '/closed/' }) }).start()

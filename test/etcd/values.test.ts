@@ -14,7 +14,7 @@ const logger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 describeEtcd('keys and values', (server) => {
   const own = useEtcd(server)
 
-  test('a codec that throws on one value makes that one invalid, keeps its last good state, and other keys continue', async () => {
+  test('[B28] a codec that throws on one value makes that one invalid, keeps its last good state, and other keys continue', async () => {
     const codec = (value: Uint8Array): number => {
       const n = Number(Buffer.from(value).toString())
       if (Number.isNaN(n)) throw new TypeError('not a number')

@@ -84,7 +84,7 @@ describe('a saved mirror', () => {
     await expect(saved).rejects.toThrow('the mirror has 3 records, not 4')
   })
 
-  test('does not replace the file if the signal aborts', async () => {
+  test('[H7a] does not replace the file if the signal aborts', async () => {
     const path = folder()
     const cache = fileCache({ path: join(path, 'a.cache') })
     await cache.save(mirrorOf(entries(3)), contextOf())
@@ -102,7 +102,7 @@ describe('a saved mirror', () => {
     expect(temporaries(path)).toEqual([])
   })
 
-  test('does not replace the file if the signal aborts while the disk stores it', async () => {
+  test('[H7a] does not replace the file if the signal aborts while the disk stores it', async () => {
     const path = folder()
     const file = join(path, 'a.cache')
     const controller = new AbortController()

@@ -59,7 +59,7 @@ test('with serveStale the saved objects are readable while the source is down', 
   expect(informer.health().isReady).toBe(false)
 })
 
-test('a file that is changed after the check costs one list, and no wrong object is returned', async () => {
+test('[H14] a file that is changed after the check costs one list, and no wrong object is returned', async () => {
   const count = 30_000
   const source = memorySource({
     entries: Array.from({ length: count }, (_, n) => [`k${n}`, { n, text: 'x'.repeat(80) }]),

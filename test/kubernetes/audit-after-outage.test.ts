@@ -23,7 +23,7 @@ async function down(mirror: Mirror, ms: number): Promise<void> {
 }
 
 describe('a server that was unreachable', () => {
-  test('for long enough to be restored is audited soon after it is back', () =>
+  test('[K15] for long enough to be restored is audited soon after it is back', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await down(mirror, 60_000)
       await mirror.untilPassing('the audit', () => isAudited(mirror))
@@ -54,7 +54,7 @@ describe('a server that was unreachable', () => {
       expect(isAudited(mirror)).toBe(false)
     }))
 
-  test('while the machine slept, whose clock stood still meanwhile, is audited too', () =>
+  test('[K15] while the machine slept, whose clock stood still meanwhile, is audited too', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await mirror.live()
       let sleptMs = 0

@@ -22,7 +22,7 @@ async function deleteSome(mirror: Mirror, count: number): Promise<string> {
 }
 
 describe('objects that are deleted in one revision', () => {
-  test('are all deleted, if the watch stays open', () =>
+  test('[K16] are all deleted, if the watch stays open', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       mirror.fake.collection.expire('k0', 'k1', 'k2')
@@ -30,7 +30,7 @@ describe('objects that are deleted in one revision', () => {
       expect([mirror.informer.size, mirror.relists, mirror.errors]).toEqual([0, 0, []])
     }))
 
-  test('are all deleted, if the watch breaks off between two of them', () =>
+  test('[K16] are all deleted, if the watch breaks off between two of them', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const watch = mirror.fake.collection.watching.at(-1)
@@ -42,7 +42,7 @@ describe('objects that are deleted in one revision', () => {
       expect(mirror.relists).toBe(0)
     }))
 
-  test('are all deleted, if another connection replaces the watch between two of them', () =>
+  test('[K16] are all deleted, if another connection replaces the watch between two of them', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       await deleteSome(mirror, 2)
@@ -51,7 +51,7 @@ describe('objects that are deleted in one revision', () => {
       expect([mirror.informer.size, mirror.relists]).toEqual([0, 0])
     }))
 
-  test('are all deleted, if a probe reads between two of them', () =>
+  test('[K16] are all deleted, if a probe reads between two of them', () =>
     Mirror.with({ prepare, source: { probeMs: 20_000 } }, async (mirror) => {
       await mirror.live()
       const { collection } = mirror.fake
@@ -67,7 +67,7 @@ describe('objects that are deleted in one revision', () => {
       expect([mirror.informer.size, mirror.relists]).toEqual([0, 0])
     }))
 
-  test('and are repeated by a probe prove no half-open watch', () =>
+  test('[K16] and are repeated by a probe prove no half-open watch', () =>
     Mirror.with({ prepare, source: { probeMs: 20_000 } }, async (mirror) => {
       await mirror.live()
       const { collection } = mirror.fake
@@ -90,7 +90,7 @@ describe('objects that are deleted in one revision', () => {
 describeKubernetes('Events that expire together', (server) => {
   const own = useKubernetes(server, { flags: ['--event-ttl=40s'] })
 
-  test('are all deleted', () =>
+  test('[K16] are all deleted', () =>
     Stage.with({ kubernetes: own.kubernetes, resource: EVENTS, speed: 1 }, async (stage) => {
       const versions = new Set<string | undefined>()
       stage.informer.subscribe({ delete: ({ version }) => void versions.add(version) })

@@ -28,7 +28,7 @@ async function read(mirror: Mirror): Promise<void> {
   await mirror.healed()
 }
 
-test('pages that break off again and again, as over a slow line, become smaller until they are complete', () =>
+test('[K11] pages that break off again and again, as over a slow line, become smaller until they are complete', () =>
   Mirror.with(
     {
       source: { streamingLists: false, pageSize: 8 },
@@ -148,7 +148,7 @@ describe('a page after the first', () => {
     ),
   )
 
-  test('of another version than the first leads to a list in one piece', () =>
+  test('[K9] of another version than the first leads to a list in one piece', () =>
     Mirror.with(
       paged((fake) =>
         fake.next(isLater, (exchange) => {

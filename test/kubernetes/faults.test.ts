@@ -153,7 +153,7 @@ describeKubernetes('history that a server has forgotten', (server) => {
     })
   })
 
-  test('because it was restarted twice is followed by fresh within 30 s of the second start', async () => {
+  test('[R11] because it was restarted twice is followed by fresh within 30 s of the second start', async () => {
     await using kubernetes = await startKubernetes({ server })
     await Stage.with({ kubernetes, speed: 1 }, async (stage) => {
       await stage.fill(20)

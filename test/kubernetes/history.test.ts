@@ -47,7 +47,7 @@ function expire({ fake }: Mirror): void {
 const isHead = ({ isWatch: isStream, query }: Exchange): boolean => !isStream && query.get('limit') === '1'
 
 describe('a history that went back', () => {
-  test('while the source was to be listed leaves no ghost', () =>
+  test('[B22] while the source was to be listed leaves no ghost', () =>
     withBackup({}, async ({ mirror, restore, converged }) => {
       const down = mirror.fake.rule(isAnyList, (exchange) => exchange.reset())
       expire(mirror)
@@ -133,7 +133,7 @@ describe('a history that went back in the middle of a list', () => {
     expect(mirror.contents).toEqual(contents)
   }
 
-  test('between a page that failed and its retry is noticed: no list has pages of two histories', () =>
+  test('[K8][K9] between a page that failed and its retry is noticed: no list has pages of two histories', () =>
     Mirror.with(
       { source: { streamingLists: false, pageSize: 2 }, prepare: ({ collection }) => collection.fill(9) },
       async (mirror) => {
@@ -150,7 +150,7 @@ describe('a history that went back in the middle of a list', () => {
       },
     ))
 
-  test('between a streamed first list that broke off and its pages leaves no object of the history before', () =>
+  test('[K10] between a streamed first list that broke off and its pages leaves no object of the history before', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(600) }, async (mirror) => {
       let backup: FakeCollection | undefined
       mirror.fake.next(isStreamedList, (exchange) => {

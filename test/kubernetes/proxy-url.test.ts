@@ -53,17 +53,20 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
     return kubeConfig
   }
 
-  test.each(['socks5', 'socks5h'])('of SOCKS (%s) leads to a server that is named by its address', async (scheme) => {
-    const { admin, api } = own.kubernetes
-    await using proxy = await SocksProxy.start(api.port)
-    const kubeConfig = through(proxy.url.replace('socks5', scheme))
-    const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
-    const informer = createInformer({ source, audit: false })
-    onTestFinished(() => informer.stop())
-    await admin.create(PATH, { metadata: { name: scheme } })
-    await informer.start().synced({ timeoutMs: 30_000 })
-    expect([informer.has(`default/${scheme}`), proxy.kinds.length > 0]).toEqual([true, true])
-  })
+  test.each(['socks5', 'socks5h'])(
+    '[K4] of SOCKS (%s) leads to a server that is named by its address',
+    async (scheme) => {
+      const { admin, api } = own.kubernetes
+      await using proxy = await SocksProxy.start(api.port)
+      const kubeConfig = through(proxy.url.replace('socks5', scheme))
+      const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
+      const informer = createInformer({ source, audit: false })
+      onTestFinished(() => informer.stop())
+      await admin.create(PATH, { metadata: { name: scheme } })
+      await informer.start().synced({ timeoutMs: 30_000 })
+      expect([informer.has(`default/${scheme}`), proxy.kinds.length > 0]).toEqual([true, true])
+    },
+  )
 
   test.each([
     [
@@ -76,7 +79,7 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
       403,
       /the proxy http:\/\/me:\*\*\*@127.0.0.1:\d+ refused .*HTTP status 403 \(may it connect to 127/,
     ],
-  ])('that %s is named by the error, without its password', async (_what, status, message) => {
+  ])('[K4] that %s is named by the error, without its password', async (_what, status, message) => {
     const server = createServer()
     server.on('connect', (_request, socket) => socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

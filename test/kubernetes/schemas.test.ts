@@ -21,7 +21,7 @@ describe('a schema that changes', () => {
     fake.collection.fill(2)
   }
 
-  test('is noticed when a watch is resumed: the objects are listed again', () =>
+  test('[K1][K2] is noticed when a watch is resumed: the objects are listed again', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       mirror.fake.collection.schema = 'two'
@@ -38,7 +38,7 @@ describe('a schema that changes', () => {
       ])
     }))
 
-  test('is noticed by an audit, for each mirror of a source', () =>
+  test('[K2] is noticed by an audit, for each mirror of a source', () =>
     Mirror.with({ prepare, audit: { periodMs: 10_000 } }, async (mirror) => {
       const beside = mirror.beside()
       await mirror.live()
@@ -49,7 +49,7 @@ describe('a schema that changes', () => {
       await beside.stop()
     }))
 
-  test('is noticed when a watch is resumed, if the request for the schema broke off during the last list', () =>
+  test('[K1] is noticed when a watch is resumed, if the request for the schema broke off during the last list', () =>
     Mirror.with({ prepare }, async (mirror) => {
       const { fake } = mirror
       fake.next(isOpenApi, (exchange) => exchange.reset())
@@ -84,7 +84,7 @@ describe('a schema that changes', () => {
       await mirror.healed()
     }))
 
-  test('ends no watch that another mirror has open, and a mirror that listed with the new schema does not join it', () =>
+  test('[K2] ends no watch that another mirror has open, and a mirror that listed with the new schema does not join it', () =>
     Mirror.with({ prepare }, async (mirror) => {
       await mirror.live()
       const { collection } = mirror.fake
@@ -110,7 +110,7 @@ describe('a schema that changes', () => {
       await beside.stop()
     }))
 
-  test('and changes back before its hash is published is noticed by the generation of the definition', () =>
+  test('[K1] and changes back before its hash is published is noticed by the generation of the definition', () =>
     Mirror.with({ prepare, source: { apiVersion: 'example.com/v1' } }, async (mirror) => {
       await mirror.live()
       const { collection } = mirror.fake
@@ -128,7 +128,7 @@ describe('a schema that changes', () => {
       expect(mirror.informer.get('default/k0')?.data).not.toHaveProperty('added')
     }))
 
-  test.each([403, 404])('needs no definition that can be read (%i)', (code) =>
+  test.each([403, 404])('[K2] needs no definition that can be read (%i)', (code) =>
     Mirror.with({ prepare, source: { apiVersion: 'example.com/v1' } }, async (mirror) => {
       const { fake } = mirror
       fake.rule(
@@ -181,7 +181,7 @@ describeKubernetes('a custom resource whose schema changes without a new version
     ['the history is compacted meanwhile', (stage: Stage) => compactedAway(stage)],
     ['an audit comes', undefined],
   ] as const)(
-    'is shown with its new content when %s',
+    '[K1] is shown with its new content when %s',
     async (_when, happens) => {
       const audit = happens === undefined ? { audit: { periodMs: 30_000 } } : {}
       await Stage.with({ kubernetes: own.kubernetes, resource: WIDGETS, ...audit }, async (stage) => {

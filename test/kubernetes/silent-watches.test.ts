@@ -111,7 +111,7 @@ describe('a watch of what is quiet', () => {
 })
 
 describe('a half-open watch', () => {
-  test('is noticed within 25 s by default, by a probe over another connection', () =>
+  test('[K5] is noticed within 25 s by default, by a probe over another connection', () =>
     Mirror.with({ prepare, source: { probeMs: undefined } }, async (mirror) => {
       await mirror.live()
       const [watch] = mirror.fake.collection.watching

@@ -41,14 +41,14 @@ describeKubernetes('over a line of 1 MB/s', (server) => {
     })
   const codes = ({ errors }: Stage): string[] => errors.map(({ code }) => code)
 
-  test('a streamed list ends at the first attempt', () =>
+  test('[K6] a streamed list ends at the first attempt', () =>
     slow({}, async (stage) => {
       await stage.live()
       await stage.healed()
       expect(codes(stage)).toEqual([])
     }))
 
-  test('a watch catches up, without a list', () =>
+  test('[K6] a watch catches up, without a list', () =>
     slow({}, async (stage) => {
       await stage.live()
       stage.proxy.refuse()
@@ -76,7 +76,7 @@ describeKubernetes('over a line of 1 MB/s', (server) => {
   describe('from a server without a watch cache', () => {
     const uncached = useKubernetes(server, { flags, watchCache: false })
 
-    test('a list that continued in one piece after 410, and was cut off by the server, is read in pages', () =>
+    test('[K7] a list that continued in one piece after 410, and was cut off by the server, is read in pages', () =>
       slow({ kubernetes: uncached.kubernetes, streamingLists: false, pageSize: 4 }, async (stage) => {
         stage.proxy.pass()
         await stage.fill(2 * OBJECTS, 1)

@@ -16,7 +16,7 @@ describeKubernetes('a quiet collection without a watch cache', (server) => {
     }
 
     test.each([['with', { periodMs: 600_000 }] as const, ['without', undefined] as const])(
-      'fresh resolves within seconds, %s audits',
+      '[C34] fresh resolves within seconds, %s audits',
       async (how, audit) => {
         const { kubernetes } = own
         await Stage.with({ kubernetes, resource, speed: 1, ...(audit && { audit }) }, async (stage) => {

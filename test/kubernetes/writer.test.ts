@@ -93,7 +93,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     return widgets
   }
 
-  test('apply creates an object, changes it, and removes what it does not have any more', async () => {
+  test('[K13] apply creates an object, changes it, and removes what it does not have any more', async () => {
     const writer = writerOf()
     const created = await writer.apply(configMap('applied', { a: '1', b: '2' }))
     expect(created.metadata.uid).toMatch(/-/)
@@ -103,7 +103,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     expect(again.metadata.resourceVersion).toBe(changed.metadata.resourceVersion)
   })
 
-  test('a conflict has the managers and their fields, and force takes them', async () => {
+  test('[K13] a conflict has the managers and their fields, and force takes them', async () => {
     await writerOf('first').apply(configMap('contested', { a: '1', b: '1' }))
     const conflict = writerOf('second').apply(configMap('contested', { a: '2', b: '1' }))
     await expect(conflict).rejects.toBeInstanceOf(ApplyConflictError)
@@ -151,7 +151,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     await expect(applied).rejects.toThrow('enough')
   })
 
-  test('applyStatus writes the status, and sends nothing if the object has it already', async () => {
+  test('[K13] applyStatus writes the status, and sends nothing if the object has it already', async () => {
     await serveWidgets()
     const writer = writerOf()
     await writer.apply(widget('status', 1))
@@ -173,7 +173,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     await expect(status).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('a finalizer is added before the first run, and a deleted object stays until its cleanup succeeds', async () => {
+  test('[K12] a finalizer is added before the first run, and a deleted object stays until its cleanup succeeds', async () => {
     await serveWidgets()
     const seen: unknown[] = []
     const cleanup = vi.fn(async () => {})
@@ -198,7 +198,7 @@ describeKubernetes('kubernetesWriter', (server) => {
     await waitUntil('the deletion', () => isGone('kept'))
   })
 
-  test('a finalizer is added and removed although the mirror is behind other clients', async () => {
+  test('[K12] a finalizer is added and removed although the mirror is behind other clients', async () => {
     await serveWidgets()
     const writer = writerOf()
     const { admin } = own.kubernetes

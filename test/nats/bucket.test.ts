@@ -74,7 +74,7 @@ async function consumersOf(admin: NatsConnection, bucket: string): Promise<numbe
 describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
   const shared = useNats(server)
 
-  test('a header that nats.js cannot read leaves the connection and the mirror as they are', async () => {
+  test('[J7] a header that nats.js cannot read leaves the connection and the mirror as they are', async () => {
     const { admin, kv, mirror, lists } = await stage(shared.nats)
     const { bucket } = await kv.status()
     // As a program in Go may write it.
@@ -91,7 +91,7 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     expect([mirror.size, mirror.invalid.size, lists()]).toEqual([3, 0, 1])
   })
 
-  describe('keys that are removed without a marker that can be read', () => {
+  describe('[J11] keys that are removed without a marker that can be read', () => {
     test('deletes whose markers were purged while the connection was down are found, without a list', async () => {
       const { proxy, kv, mirror, lists } = await stage(shared.nats)
       proxy.refuse()

@@ -58,7 +58,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     })
   })
 
-  test('the leader of the stream is killed, and comes back: the mirror resumes without a list', async () => {
+  test('[J4] the leader of the stream is killed, and comes back: the mirror resumes without a list', async () => {
     await withStage({}, async (stage) => {
       await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
@@ -75,7 +75,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     })
   })
 
-  test('the leader of the stream steps down again and again during writes: nothing is lost or listed', async () => {
+  test('[J4] the leader of the stream steps down again and again during writes: nothing is lost or listed', async () => {
     await withStage({}, async (stage) => {
       await stage.fill(20)
       await stage.live()
@@ -93,7 +93,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     })
   })
 
-  test('the leader is partitioned with the mirror: the mirror reports it, resumes afterwards, and is never stale', async () => {
+  test('[J5][J6] the leader is partitioned with the mirror: the mirror reports it, resumes afterwards, and is never stale', async () => {
     await withStage({}, async (stage) => {
       await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
@@ -118,7 +118,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     })
   })
 
-  test('a follower is partitioned with the mirror: the mirror reports it, and resumes afterwards', async () => {
+  test('[J6] a follower is partitioned with the mirror: the mirror reports it, and resumes afterwards', async () => {
     await withStage({}, async (stage) => {
       await stage.fill(20)
       const leader = await started().leaderOf(stage.stream)
@@ -157,7 +157,7 @@ describeServer('nats 2.15', 'three servers', (server) => {
     })
   })
 
-  test('two of three servers are gone: the mirror reports it, serves what it has, and resumes with the majority', async () => {
+  test('[J6] two of three servers are gone: the mirror reports it, serves what it has, and resumes with the majority', async () => {
     await withStage({}, async (stage) => {
       await stage.fill(20)
       await stage.live()

@@ -37,7 +37,7 @@ describeServer('nats 2.15', 'leases in NATS', (server) => {
     await expectReleasedMembers(natsLeases({ connection: await own.nats.connect(), group: 'released', leaseMs: 5_000 }))
   })
 
-  test('a bucket that is removed is another epoch, fences still grow, and the member has lost its lease', async () => {
+  test('[J10] a bucket that is removed is another epoch, fences still grow, and the member has lost its lease', async () => {
     const leases = natsLeases({ connection: await own.nats.connect(), group: 'g', bucket: 'removed', leaseMs: 3_000 })
     const [session, other] = [leases.open(), leases.open()]
     await session.renew(record(0), [], signal)
@@ -134,7 +134,7 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
     await Promise.all([a, b, late, newcomer].map((each) => each.close()))
   }
 
-  test('a data folder that is put back is another epoch for all members', async () => {
+  test('[J10] a data folder that is put back is another epoch for all members', async () => {
     await restored(async (nats, what) => {
       const [data, saved] = [join(nats.folder, 'data'), join(nats.folder, 'saved')]
       await nats.stop()
@@ -148,17 +148,20 @@ describeServer('nats 2.15', 'leases of an older state of the bucket', (server) =
   test.each([
     ['', 0],
     [', also after a new member has written to it', 20],
-  ])('a stream that is restored from a backup is another epoch for all members%s', async (_also, writesBefore) => {
-    let backup: Awaited<ReturnType<typeof backupOf>> | undefined
-    await restored(async (nats, what) => {
-      const admin = await nats.connect()
-      if (what === 'save') backup = await backupOf(admin, STREAM)
-      else if (backup !== undefined) {
-        await nats.ask(`STREAM.DELETE.${STREAM}`)
-        await restore(admin, STREAM, backup)
-      }
-    }, writesBefore)
-  })
+  ])(
+    '[J10] a stream that is restored from a backup is another epoch for all members%s',
+    async (_also, writesBefore) => {
+      let backup: Awaited<ReturnType<typeof backupOf>> | undefined
+      await restored(async (nats, what) => {
+        const admin = await nats.connect()
+        if (what === 'save') backup = await backupOf(admin, STREAM)
+        else if (backup !== undefined) {
+          await nats.ask(`STREAM.DELETE.${STREAM}`)
+          await restore(admin, STREAM, backup)
+        }
+      }, writesBefore)
+    },
+  )
 })
 
 describe('the rights of leases in NATS', () => {
@@ -178,7 +181,7 @@ describe('the rights of leases in NATS', () => {
       await expectReleasedMembers(natsLeases({ connection: await nats.connect(), group: 'g', leaseMs: 5_000 }))
     })
 
-    test('that may not receive hints renews without them', async () => {
+    test('[J7] that may not receive hints renews without them', async () => {
       const config = `authorization { users: [{ user: "u", password: "p", permissions: { subscribe: ["_INBOX.>"] } }] }`
       await using nats = await NatsServer.start({ server, config, login: { user: 'u', pass: 'p' } })
       const connection = await nats.connect()

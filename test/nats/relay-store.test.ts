@@ -23,7 +23,7 @@ describeServer('nats 2.15', 'the store of a relay in NATS', (server) => {
   }
 
   describe('refuses a write', () => {
-    test('after a position that was lost, although the new history has reached the same sequence', async () => {
+    test('[J16] after a position that was lost, although the new history has reached the same sequence', async () => {
       const nats = await startServer()
       const [data, saved] = [join(nats.folder, 'data'), join(nats.folder, 'saved')]
       const open = async (): Promise<RelayStore> => natsRelayStore({ connection: await nats.connect(), name: 'orders' })
@@ -43,7 +43,7 @@ describeServer('nats 2.15', 'the store of a relay in NATS', (server) => {
       expect(await store.read('a', context)).toMatchObject({ text: '3' })
     })
 
-    test('if the bucket was purged while the write was on its way', async () => {
+    test('[J16] if the bucket was purged while the write was on its way', async () => {
       const nats = await startServer()
       const connection = await nats.connect()
       const store = natsRelayStore({ connection, name: 'orders' })

@@ -194,7 +194,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       return { stage, relay, follower, confirmed }
     }
 
-    test('a relay whose leases are on a server that is away has the error and the address as its reason', async (context) => {
+    test('[Y14] a relay whose leases are on a server that is away has the error and the address as its reason', async (context) => {
       const own = await NatsServer.start({ server })
       context.onTestFinished(() => own[Symbol.asyncDispose]())
       const connection = await own.connect()
@@ -269,7 +269,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       ['max_msgs is 1000, and discard is not "new"', { max_msgs: 1_000, discard: 'old' }],
     ]
     test.for(removing)(
-      'a bucket that removes keys by itself, because its %s, stops the relay',
+      '[J12] a bucket that removes keys by itself, because its %s, stops the relay',
       async ([limit, config], context) => {
         const { stage, relay, follower } = await followed(context)
         const stream = `KV_relay-${stage.name}`
@@ -286,7 +286,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       },
     )
 
-    test('an object that is larger than a message of the bucket stops the relay, whose status names it', async (context) => {
+    test('[J13] an object that is larger than a message of the bucket stops the relay, whose status names it', async (context) => {
       const { stage, relay, follower } = await followed(context)
       const stream = `KV_relay-${stage.name}`
       const undo = await configure(stream, { max_msg_size: 2_000 })
@@ -310,7 +310,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       expect(relay.status.state).toBe('live')
     }
 
-    test('a bucket that is purged, which leaves its sequence, is written again at the next write', async (context) => {
+    test('[Y8] a bucket that is purged, which leaves its sequence, is written again at the next write', async (context) => {
       const { stage, relay, follower, confirmed } = await followed(context)
       await stage.writes(20)
       await stage.agree(follower)
@@ -326,15 +326,18 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       ['all messages', '>'],
       ['the header', '=00relay'],
     ]
-    test.for(purged)('after a purge of %s the bucket is written again, without a change', async ([, keys], context) => {
-      const { stage, relay, follower, confirmed } = await followed(context)
-      await stage.writes(20)
-      await stage.agree(follower)
-      await confirmed()
-      await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.${keys}` })
-      await joins(stage, relay)
-      await stage.agree(follower)
-    })
+    test.for(purged)(
+      '[Y8] after a purge of %s the bucket is written again, without a change',
+      async ([, keys], context) => {
+        const { stage, relay, follower, confirmed } = await followed(context)
+        await stage.writes(20)
+        await stage.agree(follower)
+        await confirmed()
+        await started().ask(`STREAM.PURGE.KV_relay-${stage.name}`, { filter: `$KV.relay-${stage.name}.${keys}` })
+        await joins(stage, relay)
+        await stage.agree(follower)
+      },
+    )
 
     test('a purge of the header alone, which a write follows at once, loses nothing: new followers read a list', async (context) => {
       const { stage, relay, follower, confirmed } = await followed(context)
@@ -347,7 +350,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    test('a key that another client deletes is written again', async (context) => {
+    test('[Y8] a key that another client deletes is written again', async (context) => {
       const { stage, relay, follower, confirmed } = await followed(context)
       await stage.writes(20)
       await stage.agree(follower)
@@ -362,7 +365,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
       await stage.agree(follower)
     })
 
-    test('a follower that is back after its missed deletes have expired never shows a deleted object', async (context) => {
+    test('[J14] a follower that is back after its missed deletes have expired never shows a deleted object', async (context) => {
       const { stage, follower: other } = await followed(context)
       const proxy = await startFaultProxy({ targetPort: started().port })
       context.onTestFinished(() => proxy[Symbol.asyncDispose]())

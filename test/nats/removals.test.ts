@@ -67,7 +67,7 @@ describeServer('nats 2.15', 'a search for keys that were removed without a marke
   test.each([
     ['of a whole bucket', 'during', {}],
     ['of a part of a bucket', 'during-part', { filter: '*' }],
-  ])('%s is repeated if keys are removed while it reads', async (_title, bucket, part) => {
+  ])('[J11] %s is repeated if keys are removed while it reads', async (_title, bucket, part) => {
     const victims = ['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']
     let search: string | undefined
     const { mirror, erase } = await stage(
@@ -92,7 +92,7 @@ describeServer('nats 2.15', 'a search for keys that were removed without a marke
     expect([[...mirror.keys()], mirror.status.relists]).toEqual([[...victims, 'stays'], 0])
   })
 
-  test('is repeated if it has read a replica that still has a removed key', async () => {
+  test('[J11] is repeated if it has read a replica that still has a removed key', async () => {
     /** The searches that read the copy. */
     const redirected = new Set<string>()
     const { mirror, erase } = await stage(shared.nats, 'lagging', ['a', 'stays'], (subject, payload, send) => {

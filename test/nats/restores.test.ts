@@ -33,7 +33,7 @@ async function withFolder(
 describeServer('nats 2.15', 'a data folder that is put back', (server) => {
   const epochChanges = (stage: Stage): number => stage.codes.filter((code) => code === 'EPOCH_CHANGED').length
 
-  test.concurrent('is another history if its sequence is lower', async () => {
+  test.concurrent('[J1] is another history if its sequence is lower', async () => {
     await using nats = await NatsServer.start({ server })
     await withFolder(nats, {}, async (stage, save, putBack) => {
       await stage.fill(10)
@@ -51,7 +51,7 @@ describeServer('nats 2.15', 'a data folder that is put back', (server) => {
   test.concurrent.each([
     ['the newest message of the mirror is another', 3],
     ['the newest message of the mirror was replaced', 40],
-  ])('is another history if %s', async (_title, writes) => {
+  ])('[J1][J2] is another history if %s', async (_title, writes) => {
     await using nats = await NatsServer.start({ server })
     await withFolder(nats, {}, async (stage, save, putBack) => {
       await stage.fill(10)
@@ -72,7 +72,7 @@ describeServer('nats 2.15', 'a data folder that is put back', (server) => {
     })
   })
 
-  test.concurrent('is another history if a key of the filter was written at a sequence that the mirror has passed', async () => {
+  test.concurrent('[J3] is another history if a key of the filter was written at a sequence that the mirror has passed', async () => {
     await using nats = await NatsServer.start({ server })
     await withFolder(nats, { source: { filter: 'mine.*' } }, async (stage, save, putBack) => {
       await stage.put('mine.a', 1)
@@ -90,7 +90,7 @@ describeServer('nats 2.15', 'a data folder that is put back', (server) => {
     })
   })
 
-  test.concurrent('is a list if all that identifies its history was replaced', async () => {
+  test.concurrent('[J2] is a list if all that identifies its history was replaced', async () => {
     await using nats = await NatsServer.start({ server })
     await withFolder(nats, {}, async (stage, save, putBack) => {
       await stage.fill(600)
@@ -112,7 +112,7 @@ describeServer('nats 2.15', 'a data folder that is put back', (server) => {
 describeServer('nats 2.15', 'a bucket', (server) => {
   const shared = useNats(server)
 
-  test('that is restored from a backup of its stream is another history', async () => {
+  test('[J1] that is restored from a backup of its stream is another history', async () => {
     await Stage.with({ nats: shared.nats }, async (stage) => {
       await stage.fill(10)
       const backup = await backupOf(stage.admin, stage.stream)
@@ -149,7 +149,7 @@ describeServer('nats 2.15', 'a bucket', (server) => {
     })
   })
 
-  test('whose newest message was replaced while the mirror was away is resumed without a list', async () => {
+  test('[J2] whose newest message was replaced while the mirror was away is resumed without a list', async () => {
     await Stage.with({ nats: shared.nats }, async (stage) => {
       await stage.fill(1_000)
       await stage.live()
@@ -201,7 +201,7 @@ describeServer('nats 2.15', 'a bucket', (server) => {
 })
 
 describeServer('nats 2.15', 'a bucket that has an erased message again after a restart', (server) => {
-  test('requests an audit, which finds the message although the number of keys is the same', async () => {
+  test('[J8] requests an audit, which finds the message although the number of keys is the same', async () => {
     await using nats = await NatsServer.start({ server })
     await Stage.with({ nats, config: { history: 2 }, isAudited: true }, async (stage) => {
       await stage.fill(5)

@@ -68,7 +68,7 @@ describeServer('nats 2.15', 'a user of the server', (server) => {
     })
   })
 
-  test('that is refused another request over the connection of a mirror does not disturb it', async () => {
+  test('[J7] that is refused another request over the connection of a mirror does not disturb it', async () => {
     await withMirror(users(mirrorUser('"$JS.API.STREAM.CREATE.>"')), async (stage) => {
       await stage.fill(5)
       await stage.live()

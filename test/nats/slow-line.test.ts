@@ -44,7 +44,7 @@ const DELAY_MS = 30
 describeServer('nats 2.15', 'over a connection with a delay of 30 ms', (server) => {
   const shared = useNats(server)
 
-  test('a mirror whose newest 200 keys were purged while it was away is resumed at the first attempt', async () => {
+  test('[J2] a mirror whose newest 200 keys were purged while it was away is resumed at the first attempt', async () => {
     await Stage.with({ nats: shared.nats, speed: 1 }, async (stage) => {
       await stage.fill(200)
       await stage.live()

@@ -146,7 +146,7 @@ describeServer('prometheus', 'the rules and the dashboard of docs/', (server) =>
     expect(await alertsOf('at-once.yml', ['pending', 'firing'])).toEqual([])
   })
 
-  test('the increase of relists, and the dashboard, include the first relist', async () => {
+  test('[O10] the increase of relists, and the dashboard, include the first relist', async () => {
     await observed()
     await healthy.informer.relist()
     const [shown = ''] = queries.filter((query) => query.includes('listwatch_relists_total'))

@@ -26,7 +26,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
   })
   afterAll(() => server.stop('immediate'))
 
-  test('of eight ALTERs two seconds apart does not delay the lists: each is read within two error delays', () =>
+  test('[R11] of eight ALTERs two seconds apart does not delay the lists: each is read within two error delays', () =>
     Stage.with({ server }, async (stage) => {
       await stage.live()
       const delays: number[] = []
@@ -62,7 +62,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
       expect(Math.max(...delays)).toBeLessThanOrEqual(ERROR_DELAY_MS)
     }))
 
-  test('of refused passwords ends soon after the program has the new password of its role', async () => {
+  test('[R4] of refused passwords ends soon after the program has the new password of its role', async () => {
     const admin = new Client({ connectionString: server.url })
     await admin.connect()
     try {

@@ -192,7 +192,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         expect(stage.relists).toBe(0)
       }))
 
-    test('a wait right after a killed connection: the first reconnect comes at once', () =>
+    test('[R12] a wait right after a killed connection: the first reconnect comes at once', () =>
       Stage.with({ server }, async (stage) => {
         await stage.live()
         const delays: (number | undefined)[] = []
@@ -248,7 +248,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
   })
 
-  describe.concurrent('a stop within a second', () => {
+  describe.concurrent('[I15] a stop within a second', () => {
     test('while a list is held up', () =>
       Stage.with({ server, rows: 30_000, rowLength: 1_000 }, async (stage) => {
         stage.proxy.delay(100)

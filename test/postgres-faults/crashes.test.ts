@@ -9,7 +9,7 @@ import { HEARTBEAT_TIMEOUT_MS, NOTICE_MS, Stage } from './stage.js'
 describePostgres('a server that ends', ({ binDir, env }) => {
   let server: PostgresServer
   beforeAll(async () => {
-    server = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
+    server = await startPostgres({ binDir, env, settings: { fsync: 'off', autovacuum: 'off' } })
   })
   afterAll(() => server.stop('immediate'))
 
@@ -68,7 +68,7 @@ describePostgres('a server that ends', ({ binDir, env }) => {
       }))
   })
 
-  // On this server no other session uses transaction ids.
+  // On this server no other session uses transaction ids, nor does autovacuum.
   describe('and a log that was trimmed while the network was down', () => {
     test('of what the mirror has seen is resumed from', () =>
       Stage.with({ server }, async (stage) => {

@@ -36,7 +36,7 @@ describePostgres('a mirror of a table that many write to', ({ binDir, env, name 
   const comparisonsWanted = COMPARISONS / postgresNames().length
 
   test(
-    'is the table in the snapshot that its version names, after every batch and every list',
+    '[I1] is the table in the snapshot that its version names, after every batch and every list',
     async () => {
       const seconds = SECONDS / postgresNames().length
       const failures: string[] = []

@@ -17,7 +17,7 @@ describePostgres('transactions that were prepared before a crash', ({ binDir, en
   })
   afterAll(() => server.stop('immediate'))
 
-  test('are shown when they are committed after the relist', () =>
+  test('[P1] are shown when they are committed after the relist', () =>
     Stage.with({ server }, async (stage) => {
       await stage.live()
       const writes = `UPDATE items SET n = 42 WHERE id = 1; INSERT INTO items VALUES (-1, 1, 'new')`
@@ -32,7 +32,7 @@ describePostgres('transactions that were prepared before a crash', ({ binDir, en
       expect(stage.errors.at(-1)).toMatchObject({ code: 'VERSION_EXPIRED' })
     }))
 
-  test('are shown by a mirror that was away while they were committed', () =>
+  test('[P1] are shown by a mirror that was away while they were committed', () =>
     Stage.with({ server }, async (stage) => {
       await stage.live()
       await stage.query(`BEGIN; UPDATE items SET n = 42 WHERE id = 1; PREPARE TRANSACTION 'two'`)

@@ -41,7 +41,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     },
   ]
 
-  test.each(replacements)('$name leads to one list', async ({ setup, ddl, where = 'large(n)' }) => {
+  test.each(replacements)('[P17] $name leads to one list', async ({ setup, ddl, where = 'large(n)' }) => {
     const db = await at.database()
     await db.sql(`${ROWS}; ${setup}`)
     await db.install('t')
@@ -54,7 +54,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     expect([rows.informer.size, rows.informer.status.relists]).toEqual([3, 2])
   })
 
-  test('a version of before the replacement has expired, for another process too', async () => {
+  test('[P17] a version of before the replacement has expired, for another process too', async () => {
     const db = await at.database()
     await db.sql(`${ROWS}; ${least('20')}`)
     await db.install('t')
@@ -65,7 +65,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     await expect(resumed(db.source(options), version)).rejects.toMatchObject({ code: 'VERSION_EXPIRED' })
   })
 
-  test('a version has expired if the same name means another function on a new search path', async () => {
+  test('[P17] a version has expired if the same name means another function on a new search path', async () => {
     const db = await at.database()
     const inSchema = (schema: string, n: number): string =>
       `CREATE SCHEMA ${schema}; ${least(String(n)).replace('large', `${schema}.large`)}`
@@ -81,7 +81,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     expect([objects.size, (await listed(source)).objects.size]).toEqual([2, 1])
   })
 
-  test('that is replaced by one that depends on more than the row is refused', async () => {
+  test('[P18] that is replaced by one that depends on more than the row is refused', async () => {
     const db = await at.database()
     await db.sql(`${ROWS}; ${least('20')}`)
     await db.install('t')
@@ -91,7 +91,7 @@ describePostgres('a condition that calls a function of a user', (postgres) => {
     expect(rows.informer.status.lastError).toMatchObject({ code: 'PROTOCOL' })
   })
 
-  test('or reads a column whose new type makes it depend on the clock is refused', async () => {
+  test('[P18] or reads a column whose new type makes it depend on the clock is refused', async () => {
     const db = await at.database()
     await db.sql(`CREATE TABLE t (id int PRIMARY KEY, due text); INSERT INTO t VALUES (1, '2020-01-01')`)
     await db.install('t')

@@ -24,7 +24,7 @@ describePostgres('a mark after a crash of the server', ({ binDir, env }) => {
     return db
   }
 
-  test('is taken by several writers at a time, none of which waits for another, nor holds up a list', async () => {
+  test('[P8] is taken by several writers at a time, none of which waits for another, nor holds up a list', async () => {
     const db = await installed()
     await server.restart('immediate')
     const source = db.source({ table: 't' })
@@ -42,7 +42,7 @@ describePostgres('a mark after a crash of the server', ({ binDir, env }) => {
     expect(source.hasReached((await listed(source)).version, first)).toBe(true)
   })
 
-  test('is taken by a transaction at REPEATABLE READ whose snapshot is older than the epoch', async () => {
+  test('[P9] is taken by a transaction at REPEATABLE READ whose snapshot is older than the epoch', async () => {
     const db = await installed()
     await server.restart('immediate')
     const source = db.source({ table: 't' })
@@ -103,7 +103,7 @@ describePostgres('a mark after a crash of the server', ({ binDir, env }) => {
     },
   )
 
-  test('is waited for by waitFor and fresh that were called before the mirror noticed the crash', async () => {
+  test('[P11] is waited for by waitFor and fresh that were called before the mirror noticed the crash', async () => {
     const db = await installed()
     const { informer, source, proxy } = await unaware(db)
     const tx = await db.connect()

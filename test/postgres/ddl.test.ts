@@ -224,7 +224,7 @@ describePostgres('the definition of a table', (postgres) => {
       expect(rows.informer.status.relists).toBe(0)
     })
 
-    test('do not let a mirror take silent writes for none, and it recovers after the installation', async () => {
+    test('[P4] do not let a mirror take silent writes for none, and it recovers after the installation', async () => {
       const db = await at.database()
       await db.sql(ROWS)
       await db.install('t')

@@ -95,7 +95,7 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
   const major = Number.parseInt(postgres.version, 10)
 
   for (const { name, setup, ddl, since = 0 } of [...changes, ...more]) {
-    test.skipIf(major < since)(`moves when the shape moves: ${name}`, async () => {
+    test.skipIf(major < since)(`[P14] moves when the shape moves: ${name}`, async () => {
       const db = await at.database()
       await db.sql(setup)
       await db.install('t')
@@ -131,7 +131,7 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
     expect(await db.value(fingerprint)).toBe(before)
   })
 
-  test('that moved without the shape, as by GRANT, costs one look at the shape and no relist', async () => {
+  test('[P14] that moved without the shape, as by GRANT, costs one look at the shape and no relist', async () => {
     const db = await at.database()
     await db.sql(ROWS)
     await db.install('t')

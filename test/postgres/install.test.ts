@@ -337,7 +337,7 @@ describePostgres('installing', (postgres) => {
       await open.query('ROLLBACK')
     })
 
-    test('says what makes a log miss changes', async () => {
+    test('[P4] says what makes a log miss changes', async () => {
       const db = await prepared()
       await db.install('t')
       await db.sql('ALTER TABLE t DISABLE TRIGGER zz_listwatch_u; ALTER TABLE t ENABLE TRIGGER zz_listwatch_d')

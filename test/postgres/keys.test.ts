@@ -242,7 +242,7 @@ describePostgres('a key', (postgres) => {
       await expectMirrorEqualsTable(rows, { key: ['code'] })
     })
 
-    test('after the installation makes a mirror fail, instead of showing two rows as one object', async () => {
+    test('[P5] after the installation makes a mirror fail, instead of showing two rows as one object', async () => {
       const db = await at.database()
       await db.sql(`CREATE TABLE t (code text UNIQUE NOT NULL, n int); INSERT INTO t VALUES ('a', 1)`)
       await db.install('t', { key: ['code'] })

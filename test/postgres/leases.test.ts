@@ -84,7 +84,7 @@ describePostgres('leases in Postgres', (postgres) => {
     expect({ clients: pool.totalCount, listeners: await errorListeners() }).toEqual({ clients: 1, listeners: before })
   })
 
-  test('a pool without an error listener survives the loss of its idle connections', async () => {
+  test('[L15] a pool without an error listener survives the loss of its idle connections', async () => {
     const db = await installed()
     const pool = new Pool(db.config())
     onTestFinished(() => pool.end())

@@ -18,7 +18,7 @@ describePostgres('the plans of polls', (postgres) => {
     }
   }
 
-  test('read the new rows of a large log, and not the whole log', async () => {
+  test('[P13] read the new rows of a large log, and not the whole log', async () => {
     const db = await at.database()
     await db.sql(`${ORDERS}; CREATE TABLE other (id int)`)
     await db.install('orders')
@@ -42,7 +42,7 @@ describePostgres('the plans of polls', (postgres) => {
     expect(await rowsRead()).toBe(before)
   })
 
-  test('are made once, and used for all later polls', async () => {
+  test('[P13] are made once, and used for all later polls', async () => {
     const clients: Client[] = []
     const db = await at.database()
     await db.sql(ORDERS)

@@ -94,7 +94,7 @@ describePostgres('the installed objects', (postgres) => {
   }
 
   describe('in a session with temporary objects of its own', () => {
-    test('a role that may only connect does not become the installer through mark()', async () => {
+    test('[P21] a role that may only connect does not become the installer through mark()', async () => {
       const db = await prepared(TABLE)
       await db.install('t')
       const stranger = await roleOf(db, 'stranger')
@@ -253,7 +253,7 @@ describePostgres('the installed objects', (postgres) => {
     }
 
     describe.each(['statement', 'row'] as const)('by triggers of level %s', (level) => {
-      test('through a type of its own with a cast', async () => {
+      test('[P21][P22] through a type of its own with a cast', async () => {
         const { db, owner, client } = await owned(level)
         await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
         expect(await attempt(client, writes)).toEqual([])
@@ -270,7 +270,7 @@ describePostgres('the installed objects', (postgres) => {
         expect(await isAlarmRaised(db)).toBe(false)
       })
 
-      test('in a transaction whose snapshot is older than the change of the type', async () => {
+      test('[P22] in a transaction whose snapshot is older than the change of the type', async () => {
         const { db, owner, client } = await owned(level)
         const late = await db.connect({ user: owner })
         await late.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class')
@@ -324,7 +324,7 @@ describePostgres('the installed objects', (postgres) => {
         expect(informer.size).toBe(9)
       })
 
-      test('and its mirrors fail with the command that repairs the log', async () => {
+      test('[P22] and its mirrors fail with the command that repairs the log', async () => {
         const { db, owner, client } = await owned(level)
         await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
         expect(await problemsOf(db, 't')).toMatchObject([
@@ -343,7 +343,7 @@ describePostgres('the installed objects', (postgres) => {
         expect(await problemsOf(db, 't')).toEqual([])
       })
 
-      test('and may give its key a type without exact texts: writers continue, and mirrors name the type', async () => {
+      test('[P22] and may give its key a type without exact texts: writers continue, and mirrors name the type', async () => {
         const { db, client } = await owned(level)
         await client.query('ALTER TABLE t ALTER id TYPE numeric')
         await client.query(
@@ -387,7 +387,7 @@ describePostgres('the installed objects', (postgres) => {
       return { db, reader }
     }
 
-    test('are not run by an installation, pg status, a trim or an uninstallation', async () => {
+    test('[P21] are not run by an installation, pg status, a trim or an uninstallation', async () => {
       const { db } = await trapped()
       const client = await db.connect()
       const outcomes = [
@@ -412,7 +412,7 @@ describePostgres('the installed objects', (postgres) => {
       expect([await isAlarmRaised(db), tables]).toMatchObject([false, [{ table: 't', problems: [] }]])
     })
 
-    test('are not called by a column default of the schema, which would be evaluated after each crash', async () => {
+    test('[P21] are not called by a column default of the schema, which would be evaluated after each crash', async () => {
       const { db } = await trapped()
       await outcomeOf(db.install('t'))
       await db.sql(`ALTER SEQUENCE public.alarm RESTART; DELETE FROM listwatch.state; SELECT listwatch.epoch()`)
@@ -466,7 +466,7 @@ describePostgres('the installed objects', (postgres) => {
       return { db, reader, other }
     }
 
-    test('does not see the keys of hidden rows in the log, and mirrors its own', async () => {
+    test('[P23] does not see the keys of hidden rows in the log, and mirrors its own', async () => {
       const { db, reader, other } = await logged(() => SECURED)
       expect(await keysInLog(db, reader)).toEqual([])
       expect(await keysInLog(db, other)).toEqual([1, 2, 3])
@@ -497,13 +497,13 @@ describePostgres('the installed objects', (postgres) => {
       expect(await changes('secret')).toMatchObject({ code: '42501' })
     })
 
-    test('does not see keys if it may read other columns only', async () => {
+    test('[P23] does not see keys if it may read other columns only', async () => {
       const { db, reader, other } = await logged((role) => `GRANT SELECT (n) ON t TO ${role}`)
       expect(await keysInLog(db, reader)).toEqual([])
       expect(await keysInLog(db, other)).toEqual([1, 2, 3])
     })
 
-    test('does not see keys if its right on the table was revoked', async () => {
+    test('[P23] does not see keys if its right on the table was revoked', async () => {
       const { db, reader, other } = await logged(() => '')
       await db.sql(`REVOKE SELECT ON t FROM ${reader}`)
       expect(await keysInLog(db, reader)).toEqual([])
@@ -561,7 +561,7 @@ describePostgres('the installed objects', (postgres) => {
       expect((await listed(source)).objects.size).toBe(9)
     })
 
-    test('that every role may take (advisory locks) are not taken by trims, lists, installations or marks', async () => {
+    test('[P24] that every role may take (advisory locks) are not taken by trims, lists, installations or marks', async () => {
       const db = await prepared(TABLE)
       const client = await db.connect()
       const taken = async (): Promise<unknown> =>
@@ -598,7 +598,7 @@ describePostgres('the installed objects', (postgres) => {
       await client.query('COMMIT')
     })
 
-    test('of an open transaction of a writer that has trimmed stop no trim of others', async () => {
+    test('[P24] of an open transaction of a writer that has trimmed stop no trim of others', async () => {
       const db = await prepared(TABLE)
       await db.install('t')
       // Writers trim a log of 16 MB. A statement that changes 4 096 rows trims for certain.
@@ -635,7 +635,7 @@ describePostgres('the installed objects', (postgres) => {
       ['itself join', renewed('group-a', 'thief', 0)],
       ['a member renew', renewed('group-a', 'm', 9)],
       ['an eviction of a member', renewed('group-a', 'thief', 0, '{m}', '{0}')],
-    ])('are safe from a role of another group, which cannot make %s', async (_, attack) => {
+    ])('[P25] are safe from a role of another group, which cannot make %s', async (_, attack) => {
       const { db, a, b } = await workers()
       await a.query(renewed('group-a', 'm', 0))
       const error = await outcomeOf(b.query(attack))
@@ -692,7 +692,7 @@ describePostgres('the installed objects', (postgres) => {
       ['nothing', () => ''],
     ]
 
-    test.each(ARGUMENTS)('and names %s is not reported as a log', async (_, argument) => {
+    test.each(ARGUMENTS)('[P26] and names %s is not reported as a log', async (_, argument) => {
       const db = await misled(argument)
       const client = await db.connect()
       const tables = await changeLogStatus(client).then(
@@ -709,7 +709,7 @@ describePostgres('the installed objects', (postgres) => {
       expect(await db.value('SELECT count(*)::int FROM listwatch.leases')).toBe(1)
     })
 
-    test('does not pass for the installed one: the status and the mirrors report it', async () => {
+    test('[P26] does not pass for the installed one: the status and the mirrors report it', async () => {
       const db = await prepared(TABLE)
       await db.install('t', { level: 'statement' })
       const owner = await ownerOf(db, 't')
@@ -743,7 +743,7 @@ describePostgres('the installed objects', (postgres) => {
       'the removal of everything',
       (db: Database) => db.connect().then((client) => uninstallChangeLog(client, { all: true })),
     ],
-  ])('%s drops no function of another role that a trigger of the table calls', async (_, change) => {
+  ])('[P26] %s drops no function of another role that a trigger of the table calls', async (_, change) => {
     const db = await prepared(`${TABLE}; CREATE SCHEMA shared;
       CREATE FUNCTION shared.f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; GRANT USAGE ON SCHEMA shared TO PUBLIC`)
     await db.install('t')
@@ -814,7 +814,7 @@ describePostgres('the installed objects', (postgres) => {
       expect(await isAlarmRaised(db)).toBe(false)
     })
 
-    test('is refused, and so are its status, trims, marks and mirrors: the owner does all of this', async () => {
+    test('[P27] is refused, and so are its status, trims, marks and mirrors: the owner does all of this', async () => {
       const { db, owner, client } = await ownedSchema()
       await installChangeLog(client, { table: 't' })
       await client.query(`CREATE OR REPLACE FUNCTION listwatch.system_id() RETURNS text LANGUAGE plpgsql AS
@@ -855,7 +855,7 @@ describePostgres('the installed objects', (postgres) => {
   })
 
   describe('of an installation', () => {
-    test('have exactly the rights that are documented', async () => {
+    test('[P21] have exactly the rights that are documented', async () => {
       const db = await prepared(`${TABLE}; ${PARTITIONED}`)
       await db.install('t')
       await db.install('p')
@@ -863,7 +863,7 @@ describePostgres('the installed objects', (postgres) => {
       await expectDocumentedRights(db)
     })
 
-    test('of an older version are replaced, and its tables stay mirrored without being installed again', async () => {
+    test('[P28] of an older version are replaced, and its tables stay mirrored without being installed again', async () => {
       const db = await prepared(`${TABLE}; ${PARTITIONED}; CREATE TABLE u (id int PRIMARY KEY)`)
       const reader = await roleOf(db, 'reader')
       const fixture = await readFile(new URL('./schema-1.sql', import.meta.url), 'utf8')

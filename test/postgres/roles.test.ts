@@ -18,7 +18,7 @@ describePostgres('a role that mirrors', (postgres) => {
     return { db, role }
   }
 
-  test('with default_transaction_read_only seeds a new epoch, checks its condition, and trims', async () => {
+  test('[P10] with default_transaction_read_only seeds a new epoch, checks its condition, and trims', async () => {
     const { db, role } = await withRole()
     await db.install('t', { grant: [role] })
     await db.sql(`ALTER ROLE ${role} SET default_transaction_read_only = on`)
@@ -32,7 +32,7 @@ describePostgres('a role that mirrors', (postgres) => {
     expect(rows.errors).toEqual([])
   })
 
-  test('with time-outs of its own for sessions and transactions is not cut off', async () => {
+  test('[P10] with time-outs of its own for sessions and transactions is not cut off', async () => {
     const { db, role } = await withRole()
     await db.install('t', { grant: [role] })
     const version = Number(await db.value(`SELECT current_setting('server_version_num')::int`))
@@ -58,7 +58,7 @@ describePostgres('a role that mirrors', (postgres) => {
     expect([rows.errors, rows.informer.status.reconnects]).toEqual([[], 0])
   })
 
-  test('with rights on columns only mirrors these columns', async () => {
+  test('[P10] with rights on columns only mirrors these columns', async () => {
     const { db, role } = await withRole()
     await db.sql(`GRANT SELECT (id, n) ON t TO ${role}`)
     await db.install('t', { grant: [role] })
@@ -109,7 +109,7 @@ describePostgres('a role that mirrors', (postgres) => {
     ['same(varchar, text)', 'boolean'],
   ] as const
 
-  test('runs no function that another role has put on its search path', async () => {
+  test('[P19] runs no function that another role has put on its search path', async () => {
     const { db, role } = await withRole()
     const functions = TRAPS.map(
       ([signature, result]) =>

@@ -68,7 +68,7 @@ describePostgres('row security', (postgres) => {
       expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['2'], 1])
     })
 
-    test('a function that a policy calls and that is replaced arrives by one relist', async () => {
+    test('[P17] a function that a policy calls and that is replaced arrives by one relist', async () => {
       const db = await at.database()
       const role = `${db.name}_called`
       const visible = (n: number): string =>
@@ -152,7 +152,7 @@ describePostgres('row security', (postgres) => {
       return { ...rows, reader }
     }
 
-    test('makes the mirror fail with UNAUTHORIZED, and no hidden row is delivered', async () => {
+    test('[P2] makes the mirror fail with UNAUTHORIZED, and no hidden row is delivered', async () => {
       const { database, informer, fold, reader } = await unrestricted()
       await database.sql(revoke(reader))
       await database.sql(`INSERT INTO t VALUES (100, 20, 'hidden'); UPDATE t SET note = 'hidden' WHERE id = 2`)
@@ -164,7 +164,7 @@ describePostgres('row security', (postgres) => {
       expect([fold.objects.has('100'), informer.get('2')?.['note']]).toEqual([false, 'two'])
     })
 
-    test("with onAccessLost: 'clear' deletes all rows from the mirror until access is back", async () => {
+    test("[C25] with onAccessLost: 'clear' deletes all rows from the mirror until access is back", async () => {
       const { database, options, reader } = await unrestricted()
       const source = database.source(options)
       const informer = createInformer({ source, onAccessLost: 'clear', random: { next: () => 0 } })
@@ -183,7 +183,7 @@ describePostgres('row security', (postgres) => {
       expect(informer.size).toBe(9)
     })
 
-    test(`with rls: 'row-local' leads to one relist that takes hidden rows away, and back to all rows by another`, async () => {
+    test(`[P3] with rls: 'row-local' leads to one relist that takes hidden rows away, and back to all rows by another`, async () => {
       const rows = await unrestricted({ rls: 'row-local' })
       const { database, informer, fold, reader } = rows
       await database.sql(revoke(reader))
@@ -199,7 +199,7 @@ describePostgres('row security', (postgres) => {
 
   const unlocked = revocations.filter(({ name }) => /role/i.test(name))
   test.each(unlocked)(
-    'that begins to apply through $name, between the version of a list and its rows, hides no row',
+    '[P2] that begins to apply through $name, between the version of a list and its rows, hides no row',
     async ({ setup, revoke }) => {
       const db = await at.database()
       const reader = `${db.name}_reader`

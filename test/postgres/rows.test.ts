@@ -416,7 +416,7 @@ describePostgres('rows', (postgres) => {
         expect(rows.informer.invalid.get('2')).toMatchObject({ key: '2', message: expect.stringMatching(reason) })
       })
 
-      test('is invalid in a change, keeps its last good state, and recovers', async () => {
+      test('[B28] is invalid in a change, keeps its last good state, and recovers', async () => {
         const db = await at.database()
         await db.sql(
           `CREATE DOMAIN doc AS jsonb; CREATE TABLE t (id int PRIMARY KEY, v ${type}); INSERT INTO t VALUES (1, ${good}), (2, ${good})`,

@@ -13,7 +13,7 @@ describePostgres.concurrent('over a line of 1 MB/s', (postgres) => {
   test.for<[string, number, number]>([
     ['many rows', 12, 1_000_000],
     ['a large row', 1, 12_000_000],
-  ])('a table with %s is listed at the first attempt, and so is a catch-up', async ([, rows, bytes], context) => {
+  ])('[P12] a table with %s is listed at the first attempt, and so is a catch-up', async ([, rows, bytes], context) => {
     const db = await at.database(context.onTestFinished)
     await db.sql('CREATE TABLE t (id int PRIMARY KEY, n int, pad text)')
     await write(db, rows, bytes, 1)

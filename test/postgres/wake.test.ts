@@ -32,7 +32,7 @@ describePostgres('waking', (postgres) => {
       return rows[0].locks
     }
 
-    test('that takes a lock in each time bucket ends with as many locks as it had buckets; ours has none', async () => {
+    test('[P6] that takes a lock in each time bucket ends with as many locks as it had buckets; ours has none', async () => {
       const db = await at.database()
       await db.sql(`${TABLE}; CREATE TABLE naive (id int); INSERT INTO naive VALUES (1);
       CREATE FUNCTION naive() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -62,28 +62,31 @@ describePostgres('waking', (postgres) => {
       expect(heard).toEqual(['', 'end'])
     })
 
-    test.each([1, 8])('wakes readers at most 40 times a second under load, however many write: %i', async (writers) => {
-      const db = await at.database()
-      await db.sql(`${TABLE}; INSERT INTO t SELECT g, 0 FROM generate_series(3, 100) g`)
-      await db.install('t')
-      const heard = await notes(db)
-      const began = performance.now()
-      let commits = 0
-      await Promise.all(
-        Array.from({ length: writers }, async (_, writer) => {
-          const client = await db.connect()
-          while (performance.now() - began < 2_000) {
-            await client.query(`UPDATE t SET n = n + 1 WHERE id = ${writer + 1}`)
-            commits++
-          }
-        }),
-      )
-      const seconds = (performance.now() - began) / 1_000
-      expect(heard.length).toBeGreaterThan(0)
-      // Each of the first transactions that run at the same time may notify: none of them has committed yet.
-      expect(heard.length).toBeLessThanOrEqual(40 * seconds + 2 * writers)
-      expect(commits / seconds).toBeGreaterThan(50)
-    })
+    test.each([1, 8])(
+      '[P6] wakes readers at most 40 times a second under load, however many write: %i',
+      async (writers) => {
+        const db = await at.database()
+        await db.sql(`${TABLE}; INSERT INTO t SELECT g, 0 FROM generate_series(3, 100) g`)
+        await db.install('t')
+        const heard = await notes(db)
+        const began = performance.now()
+        let commits = 0
+        await Promise.all(
+          Array.from({ length: writers }, async (_, writer) => {
+            const client = await db.connect()
+            while (performance.now() - began < 2_000) {
+              await client.query(`UPDATE t SET n = n + 1 WHERE id = ${writer + 1}`)
+              commits++
+            }
+          }),
+        )
+        const seconds = (performance.now() - began) / 1_000
+        expect(heard.length).toBeGreaterThan(0)
+        // Each of the first transactions that run at the same time may notify: none of them has committed yet.
+        expect(heard.length).toBeLessThanOrEqual(40 * seconds + 2 * writers)
+        expect(commits / seconds).toBeGreaterThan(50)
+      },
+    )
 
     test('wakes readers although another transaction that woke them was rolled back', async () => {
       const db = await at.database()
@@ -250,7 +253,7 @@ describePostgres('waking', (postgres) => {
       await rows.informer.until('2', (row) => row?.['n'] === 42, { timeoutMs: 60_000 })
     })
 
-    test('sees the last change before quiet soon, however it was written', { timeout: 120_000 }, async () => {
+    test('[P7] sees the last change before quiet soon, however it was written', { timeout: 120_000 }, async () => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t')

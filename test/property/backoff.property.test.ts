@@ -13,7 +13,7 @@ const steps = fc.array(fc.constantFrom<(from: Backoff) => Backoff>(grown, grown,
 })
 
 describe('Backoff', () => {
-  test('stays between its initial distance and its ceiling, whatever happens', () => {
+  test('[R9] stays between its initial distance and its ceiling, whatever happens', () => {
     fc.assert(
       fc.property(bounds, steps, (first, all) => {
         const { currentMs } = all.reduce((at, step) => step(at), first)

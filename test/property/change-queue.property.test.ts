@@ -107,7 +107,7 @@ function waitingKeys({ waiting, held }: World): string[] {
 }
 
 describe('the queue of a subscription', () => {
-  test('law 2 and 4: folding the taken changes results in the store at that version', () => {
+  test('[law 2][law 4b] folding the taken changes results in the store at that version', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
@@ -128,7 +128,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('law 4: every returns the batches as they came until it is coalesced, then everything pending as one', () => {
+  test('[law 4a][law 8b] every returns the batches as they came until it is coalesced, then everything pending as one', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
@@ -147,7 +147,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('law 4 and I4: each key is taken as an add, updates, a delete; previous is what was last delivered', () => {
+  test('[law 4c][I4] each key is taken as an add, updates, a delete; previous is what was last delivered', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
@@ -169,7 +169,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('law 1: a merged queue holds exactly the keys of which something is left to tell, in the order in which they entered', () => {
+  test('[law 1] a merged queue holds exactly the keys of which something is left to tell, in the order in which they entered', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
@@ -186,7 +186,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('law 8 and I12: every holds at most capacity changes, a merged queue at most two a key', () => {
+  test('[law 8a][law 8c][I12] every holds at most capacity changes, a merged queue at most two a key', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
@@ -208,7 +208,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('law 6: no version goes back, and the last is that of what was accepted last', () => {
+  test('[law 6] no version goes back, and the last is that of what was accepted last', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)
@@ -231,7 +231,7 @@ describe('the queue of a subscription', () => {
     )
   })
 
-  test('law 4: what was taken is never merged into', () => {
+  test('[law 4d] what was taken is never merged into', () => {
     fc.assert(
       fc.property(deliveries, capacities, steps, (delivery, capacity, all) => {
         const world = new World(delivery, capacity)

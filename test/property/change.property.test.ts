@@ -31,7 +31,7 @@ function merge(changes: readonly Change<number>[]): Pending<number> | undefined 
   return changes.reduce<Pending<number> | undefined>(mergePending, undefined)
 }
 
-describe('law 4: pending changes of one key', () => {
+describe('[law 4b][law 4c] pending changes of one key', () => {
   test('end in the same state as the changes one by one', () => {
     fc.assert(
       fc.property(told, fates, (from, all) => {

@@ -178,7 +178,7 @@ class World {
 }
 
 describe('a fifo between a source and an indexer', () => {
-  test('law 2, I7: at each boundary the consumer holds what the source had at that version', async () => {
+  test('[law 2][I7] at each boundary the consumer holds what the source had at that version', async () => {
     const without = steps.map((all) => all.map((each) => ('bad' in each ? { ...each, bad: [] } : each)))
     await fc.assert(
       fc.asyncProperty(options, without, async (given, all) => {
@@ -196,7 +196,7 @@ describe('a fifo between a source and an indexer', () => {
     )
   })
 
-  test('law 3, I2: when all is processed the consumer holds what the source has, whatever was missed', async () => {
+  test('[law 3][I2] when all is processed the consumer holds what the source has, whatever was missed', async () => {
     await fc.assert(
       fc.asyncProperty(options, steps, async (given, all) => {
         const world = new World(given)
@@ -209,7 +209,7 @@ describe('a fifo between a source and an indexer', () => {
     )
   })
 
-  test('I4: an add comes for what the consumer does not hold, an update and a delete for what it does', async () => {
+  test('[I4] an add comes for what the consumer does not hold, an update and a delete for what it does', async () => {
     await fc.assert(
       fc.asyncProperty(options, steps, async (given, all) => {
         const world = new World(given)
@@ -230,7 +230,7 @@ describe('a fifo between a source and an indexer', () => {
     )
   })
 
-  test('law 7: hasSynced is false until the first list is processed, and true once all is', async () => {
+  test('[law 7] hasSynced is false until the first list is processed, and true once all is', async () => {
     await fc.assert(
       fc.asyncProperty(options, steps, async (given, all) => {
         const world = new World(given)
@@ -252,7 +252,7 @@ describe('a fifo between a source and an indexer', () => {
     )
   })
 
-  test('law 7: if all keys were in the first list, hasSynced means that each of them is in the store, or was deleted since', async () => {
+  test('[law 7] if all keys were in the first list, hasSynced means that each of them is in the store, or was deleted since', async () => {
     await fc.assert(
       fc.asyncProperty(options, fates, steps, async (given, first, all) => {
         const world = new World(given)
@@ -272,7 +272,7 @@ describe('a fifo between a source and an indexer', () => {
     )
   })
 
-  test('law 8, I12: what waits is bounded: capacity changes, or two a key', async () => {
+  test('[law 8a][law 8c][I12] what waits is bounded: capacity changes, or two a key', async () => {
     await fc.assert(
       fc.asyncProperty(options, steps, async (given, all) => {
         const world = new World(given)
@@ -376,7 +376,7 @@ const plain: fc.Arbitrary<Plain> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ does: fc.constantFrom('drain', 'pop') }) },
 )
 
-describe('law 1, 2, 3 and 4: a fifo that delivers every change equals the naive queue, delta by delta', () => {
+describe('[law 1][law 2][law 3][law 4a] a fifo that delivers every change equals the naive queue, delta by delta', () => {
   test.each([
     ['with known objects', true],
     ['without known objects', false],

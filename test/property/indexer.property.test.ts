@@ -410,7 +410,7 @@ function copied<E extends WatchEvent<Item>>(event: E): E {
 }
 
 describe('Indexer', () => {
-  test('I9: every accessor and every index equals the recomputed one, after every transaction', () => {
+  test('[I9] every accessor and every index equals the recomputed one, after every transaction', () => {
     fc.assert(
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
@@ -423,7 +423,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('I9: every accessor of a snapshot returns the state of the store at its creation', () => {
+  test('[I9] every accessor of a snapshot returns the state of the store at its creation', () => {
     fc.assert(
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
@@ -436,7 +436,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('I8: during a list, and after it was abandoned, every read returns the same as before', () => {
+  test('[I8] during a list, and after it was abandoned, every read returns the same as before', () => {
     fc.assert(
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
@@ -455,7 +455,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('I4, I5: the commits report each key as an add, updates, a delete, and folding them results in the store', () => {
+  test('[I4][I5] the commits report each key as an add, updates, a delete, and folding them results in the store', () => {
     fc.assert(
       fc.property(settings, steps, (given, all) => {
         const world = new World(given)
@@ -523,7 +523,7 @@ describe('Indexer', () => {
     )
   })
 
-  test('I8: a batch or list above the capacity is rejected as a whole, and the store never exceeds its limit', () => {
+  test('[I8] a batch or list above the capacity is rejected as a whole, and the store never exceeds its limit', () => {
     fc.assert(
       fc.property(settings, fc.integer({ min: 1, max: 4 }), steps, (given, maxObjects, all) => {
         const world = new World(given, { maxObjects })

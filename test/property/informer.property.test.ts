@@ -340,13 +340,13 @@ async function schedule(seed: number): Promise<World> {
 }
 
 // I1, I2, I3, I4, I5, I7, I8, I9, I10, I13, I15
-test('whatever happens, in the end everything equals the source', async () => {
+test('[C26][C27][I1][I2][I5] whatever happens, in the end everything equals the source', async () => {
   if (one !== undefined) await schedule(Number(one))
   else for (let seed = 1; seed <= SEEDS; seed++) await schedule(seed)
 })
 
 // I17
-test('one seed is one trace', async () => {
+test('[I17] one seed is one trace', async () => {
   for (let seed = 1; seed <= 10; seed++) {
     const [first, second] = [await schedule(seed), await schedule(seed)]
     expect(second.trace, `seed ${seed}`).toEqual(first.trace)

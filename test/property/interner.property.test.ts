@@ -40,7 +40,7 @@ const values = fc.array(fc.oneof({ weight: 5, arbitrary: tree }, { weight: 1, ar
 /** The size of the tables. It is small, so that places are reused. */
 const SLOTS = 64
 
-test('an object with shared subtrees equals the object that arrived, to each property and its order', () => {
+test('[S17] an object with shared subtrees equals the object that arrived, to each property and its order', () => {
   fc.assert(
     fc.property(values, (all) => {
       const interner = new Interner(SLOTS)

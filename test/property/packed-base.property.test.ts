@@ -371,8 +371,8 @@ async function behavesLikeFilled(keep: boolean): Promise<void> {
   )
 }
 
-test('a store that serves packed content behaves like a store that was filled before, whatever is read and written meanwhile', () =>
+test('[H12] a store that serves packed content behaves like a store that was filled before, whatever is read and written meanwhile', () =>
   behavesLikeFilled(false))
 
-test('a store over packed content that is kept behaves like a store that was filled before, whatever is read and written meanwhile', () =>
+test('[H16] a store over packed content that is kept behaves like a store that was filled before, whatever is read and written meanwhile', () =>
   behavesLikeFilled(true))

@@ -38,7 +38,7 @@ describe('compareScalars is a total order', () => {
     )
   })
 
-  test('two scalars compare as equal exactly when they are the same', () => {
+  test('[S11] two scalars compare as equal exactly when they are the same', () => {
     fc.assert(
       fc.property(scalars, scalars, (a, b) => {
         expect(compareScalars(a, b) === 0).toBe(sameScalar(a, b))

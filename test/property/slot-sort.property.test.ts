@@ -28,7 +28,7 @@ function repeated(some: readonly Value[], length: number): Value[] {
   return Array.from({ length }, (_, slot) => some[slot % some.length])
 }
 
-describe('I9: slots are sorted by their columns', () => {
+describe('[I9] slots are sorted by their columns', () => {
   test('slots are in the order of the first column, then of the second, then of the unique keys', () => {
     const keys = fc.uniqueArray(fc.oneof(ascii, wide, prefixed), { minLength: 1, maxLength: 200 })
     fc.assert(

@@ -72,7 +72,7 @@ const item = fc.record({
 })
 const tuples = fc.record({ key: item.map(({ key }) => key), at: fc.option(fc.array(scalars, { maxLength: 3 }), bound) })
 
-describe('I9: an ordered index equals the recomputed one', () => {
+describe('[I9] an ordered index equals the recomputed one', () => {
   test('every range of an ordered index is right, at the first read and after changes', () => {
     fc.assert(
       fc.property(
@@ -129,7 +129,7 @@ describe('I9: an ordered index equals the recomputed one', () => {
   })
 })
 
-describe('I9: a compound index equals the recomputed one', () => {
+describe('[I9] a compound index equals the recomputed one', () => {
   test('every prefix and range of a compound index is right, also with tuples of several lengths', () => {
     const prefix = fc.array(scalars, { maxLength: 3 })
     fc.assert(
@@ -148,7 +148,7 @@ describe('I9: a compound index equals the recomputed one', () => {
   })
 })
 
-describe('I9: over thousands of objects, in many chunks', () => {
+describe('[I9] over thousands of objects, in many chunks', () => {
   test('an index equals the recomputed one through writes, deletes and clears', () => {
     fc.assert(
       fc.property(fc.integer(), (seed) => {

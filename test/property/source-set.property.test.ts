@@ -209,7 +209,7 @@ async function run(seed: number): Promise<readonly string[]> {
   return world.clock.sleeping === 0 ? flaws : [...flaws, `${world.clock.sleeping} timers are left`]
 }
 
-test('whatever comes and goes, in the end a set is mirrored whole, each key by one who has it', async () => {
+test('[M7] whatever comes and goes, in the end a set is mirrored whole, each key by one who has it', async () => {
   const seeds = one === undefined ? Array.from({ length: SEEDS }, (_, i) => i) : [Number(one)]
   for (const seed of seeds) expect(await run(seed), `seed ${seed}`).toEqual([])
 })

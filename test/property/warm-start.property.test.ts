@@ -230,7 +230,7 @@ async function act(world: Processes, { truth, cache, clock }: Processes, next: A
   }
 }
 
-test('whatever happens to processes, cache and source, a mirror shows states of the source, and ends equal to it', async () => {
+test('[H8] whatever happens to processes, cache and source, a mirror shows states of the source, and ends equal to it', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(action, { minLength: 5, maxLength: 40 }),

@@ -10,7 +10,7 @@ import { useRedis } from './support.js'
 
 describeRedis('writes of other clients to the keys of a collection', (server) => {
   const own = useRedis(server)
-  const admin = () => own.redis.client()
+  const admin = () => own.redis.admin
 
   describe('an entry added to its stream', () => {
     test('does not prevent the first list of a mirror, even without writes', async () => {

@@ -117,7 +117,7 @@ describeRedis('a failover', (server) => {
       await watch.next()
       const news = watch.next()
       const isWaiting = async (): Promise<boolean> =>
-        /cmd=xread/.test(String(await master.client().call('CLIENT', 'LIST')))
+        /cmd=xread/.test(String(await master.admin.call('CLIENT', 'LIST')))
       await waitUntil('it to wait', isWaiting)
       await master.client().replicaof('127.0.0.1', other.port)
       await expect(news).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(/^UNBLOCKED /) })

@@ -155,7 +155,7 @@ describeRedis('a history that is lost or replaced', (server) => {
     expect(stage.codes.filter((code) => code !== 'UNAVAILABLE')).toEqual(['EPOCH_CHANGED'])
   })
 
-  test.concurrent('after the restore of a snapshot, a wait for a write of the restored history waits for the list', async () => {
+  test.concurrent('[C10] after the restore of a snapshot, a wait for a write of the restored history waits for the list', async () => {
     await using redis = await RedisServer.start({ server })
     await using stage = await Stage.open({ redis })
     await stage.fill(20)

@@ -52,7 +52,7 @@ describeRedis.concurrent('plain keys with a sentinel', (server) => {
     await using mirror = await watched(group)
     // Until it has heard enough of the replica it says that there is none.
     const isBegun = async (): Promise<boolean> =>
-      (await sentinel.client().call('SENTINEL', 'FAILOVER', GROUP).catch(String)) === 'OK'
+      (await sentinel.admin.call('SENTINEL', 'FAILOVER', GROUP).catch(String)) === 'OK'
     await waitUntil('the sentinel to begin', isBegun)
     await group.hasFailedOver()
     await mirror.until('it to leave the old one', () => mirror.errors.length > 0)

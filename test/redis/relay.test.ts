@@ -92,14 +92,14 @@ describe('a relay whose leases are in a Redis that cannot be reached', () => {
     return relay
   }
 
-  test('because nothing listens there, has the error and the address as its reason', async (context) => {
+  test('[Y14] because nothing listens there, has the error and the address as its reason', async (context) => {
     const { status } = await standby(1, context)
     expect(status.reason).toMatch(
       /^it has no lease, because redis leases "relay:away": connect ECONNREFUSED 127\.0\.0\.1:1 \(/,
     )
   })
 
-  test('because it does not respond, has the error and the address as its reason', async (context) => {
+  test('[Y14] because it does not respond, has the error and the address as its reason', async (context) => {
     const silent = createServer(() => {})
     await once(silent.listen(0, '127.0.0.1'), 'listening')
     context.onTestFinished(() => void silent.close())
@@ -116,7 +116,7 @@ describe('a relay whose leases are in a Redis that cannot be reached', () => {
 
 describeRedis.concurrent('a relay whose keys in Redis are removed by hand', (server) => {
   const own = useRedis(server)
-  const admin = () => own.redis.client()
+  const admin = () => own.redis.admin
   type Removal = (key: (kind: 'h' | 's' | 'm') => string) => Promise<unknown>
   const removals: [string, Removal][] = [
     ['the hash is deleted', (key) => admin().del(key('h'))],
@@ -129,7 +129,7 @@ describeRedis.concurrent('a relay whose keys in Redis are removed by hand', (ser
     ['the hash and the position are deleted', (key) => admin().del(key('h'), key('m'))],
   ]
 
-  test.for(removals)('%s, and the next write writes everything again', async ([, remove], context) => {
+  test.for(removals)('[Y8] %s, and the next write writes everything again', async ([, remove], context) => {
     const stage = await followed(own.redis, context)
     await remove(stage.key)
     await waitUntil('the removal', async () => (await admin().pttl(stage.key('h'))) < 0)
@@ -138,7 +138,7 @@ describeRedis.concurrent('a relay whose keys in Redis are removed by hand', (ser
     expect(stage.codes).toEqual(['CONFLICT'])
   })
 
-  test.for(removals)('%s, and the relay writes everything again without a change', async ([, remove], context) => {
+  test.for(removals)('[Y8] %s, and the relay writes everything again without a change', async ([, remove], context) => {
     const stage = await followed(own.redis, context)
     await remove(stage.key)
     await waitUntil('the error', () => stage.codes.length > 0, 10_000)

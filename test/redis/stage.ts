@@ -74,7 +74,7 @@ export class Stage extends BackendStage<Item> {
   }
 
   override async truth(): Promise<ReadonlyMap<string, string>> {
-    return new Map(Object.entries(await this.redis.client().hgetall(this.key('h'))))
+    return new Map(Object.entries(await this.redis.admin.hgetall(this.key('h'))))
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {

@@ -234,7 +234,8 @@ describeRedis('a writer', (server) => {
         const [writer, name] = make({ port: proxy.port })
         const [other] = make({ name })
         // A delete that is sent again would remove the later put of another client.
-        const users = userClient(driver, proxy.port, { retryStrategy: () => 50 })
+        // Its command waits for as long as the proxy refuses it.
+        const users = userClient(driver, proxy.port, { retryStrategy: () => 50, maxRetriesPerRequest: null })
         users.on('error', () => {})
         await other.apply([{ put: 'job', object: 1 }])
         await users.ping()

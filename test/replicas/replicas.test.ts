@@ -22,7 +22,7 @@ const MARGIN_MS = 5_000
 
 beforeAll(ensureBuilt)
 
-describe('three processes are killed, stopped, cut off and ended: one runs a key, fences grow, keys get an owner', () => {
+describe('[L1][L3][L4][L5] three processes are killed, stopped, cut off and ended: one runs a key, fences grow, keys get an owner', () => {
   describeServer('postgres 18', 'postgres', (postgres) => {
     const at = useServer(postgres)
 

@@ -27,16 +27,14 @@ export class EtcdCluster implements AsyncDisposable {
     )
   }
 
-  /** Retried if another process takes one of its nine ports first. */
-  static async start(server: FoundServer, tries = 3): Promise<EtcdCluster> {
+  static async start(server: FoundServer): Promise<EtcdCluster> {
     const cluster = await EtcdCluster.#create(server)
     try {
       await cluster.#launch()
       return cluster
     } catch (error) {
       await cluster[Symbol.asyncDispose]()
-      if (tries <= 1 || !/address already in use|EADDRINUSE/.test(String(error))) throw error
-      return await EtcdCluster.start(server, tries - 1)
+      throw error
     }
   }
 

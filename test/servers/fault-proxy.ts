@@ -81,19 +81,10 @@ export interface Cut {
   readonly done: () => void
 }
 
-const MAX_TRIES = 5
-
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
-  for (let tries = 1; ; tries++) {
-    const proxy = new PairProxy(options.port ?? (await freePort()), options.targetPort)
-    try {
-      await proxy.listen()
-      return proxy
-    } catch (error) {
-      // Another process took the same port.
-      if (options.port !== undefined || tries === MAX_TRIES) throw error
-    }
-  }
+  const proxy = new PairProxy(options.port ?? (await freePort()), options.targetPort)
+  await proxy.listen()
+  return proxy
 }
 
 class PairProxy implements FaultProxy {

@@ -30,16 +30,14 @@ export class NatsCluster implements AsyncDisposable {
     )
   }
 
-  /** Retried if another process takes one of its nine ports first. */
-  static async start(server: FoundServer, config = '', tries = 3): Promise<NatsCluster> {
+  static async start(server: FoundServer, config = ''): Promise<NatsCluster> {
     const cluster = await NatsCluster.#create(server, config)
     try {
       await cluster.#launch()
       return cluster
     } catch (error) {
       await cluster[Symbol.asyncDispose]()
-      if (tries <= 1 || !/address already in use|EADDRINUSE/.test(String(error))) throw error
-      return await NatsCluster.start(server, config, tries - 1)
+      throw error
     }
   }
 

@@ -24,7 +24,7 @@ export class RedisCluster implements AsyncDisposable {
       for (let at = 0; at < 3; at++) await cluster.#launch()
       for (const [at, node] of cluster.nodes.entries()) {
         const [from, to] = [at, at + 1].map((part) => Math.floor((part * SLOTS) / 3))
-        await node.client().call('CLUSTER', 'ADDSLOTSRANGE', String(from), String((to ?? 0) - 1))
+        await node.admin.call('CLUSTER', 'ADDSLOTSRANGE', String(from), String((to ?? 0) - 1))
       }
       await cluster.settled()
       return cluster
@@ -38,7 +38,7 @@ export class RedisCluster implements AsyncDisposable {
   async settled(): Promise<void> {
     for (const node of this.nodes) {
       const isWhole = async (): Promise<boolean> => {
-        const facts = String(await node.client().call('CLUSTER', 'INFO').catch(String))
+        const facts = String(await node.admin.call('CLUSTER', 'INFO').catch(String))
         return facts.includes('cluster_state:ok') && facts.includes(`cluster_known_nodes:${this.nodes.length}`)
       }
       await waitUntil('the cluster to be whole', isWhole, START_TIMEOUT_MS)
@@ -89,7 +89,7 @@ export class RedisCluster implements AsyncDisposable {
   /** Waits until all nodes have the same slot map. */
   async agreed(): Promise<void> {
     const isAgreed = async (): Promise<boolean> => {
-      const views = await Promise.all(this.nodes.map(async (node) => JSON.stringify(await rangesOf(node.client()))))
+      const views = await Promise.all(this.nodes.map(async (node) => JSON.stringify(await rangesOf(node.admin))))
       return new Set(views).size === 1
     }
     await waitUntil('the nodes to agree', isAgreed, START_TIMEOUT_MS)
@@ -132,9 +132,9 @@ export class RedisCluster implements AsyncDisposable {
     const args = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '2000']
     const node = await RedisServer.start({ server: this.#server, args })
     const at = this.nodes.push(node) - 1
-    this.#ids.push(String(await node.client().call('CLUSTER', 'MYID')))
+    this.#ids.push(String(await node.admin.call('CLUSTER', 'MYID')))
     // Only one that is alone takes a number; two that have the same one agree on nothing.
-    await node.client().call('CLUSTER', 'SET-CONFIG-EPOCH', String(at + 1))
+    await node.admin.call('CLUSTER', 'SET-CONFIG-EPOCH', String(at + 1))
     if (at > 0) {
       // The one that is met is asked to know the other; each tells all others.
       await this.#at(0).client.call('CLUSTER', 'MEET', '127.0.0.1', String(node.port), String(bus))
@@ -145,7 +145,7 @@ export class RedisCluster implements AsyncDisposable {
   #at(index: number): { readonly client: ReturnType<RedisServer['client']>; readonly id: string } {
     const node = this.nodes[index]
     if (node === undefined) throw new Error(`there is no node ${index}`)
-    return { client: node.client(), id: this.#ids[index] ?? '' }
+    return { client: node.admin, id: this.#ids[index] ?? '' }
   }
 }
 

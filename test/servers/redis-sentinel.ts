@@ -45,7 +45,7 @@ export class RedisSentinel implements AsyncDisposable {
       await writeFile(configuration, `${lines.join('\n')}\n`)
       await sentinel.run([configuration, '--sentinel'])
       const knowsReplica = async (): Promise<boolean> => {
-        const rows: unknown = await sentinel.client().call('SENTINEL', 'REPLICAS', GROUP)
+        const rows: unknown = await sentinel.admin.call('SENTINEL', 'REPLICAS', GROUP)
         return Array.isArray(rows) && rows.length === 1
       }
       await waitUntil('the sentinel to know the replica', knowsReplica, FAILOVER_TIMEOUT_MS)
@@ -67,14 +67,14 @@ export class RedisSentinel implements AsyncDisposable {
 
   /** The master in the view of the sentinel. */
   async master(): Promise<RedisServer> {
-    const answer: unknown = await this.sentinel.client().call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', GROUP)
+    const answer: unknown = await this.sentinel.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', GROUP)
     const port = Number(Array.isArray(answer) ? answer[1] : undefined)
     return port === this.first.port ? this.first : this.second
   }
 
   /** Returns how many failovers the sentinel has begun up to the last one that succeeded. */
   async failovers(): Promise<number> {
-    const fields: unknown = await this.sentinel.client().call('SENTINEL', 'MASTER', GROUP)
+    const fields: unknown = await this.sentinel.admin.call('SENTINEL', 'MASTER', GROUP)
     return Array.isArray(fields) ? Number(fields[fields.indexOf('config-epoch') + 1]) : 0
   }
 
@@ -82,7 +82,7 @@ export class RedisSentinel implements AsyncDisposable {
   async hasFailedOver(): Promise<void> {
     const isMaster = async (): Promise<boolean> => {
       if ((await this.master()) !== this.second) return false
-      const role: unknown = await this.second.client().call('ROLE')
+      const role: unknown = await this.second.admin.call('ROLE')
       return Array.isArray(role) && role[0] === 'master'
     }
     await waitUntil('the replica to be master', isMaster, FAILOVER_TIMEOUT_MS)

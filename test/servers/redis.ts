@@ -23,6 +23,7 @@ export class RedisServer extends ServerProcess {
   readonly port: number
   readonly #options: RedisServerOptions
   readonly #clients = new Set<Redis>()
+  #admin: Redis | undefined
 
   private constructor(options: RedisServerOptions, folder: string, port: number) {
     super(options.server, folder)
@@ -82,6 +83,12 @@ export class RedisServer extends ServerProcess {
     return client
   }
 
+  /** The client of requests that are repeated until a condition is met: a client for each would exhaust `maxclients`. */
+  get admin(): Redis {
+    this.#admin ??= this.client({ retryStrategy: () => 50 })
+    return this.#admin
+  }
+
   /** Waits until this server has all that its master has. */
   async follow(master: RedisServer): Promise<void> {
     await this.client().replicaof('127.0.0.1', master.port)
@@ -91,9 +98,8 @@ export class RedisServer extends ServerProcess {
 
   /** Waits until this server, a replica, hears of all that its master writes. */
   async linked(): Promise<void> {
-    const client = this.client()
     await waitUntil('the replica to be linked', async () => {
-      const facts = await client.info('replication').catch(String)
+      const facts = await this.admin.info('replication').catch(String)
       return /master_link_status:up/.test(facts) && /master_sync_in_progress:0/.test(facts)
     })
   }

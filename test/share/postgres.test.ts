@@ -10,7 +10,7 @@ import { root } from '../support/sources.js'
 describePostgres('a share of a table', (postgres) => {
   const at = useServer(postgres)
 
-  test('shows a worker thread what a transaction wrote, once its mark is waited for', async () => {
+  test('[T9] shows a worker thread what a transaction wrote, once its mark is waited for', async () => {
     const db = await at.database()
     await db.sql('CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0)')
     await db.install('t')

@@ -33,7 +33,7 @@ function follow(path: string) {
 }
 
 describe('processes of one host', () => {
-  test('that are killed at any moment of a join harm neither the share nor other followers', async () => {
+  test('[T4] that are killed at any moment of a join harm neither the share nor other followers', async () => {
     const { share, memory, sum, informer } = await stage(20_000)
     const path = socketPath()
     await share.listen(path)
@@ -52,7 +52,7 @@ describe('processes of one host', () => {
     expect((await ask(healthy)).relists).toBe(0)
   })
 
-  test('list once when the process that shares was killed and is started again', async () => {
+  test('[T7] list once when the process that shares was killed and is started again', async () => {
     const path = socketPath()
     const first = await main(path, 1_000, 0)
     const follower = follow(path)
@@ -85,7 +85,7 @@ describe('processes of one host', () => {
     await child.until(() => child.lines.filter((line) => line.includes('"size":1000')).length === 2, 'both workers')
   })
 
-  test('that share end when their informer stops, with followers and unused ports', async () => {
+  test('[T8] that share end when their informer stops, with followers and unused ports', async () => {
     const path = socketPath()
     const child = await main(path, 10, 0)
     const follower = follow(path)
@@ -94,7 +94,7 @@ describe('processes of one host', () => {
     expect(await child.ended).toEqual({ code: 0, signal: null })
   })
 
-  test.skipIf(process.getuid?.() !== 0)('of another user may not follow, and the error says so', async () => {
+  test.skipIf(process.getuid?.() !== 0)('[T6] of another user may not follow, and the error says so', async () => {
     const path = socketPath()
     chmodSync(dirname(path), 0o755)
     await main(path, 10, 0)

@@ -8,7 +8,7 @@ import { stage } from './stage.js'
 const ROUNDS = 12 * Number(process.env['LISTWATCH_RUNS'] ?? 1)
 
 describe('worker threads', () => {
-  test('have one mirror together: eight followers, one watch of the source, one pack, no list', async () => {
+  test('[T1] have one mirror together: eight followers, one watch of the source, one pack, no list', async () => {
     const { share, memory, sum, informer, watches, snapshots, packs } = await stage(20_000)
     const workers = Array.from({ length: 8 }, () => startWorker(share.port()))
     for (const { size, sum: total } of await Promise.all(workers.map(report)))
@@ -36,7 +36,7 @@ describe('worker threads', () => {
     expect(modules.filter((each) => heavy.includes(each))).toEqual([])
   })
 
-  test('that are terminated at any moment of a join harm neither the share nor other workers', async () => {
+  test('[T4] that are terminated at any moment of a join harm neither the share nor other workers', async () => {
     const { share, memory, sum, informer } = await stage(20_000)
     const healthy = startWorker(share.port())
     await report(healthy)
@@ -65,7 +65,7 @@ describe('worker threads', () => {
     expect((await report(startWorker(share.port()))).sum).toBe(sum())
   })
 
-  test('with a blocked event loop delay no other worker, and continue without a list', async () => {
+  test('[T3] with a blocked event loop delay no other worker, and continue without a list', async () => {
     const { share, memory, sum, informer } = await stage(1_000)
     const [slow, quick] = [startWorker(share.port()), startWorker(share.port())]
     await Promise.all([report(slow), report(quick)])

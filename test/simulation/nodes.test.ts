@@ -9,7 +9,7 @@ import { kinds } from './runner/schedule.js'
 const OLD_NODE = 'node@22.23.3'
 const RUNS = 500
 
-test('a seed has the same trace (I17) on Node 22 and on the current version', async (context) => {
+test('[I17] a seed has the same trace on Node 22 and on the current version', async (context) => {
   const exec = ['exec', '--yes', `--package=${OLD_NODE}`, '--', 'node']
   const run = async (args: readonly string[]): Promise<string> =>
     (await promisify(execFile)('npm', [...exec, ...args])).stdout

@@ -17,7 +17,7 @@ test('schedules that failed once never fail again', async () => {
 })
 
 // I1 to I17
-test('every invariant holds under random faults', async () => {
+test('[law 6][S7][S8][S17][M1][M2][M3][F9][F10][G4][G5] every invariant holds under random faults', async () => {
   const statsByKind = await campaign({ runs: RUNS, seed: Number(first) })
   const failed = kinds.flatMap((kind) => statsByKind[kind].failures)
   const delivered = failed.map(
@@ -47,7 +47,7 @@ test('a campaign begins no schedule after its time is over', async () => {
   expect(kinds.map((kind) => statsByKind[kind].schedules)).toEqual([0, 0, 0, 0])
 })
 
-describe.each(kinds)('a seed always has the same trace (I17), of %s', (kind) => {
+describe.each(kinds)('[I17] a seed always has the same trace, of %s', (kind) => {
   async function traces(lanes: number): Promise<Map<number, number>> {
     const found = new Map<number, number>()
     const seeds = Array.from({ length: 60 }, (_, nth) => nth + 1)

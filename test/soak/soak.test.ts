@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 describe('much of everything', () => {
   // It runs in a process of its own, whose heap, timers and listeners belong to it alone.
-  test('leaves nothing in the heap, nor a handle or a listener', { timeout: 1_200_000 }, async () => {
+  test('[I12][I15] leaves nothing in the heap, nor a handle or a listener', { timeout: 1_200_000 }, async () => {
     const args = ['--import', './scripts/typescript.mjs', 'test/soak/main.ts', '50']
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root }).catch(
       (failed: { readonly stdout?: string; readonly stderr?: string }) => ({

@@ -65,13 +65,9 @@ export function findings(text: string): Finding[] {
   ).sort((a, b) => a.line - b.line)
 }
 
-/**
- * Returns a Markdown document without its code, the targets of its links and the titles of tests that it names. Every
- * line keeps its number.
- */
+/** Returns a Markdown document without its code and the targets of its links. Every line keeps its number. */
 export function proseOf(document: string): string {
   return document
-    .replace(/ › "[^"]+"(?:,\s+"[^"]+")*/g, (titles) => titles.replace(/[^\n]/g, ''))
     .replace(/^```[\s\S]*?^```$/gm, (block) => block.replace(/[^\n]/g, ''))
     .replace(/`[^`]*`/g, (code) => `\`${code.replace(/[^\n]/g, '')}\``)
     .replace(/\]\([^)\s]*\)/g, ']')

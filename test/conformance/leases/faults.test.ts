@@ -25,7 +25,7 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
     // A role may have switched off the durability of its commits.
     const at = useServer(postgres, { synchronous_commit: 'off' })
 
-    test('kill -9 of the server', async () => {
+    test('[L15] kill -9 of the server', async () => {
       const database = await at.database()
       const client = new Client(database.config())
       await client.connect()
@@ -105,7 +105,7 @@ describe('while servers crash, fences grow and no confirmed renewal is lost with
       expect(campaign.counts.lost).toBe(0)
     })
 
-    test('a leader is killed, cut off, stopped for a while, and steps down, and the bucket is removed', async () => {
+    test('[J9] a leader is killed, cut off, stopped for a while, and steps down, and the bucket is removed', async () => {
       await using cluster = await NatsCluster.start(server)
       // Two of the members use the same server.
       const connections = await Promise.all([0, 1, 2].map((at) => cluster.connect([at, (at + 1) % 3, (at + 2) % 3])))

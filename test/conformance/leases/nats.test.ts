@@ -6,7 +6,7 @@ import { describeServer } from '../../servers/index.js'
 import { NatsCluster } from '../../servers/nats-cluster.js'
 import { startForTests } from '../../support/start-for-tests.js'
 
-describeServer('nats 2.15', 'leases in NATS', (server) => {
+describeServer('nats 2.15', '[J9] leases in NATS', (server) => {
   describe('on one server', async () => {
     const own = useNats(server)
     await leasesConformance('in a bucket', {

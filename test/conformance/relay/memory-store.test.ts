@@ -9,7 +9,7 @@ function storeOf(name: string): MemoryRelayStore {
   return store
 }
 
-await relayStoreConformance('a relay store in memory', {
+await relayStoreConformance('[Y11] a relay store in memory', {
   create: storeOf,
   remove: async (name) => storeOf(name).flush(),
 })

@@ -6,7 +6,7 @@ import { startFaultProxy } from '../../servers/fault-proxy.js'
 import { describeRedis } from '../../servers/index.js'
 import { relayHarness } from './relay-harness.js'
 
-describeRedis('a relay store of Redis', async (server) => {
+describeRedis('[Y11] a relay store of Redis', async (server) => {
   const own = useRedis(server)
   for (const driver of driverNames) {
     await relayStoreConformance(`with ${driver}`, {

@@ -6,7 +6,7 @@ import { runRelays } from './relay-world.js'
 const { LISTWATCH_RUNS: factor = '1', LISTWATCH_SEED: first = '1' } = process.env
 const RUNS = Math.ceil(500 * Number(factor))
 
-test('followers of relays that crash, compete and lose writes show only true states, in order', async () => {
+test('[Y1] followers of relays that crash, compete and lose writes show only true states, in order', async () => {
   const { schedules, actions, failures } = await relayCampaign({ runs: RUNS, seed: Number(first), minutes: Infinity })
   expect(failures.map(({ seed, message }) => `seed ${seed}: ${message}`).slice(0, 5)).toEqual([])
   expect(schedules).toBe(RUNS)
@@ -14,7 +14,7 @@ test('followers of relays that crash, compete and lose writes show only true sta
   expect(kinds.filter((kind) => (actions[kind] ?? 0) < RUNS / 10)).toEqual([])
 })
 
-test('a follower that waits for the rest of a batch converges soon after the last fault', async () => {
+test('[Y12] a follower that waits for the rest of a batch converges soon after the last fault', async () => {
   expect((await runRelays(6_000_116)).violation).toBeUndefined()
 })
 

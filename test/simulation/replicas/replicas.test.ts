@@ -6,7 +6,7 @@ import { runReplicas } from './replica-world.js'
 const { LISTWATCH_RUNS: factor = '1', LISTWATCH_SEED: first = '1' } = process.env
 const RUNS = Math.ceil(5_000 * Number(factor))
 
-test('of several replicas one runs a key, fences grow, and each key has an owner after faults', async () => {
+test('[L1][L2][L3][L4][L6] of several replicas one runs a key, fences grow, and each key has an owner after faults', async () => {
   const { schedules, actions, failures } = await replicaCampaign({ runs: RUNS, seed: Number(first), minutes: Infinity })
   expect(failures.map(({ seed, message }) => `seed ${seed}: ${message}`).slice(0, 5)).toEqual([])
   expect(schedules).toBe(RUNS)

@@ -5,7 +5,7 @@ import { shareCampaign } from './campaign.js'
 const { LISTWATCH_RUNS: factor = '1', LISTWATCH_SEED: first = '1' } = process.env
 const RUNS = Math.ceil(1_000 * Number(factor))
 
-test('followers of a share show only true states, in order, and leave nothing when workers end or block', async () => {
+test('[H16][H19][T2][T3][T4][T5][T10][T11][T12][T13][T15] followers of a share show only true states, in order, and leave nothing when workers end or block', async () => {
   const { schedules, actions, failures } = await shareCampaign({ runs: RUNS, seed: Number(first), minutes: Infinity })
   expect(failures.map(({ seed, message }) => `seed ${seed}: ${message}`).slice(0, 5)).toEqual([])
   expect(schedules).toBe(RUNS)

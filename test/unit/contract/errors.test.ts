@@ -111,7 +111,7 @@ describe('messageOf', () => {
 })
 
 describe('toSourceError', () => {
-  test('a thrown value that is not a SourceError counts as UNAVAILABLE, and is the cause', () => {
+  test('[C18] a thrown value that is not a SourceError counts as UNAVAILABLE, and is the cause', () => {
     const cause = new Error('ECONNRESET')
     expect(toSourceError(cause, { phase: 'watch', source: 's' })).toMatchObject({
       code: 'UNAVAILABLE',

@@ -5,7 +5,7 @@ import { assertCleanStop, deferred, mirrorOf, outcomeOf } from '../../support/in
 const REVOKED = new SourceError('permission denied', { code: 'UNAUTHORIZED' })
 
 test.each(['subscribe', 'reconcile'] as const)(
-  '%s: a wait for a version that is being handled when onAccessLost clears resolves with the next list, if that brings no change',
+  '[C26] %s: a wait for a version that is being handled when onAccessLost clears resolves with the next list, if that brings no change',
   async (by) => {
     const { clock, informer, source } = mirrorOf([['a', 1]], { onAccessLost: 'clear' })
     onTestFinished(() => assertCleanStop(informer, clock))

@@ -42,7 +42,7 @@ async function refused(onAccessLost: 'keep' | 'clear' | undefined, times = 1) {
 
 describe('a list or a watch that is refused with UNAUTHORIZED', () => {
   test.each(['keep', undefined] as const)(
-    'with onAccessLost %s keeps the objects, and resumes the watch',
+    '[C24] with onAccessLost %s keeps the objects, and resumes the watch',
     async (by) => {
       const { clock, informer, told } = await refused(by)
       expect([informer.size, informer.health().isReady]).toEqual([2, true])
@@ -52,13 +52,13 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
     },
   )
 
-  test('with onAccessLost clear empties the store, and handlers receive deletes', async () => {
+  test('[C25] with onAccessLost clear empties the store, and handlers receive deletes', async () => {
     const { informer, told } = await refused('clear')
     expect([informer.size, informer.version, informer.list()]).toEqual([0, undefined, []])
     expect(told.slice(2)).toEqual(['delete a access-lost unknown', 'delete b access-lost unknown'])
   })
 
-  test('with onAccessLost clear lists again, and handlers receive the objects that are there', async () => {
+  test('[C27] with onAccessLost clear lists again, and handlers receive the objects that are there', async () => {
     const { clock, source, informer, told } = await refused('clear')
     source.delete('b')
     await clock.advance(30_000)
@@ -80,7 +80,7 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
     expect([informer.status.state, informer.size, told.length]).toEqual(['live', 2, 6])
   })
 
-  test('with onAccessLost clear is not ready until the next list is in', async () => {
+  test('[C26] with onAccessLost clear is not ready until the next list is in', async () => {
     const { clock, informer } = await refused('clear')
     const { isLive, isReady, reason } = informer.health()
     expect([isLive, isReady]).toEqual([true, false])
@@ -89,7 +89,7 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
     expect(informer.health()).toMatchObject({ isReady: true })
   })
 
-  test('with onAccessLost clear lets waits wait for the next list', async () => {
+  test('[C26] with onAccessLost clear lets waits wait for the next list', async () => {
     const { clock, source, informer } = await refused('clear', 2)
     const subscription = informer.subscribe({})
     const version = await source.head()
@@ -133,7 +133,7 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
   })
 })
 
-test('over several sources onAccessLost clears the objects of the one that refuses', async () => {
+test('[C25] over several sources onAccessLost clears the objects of the one that refuses', async () => {
   const clock = new VirtualClock()
   const eu = memorySource<number>({ name: 'eu', entries: ENTRIES })
   const us = memorySource<number>({ name: 'us', entries: [['c', 3]] })
@@ -156,7 +156,7 @@ test('over several sources onAccessLost clears the objects of the one that refus
   expect([[...informer.keys()].sort(), informer.health().isReady]).toEqual([['a', 'b', 'c'], true])
 })
 
-test('over several sources synced waits for the next list of a source whose access was lost before the others were listed', async () => {
+test('[M5] over several sources synced waits for the next list of a source whose access was lost before the others were listed', async () => {
   const clock = new VirtualClock()
   const eu = memorySource<number>({ name: 'eu', entries: ENTRIES })
   const us = scripted<number>()
@@ -178,7 +178,7 @@ test('over several sources synced waits for the next list of a source whose acce
   expect([await until, [...informer.keys()].sort()]).toEqual([1, ['a', 'b', 'c']])
 })
 
-test('over several sources a wait of a subscription waits for the next list if access was lost before it was notified', async () => {
+test('[M10] over several sources a wait of a subscription waits for the next list if access was lost before it was notified', async () => {
   const clock = new VirtualClock()
   const eu = memorySource<number>({ name: 'eu', entries: ENTRIES })
   const us = memorySource<number>({ name: 'us' })
@@ -205,7 +205,7 @@ test('over several sources a wait of a subscription waits for the next list if a
   expect([told.get('c'), await outcomeOf(wait, clock)]).toEqual([3, 'resolved'])
 })
 
-test('after access was lost, EPOCH_CHANGED of the next list rejects waits for marks of the history that is over', async () => {
+test('[C26] after access was lost, EPOCH_CHANGED of the next list rejects waits for marks of the history that is over', async () => {
   const source = scripted<number>({
     hasReached: numbered,
     onList: (list, nth) => {

@@ -34,7 +34,7 @@ const observers: readonly (readonly [
 ]
 
 // I15
-describe('after stop() has settled no error is reported', () => {
+describe('[I15] after stop() has settled no error is reported', () => {
   test.each(observers)('an error that a handler throws later does not reach %s', async (observer, attach) => {
     const messages = observer === 'the process warnings' ? warnings() : []
     if (observer === 'a channel') warnings()

@@ -115,7 +115,7 @@ describe('an audit of one source of several', () => {
     expect(informer.status.relists).toBe(0)
   })
 
-  test('finds nothing in a key that another source loses by a large write during the audit', async () => {
+  test('[O3] finds nothing in a key that another source loses by a large write during the audit', async () => {
     const clock = new SliceClock()
     const { lists, informer, errors } = await removing(clock)
     const before = lists()
@@ -127,7 +127,7 @@ describe('an audit of one source of several', () => {
     expect([informer.get('a'), errors]).toEqual(['us', []])
   })
 
-  test('finds nothing in a key that a list adds while the audit yields to the event loop', async () => {
+  test('[O3] finds nothing in a key that a list adds while the audit yields to the event loop', async () => {
     const clock = new SlowTurnClock()
     let isAuditing = false
     const { lists, informer, errors } = await removing(clock, () => {

@@ -96,7 +96,7 @@ describe.each([
   ['with audits', undefined],
   ['without audits', false],
 ] as const)('a watch that cannot report its position, %s', (_what, audit) => {
-  test('is proven by a comparison that finds no difference: fresh resolves, and the version increases', async () => {
+  test('[C35] is proven by a comparison that finds no difference: fresh resolves, and the version increases', async () => {
     const { clock, source, informer, errors } = await mirrored(audit)
     source.at = 9
     const fresh = informer.fresh({ timeoutMs: 20_000 })
@@ -105,7 +105,7 @@ describe.each([
     expect([informer.version, source.reads, errors]).toEqual(['9', 1, []])
   })
 
-  test('is not proven while the event of a changed object is not delivered yet', async () => {
+  test('[C35] is not proven while the event of a changed object is not delivered yet', async () => {
     const { clock, source, informer, errors } = await mirrored(audit)
     source.put('a', 7, false)
     source.at = 9
@@ -163,7 +163,7 @@ test('stop() without audits waits until the source has closed the iterator of a 
   expect(await outcomeOf(stopped, clock)).toBe('resolved')
 })
 
-test('a proof during the validation of a large batch is not followed by the earlier state of that batch', async () => {
+test('[C35] a proof during the validation of a large batch is not followed by the earlier state of that batch', async () => {
   const clock = new VirtualClock()
   const source = scripted<number>({
     hasReached: numbered,
@@ -192,7 +192,7 @@ test('a proof during the validation of a large batch is not followed by the earl
   expect([informer.version, informer.size, added]).toEqual(['3', 1, ['a']])
 })
 
-test('a watch that calls requestProof while the informer waits to reconnect does not block the event loop', async () => {
+test('[C35] a watch that calls requestProof while the informer waits to reconnect does not block the event loop', async () => {
   const clock = new VirtualClock()
   let draws = 0
   const next = (): number => {
@@ -218,14 +218,14 @@ test('a watch that calls requestProof while the informer waits to reconnect does
   expect([informer.status.state, draws < 100]).toEqual(['live', true])
 })
 
-test('an audit of a watch that cannot report its position reports no difference if a quiet source has none', async () => {
+test('[C34] an audit of a watch that cannot report its position reports no difference if a quiet source has none', async () => {
   const { clock, source, informer, errors } = await mirrored(undefined)
   source.at = 9
   await clock.advance(400_000)
   expect([source.reads, informer.version, errors, informer.status.relists]).toEqual([1, '9', [], 0])
 })
 
-test('an audit of a watch that cannot report its position finds a change that the watch has lost', async () => {
+test('[C34] an audit of a watch that cannot report its position finds a change that the watch has lost', async () => {
   const { clock, source, informer, errors } = await mirrored(undefined)
   source.put('a', 7, false)
   source.at = 9

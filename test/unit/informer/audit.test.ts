@@ -118,23 +118,26 @@ describe.each([
   ['of keys and versions, on by default if the source can list them', LossyVersioned, {}],
   ['of contents, on request', Lossy, { audit: {} }],
 ] as const)('an audit %s', (_what, Source, options) => {
-  test.each(breaches)('%s is found within a period, reported, and repaired by one relist', async (_breach, breach) => {
-    const { clock, source, informer, errors } = await synced(new Source(three), options)
-    for (const key of ['a', 'b', 'x']) source.lost.add(key)
-    breach(source)
-    await clock.advance(1_000)
-    expect(errors).toEqual([])
-    await clock.advance(PERIOD_MS)
-    expect(errors.map(({ code }) => code)).toEqual(['PROTOCOL'])
-    expect(errors[0]?.message).toMatch(
-      /the audit of lossy found a difference at the key "[abx]"; the source is read again/,
-    )
-    await clock.advance(2_000)
-    expect(new Map(informer.entries())).toEqual(await contentsOf(source))
-    expect(informer.status.relists).toBe(1)
-  })
+  test.each(breaches)(
+    '[I16] %s is found within a period, reported, and repaired by one relist',
+    async (_breach, breach) => {
+      const { clock, source, informer, errors } = await synced(new Source(three), options)
+      for (const key of ['a', 'b', 'x']) source.lost.add(key)
+      breach(source)
+      await clock.advance(1_000)
+      expect(errors).toEqual([])
+      await clock.advance(PERIOD_MS)
+      expect(errors.map(({ code }) => code)).toEqual(['PROTOCOL'])
+      expect(errors[0]?.message).toMatch(
+        /the audit of lossy found a difference at the key "[abx]"; the source is read again/,
+      )
+      await clock.advance(2_000)
+      expect(new Map(informer.entries())).toEqual(await contentsOf(source))
+      expect(informer.status.relists).toBe(1)
+    },
+  )
 
-  test('finds no difference in a correct mirror, also during continuous writes', async () => {
+  test('[I16] finds no difference in a correct mirror, also during continuous writes', async () => {
     const { clock, source, informer, errors } = await synced(new Source(three), options)
     for (let i = 0; i < 200; i++) {
       source.memory.put(`k${i % 7}`, { n: i })
@@ -261,7 +264,7 @@ describe('an audit', () => {
     expect(source.reads).toBeGreaterThan(reads)
   })
 
-  test('a read that calls alive may take longer than 30 s for a page', async () => {
+  test('[C4] a read that calls alive may take longer than 30 s for a page', async () => {
     const { clock, source, errors } = await synced(new LossyVersioned(three))
     source.isAlive = true
     source.stallMs = 100_000
@@ -273,7 +276,7 @@ describe('an audit', () => {
     ])
   })
 
-  test('reads nothing after stop() has settled', async () => {
+  test('[I15] reads nothing after stop() has settled', async () => {
     const entries = Array.from({ length: 100 }, (_, n) => [`k${n}`, { n }] as const)
     let calls = 0
     const late: Item[] = []
@@ -292,7 +295,7 @@ describe('an audit', () => {
     expect([isStopped, late]).toEqual([true, []])
   })
 
-  test('ends, and stop() settles, once the source has closed the iterator', async () => {
+  test('[I15] ends, and stop() settles, once the source has closed the iterator', async () => {
     const source = new LossyVersioned(three)
     const { promise: closed, resolve } = deferred()
     source.versions = async function* ({ signal }: ListContext): AsyncGenerator<VersionPage> {
@@ -361,7 +364,7 @@ describe('an audit', () => {
     expect(source.reads).toBe(reads)
   })
 
-  test('runs once within 10 s of a request of the source', async () => {
+  test('[I16] runs once within 10 s of a request of the source', async () => {
     const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
     source.lost.add('b')
     source.memory.delete('b')
@@ -540,7 +543,7 @@ describe('an audit', () => {
     expect(informer.status.relists).toBe(0)
   })
 
-  test('derives the time to the next audit from its reads, not from its waits', async () => {
+  test('[O9] derives the time to the next audit from its reads, not from its waits', async () => {
     const { clock, source, informer, errors } = await synced(new LossyVersioned(three))
     const honest = source.versions.bind(source)
     // The audit reads a version that the watch does not deliver. The watch is reopened after 25 s.
@@ -559,7 +562,7 @@ describe('an audit', () => {
     expect(informer.get('a')).toEqual({ n: 10 })
   })
 
-  test('does not count the sleep of the machine in the time to the next audit', async () => {
+  test('[O9] does not count the sleep of the machine in the time to the next audit', async () => {
     const virtual = new VirtualClock()
     let sleptMs = 0
     const clock = {
@@ -584,7 +587,7 @@ describe('an audit', () => {
     ['100 times as long as the CPU time', 200, 20_000],
     ['100 times as long as the read if the clock has no CPU time', undefined, 40_000],
     ['without the CPU time of other threads beyond the time of the read', 60_000, 40_000],
-  ])('derives its period from the CPU time: %s', async (_title, cpuMs, leastMs) => {
+  ])('[O9] derives its period from the CPU time: %s', async (_title, cpuMs, leastMs) => {
     const virtual = new VirtualClock()
     const source = new LossyVersioned(three)
     const began: number[] = []
@@ -611,7 +614,7 @@ describe('an audit', () => {
     expect(Math.max(...rests)).toBeLessThanOrEqual(Math.max(leastMs, 10_000) + 500)
   })
 
-  test('rests 10 times as long as its read, in which the server works', async () => {
+  test('[O9] rests 10 times as long as its read, in which the server works', async () => {
     const virtual = new VirtualClock()
     const clock = {
       now: () => virtual.now(),

@@ -241,7 +241,7 @@ describe('maxRelists', () => {
     return slow
   }
 
-  test.each([1, 2])('at most %d members relist at a time', async (max) => {
+  test.each([1, 2])('[G1] at most %d members relist at a time', async (max) => {
     expect((await relisting(max)).most).toBe(max)
   })
 
@@ -249,7 +249,7 @@ describe('maxRelists', () => {
     expect((await relisting(undefined)).most).toBe(3)
   })
 
-  test('a member that waits for a slot stops at once', async () => {
+  test('[G5] a member that waits for a slot stops at once', async () => {
     const { slow, members } = three()
     const group = groupInformers(members, { maxRelists: 1 })
     group.start()
@@ -280,7 +280,7 @@ describe('maxRelists', () => {
     await assertCleanStop(group, slow.clock)
   })
 
-  test('a relist that is requested while the member waits for a slot joins the waiting relist', async () => {
+  test('[G2] a relist that is requested while the member waits for a slot joins the waiting relist', async () => {
     const { slow, members } = three()
     const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })
     group.start()

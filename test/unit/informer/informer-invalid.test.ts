@@ -3,8 +3,8 @@ import { Fold } from '../../support/fold.js'
 import { informerOf, mirrorOf } from '../../support/informers.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
-describe('an object that does not decode', () => {
-  test('an invalid object is in `invalid` with its reason, and the mirror continues', async () => {
+describe('[C29][C30] an object that does not decode', () => {
+  test('[B28] an invalid object is in `invalid` with its reason, and the mirror continues', async () => {
     const { clock, source, informer, errors } = mirrorOf<number, object>([
       ['a', 1],
       ['b', 1],
@@ -112,7 +112,7 @@ describe('an object that does not decode', () => {
   test.each([
     { onInvalid: 'keep-previous', kept: { a: 5, b: 2, c: 3, d: 4 } },
     { onInvalid: 'omit', kept: { b: 2 } },
-  ] as const)('after its last good state in the same relist: $onInvalid applies to that state', async (each) => {
+  ] as const)('[C30] after its last good state in the same relist: $onInvalid applies to that state', async (each) => {
     const invalid = (key: string) => ({ type: 'invalid', key, error: new Error('bad'), hasLastValid: true }) as const
     const answers = [
       [put('a', 1), put('b', 2), put('d', 4), put('e', 5), invalid('d')],
@@ -129,7 +129,7 @@ describe('an object that does not decode', () => {
     expect([...informer.invalid.keys()].sort()).toEqual(['a', 'c', 'd'])
   })
 
-  test('after its delete in the same relist: its last state is deleted, and it is in invalid', async () => {
+  test('[C30] after its delete in the same relist: its last state is deleted, and it is in invalid', async () => {
     const invalid = { type: 'invalid', key: 'a', error: new Error('bad'), hasLastValid: true } as const
     const answers = [
       [put('a', 1), put('b', 2)],
@@ -184,7 +184,7 @@ describe('an object that does not decode', () => {
     ])
   })
 
-  test('without a key it is reported, suppresses the deletions of its list, and causes a relist', async () => {
+  test('[C31] without a key it is reported, suppresses the deletions of its list, and causes a relist', async () => {
     const keyless = { type: 'invalid', error: new Error('garbage') } as const
     const source = scripted<number>({
       heartbeatMs: 3_600_000,

@@ -39,7 +39,7 @@ describe('start', () => {
     expect(informer.start()).toBe(informer)
   })
 
-  test('a second start does nothing', async () => {
+  test('[B5] a second start does nothing', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     informer.start().start()
@@ -63,7 +63,7 @@ describe('start', () => {
     expect([informer.status.state, clock.sleeping]).toEqual(['stopped', 0])
   })
 
-  test('with a signal that has aborted already it settles at once, and nothing is opened', async () => {
+  test('[B7] with a signal that has aborted already it settles at once, and nothing is opened', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     const synced = informer.start({ signal: AbortSignal.abort() }).synced()
@@ -94,7 +94,7 @@ describe('start', () => {
 
 describe('synced', () => {
   // I8
-  test('resolves when the whole first list is in the store, and not before', async () => {
+  test('[I8] resolves when the whole first list is in the store, and not before', async () => {
     const source = scripted<number>()
     const { clock, informer } = informerOf(source)
     const synced = informer.start().synced()
@@ -138,7 +138,7 @@ describe('synced', () => {
     await expect(informer.synced()).resolves.toBeUndefined()
   })
 
-  test.each(['list', 'watch'] as const)('an OptionError thrown by %s makes the state failed', async (call) => {
+  test.each(['list', 'watch'] as const)('[C19] an OptionError thrown by %s makes the state failed', async (call) => {
     const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
     const fail = (): void => {
       throw mistake
@@ -153,7 +153,7 @@ describe('synced', () => {
     expect([errors.length, errors[0]?.cause]).toEqual([1, mistake])
   })
 
-  test('an OptionError is reported as a mistake in the program, with the time of the next attempt', async () => {
+  test('[C19] an OptionError is reported as a mistake in the program, with the time of the next attempt', async () => {
     const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
     const source = scripted<number>({ onList: (list) => list.fail(mistake) })
     const { clock, informer, errors } = informerOf(source)
@@ -166,7 +166,7 @@ describe('synced', () => {
     expect(source.lists).toHaveLength(2)
   })
 
-  test('synced rejects with the very OptionError that the source threw, before and after the failure', async () => {
+  test('[C20][R5] synced rejects with the very OptionError that the source threw, before and after the failure', async () => {
     const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
     const source = scripted<number>({ onList: (list) => list.fail(mistake) })
     const { informer } = informerOf(source)
@@ -174,7 +174,7 @@ describe('synced', () => {
     await expect(informer.synced()).rejects.toBe(mistake)
   })
 
-  test('synced continues to wait after a plain TypeError of the source, which counts as UNAVAILABLE', async () => {
+  test('[C18] synced continues to wait after a plain TypeError of the source, which counts as UNAVAILABLE', async () => {
     const source = scripted<number>({ onList: (list) => list.fail(new TypeError('fetch failed')) })
     const { clock, informer } = informerOf(source)
     expect(await outcomeOf(informer.start().synced(), clock)).toBe('pending')
@@ -262,7 +262,7 @@ describe('synced', () => {
 
 // I15
 describe('stop', () => {
-  test('leaves no timer, however many operations were in progress', async () => {
+  test('[I15] leaves no timer, however many operations were in progress', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
     informer.subscribe({ add: () => new Promise(() => {}) })
     informer.subscribe({ add: () => {} }, { delivery: 'latest', concurrency: 3 })
@@ -306,7 +306,7 @@ describe('stop', () => {
     await closed
   })
 
-  test('no callback is called after stop', async () => {
+  test('[I15] no callback is called after stop', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([])
     const told: string[] = []
     informer.on('status', ({ state }) => told.push(state))
@@ -325,7 +325,7 @@ describe('stop', () => {
   })
 
   test.each(['listing', 'watching', 'waiting'])(
-    'settles at once against a source that ignores its signal: %s',
+    '[B32] settles at once against a source that ignores its signal: %s',
     async (at) => {
       const source = scripted<number>({
         onList: (list) => at !== 'listing' && (at === 'waiting' ? list.fail(new Error('no')) : list.answer([], '5')),
@@ -339,7 +339,7 @@ describe('stop', () => {
   )
 
   describe.each(['list', 'watch'] as const)('while the source closes its %s', (what) => {
-    test('waits until the source has closed it', async () => {
+    test('[I15] waits until the source has closed it', async () => {
       const { promise: closed, resolve } = deferred()
       const { clock, informer } = informerOf(closingLate(what, closed))
       informer.start()
@@ -350,7 +350,7 @@ describe('stop', () => {
       expect(await outcomeOf(stopped, clock)).toBe('resolved')
     })
 
-    test('waits for a second at most', async () => {
+    test('[B32] waits for a second at most', async () => {
       const { clock, informer } = informerOf(closingLate(what, new Promise(() => {})))
       informer.start()
       await clock.advance(0)
@@ -362,7 +362,7 @@ describe('stop', () => {
     })
   })
 
-  test('waits for a handler that runs, 1 s at most', async () => {
+  test('[B10] waits for a handler that runs, 1 s at most', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     informer.subscribe({ add: () => new Promise(() => {}) })
     informer.start()
@@ -402,7 +402,7 @@ describe('stop', () => {
     await Promise.all(waits)
   })
 
-  test('calls after stop fail with STOPPED', async () => {
+  test('[B6] calls after stop fail with STOPPED', async () => {
     const { clock, informer } = mirrorOf<number, object>([])
     informer.start()
     await clock.advance(0)
@@ -455,7 +455,7 @@ describe('stop', () => {
     expect(informer.status.state).toBe('stopped')
   })
 
-  test('stop inside a handler works, and nothing more is delivered', async () => {
+  test('[B2] stop inside a handler works, and nothing more is delivered', async () => {
     const { clock, source, informer } = mirrorOf<number, object>([
       ['a', 1],
       ['b', 2],
@@ -604,7 +604,7 @@ describe('status', () => {
     expect(informer.status.lagMs).toBe(0)
   })
 
-  test('lagMs is right after the machine has slept, and after the system clock was set', async () => {
+  test('[B31] lagMs is right after the machine has slept, and after the system clock was set', async () => {
     const source = scripted<number>({ onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source)
     let aheadMs = 0
@@ -686,7 +686,7 @@ describe('health', () => {
   })
 })
 
-describe('createInformer rejects invalid options at the call', () => {
+describe('[B1] createInformer rejects invalid options at the call', () => {
   const source = memorySource<number>()
   test.each([
     [undefined, 'createInformer: option "source" is missing'],

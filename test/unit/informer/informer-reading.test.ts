@@ -332,7 +332,7 @@ describe('transform', () => {
     expect([told, [...informer.keys()]]).toEqual([['+a', '-a', '+b'], ['b']])
   })
 
-  test('a transform that throws makes the object invalid', async () => {
+  test('[B15] a transform that throws makes the object invalid', async () => {
     const { clock, informer, errors } = mirrorOf<number, object>(
       [
         ['a', 1],
@@ -367,7 +367,7 @@ describe('equals', () => {
     expect(told).toEqual([2])
   })
 
-  test('an object whose comparison throws counts as changed, and the error is reported once', async () => {
+  test('[B16] an object whose comparison throws counts as changed, and the error is reported once', async () => {
     const { clock, source, informer, errors } = mirrorOf<Order, object>([['a', order(1)]], {
       equals: () => {
         throw new Error('no')
@@ -385,7 +385,7 @@ describe('equals', () => {
 })
 
 describe('freezing', () => {
-  test('a handler that changes a frozen object throws a TypeError, which is reported', async () => {
+  test('[B13] a handler that changes a frozen object throws a TypeError, which is reported', async () => {
     const { clock, informer, errors } = mirrorOf<Order, object>([['a', order(1)]])
     informer.subscribe({
       add: ({ object }) => {

@@ -21,7 +21,7 @@ async function started(...entries: (readonly [string, number])[]): Promise<Numbe
 }
 
 // I1: after the last fault and the last write the store, the fold and the version equal the source.
-describe('convergence after', () => {
+describe('[I1] convergence after', () => {
   test.each<[string, (source: MemorySource<number>) => void, { relists: number }]>([
     ['a break', (source) => source.disconnect(), { relists: 0 }],
     ['a half-open connection', (source) => source.stall(), { relists: 0 }],
@@ -69,7 +69,7 @@ describe('convergence after', () => {
 })
 
 // I6
-describe('no resurrection', () => {
+describe('[I6] no resurrection', () => {
   test('a put that is older than a delete is not applied', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
     const { clock, informer } = informerOf(source)
@@ -93,7 +93,7 @@ describe('no resurrection', () => {
 })
 
 // I7
-test('at each bookmark the store, and a subscription that reports it, equal the source', async () => {
+test('[I7] at each bookmark the store, and a subscription that reports it, equal the source', async () => {
   const { clock, source, informer, fold } = await started(['a', 1])
   const subscription = informer.subscribe({ add: () => clock.sleep(7), update: () => clock.sleep(7) })
   const history = new Map<string, Record<string, number>>()
@@ -126,7 +126,7 @@ test('the version never goes back within an epoch', async () => {
 })
 
 // I11
-test('a list that is older than the shown state is refused, and the shown state stays readable', async () => {
+test('[I11] a list that is older than the shown state is refused, and the shown state stays readable', async () => {
   const source = scripted<number>({
     hasReached: numbered,
     onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? '9' : '4'),
@@ -144,7 +144,7 @@ test('a list that is older than the shown state is refused, and the shown state 
 })
 
 // I3
-test('the states of a key come in the order in which the source had them', async () => {
+test('[I3] the states of a key come in the order in which the source had them', async () => {
   const { clock, source, fold } = await started()
   for (let i = 1; i <= 100; i++) {
     source.put('a', i)
@@ -159,7 +159,7 @@ test('the states of a key come in the order in which the source had them', async
   expect(seen.at(-1)).toBe(100)
 })
 
-test('a jump of the system clock does not matter', async () => {
+test('[B31] a jump of the system clock does not matter', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   try {
     const { clock, source, informer, errors } = await started(['a', 1])
@@ -179,7 +179,7 @@ test('a jump of the system clock does not matter', async () => {
   }
 })
 
-test('an empty list after a list of many objects is applied', async () => {
+test('[B23] an empty list after a list of many objects is applied', async () => {
   const world = await started(['a', 1], ['b', 2])
   const { clock, source, fold } = world
   source.disconnect()
@@ -190,7 +190,7 @@ test('an empty list after a list of many objects is applied', async () => {
   expect([held(world), fold.objects.size]).toEqual([{}, 0])
 })
 
-test('after an hour of flapping there was never more than one open a second', async () => {
+test('[R16] after an hour of flapping there was never more than one open a second', async () => {
   const { clock, source, informer } = await started(['a', 1])
   for (let i = 0; i < 3_600; i++) {
     source.disconnect()

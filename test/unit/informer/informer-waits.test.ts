@@ -91,12 +91,12 @@ describe('waitFor', () => {
     expect(source.watches[0]?.progressRequests).toBe(0)
   })
 
-  test('waitFor rejects for a mark of another epoch, once the head of the source is in the epoch of the store', async () => {
+  test('[C11] waitFor rejects for a mark of another epoch, once the head of the source is in the epoch of the store', async () => {
     const { informer } = await started()
     await expect(informer.waitFor(memorySource().put('a', 1))).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
   })
 
-  test('waitFor for a mark of another epoch requests the head after each batch until a response arrives', async () => {
+  test('[C11] waitFor for a mark of another epoch requests the head after each batch until a response arrives', async () => {
     let failures = 2
     const source = scripted<number>({
       hasReached: numbered,
@@ -161,7 +161,7 @@ describe('waitFor', () => {
     expect([asked?.aborted, clock.sleeping]).toEqual([true, 0])
   })
 
-  test('waitFor rejects at once for a mark of another epoch if the source has no head', async () => {
+  test('[C12] waitFor rejects at once for a mark of another epoch if the source has no head', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], 'a5') })
     const { clock, informer } = informerOf(source)
     informer.start()
@@ -169,7 +169,7 @@ describe('waitFor', () => {
     expect(await outcomeOf(informer.waitFor('b1'), clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
   })
 
-  test('waitFor for a mark of the new epoch waits for the list, though the mirror has not noticed that epoch', async () => {
+  test('[C11] waitFor for a mark of the new epoch waits for the list, though the mirror has not noticed that epoch', async () => {
     const { clock, source, informer } = await started([['a', 1]])
     const subscription = informer.subscribe({})
     await clock.advance(0)
@@ -203,7 +203,7 @@ describe('waitFor', () => {
       return { source, clock, informer, slow, fast, gate }
     }
 
-    test('waits for marks wait for the list, and for the handlers of a subscription to have handled it', async () => {
+    test('[C10] waits for marks wait for the list, and for the handlers of a subscription to have handled it', async () => {
       const { source, clock, informer, slow, fast, gate } = await forked()
       const [stored, byFast, bySlow] = [informer.waitFor('50'), fast.waitFor('50'), slow.waitFor('50')]
       for (const wait of [stored, byFast, bySlow]) expect(await outcomeOf(wait, clock)).toBe('pending')
@@ -231,7 +231,7 @@ describe('waitFor', () => {
       expect([await outcomeOf(waited, clock), subscription.version]).toEqual(['resolved', '60'])
     })
 
-    test('fresh waits for the list', async () => {
+    test('[C10] fresh waits for the list', async () => {
       const { source, clock, informer } = await forked()
       const fresh = informer.fresh()
       expect(await outcomeOf(fresh, clock)).toBe('pending')
@@ -241,7 +241,7 @@ describe('waitFor', () => {
       expect(await outcomeOf(fresh, clock)).toBe('resolved')
     })
 
-    test('a second EPOCH_CHANGED rejects no wait that waits for the list', async () => {
+    test('[C10] a second EPOCH_CHANGED rejects no wait that waits for the list', async () => {
       const { source, clock, informer } = await forked()
       const waited = informer.waitFor('50')
       source.lists[1]?.fail(new SourceError('restored again', { code: 'EPOCH_CHANGED' }))
@@ -275,7 +275,7 @@ describe('waitFor', () => {
       return { clock, informer, subscription, change }
     }
 
-    test('a wait outlives EPOCH_CHANGED with isLaterEpoch, and resolves with the list of that epoch', async () => {
+    test('[C13] a wait outlives EPOCH_CHANGED with isLaterEpoch, and resolves with the list of that epoch', async () => {
       const { clock, informer, subscription, change } = await live({ isLaterEpoch })
       const [next, handled, afterNext] = [informer.waitFor('b1'), subscription.waitFor('b1'), informer.waitFor('c5')]
       expect(await outcomeOf(next, clock)).toBe('pending')
@@ -290,7 +290,7 @@ describe('waitFor', () => {
       expect([informer.version, await outcomeOf(afterNext, clock)]).toEqual(['c5', 'resolved'])
     })
 
-    test('a wait rejects at EPOCH_CHANGED without isLaterEpoch', async () => {
+    test('[C14] a wait rejects at EPOCH_CHANGED without isLaterEpoch', async () => {
       const { clock, informer, subscription, change } = await live({})
       const waits = [informer.waitFor('b1'), subscription.waitFor('b1')]
       for (const wait of waits) wait.catch(() => {})
@@ -299,7 +299,7 @@ describe('waitFor', () => {
         expect(await outcomeOf(wait, clock)).toMatchObject({ rejected: { code: 'EPOCH_CHANGED' } })
     })
 
-    test('with isLaterEpoch a wait for a mark of the epoch that is over rejects', async () => {
+    test('[C14] with isLaterEpoch a wait for a mark of the epoch that is over rejects', async () => {
       const { clock, informer, change } = await live({ isLaterEpoch })
       const [over, next] = [informer.waitFor('a9'), informer.waitFor('b9')]
       over.catch(() => {})
@@ -337,7 +337,7 @@ describe('waitFor', () => {
       return { source, clock, codes, gate, waitFor: () => subscription.waitFor('101', { source: 'scripted' }) }
     }
 
-    test.each(forms)('the wait rejects when the epoch changes (%s)', async (form) => {
+    test.each(forms)('[C9] the wait rejects when the epoch changes (%s)', async (form) => {
       const { source, clock, gate, waitFor } = await handling(form)
       const waited = waitFor()
       expect(await outcomeOf(waited, clock)).toBe('pending')
@@ -346,7 +346,7 @@ describe('waitFor', () => {
       gate.resolve()
     })
 
-    test.each(forms)('no version of the next history resolves the wait (%s)', async (form) => {
+    test.each(forms)('[C9] no version of the next history resolves the wait (%s)', async (form) => {
       let early = 0
       for (let turns = 0; turns < 30; turns++) {
         const { source, clock, codes, gate, waitFor } = await handling(form)
@@ -370,7 +370,7 @@ describe('waitFor', () => {
   })
 
   // Waiters reject on a change of epoch.
-  test('waitFor rejects when the epoch changes', async () => {
+  test('[C9] waitFor rejects when the epoch changes', async () => {
     const { clock, source, informer } = await started()
     const waited = informer.waitFor(beyond(informer.version))
     const rejected = expect(waited).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
@@ -379,7 +379,7 @@ describe('waitFor', () => {
     await rejected
   })
 
-  test('waitFor rejects when the epoch changes and the versions of the source do not show it', async () => {
+  test('[C9] waitFor rejects when the epoch changes and the versions of the source do not show it', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
     const { clock, informer } = informerOf(source)
     const subscription = informer.start().subscribe({})
@@ -420,7 +420,7 @@ describe('waitFor', () => {
     await expect(waited).rejects.toBe('enough')
   })
 
-  test('waitFor throws a TypeError if the source cannot compare versions', () => {
+  test('[C17] waitFor throws a TypeError if the source cannot compare versions', () => {
     const { informer } = informerOf(scripted<number>())
     expect(() => informer.waitFor('5')).toThrow(
       new TypeError('waitFor: the source "scripted" cannot compare versions (it has no hasReached)'),
@@ -512,7 +512,7 @@ describe('fresh', () => {
     expect([await outcomeOf(waited, clock), informer.get('a')]).toEqual(['resolved', 1])
   })
 
-  test('fresh rejects with the OptionError that head threw', async () => {
+  test('[C20] fresh rejects with the OptionError that head threw', async () => {
     const mistake = new OptionError('scripted: option "client" must return a new client', { option: 'client' })
     const { informer } = informerOf(
       scripted<number>({
@@ -532,14 +532,14 @@ describe('fresh', () => {
     )
   })
 
-  test('fresh throws a TypeError if the source cannot compare versions', () => {
+  test('[C17] fresh throws a TypeError if the source cannot compare versions', () => {
     const { informer } = informerOf(scripted<number>({ head: async () => '5' }))
     expect(() => informer.fresh()).toThrow(
       new TypeError('fresh: the source "scripted" cannot compare versions (it has no hasReached)'),
     )
   })
 
-  test('fresh retries the head request after transient errors', async () => {
+  test('[C21] fresh retries the head request after transient errors', async () => {
     let tries = 0
     const source = scripted<number>({
       hasReached: numbered,
@@ -559,7 +559,7 @@ describe('fresh', () => {
     expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 5])
   })
 
-  test('fresh retries the head request if no response arrives for 30 s', async () => {
+  test('[C21] fresh retries the head request if no response arrives for 30 s', async () => {
     let tries = 0
     const source = scripted<number>({
       hasReached: numbered,
@@ -575,7 +575,7 @@ describe('fresh', () => {
     expect([await outcomeOf(waited, clock), tries]).toEqual(['resolved', 2])
   })
 
-  test('fresh rejects with TIMEOUT and the error of head, if head fails until the timeout', async () => {
+  test('[C22] fresh rejects with TIMEOUT and the error of head, if head fails until the timeout', async () => {
     const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(new Error('down')) })
     const { clock, informer } = informerOf(source)
     const late = expect(informer.fresh({ timeoutMs: 3_000 })).rejects.toMatchObject({
@@ -586,7 +586,7 @@ describe('fresh', () => {
     await late
   })
 
-  test('fresh rejects with an error that no retry fixes, which names the source', async () => {
+  test('[C23] fresh rejects with an error that no retry fixes, which names the source', async () => {
     const refusal = new SourceError('no access', { code: 'UNAUTHORIZED' })
     const source = scripted<number>({ hasReached: numbered, head: async () => Promise.reject(refusal) })
     const { informer } = informerOf(source)
@@ -658,7 +658,7 @@ describe('a wait for an informer that was not started', () => {
     return { messages, logger: { debug: log, info: log, warn: log, error: log } }
   })()
 
-  test('a wait for an informer that was not started is reported once after 10 s, with the remedy', async () => {
+  test('[B7a] a wait for an informer that was not started is reported once after 10 s, with the remedy', async () => {
     const { clock, informer } = mirrorOf<number, object>([], { logger })
     for (const waited of [informer.synced(), informer.fresh(), informer.relist()]) waited.catch(() => {})
     await clock.advance(9_999)
@@ -667,7 +667,7 @@ describe('a wait for an informer that was not started', () => {
     expect(messages).toEqual([expect.stringMatching(/^synced of \S+ waits, but .* was not started: call start\(\)$/)])
   })
 
-  test('a wait for an informer that is started in time is not reported, although it continues', async () => {
+  test('[B7a] a wait for an informer that is started in time is not reported, although it continues', async () => {
     const { clock, informer } = informerOf(scripted<number>(), { logger })
     messages.length = 0
     informer.synced().catch(() => {})

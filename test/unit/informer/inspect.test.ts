@@ -16,7 +16,7 @@ const orders = [
 ] as const
 
 describe('inspect()', () => {
-  test('has the state, and its transitions with times and reasons', async () => {
+  test('[O6] has the state, and its transitions with times and reasons', async () => {
     const { clock, source, informer } = informerOf(scripted<number>(), { name: 'states' })
     expect(informer.inspect()).toMatchObject({ name: 'states', state: 'idle', transitions: [] })
     const began = new Date(clock.now()).toISOString()
@@ -40,7 +40,7 @@ describe('inspect()', () => {
     })
   })
 
-  test('keeps the last 50 transitions', async () => {
+  test('[O5] keeps the last 50 transitions', async () => {
     const { clock, source, informer } = informerOf(
       scripted<number>({ onList: (list) => list.answer([put('a', 1)], '1'), onWatch: (watch) => watch.end() }),
     )
@@ -51,7 +51,7 @@ describe('inspect()', () => {
     expect(transitions.at(-1)?.to).toBe(informer.status.state)
   })
 
-  test('has the version and the age of the proof', async () => {
+  test('[O6] has the version and the age of the proof', async () => {
     const { clock, informer } = mirrorOf(orders, {})
     await informer.start().synced()
     await clock.advance(1_500)
@@ -61,7 +61,7 @@ describe('inspect()', () => {
     })
   })
 
-  test('describes subscriptions: scope, backlog, the running and the slowest handler', async () => {
+  test('[O6] describes subscriptions: scope, backlog, the running and the slowest handler', async () => {
     const { clock, source, informer } = mirrorOf(orders, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
     informer.subscribe({}, { name: 'quick' })
     informer.subscribe(
@@ -95,7 +95,7 @@ describe('inspect()', () => {
     expect(first[1]?.scope).toEqual({ key: 'c', where: {}, isFiltered: false })
   })
 
-  test('describes the failing keys of a controller', async () => {
+  test('[O6] describes the failing keys of a controller', async () => {
     const { clock, informer } = mirrorOf(orders)
     const fail = async (key: string): Promise<void> => {
       if (key !== 'b') throw new Error(`no ${key}`)
@@ -117,7 +117,7 @@ describe('inspect()', () => {
     expect(retryInMs).toBeLessThanOrEqual(100)
   })
 
-  test('has the number of values of each index, and the ten with the most objects', async () => {
+  test('[O6] has the number of values of each index, and the ten with the most objects', async () => {
     const entries = Array.from({ length: 200 }, (_, i) => [`k${i}`, i] as const)
     const { informer } = mirrorOf<number, object>(entries, {
       indexes: (ix) => ({
@@ -164,7 +164,7 @@ describe('inspect()', () => {
     expect(informer.inspect().indexes.first.map(({ values }) => values)).toEqual([null, 2])
   })
 
-  test('has invalid objects with their errors', async () => {
+  test('[O6] has invalid objects with their errors', async () => {
     const { informer } = mirrorOf<number, object>(
       Array.from({ length: 30 }, (_, i) => [`k${i}`, i] as const),
       {
@@ -181,7 +181,7 @@ describe('inspect()', () => {
     expect(invalid.first[0]).toEqual({ key: 'k2', error: expect.stringContaining('too large') })
   })
 
-  test('can be serialised and is bounded, whatever keys, names, values and errors are', async () => {
+  test('[O5] can be serialised and is bounded, whatever keys, names, values and errors are', async () => {
     const long = 'x'.repeat(2_000)
     const clock = new VirtualClock()
     const memory = memorySource<bigint>({ entries: Array.from({ length: 30 }, (_, i) => [`${i}${long}`, BigInt(i)]) })
@@ -209,7 +209,7 @@ describe('inspect()', () => {
     expect(JSON.stringify(picture).length).toBeLessThan(1_000_000)
   })
 
-  test('estimates the memory from a sample', async () => {
+  test('[O6] estimates the memory from a sample', async () => {
     const { informer } = mirrorOf(
       Array.from({ length: 1_000 }, (_, i) => [`k${i}`, { name: 'x'.repeat(84), n: i }] as const),
     )
@@ -244,7 +244,7 @@ describe('the name of an informer', () => {
     expect(informerOf({ ...scripted<number>(), name: 'a source of names' }).informer.name).toBe('a source of names')
   })
 
-  test('is unique among those that were not stopped', async () => {
+  test('[O8] is unique among those that were not stopped', async () => {
     const [first, second] = [mirrorOf(orders, { name: 'twin' }).informer, mirrorOf(orders, { name: 'twin' }).informer]
     expect([first.name, second.name]).toEqual(['twin', 'twin#2'])
     await first.stop()
@@ -252,7 +252,7 @@ describe('the name of an informer', () => {
   })
 })
 
-test('the registry holds informers weakly', async () => {
+test('[O7] the registry holds informers weakly', async () => {
   const registry = new InformerRegistry()
   const add = (): void => registry.add({ name: 'lost', inspect: () => expect.fail(), measure: () => expect.fail() })
   add()

@@ -130,7 +130,7 @@ function told(informer: Informer<Item, Indexes>, options: Parameters<typeof info
 }
 
 describe('a large batch', () => {
-  test('becomes visible to all readers in one step', async () => {
+  test('[W2] becomes visible to all readers in one step', async () => {
     const world = await live()
     const { clock, informer } = world
     const before = seen(informer)
@@ -147,7 +147,7 @@ describe('a large batch', () => {
     expect(seen(informer)).toEqual(after)
   })
 
-  test('is one batch for a follower', async () => {
+  test('[W3] is one batch for a follower', async () => {
     const world = await live()
     const { clock, informer } = world
     const stream = informer.changes()[Symbol.asyncIterator]()
@@ -166,7 +166,7 @@ describe('a large batch', () => {
     ])
   })
 
-  test('of merged changes cannot be taken before all are queued', async () => {
+  test('[W3] of merged changes cannot be taken before all are queued', async () => {
     const world = await live()
     const { clock, informer } = world
     const stream = informer.changes({ delivery: 'latest' })[Symbol.asyncIterator]()
@@ -220,7 +220,7 @@ describe('a large batch', () => {
     expect(lines.slice(3)).toEqual(['update a1', 'update c3', 'update d4'])
   })
 
-  test('stays invisible after stop, which resolves at once', async () => {
+  test('[W6] stays invisible after stop, which resolves at once', async () => {
     const world = await live()
     const { clock, informer } = world
     const before = seen(informer)
@@ -235,7 +235,7 @@ describe('a large batch', () => {
     expect(lines).toEqual(['add a1', 'add b2', 'add c3', 'add d4'])
   })
 
-  test('is delivered whole by stop({ drainMs }) while it is routed', async () => {
+  test('[W6] is delivered whole by stop({ drainMs }) while it is routed', async () => {
     const world = await live()
     const { clock, informer } = world
     const lines = told(informer, { filter: () => true })
@@ -248,7 +248,7 @@ describe('a large batch', () => {
     expect(lines.slice(4)).toEqual(['update a10', 'delete b2', 'add e5'])
   })
 
-  test('resolves waits for its version at the commit', async () => {
+  test('[W4] resolves waits for its version at the commit', async () => {
     const world = await live()
     const { clock, informer } = world
     const ends: string[] = []
@@ -265,7 +265,7 @@ describe('a large batch', () => {
     expect(ends.sort()).toEqual(['until', 'waitFor'])
   })
 
-  test('resolves the wait of a subscription after its handlers', async () => {
+  test('[W3] resolves the wait of a subscription after its handlers', async () => {
     const world = await live()
     const { clock, informer } = world
     const handling = deferred()
@@ -280,7 +280,7 @@ describe('a large batch', () => {
     expect(subscription.version).toBe('2')
   })
 
-  test('lets addIndex wait, and the index has its changes', async () => {
+  test('[W7] lets addIndex wait, and the index has its changes', async () => {
     const world = await live()
     const { clock, informer } = world
     await sent(world)
@@ -302,7 +302,7 @@ describe('a large batch', () => {
     ])
   })
 
-  test('waits while addIndex fills', async () => {
+  test('[W7] waits while addIndex fills', async () => {
     const { clock, source, informer } = await live()
     const adding = informer.addIndex('parity', (ix) => ix.equal(({ n }) => n % 2))
     source.watches.at(-1)?.batch(BATCH, '2')
@@ -315,7 +315,7 @@ describe('a large batch', () => {
     ).toEqual([4, 10])
   })
 
-  test('lets a later batch wait', async () => {
+  test('[W1] lets a later batch wait', async () => {
     const world = await live()
     const { clock, source, informer } = world
     const versions: (string | undefined)[] = []
@@ -375,7 +375,7 @@ describe('a large batch', () => {
     },
   )
 
-  test('delivers only objects in scope to a subscription with `where` that began during it', async () => {
+  test('[W5] delivers only objects in scope to a subscription with `where` that began during it', async () => {
     const world = await live()
     const { clock, source, informer } = world
     source.watches.at(-1)?.batch([put('a', item(20, 'x')), put('a', item(21, 'y')), put('b', item(22, 'y'))], '2')
@@ -386,7 +386,7 @@ describe('a large batch', () => {
     expect(lines).toEqual(['add a21', 'add b22'])
   })
 
-  test('that changes a key twice is one update of it for a subscription with `where` that began during it', async () => {
+  test('[W5] that changes a key twice is one update of it for a subscription with `where` that began during it', async () => {
     const world = await live()
     const twice: ListEvent<Item>[] = [
       put('a', item(11)),
@@ -408,7 +408,7 @@ describe('a large batch', () => {
     expect(received.sort()).toEqual(['add a1', 'add c3', 'update a13 1', 'update c5 3'])
   })
 
-  test('is not read by a controller before it is queued for it', async () => {
+  test('[W4] is not read by a controller before it is queued for it', async () => {
     const world = await live()
     const { clock, informer } = world
     const runs: string[] = []
@@ -437,7 +437,7 @@ describe('a large batch', () => {
     expect(runs).not.toContain('b undefined undefined')
   })
 
-  test('does not change a snapshot that was opened at any point before the commit', async () => {
+  test('[W2] does not change a snapshot that was opened at any point before the commit', async () => {
     const world = await live()
     const { clock, informer } = world
     const before = contents(informer)
@@ -459,7 +459,7 @@ describe('a large batch', () => {
 })
 
 describe('a large relist', () => {
-  test('becomes visible in one step, and later small batches are applied at once', async () => {
+  test('[W2] becomes visible in one step, and later small batches are applied at once', async () => {
     const world = await live({ slices: { ...SLICES, largeWrite: 1 } })
     const { clock, source, informer } = world
     const before = seen(informer)
@@ -482,7 +482,7 @@ describe('a large relist', () => {
     expect([clock.isPaused, informer.version, informer.get('b')?.n]).toEqual([false, '8', 4])
   })
 
-  test('that is requested again while it is written is read again, after it is written', async () => {
+  test('[W1] that is requested again while it is written is read again, after it is written', async () => {
     const world = await live()
     const { clock, source, informer } = world
     const relisted = informer.relist()
@@ -549,7 +549,7 @@ describe('a large first list', () => {
     expect(lines).toEqual(['add a1', 'add b2', 'add c3', 'add d6'])
   })
 
-  test('stays invisible after stop', async () => {
+  test('[W6] stays invisible after stop', async () => {
     const { clock, informer } = await starting()
     const stopped = informer.stop()
     expect(await outcomeOf(stopped, clock)).toBe('resolved')
@@ -563,7 +563,7 @@ describe('a large first list', () => {
 })
 
 describe('addIndex during which the informer is stopped', () => {
-  test('rejects with STOPPED, and readers see what they saw', async () => {
+  test('[W7] rejects with STOPPED, and readers see what they saw', async () => {
     const { clock, informer } = await live()
     const before = contents(informer)
     const adding = informer.addIndex('parity', (ix) => ix.equal(({ n }) => n % 2))
@@ -599,7 +599,7 @@ describe('lost access with onAccessLost clear', () => {
     expect(seen(informer)).toMatchObject({ size: 0, list: [], version: undefined, ordered: [], values: [] })
   })
 
-  test('deletes all objects and reports no error if the informer is stopped meanwhile', async () => {
+  test('[W6] deletes all objects and reports no error if the informer is stopped meanwhile', async () => {
     const world = await live({ onAccessLost: 'clear' })
     const { clock, informer, errors } = world
     await lose(world)
@@ -620,7 +620,7 @@ describe('the store of a large write', () => {
     return { clock, indexer }
   }
 
-  test('keeps nothing after the commit', async () => {
+  test('[W9] keeps nothing after the commit', async () => {
     const { clock, indexer } = store()
     void indexer.apply({ events: FIRST, version: '1' })
     await clock.slices()
@@ -635,7 +635,7 @@ describe('the store of a large write', () => {
     expect(indexer.version).toBe('2')
   })
 
-  test('lists a source of a set at once if it has few changes, however many objects the others have', () => {
+  test('[W1] lists a source of a set at once if it has few changes, however many objects the others have', () => {
     const { indexer } = store({ largeWrite: 3 })
     const [a, b] = [indexer.partition('a'), indexer.partition('b')]
     for (const each of FIRST) void a.apply({ events: [each], version: '1' })
@@ -651,7 +651,7 @@ describe('the store of a large write', () => {
     expect(listed(...large)).toBeInstanceOf(Promise)
   })
 
-  test('has the second of two writes after the first, though it is small', async () => {
+  test('[W1] has the second of two writes after the first, though it is small', async () => {
     const { clock, indexer } = store({ largeWrite: 2 })
     const told: (string | undefined)[] = []
     const writes = [
@@ -665,7 +665,7 @@ describe('the store of a large write', () => {
     expect(indexer.get('a')?.n).toBe(8)
   })
 
-  test('is as before if an index throws, and the next write succeeds', async () => {
+  test('[W9] is as before if an index throws, and the next write succeeds', async () => {
     const { clock, indexer } = store()
     void indexer.apply({ events: FIRST, version: '1' })
     await clock.slices()
@@ -776,7 +776,7 @@ describe('the sources of a set during a large write of another source', () => {
     return { clock, sources, informer, a, b, c, begin }
   }
 
-  test('are removed after it', async () => {
+  test('[W8] are removed after it', async () => {
     const { clock, sources, informer, begin } = await set()
     await begin()
     sources.remove('b')
@@ -784,7 +784,7 @@ describe('the sources of a set during a large write of another source', () => {
     expect([...informer.keys()].sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
   })
 
-  test('are removed in slices themselves, and readers see all of their objects until the commit', async () => {
+  test('[W8] are removed in slices themselves, and readers see all of their objects until the commit', async () => {
     const { clock, sources, informer, c } = await set()
     const deleted: string[] = []
     informer.subscribe({ delete: ({ key, gone }) => deleted.push(`${key} ${gone}`) })
@@ -815,7 +815,7 @@ describe('the sources of a set during a large write of another source', () => {
     expect([...informer.keys()].sort()).toEqual(['b1', 'b2'])
   })
 
-  test('whose removal is under way at stop are still visible', async () => {
+  test('[W8] whose removal is under way at stop are still visible', async () => {
     const { clock, sources, informer } = await set()
     const errors: string[] = []
     informer.on('error', ({ message }) => errors.push(message))
@@ -828,7 +828,7 @@ describe('the sources of a set during a large write of another source', () => {
     expect([informer.size, errors]).toEqual([4, []])
   })
 
-  test('are replaced after it, and run once, however often they are replaced', async () => {
+  test('[W8] are replaced after it, and run once, however often they are replaced', async () => {
     const { clock, sources, informer, c, begin } = await set()
     await begin()
     for (let i = 0; i < 2; i++) {
@@ -842,7 +842,7 @@ describe('the sources of a set during a large write of another source', () => {
     expect(c.lists).toHaveLength(1)
   })
 
-  test('are unknown to waits from their removal on', async () => {
+  test('[W8] are unknown to waits from their removal on', async () => {
     const { sources, informer, begin } = await set()
     await begin()
     sources.remove('b')
@@ -851,7 +851,7 @@ describe('the sources of a set during a large write of another source', () => {
     expect(Object.keys(informer.status.sources ?? {})).toEqual(['a'])
   })
 
-  test('are waited for if they replace a removed source', async () => {
+  test('[W8] are waited for if they replace a removed source', async () => {
     const { clock, sources, informer, c, begin } = await set()
     await begin()
     sources.remove('b')
@@ -871,7 +871,7 @@ describe('the sources of a set during a large write of another source', () => {
     expect(neverRead.lists).toEqual([])
   })
 
-  test('lose their objects after it if access is lost, also if the informer is stopped meanwhile', async () => {
+  test('[W6] lose their objects after it if access is lost, also if the informer is stopped meanwhile', async () => {
     const { clock, informer, b, begin } = await set('1', 'clear')
     informer.on('error', () => {})
     await begin()

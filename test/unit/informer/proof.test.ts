@@ -69,7 +69,7 @@ async function audited(): Promise<World> {
 }
 
 describe('the proof in the status', () => {
-  test('is undefined before the first list, and then that list', async () => {
+  test('[O1] is undefined before the first list, and then that list', async () => {
     const { clock, informer } = mirrorOf<number, object>([['a', 1]])
     expect(informer.status.proof).toBeUndefined()
     const at = clock.now()
@@ -77,7 +77,7 @@ describe('the proof in the status', () => {
     expect(informer.status.proof).toEqual({ version: informer.version, at, by: 'list', foundDrift: 0 })
   })
 
-  test('has the time at which the read began, not the time at which it ended', async () => {
+  test('[O1] has the time at which the read began, not the time at which it ended', async () => {
     const { clock, source, informer } = informerOf(scripted<number>())
     const at = clock.now()
     informer.start()
@@ -87,7 +87,7 @@ describe('the proof in the status', () => {
     expect(informer.status.proof).toEqual({ version: '1', at, by: 'list', foundDrift: 0 })
   })
 
-  test('is renewed by an audit that finds no difference', async () => {
+  test('[O1] is renewed by an audit that finds no difference', async () => {
     const { clock, source, informer } = await audited()
     const first = informer.status.proof
     source.memory.put('a', 5)
@@ -97,7 +97,7 @@ describe('the proof in the status', () => {
     expect(second?.at).toBeGreaterThan((first?.at ?? Infinity) + PERIOD_MS / 2 - 1)
   })
 
-  test('ages after a silent loss of events until an audit finds it, which says how many keys differ', async () => {
+  test('[O2] ages after a silent loss of events until an audit finds it, which says how many keys differ', async () => {
     const { clock, source, informer } = await audited()
     await clock.advance(PERIOD_MS + 1_000)
     const before = informer.status.proof
@@ -120,7 +120,7 @@ describe('the proof in the status', () => {
     expect(informer.status.proof).toMatchObject({ by: 'audit', foundDrift: 0 })
   })
 
-  test('is not renewed by an audit that fails', async () => {
+  test('[O3] is not renewed by an audit that fails', async () => {
     const { clock, source, informer } = await audited()
     const before = informer.status.proof
     source.isBroken = true
@@ -128,7 +128,7 @@ describe('the proof in the status', () => {
     expect(informer.status.proof).toEqual(before)
   })
 
-  test('is not renewed by an audit during which the source was listed again', async () => {
+  test('[O3] is not renewed by an audit during which the source was listed again', async () => {
     const { clock, source, informer } = await audited()
     source.nextReadMs = 20_000
     while (source.reads === 1) await clock.advance(1_000)
@@ -138,14 +138,14 @@ describe('the proof in the status', () => {
     expect(informer.status.proof).toMatchObject({ by: 'list', version: informer.version })
   })
 
-  test('is not renewed by a list with an event that has no key', async () => {
+  test('[O3] is not renewed by a list with an event that has no key', async () => {
     const keyless = { type: 'invalid', error: new Error('garbage') } as const
     const { informer } = informerOf(scripted<number>({ onList: (list) => list.answer([put('a', 1), keyless], '1') }))
     await informer.start().synced()
     expect(informer.status.proof).toBeUndefined()
   })
 
-  test('of a set is the oldest of its sources, and undefined until each has one', async () => {
+  test('[O4] of a set is the oldest of its sources, and undefined until each has one', async () => {
     const clock = new VirtualClock()
     const [eu, us] = [new Deaf('eu'), new Deaf('us')]
     us.isBroken = true

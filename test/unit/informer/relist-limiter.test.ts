@@ -27,7 +27,7 @@ describe('the limit of concurrent relists', () => {
     expect(clock.sleeping).toBe(0)
   })
 
-  test('the next relist begins if one takes longer than five minutes', async () => {
+  test('[G3] the next relist begins if one takes longer than five minutes', async () => {
     const limit = new RelistLimiter(1)
     const clock = new VirtualClock()
     const { signal } = new AbortController()

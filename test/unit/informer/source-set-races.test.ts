@@ -102,7 +102,7 @@ describe('one source under two names', () => {
   })
 })
 
-describe('a set that changes inside a listener', () => {
+describe('[M7] a set that changes inside a listener', () => {
   function world(): { clock: VirtualClock; set: SourceSet<string>; first: Informer<string>; second: Informer<string> } {
     const clock = new VirtualClock()
     const set = sourceSet({ eu: memorySource({ name: 'eu', entries: [['a', 'eu']] }) })
@@ -209,7 +209,7 @@ describe('a set that changes inside a listener', () => {
     expect(behind.backlog.keys).toBe(0)
   })
 
-  test('a source that a listener removes because it failed reports no error of its own', async () => {
+  test('[M7] a source that a listener removes because it failed reports no error of its own', async () => {
     const clock = new VirtualClock()
     const errors: SourceError[] = []
     const eu = { ...scripted<string>({ onList: (list) => list.answer([put('k', 'of eu')], '1') }), name: 'eu' }
@@ -268,14 +268,14 @@ describe('a source that is removed at any moment', () => {
     return keys
   }
 
-  test('of its first list leaves no object', async () => {
+  test('[M2] of its first list leaves no object', async () => {
     for (let callbacks = 0; callbacks < 40; callbacks++) {
       const keys = await keysAfterRemoval(callbacks, {}, ({ lists: [list] }) => list?.answer([put('e', '1')], '1'))
       expect(keys, `${callbacks} callbacks`).toEqual(['u'])
     }
   })
 
-  test('of a large batch leaves no object', async () => {
+  test('[M2] of a large batch leaves no object', async () => {
     const large = Array.from({ length: 300 }, (_, i) => put(`e${i}`, '1'))
     const script: Script<string> = { onList: (list) => list.answer([], '1') }
     for (let callbacks = 0; callbacks < 40; callbacks++) {

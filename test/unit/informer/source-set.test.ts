@@ -72,7 +72,7 @@ describe('a set of sources', () => {
     expect(informer.by.node('n1')).toEqual([pod('n1'), pod('n1')])
   })
 
-  test('an informer of a set is synced when each source has been listed, and not before', async () => {
+  test('[M5] an informer of a set is synced when each source has been listed, and not before', async () => {
     const { informer, us, clock } = world()
     us.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
     const whole = informer.start().synced()
@@ -157,7 +157,7 @@ describe('a set of sources', () => {
     ])
   })
 
-  test('a relist of one source does not affect the others', async () => {
+  test('[M4] a relist of one source does not affect the others', async () => {
     const { informer, us, eu, clock } = await synced()
     const told = telling(informer)
     await clock.advance(0)
@@ -183,7 +183,7 @@ describe('a set of sources', () => {
     expect([await outcomeOf(relisted, clock), relists()]).toEqual(['resolved', 2])
   })
 
-  test('a wait of a subscription resolves when it has handled the change of the source', async () => {
+  test('[M8][M9] a wait of a subscription resolves when it has handled the change of the source', async () => {
     const { informer, eu, clock } = await synced()
     const handled: string[] = []
     const sub = informer.subscribe({
@@ -324,7 +324,7 @@ describe('added and removed sources', () => {
   })
 })
 
-describe('a key that two sources provide', () => {
+describe('[M6] a key that two sources provide', () => {
   test('a shared key stays with the first source, and is reported once', async () => {
     const { informer, us, errors, clock } = await synced()
     await informer.waitFor(us.put('a', pod('other')), { source: 'us' })

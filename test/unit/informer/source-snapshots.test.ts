@@ -58,7 +58,7 @@ function stage(open?: (context: MirrorCacheContext, saved: SavedMirror) => Promi
 }
 
 describe('a source with a snapshot', () => {
-  test('is not listed, and its later changes arrive', async () => {
+  test('[H19] is not listed, and its later changes arrive', async () => {
     const { clock, source, informerOf, lists, warnings } = stage()
     source.put('c', 3)
     const informer = informerOf().start()
@@ -76,7 +76,7 @@ describe('a source with a snapshot', () => {
     expect([lists(), warnings]).toEqual([1, []])
   })
 
-  test('is listed if that cannot be opened, with a warning', async () => {
+  test('[H19] is listed if that cannot be opened, with a warning', async () => {
     const { clock, informerOf, lists, warnings } = stage(() => Promise.reject(new Error('no memory')))
     const informer = informerOf().start()
     await clock.advance(1)
@@ -85,7 +85,7 @@ describe('a source with a snapshot', () => {
     expect(warnings).toEqual([expect.stringContaining('the saved content cannot be used: no memory')])
   })
 
-  test('is waited for as long as it reports progress, and for 30 s without', async () => {
+  test('[H19] is waited for as long as it reports progress, and for 30 s without', async () => {
     const { clock, informerOf, lists } = stage(async ({ clock: own, alive }, saved) => {
       for (let i = 0; i < 5; i++) {
         await own.sleep(20_000)
@@ -106,7 +106,7 @@ describe('a source with a snapshot', () => {
     await silent.clock.advance(100_000)
   })
 
-  test('is synced after the first batch of its watch, and not before', async () => {
+  test('[H19] is synced after the first batch of its watch, and not before', async () => {
     const { clock, source, informerOf } = stage()
     source.put('c', 3)
     const informer = informerOf()
@@ -139,14 +139,14 @@ describe('a source with a snapshot', () => {
     ],
     ['several sources', (source) => ({ source: sourceSet({ one: source }) })],
   ]
-  test.each(others)('is not opened by an informer with %s', async (_what, optionsOf) => {
+  test.each(others)('[H19] is not opened by an informer with %s', async (_what, optionsOf) => {
     const { clock, source, informerOf, opens } = stage()
     const informer = informerOf(optionsOf(source as never)).start()
     await clock.advance(1)
     expect([informer.size, opens()]).toEqual([2, 0])
   })
 
-  test('is never saved to', async () => {
+  test('[H19] is never saved to', async () => {
     const { clock, source, informerOf, warnings } = stage()
     const informer = informerOf().start()
     await clock.advance(1)

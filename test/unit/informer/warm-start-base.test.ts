@@ -21,7 +21,7 @@ import {
 } from '../../support/packed-content.js'
 
 describe('an object of packed content', () => {
-  test('is decoded when it is first read, and stays the same object', async () => {
+  test('[H12] is decoded when it is first read, and stays the same object', async () => {
     const life = await saved()
     let last: Item | undefined
     let entry: unknown
@@ -45,7 +45,7 @@ describe('an object of packed content', () => {
     expect(life.cache.opened).toBe(0)
   })
 
-  test('is absent if it cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
+  test('[H14] is absent if it cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
     const life = await saved()
     const world = await whenShown(life, ({ informer }) => {
       life.cache.damagedKeys.add('k17').add('k18')
@@ -66,7 +66,7 @@ describe('an object of packed content', () => {
   })
 })
 
-test('a mirror that misses an object of packed content is not saved before the next list', async () => {
+test('[H14] a mirror that misses an object of packed content is not saved before the next list', async () => {
   const life = await saved()
   life.source.put('k0', { n: 1_000 })
   const mend = failLists(life.source)
@@ -104,7 +104,7 @@ test('a mirror that misses an object of packed content, which is read after the 
 })
 
 describe('while packed content is decoded', () => {
-  test('changes, audits and new indexes wait, and snapshots keep its state', async () => {
+  test('[H13] changes, audits and new indexes wait, and snapshots keep its state', async () => {
     const life = await saved()
     life.source.put('k0', { n: 1_000 })
     life.source.delete('k1')
@@ -147,7 +147,7 @@ describe('while packed content is decoded', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('a snapshot of the empty store stays empty, and later snapshots have all objects', async () => {
+  test('[H13] a snapshot of the empty store stays empty, and later snapshots have all objects', async () => {
     const life = await saved()
     const { informer, clock } = begin(life)
     using empty = informer.snapshot()
@@ -162,7 +162,7 @@ describe('while packed content is decoded', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('list() returns one array, also afterwards, until an object changes', async () => {
+  test('[H12] list() returns one array, also afterwards, until an object changes', async () => {
     const life = await saved()
     const { informer, clock } = begin(life)
     const shown = informer.synced().then(() => informer.list())
@@ -175,7 +175,7 @@ describe('while packed content is decoded', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('stop keeps all objects readable, and closes the content', async () => {
+  test('[H13] stop keeps all objects readable, and closes the content', async () => {
     const life = await saved()
     let stopped: Promise<void> | undefined
     const { informer, clock } = await whenShown(life, (world) => {
@@ -188,7 +188,7 @@ describe('while packed content is decoded', () => {
     expect(informer.by.parity('odd')).toHaveLength(KEYS / 2)
   })
 
-  test('stop refuses the batch and the new index that wait', async () => {
+  test('[H13] stop refuses the batch and the new index that wait', async () => {
     const life = await saved()
     life.source.put('k0', { n: 1_000 })
     const version = life.cache.content?.header.version
@@ -205,7 +205,7 @@ describe('while packed content is decoded', () => {
     expect([await adding, informer.version, informer.get('k0')]).toEqual(['STOPPED', version, { n: 0 }])
   })
 
-  test('an index that throws hides no object before the list that follows', async () => {
+  test('[H14] an index that throws hides no object before the list that follows', async () => {
     const life = await saved()
     const mend = failLists(life.source)
     const { set } = EqualIndex.prototype
@@ -239,7 +239,7 @@ describe('saved index values are not used', () => {
       (ix) => ({ ...indexes(ix), parity: ix.multi(({ n }): Parity[] => [n % 2 === 0 ? 'even' : 'odd']) }),
     ],
   ]
-  test.each(others)('%s: all objects are decoded before they are visible', async (_name, declare) => {
+  test.each(others)('[H15] %s: all objects are decoded before they are visible', async (_name, declare) => {
     const life = await saved()
     const { informer, clock, warnings } = begin({ ...life, declare })
     const decodedFirst = informer.synced().then(() => new Set(life.decoded).size)
@@ -254,7 +254,7 @@ describe('saved index values are not used', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('if a function of the same text returns other values, because it depends on something else', async () => {
+  test('[H15] if a function of the same text returns other values, because it depends on something else', async () => {
     const source = memorySource<Item>({ entries: names.map((name, n) => [name, { n }]) })
     const cache = new MemoryCache()
     cache.isPacked = true
@@ -287,7 +287,7 @@ test('content with another number of records than its header says costs one list
 describe('invalid keys of packed content', () => {
   const isSmall = ({ n }: Item): boolean => n < KEYS / 2
 
-  test('are restored first; an index that is added meanwhile waits until all objects are decoded', async () => {
+  test('[H13] are restored first; an index that is added meanwhile waits until all objects are decoded', async () => {
     const life = await saved({ isValid: isSmall })
     const { informer, clock } = begin({ ...life, clock: new SlowClock() })
     let added: number | undefined
@@ -306,7 +306,7 @@ describe('invalid keys of packed content', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('that cannot be decoded cost one list, which is the first one', async () => {
+  test('[H4] that cannot be decoded cost one list, which is the first one', async () => {
     const life = await saved({ isValid: isSmall })
     life.cache.serveStale = true
     life.cache.damagedKeys.add(`k${KEYS - 1}`)

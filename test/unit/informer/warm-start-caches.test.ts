@@ -84,7 +84,7 @@ async function restarted(serveStale: boolean, change: NonNullable<OtherCache['ch
 }
 
 describe.each([false, true])('with serveStale: %s', (serveStale) => {
-  test('the signal of open is valid until the content was read', async () => {
+  test('[H11] the signal of open is valid until the content was read', async () => {
     let signal: AbortSignal | undefined
     const seen = await restarted(serveStale, (saved, context) => ({
       ...saved,
@@ -98,7 +98,7 @@ describe.each([false, true])('with serveStale: %s', (serveStale) => {
     expect(signal?.aborted).toBe(true)
   })
 
-  test('a cache that throws the reason of an earlier abort costs one list', async () => {
+  test('[H11] a cache that throws the reason of an earlier abort costs one list', async () => {
     const seen = await restarted(serveStale, (saved) => ({
       ...saved,
       async *pages() {
@@ -110,14 +110,14 @@ describe.each([false, true])('with serveStale: %s', (serveStale) => {
     expect(seen.warnings).toHaveLength(1)
   })
 
-  test.each([7, '', undefined])('a saved version %j costs one list', async (version) => {
+  test.each([7, '', undefined])('[H11] a saved version %j costs one list', async (version) => {
     const seen = await restarted(serveStale, (saved) => ({ ...saved, version: version as string }))
     expect(seen).toMatchObject({ a: 1, state: 'live', lists: 1, unclosed: 0 })
     expect(seen.warnings).toEqual([expect.stringContaining('the saved version')])
   })
 })
 
-test('a last save that takes too long is reported in the log', async () => {
+test('[H7] a last save that takes too long is reported in the log', async () => {
   const cache = new MemoryCache()
   cache.onSave = () => new Promise(() => {})
   const { informer, clock } = await started(new Source().memory, cache)
@@ -165,7 +165,7 @@ test('a wait of a subscription that is drained while stale ends when the source 
   await assertCleanStop(informer, clock)
 })
 
-test('access loss ends a save that hangs, and removes the saved content', async () => {
+test('[H10] access loss ends a save that hangs, and removes the saved content', async () => {
   const source = scripted<number>({ hasReached: numbered })
   const cache = cacheOf(source, '7', [{ type: 'entry', key: 'a', object: 1 }])
   let isHanging = false
@@ -186,7 +186,7 @@ test('access loss ends a save that hangs, and removes the saved content', async 
   await assertCleanStop(informer, clock)
 })
 
-test('nothing is applied after a handler of the saved objects has stopped the informer', async () => {
+test('[H8] nothing is applied after a handler of the saved objects has stopped the informer', async () => {
   const source = scripted<number>({ hasReached: numbered })
   const { informer, clock } = await started(source, cacheOf(source, '7', [{ type: 'entry', key: 'a', object: 1 }]))
   informer.subscribe({ add: () => void informer.stop() })
@@ -195,7 +195,7 @@ test('nothing is applied after a handler of the saved objects has stopped the in
   expect([informer.version, informer.size]).toEqual(['7', 1])
 })
 
-describe('a saved version that the source cannot read, because another version of its adapter wrote it', () => {
+describe('[H4a] a saved version that the source cannot read, because another version of its adapter wrote it', () => {
   const records: readonly SavedRecord[] = [{ type: 'entry', key: 'b', object: 0 }]
 
   test.each([false, true])('costs one list, with serveStale: %s', async (serveStale) => {

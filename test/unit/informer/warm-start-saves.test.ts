@@ -45,7 +45,7 @@ function cacheOf(source: ListerWatcher<number>, version: string, records: readon
 
 const one: SavedRecord = { type: 'entry', key: 'a', object: 1 }
 
-test('filtered keys that a later list lacks are not saved', async () => {
+test('[H5] filtered keys that a later list lacks are not saved', async () => {
   const source = memorySource<number>({
     entries: [
       ['a', 1],
@@ -66,7 +66,7 @@ test('filtered keys that a later list lacks are not saved', async () => {
   expect(cache.content?.records).toMatchObject([{ type: 'entry', key: 'a', object: 2 }])
 })
 
-describe('content is saved although the version is that of the last save', () => {
+describe('[H6] content is saved although the version is that of the last save', () => {
   test('after a list that replaced damaged content', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = new MemoryCache()
@@ -104,7 +104,7 @@ describe('content is saved although the version is that of the last save', () =>
   })
 })
 
-test('a resumeState that throws fails the save only', async () => {
+test('[H7] a resumeState that throws fails the save only', async () => {
   const source = scripted<number>({ hasReached: numbered })
   const resumeState = (): string => {
     throw new Error('no state')
@@ -119,7 +119,7 @@ test('a resumeState that throws fails the save only', async () => {
   await assertCleanStop(informer, clock)
 })
 
-test('a mirror that misses an event without a key is saved only after the next list', async () => {
+test('[H6a] a mirror that misses an event without a key is saved only after the next list', async () => {
   const source = scripted<number>({ hasReached: numbered })
   const cache = cacheOf(source, '7', [one])
   const first = await started(source, cache)
@@ -171,7 +171,7 @@ test('a mirror whose history has ended is not saved', async () => {
   expect(cache.content?.header.version).toBe('1')
 })
 
-test("with onAccessLost: 'clear' the saved content is removed, also that of a save in progress", async () => {
+test("[H10] with onAccessLost: 'clear' the saved content is removed, also that of a save in progress", async () => {
   for (const isSaving of [false, true]) {
     const source = scripted<number>({ hasReached: numbered })
     const cache = new MemoryCache()
@@ -206,7 +206,7 @@ test("with onAccessLost: 'clear' the saved content is removed, also that of a sa
   }
 })
 
-describe('a new history', () => {
+describe('[H6] a new history', () => {
   const isLive = async ({ clock }: Mirror, source: ReturnType<typeof scripted<number>>, version: string) => {
     await clock.advance(1_000)
     source.lists.at(-1)?.answer([put('a', Number(version)), put('b', 1)], version)
@@ -266,7 +266,7 @@ describe('a new history', () => {
   })
 })
 
-describe('a list that was requested because the store may be wrong', () => {
+describe('[H6a] a list that was requested because the store may be wrong', () => {
   const live = async (cache: MemoryCache) => {
     const source = scripted<number>({ hasReached: numbered })
     const { clock, informer } = await started(source, cache)

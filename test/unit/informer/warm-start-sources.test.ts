@@ -65,7 +65,7 @@ test.each<[string, (options: object) => string | undefined, readonly object[], r
     [{}, { apiVersion: 'v2' }, { labelSelector: 'a=b' }, { fieldSelector: 'a=b' }, { metadataOnly: true }],
     [{}, { pageSize: 5 }, { heartbeatMs: 5 }, { probeMs: false }],
   ],
-])('the selection of %s names exactly the options that select', (_name, selection, different, equal) => {
+])('[C37] the selection of %s names exactly the options that select', (_name, selection, different, equal) => {
   expect(new Set(different.map(selection)).size).toBe(different.length)
   expect(new Set(equal.map(selection)).size).toBe(1)
 })
@@ -92,7 +92,7 @@ test('a resume state that another version of the Kubernetes source has saved lea
   })
 })
 
-test('a memory source does not resume from the content of another process', async () => {
+test('[C37] a memory source does not resume from the content of another process', async () => {
   const source = memorySource({ entries: [['a', 1]] })
   const after = await source.head()
   const first = (resumeState: string | undefined): Promise<unknown> => {
@@ -113,7 +113,7 @@ test('a memory source does not resume from the content of another process', asyn
   await expect(first(source.resumeState?.({}))).resolves.toMatchObject({ value: { version: after } })
 })
 
-test('a slow first answer yields no keep-alive that would confirm saved content', async () => {
+test('[C37] a slow first answer yields no keep-alive that would confirm saved content', async () => {
   const clock = new VirtualClock()
   const answer = Promise.withResolvers<void>()
   async function* steps(): AsyncGenerator<string> {

@@ -74,7 +74,7 @@ async function begin(world: Mirror): Promise<Mirror> {
   return world
 }
 
-describe('H1: a mirror resumes from its saved content, without a list', () => {
+describe('[H1] a mirror resumes from its saved content, without a list', () => {
   test.each([false, true])('changes made meanwhile follow (serveStale: %s)', async (serveStale) => {
     const source = memorySource<number>({
       entries: [
@@ -123,7 +123,7 @@ describe('H1: a mirror resumes from its saved content, without a list', () => {
   })
 })
 
-describe('H2: nothing is visible before the source confirms, unless serveStale is set', () => {
+describe('[H2] nothing is visible before the source confirms, unless serveStale is set', () => {
   test('without it', async () => {
     const source = scripted<number>({ hasReached: numbered })
     const cache = new MemoryCache()
@@ -186,7 +186,7 @@ describe('H2: nothing is visible before the source confirms, unless serveStale i
   })
 })
 
-describe('H3: if the source cannot resume, there is one list', () => {
+describe('[H3] if the source cannot resume, there is one list', () => {
   test.each([
     ['expired', (source: MemorySource<number>) => source.compact()],
     ['another epoch', (source: MemorySource<number>) => void source.restore([['r', 9]])],
@@ -234,7 +234,7 @@ describe('H3: if the source cannot resume, there is one list', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('a list that replaces visible content: a wait of a subscription ends when the handler that runs has finished', async () => {
+  test('[H3] a list that replaces visible content: a wait of a subscription ends when the handler that runs has finished', async () => {
     const source = scripted<number>({ hasReached: numbered })
     const cache = new MemoryCache()
     cache.serveStale = true
@@ -258,7 +258,7 @@ describe('H3: if the source cannot resume, there is one list', () => {
   })
 })
 
-describe('H4: content that cannot be used costs one list and one warning', () => {
+describe('[H4] content that cannot be used costs one list and one warning', () => {
   test.each([1, 2])('damaged page %s', async (page) => {
     for (const serveStale of [false, true]) {
       const source = memorySource<number>({ entries: ['a', 'b', 'c', 'd'].map((key) => [key, 1] as const) })
@@ -317,7 +317,7 @@ describe('H4: content that cannot be used costs one list and one warning', () =>
   })
 })
 
-describe('H5: saved objects are stored as they were', () => {
+describe('[H5] saved objects are stored as they were', () => {
   test('schema and transform do not run again; filtered and invalid keys are restored', async () => {
     const source = memorySource<number>({
       entries: [
@@ -367,7 +367,7 @@ describe('H5: saved objects are stored as they were', () => {
   })
 })
 
-describe('H6: saves', () => {
+describe('[H6] saves', () => {
   test('the first one follows the first list; later ones wait for time and for changes', async () => {
     const entries = Array.from({ length: 20 }, (_, at) => [`k${at}`, at] as const)
     const source = memorySource<number>({ entries })
@@ -459,7 +459,7 @@ describe('H6: saves', () => {
     ])
   })
 
-  test('a failed save is reported once, and tried again', async () => {
+  test('[H7] a failed save is reported once, and tried again', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = new MemoryCache()
     cache.onSave = () => {
@@ -477,7 +477,7 @@ describe('H6: saves', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('a save that hangs delays stop by 10 s at most', async () => {
+  test('[H7] a save that hangs delays stop by 10 s at most', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = new MemoryCache()
     cache.onSave = () => new Promise(() => {})
@@ -492,7 +492,7 @@ describe('H6: saves', () => {
   })
 })
 
-describe('H8: a warm start meets another operation', () => {
+describe('[H8] a warm start meets another operation', () => {
   test('stop while the cache opens, while it is read, and while the watch is waited for', async () => {
     for (const at of ['onOpen', 'onPage', undefined] as const) {
       for (const serveStale of [false, true]) {
@@ -616,7 +616,7 @@ describe('H8: a warm start meets another operation', () => {
   })
 })
 
-test('a cache needs one source, and must be a cache', () => {
+test('[H9] a cache needs one source, and must be a cache', () => {
   warnings()
   const source = memorySource<number>()
   expect(() => createInformer({ source: sourceSet({ source }), cache: new MemoryCache() })).toThrow(OptionError)

@@ -252,7 +252,7 @@ describe('the inspector', () => {
     ])
   })
 
-  test('has the age of the proof by the clock of the informer, also after the machine has slept', async () => {
+  test('[B31] has the age of the proof by the clock of the informer, also after the machine has slept', async () => {
     const clock = new VirtualClock(Date.now() - 8 * 3_600_000)
     const orders = createInformer({ name: 'slept', source: memorySource({}), clock }).start()
     const inspector = await serveInspector([orders])

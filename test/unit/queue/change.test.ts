@@ -100,7 +100,7 @@ describe('mergePending', () => {
   })
 })
 
-describe('law 5: merging two deletes', () => {
+describe('[law 5] merging two deletes', () => {
   const told = { finalState: 'known' } as const
   const inferred = { finalState: 'unknown' } as const
 

@@ -59,7 +59,7 @@ const removal = (key: string, previous: string, version = '1'): Change<string> =
   return { type: 'delete', key, object: previous, previous, version, origin: 'watch', finalState: 'known' }
 }
 
-describe('law 1: a key is in the queue exactly when it has deltas, in the order in which it entered', () => {
+describe('[law 1] a key is in the queue exactly when it has deltas, in the order in which it entered', () => {
   test.each(['every', 'latest'] as const)(
     '%s: pop returns the keys in the order in which they were added',
     async (delivery) => {
@@ -126,7 +126,7 @@ describe('law 1: a key is in the queue exactly when it has deltas, in the order 
   })
 })
 
-describe('law 2: replace and every batch are atomic', () => {
+describe('[law 2] replace and every batch are atomic', () => {
   test('every: a drain returns one whole batch, and the version of the source after it', async () => {
     const { fifo, apply } = composed()
     apply('1', put('a', '1'), put('b', '1'))
@@ -228,7 +228,7 @@ describe('law 2: replace and every batch are atomic', () => {
   })
 })
 
-describe('law 3: deletion detection looks at the queue, at what was taken last, and at the known objects', () => {
+describe('[law 3] deletion detection looks at the queue, at what was taken last, and at the known objects', () => {
   test.each(['every', 'latest'] as const)(
     '%s: a key that is only queued and not in the list is deleted',
     async (delivery) => {
@@ -345,7 +345,7 @@ describe('law 3: deletion detection looks at the queue, at what was taken last, 
   })
 })
 
-describe('law 4: every returns the batches as they came, latest all pending changes as one', () => {
+describe('[law 4a][law 4b] every returns the batches as they came, latest all pending changes as one', () => {
   test('every: batches are unmerged and in order', () => {
     const queue = new ChangeQueue<string>({})
     queue.push([add('a', '1', '1')], '1')
@@ -410,7 +410,7 @@ describe('law 4: every returns the batches as they came, latest all pending chan
   })
 })
 
-describe('law 5: merging two deletes keeps the more informative object and the later version', () => {
+describe('[law 5] merging two deletes keeps the more informative object and the later version', () => {
   test('latest: a second delete with the final state improves the queued one', async () => {
     const { indexer, fifo, apply, list } = composed({ delivery: 'latest' })
     list('1', put('a', '1'))
@@ -451,7 +451,7 @@ describe('law 5: merging two deletes keeps the more informative object and the l
   })
 })
 
-describe('law 6: bookmarks travel through the queue', () => {
+describe('[law 6] bookmarks travel through the queue', () => {
   test.each(['every', 'latest'] as const)('%s: a bookmark is an empty batch with a version', async (delivery) => {
     const { fifo, apply } = composed({ delivery })
     apply('7')
@@ -495,7 +495,7 @@ describe('law 6: bookmarks travel through the queue', () => {
   })
 })
 
-describe('law 7: hasSynced is true only after the whole first list has been processed', () => {
+describe('[law 7] hasSynced is true only after the whole first list has been processed', () => {
   test.each(['every', 'latest'] as const)(
     '%s: not when it is committed or taken, but at the next call of pop or drain',
     async (delivery) => {
@@ -575,7 +575,7 @@ describe('law 7: hasSynced is true only after the whole first list has been proc
   })
 })
 
-describe('law 8 and I12: the queue is bounded', () => {
+describe('[law 8a][law 8b][law 8c][I12] the queue is bounded', () => {
   test('every holds 10 000 changes by default', () => {
     expect(DEFAULT_CAPACITY).toBe(10_000)
   })

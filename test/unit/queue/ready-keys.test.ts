@@ -16,7 +16,7 @@ function ordered() {
   return { keys, add }
 }
 
-describe('ordered keys', () => {
+describe('[N9] ordered keys', () => {
   test('are those that are last after all others', () => {
     const { keys, add } = ordered()
     expect([add('a', true), add('b', false), add('c', true), add('d', false)]).toEqual([true, true, true, true])
@@ -53,7 +53,7 @@ test('ordered keys equal two arrays, whatever is added and taken', () => {
   }
 })
 
-test('prioritized keys equal a sorted list, whatever happens to their priorities', () => {
+test('[N9] prioritized keys equal a sorted list, whatever happens to their priorities', () => {
   const random = new SeededRandom(7)
   const below = (n: number): number => Math.floor(random.next() * n)
   const priorities = new Map<string, number>()

@@ -22,7 +22,7 @@ function healthy(
   })
 }
 
-describe('invalid versions', () => {
+describe('[B20] invalid versions', () => {
   const bad = [
     ['empty', ''],
     ['of two lines', '1\n2'],
@@ -79,7 +79,7 @@ describe('invalid versions', () => {
   })
 })
 
-describe('an event of an unknown type', () => {
+describe('[B17] an event of an unknown type', () => {
   const unknown = odd<WatchEvent<number>>({ type: 'patch', key: 'a' })
 
   test('an event of an unknown type is left out, and the rest of its batch is applied', async () => {
@@ -160,7 +160,7 @@ describe('an event of an unknown type', () => {
   })
 })
 
-describe('an object without a key', () => {
+describe('[B18] an object without a key', () => {
   const keyless = odd<ListEvent<number>>({ type: 'put', object: 7 })
 
   test('an object without a key is reported as invalid, and the other objects are applied', async () => {
@@ -193,7 +193,7 @@ describe('an object without a key', () => {
     expect(objects()).toEqual({ a: 2, b: 1 })
   })
 
-  test('an object without a key schedules a relist after 5 minutes', async () => {
+  test('[C32] an object without a key schedules a relist after 5 minutes', async () => {
     const source = healthy([put('a', 1), keyless], [put('a', 2)])
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -327,7 +327,7 @@ test('a replace event replaces the whole collection', async () => {
   expect(objects()).toEqual({ b: 3, c: 4 })
 })
 
-test('hostile keys are keys like any other', async () => {
+test('[B30] hostile keys are keys like any other', async () => {
   const source = scripted<number>({
     hasReached: numbered,
     onList: (list) => list.answer([put('__proto__', 1), put('constructor', 2), put('', 3)], '1'),

@@ -27,7 +27,7 @@ function timed(
 }
 
 describe('EPOCH_CHANGED', () => {
-  test('the next list trusts no version: a list with an older version is applied', async () => {
+  test('[C8] the next list trusts no version: a list with an older version is applied', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? 'a9' : 'b2'),
@@ -53,7 +53,7 @@ describe('EPOCH_CHANGED', () => {
     expect(objects()).toEqual({ a: 2 })
   })
 
-  test('a batch of another epoch has the effect of EPOCH_CHANGED', async () => {
+  test('[C15] a batch of another epoch has the effect of EPOCH_CHANGED', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? 'a9' : 'b2'),
@@ -67,7 +67,7 @@ describe('EPOCH_CHANGED', () => {
     expect(errors).toMatchObject([{ code: 'EPOCH_CHANGED' }])
   })
 
-  test('if only the last page of a list reveals another epoch, the list is abandoned and read again', async () => {
+  test('[C15] if only the last page of a list reveals another epoch, the list is abandoned and read again', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth, '1')], nth === 1 ? 'a9' : 'b2'),
@@ -85,7 +85,7 @@ describe('EPOCH_CHANGED', () => {
   test.each([
     { how: 'with hasReached', script: { hasReached: numbered } },
     { how: 'without hasReached', script: {} },
-  ])('a relist after VERSION_EXPIRED compares objects by content, $how', async ({ script }) => {
+  ])('[C16] a relist after VERSION_EXPIRED compares objects by content, $how', async ({ script }) => {
     const source = scripted<number>({
       ...script,
       onList: (list, nth) => list.answer([put('a', nth, '1')], '5'),
@@ -139,7 +139,7 @@ describe('silence', () => {
     [undefined, 25_000],
     [1_000, 7_000],
     [60_000, 125_000],
-  ])('with a heartbeat of %s ms a watch may be silent for %i ms', async (heartbeatMs, idleMs) => {
+  ])('[C1] with a heartbeat of %s ms a watch may be silent for %i ms', async (heartbeatMs, idleMs) => {
     const source = scripted<number>({
       ...(heartbeatMs === undefined ? {} : { heartbeatMs }),
       onList: (list) => list.answer([], '5'),
@@ -175,7 +175,7 @@ describe('silence', () => {
   })
 
   // A laptop sleeps for 8 h, and the system clock jumps.
-  test('a sleep of 8 h of the machine causes one error and one reconnect', async () => {
+  test('[B31] a sleep of 8 h of the machine causes one error and one reconnect', async () => {
     const virtual = new VirtualClock()
     let slept = 0
     const clock = {
@@ -241,7 +241,7 @@ describe('a source that misbehaves', () => {
     expect(running.errors[0]?.message).toContain('list did not return an async iterable; it must be an async generator')
   })
 
-  test('a watch that ends at once repeatedly is opened after growing delays, with the reason `unstable`', async () => {
+  test('[B25] a watch that ends at once repeatedly is opened after growing delays, with the reason `unstable`', async () => {
     const clock = new VirtualClock()
     const source = timed(clock, {
       onWatch: (watch) => {

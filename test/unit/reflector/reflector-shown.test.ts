@@ -16,7 +16,7 @@ function ending(code: SourceErrorCode): ScriptedSource<number> {
   })
 }
 
-describe('the floor of a list', () => {
+describe('[B21][B22] the floor of a list', () => {
   test('the first list has no floor', async () => {
     const source = ending('VERSION_EXPIRED')
     await reflect(source, store<number>().sink)

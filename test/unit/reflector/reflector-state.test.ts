@@ -127,7 +127,7 @@ function outcome({ state, effect }: Step): string {
   return effect.type === 'continue' ? state.name : `${state.name}/${effect.type}`
 }
 
-describe('every state with every input', () => {
+describe('[R1][R3] every state with every input', () => {
   // `-`: nothing happens. `name`: the next state; the current work continues.
   // `name/effect`: the next state; the effect replaces the current work.
   const all = [...cells(transitions())]
@@ -151,7 +151,7 @@ describe('every state with every input', () => {
   })
 })
 
-describe('every code of a failure', () => {
+describe('[R2] every code of a failure', () => {
   // The state that waits, the next open, and `blind` if that open trusts no version.
   const answers = `
                    listing                   relisting                 connecting                live
@@ -184,7 +184,7 @@ function reopened(): Machine {
   return machine.tell(0, failed('UNAVAILABLE')).tell(1_000, { type: 'delayElapsed' })
 }
 
-describe('the first reconnect after a break', () => {
+describe('[R12][R13][R14][R15] the first reconnect after a break', () => {
   test.each([
     { chance: LOW, until: 10_000 },
     { chance: HIGH, until: 10_200 },
@@ -250,7 +250,7 @@ describe('the first reconnect after a break', () => {
   })
 })
 
-describe('opens are spaced', () => {
+describe('[R9][R16] opens are spaced', () => {
   // Each open waits for the latest of three times: the previous open + a draw from [D/2, D), the error + a draw from
   // [0.4, 0.8) s, and the error + retryAfterMs.
   test('the first list is opened at once', () => {
@@ -312,7 +312,7 @@ describe('opens are spaced', () => {
     expect(machine).toMatchObject({ openedAt, spacingMs })
   })
 
-  test('a watch that was live for 1 s resets the spacing, however far it had grown', () => {
+  test('[R10] a watch that was live for 1 s resets the spacing, however far it had grown', () => {
     const machine = reopened()
     machine.tell(1_000, failed('UNAVAILABLE')).tell(2_000, { type: 'delayElapsed' })
     expect(machine.spacingMs).toBe(3_200)
@@ -320,7 +320,7 @@ describe('opens are spaced', () => {
     expect(machine.spacingMs).toBe(800)
   })
 
-  test('an expiry is a response: the silence of a watch before it counts as time for which it was live', () => {
+  test('[R10] an expiry is a response: the silence of a watch before it counts as time for which it was live', () => {
     const machine = reopened()
     machine.tell(2_000, { type: 'batch' }).tell(3_000, failed('VERSION_EXPIRED', { contactAt: 2_000 }))
     expect(machine.spacingMs).toBe(800)
@@ -343,7 +343,7 @@ describe('opens are spaced', () => {
   })
 
   test.each(['VERSION_EXPIRED', 'EPOCH_CHANGED'] as const)(
-    'a list that is required by %s, the response to a reopened watch, waits for the delay after an error only',
+    '[R11] a list that is required by %s, the response to a reopened watch, waits for the delay after an error only',
     (code) => {
       const machine = enter('live')
       for (let n = 0; n <= 6; n++)
@@ -353,7 +353,7 @@ describe('opens are spaced', () => {
     },
   )
 
-  test('a list is not spaced if the reopened watch expires within its stream, after a first bookmark', () => {
+  test('[C7] a list is not spaced if the reopened watch expires within its stream, after a first bookmark', () => {
     const machine = enter('live')
     for (let n = 0; n <= 6; n++)
       machine.tell(n * 100_000, failed('UNAVAILABLE')).tell(n * 100_000, { type: 'delayElapsed' })
@@ -398,7 +398,7 @@ describe('opens are spaced', () => {
   })
 
   test.each(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL'] as const)(
-    '%s is retried soon at first, then every 15 to 30 s',
+    '[R4][R5] %s is retried soon at first, then every 15 to 30 s',
     (code) => {
       const machine = enter('listing')
       const gaps: number[] = []
@@ -475,7 +475,7 @@ describe('the memory of the state', () => {
     expect([...attempts, machine.state.attempt]).toEqual([0, 1, 2, 3, 0])
   })
 
-  test('a relist that is requested during a list is another list after it, spaced', () => {
+  test('[R6] a relist that is requested during a list is another list after it, spaced', () => {
     const machine = enter('listing').tell(5, { type: 'relist', reason: 'wanted' }).tell(6, { type: 'listed' }, HIGH)
     expect(machine.until).toBe(800)
     expect(machine.tell(800, { type: 'delayElapsed' }).last.effect).toEqual({
@@ -492,7 +492,7 @@ describe('the memory of the state', () => {
     expect(machine.last.effect).toEqual({ type: 'watch' })
   })
 
-  test('a relist that is requested while a list waits for its slot is that list', () => {
+  test('[R7] a relist that is requested while a list waits for its slot is that list', () => {
     const machine = enter('relisting').tell(5, { type: 'relist', reason: 'wanted' })
     machine.tell(20_000, { type: 'admitted' })
     expect(machine.last.effect).toEqual({ type: 'continue' })
@@ -500,13 +500,13 @@ describe('the memory of the state', () => {
     expect(machine.tell(20_001, { type: 'listed' }).last.effect).toEqual({ type: 'watch' })
   })
 
-  test('a list that waited for its slot counts as opened when it got the slot: the next open is spaced from then', () => {
+  test('[R7] a list that waited for its slot counts as opened when it got the slot: the next open is spaced from then', () => {
     const machine = enter('relisting').tell(20_000, { type: 'admitted' })
     machine.tell(20_001, { type: 'relist', reason: 'wanted' }).tell(20_002, { type: 'listed' }, LOW)
     expect(machine.until).toBeGreaterThanOrEqual(20_400)
   })
 
-  test('a relist that is requested during the delay of a watch opens a list instead', () => {
+  test('[R2] a relist that is requested during the delay of a watch opens a list instead', () => {
     const machine = enter('backing-off').tell(5, { type: 'relist', reason: 'wanted' })
     expect(machine.tell(1_000, { type: 'delayElapsed' }).last.effect).toEqual({
       type: 'list',
@@ -525,7 +525,7 @@ describe('the reason', () => {
     expect(enter('live').tell(60_000, { type: 'ended' }).state.reason).toBe('the source ended the watch')
   })
 
-  test('the reason says behind after five stale lists in a row, and no more after a good list', () => {
+  test('[R8] the reason says behind after five stale lists in a row, and no more after a good list', () => {
     const machine = enter('listing')
     const reasons: string[] = []
     for (let i = 1; i <= 5; i++) {

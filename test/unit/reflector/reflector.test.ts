@@ -24,7 +24,7 @@ describe('over a memory source', () => {
     expect(states).toEqual(['listing', 'connecting', 'live'])
   })
 
-  test('a break whose history is still there is resumed without a relist', async () => {
+  test('[C5] a break whose history is still there is resumed without a relist', async () => {
     const source = memorySource({ entries: [['a', 1]] })
     const { sink, objects } = store<number>()
     const { clock, reflector } = await reflect(source, sink)
@@ -36,7 +36,7 @@ describe('over a memory source', () => {
     expect(reflector.state).toMatchObject({ name: 'live', relists: 0, reconnects: 1 })
   })
 
-  test('an expired version is exactly one relist', async () => {
+  test('[C6] an expired version is exactly one relist', async () => {
     const source = memorySource({ entries: [['a', 1]] })
     const { sink, objects } = store<number>()
     const { clock, reflector } = await reflect(source, sink)
@@ -96,7 +96,7 @@ describe('the list', () => {
     expect(source.watches[0]?.context.after).toBe('5')
   })
 
-  test('a list shows nothing before its last page (I8)', async () => {
+  test('[I8] a list shows nothing before its last page', async () => {
     const source = scripted<number>()
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -115,7 +115,7 @@ describe('the list', () => {
     expect([sink.version, reflector.state.name]).toEqual(['1', 'connecting'])
   })
 
-  test('a list that breaks in the middle leaves nothing behind, and is read again from its beginning', async () => {
+  test('[B24] a list that breaks in the middle leaves nothing behind, and is read again from its beginning', async () => {
     const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('b', 2)], '6') })
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -127,7 +127,7 @@ describe('the list', () => {
     expect(objects()).toEqual({ b: 2 })
   })
 
-  test('a list that yields no page for 30 s fails with UNAVAILABLE', async () => {
+  test('[C2] a list that yields no page for 30 s fails with UNAVAILABLE', async () => {
     const source = scripted<number>()
     const { clock, errors } = await reflect(source, store<number>().sink)
     source.lists[0]?.page([put('a', 1)])
@@ -140,7 +140,7 @@ describe('the list', () => {
     expect(errors[0]?.message).toMatch(/^list of scripted failed: no page for 30 s; listing again in 0\.[4-8] s$/)
   })
 
-  test('a list that calls alive may take longer than 30 s for a page, and fails 30 s after the last call', async () => {
+  test('[C4] a list that calls alive may take longer than 30 s for a page, and fails 30 s after the last call', async () => {
     const source = scripted<number>()
     const { clock, errors } = await reflect(source, store<number>().sink)
     for (let times = 0; times < 3; times++) {
@@ -153,7 +153,7 @@ describe('the list', () => {
     expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'list' }])
   })
 
-  test('a list whose only page takes minutes to apply does not time out', async () => {
+  test('[C3] a list whose only page takes minutes to apply does not time out', async () => {
     const clock = new BusyClock()
     const source = scripted<number>()
     const transform = (object: number): number => {
@@ -205,9 +205,9 @@ describe('the list', () => {
   })
 })
 
-describe('the list floor', () => {
+describe('[I11] the list floor', () => {
   // I11
-  test('a list that is older than the shown state is refused as STALE_LIST, and read again', async () => {
+  test('[B21] a list that is older than the shown state is refused as STALE_LIST, and read again', async () => {
     const source = scripted<number>({
       hasReached: numbered,
       onList: (list, nth) => list.answer([put('a', nth)], nth === 2 ? '4' : '9'),
@@ -260,7 +260,7 @@ describe('the list floor', () => {
   })
 
   // I6
-  test('an event that is older than the list changes nothing, whatever its key', async () => {
+  test('[I6] an event that is older than the list changes nothing, whatever its key', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '9') })
     const { sink, objects } = store<number>()
     const { clock, ignored } = await reflect(source, sink)
@@ -273,7 +273,7 @@ describe('the list floor', () => {
 })
 
 describe('batches', () => {
-  test('a batch that the store includes already is dropped whole', async () => {
+  test('[B26] a batch that the store includes already is dropped whole', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -283,7 +283,7 @@ describe('batches', () => {
     expect(objects()).toEqual({ a: 1, b: 7 })
   })
 
-  test('a batch of an equal version is applied', async () => {
+  test('[C33] a batch of an equal version is applied', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
     const { sink, objects } = store<number>()
     const { clock } = await reflect(source, sink)
@@ -293,7 +293,7 @@ describe('batches', () => {
   })
 
   // I3
-  test('a batch that is delivered again changes nothing', async () => {
+  test('[C33] a batch that is delivered again changes nothing', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
     const { clock, informer } = informerOf<number, object, typeof source>(source, { onInvalid: 'omit' })
     const told = followed(informer)
@@ -318,7 +318,7 @@ describe('batches', () => {
     expect(told).toEqual(once)
   })
 
-  test('a batch with a replace event that is delivered again changes nothing', async () => {
+  test('[C33] a batch with a replace event that is delivered again changes nothing', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
     const { clock, informer } = informerOf<number, object, typeof source>(source)
     const told = followed(informer)
@@ -384,7 +384,7 @@ describe('batches', () => {
   })
 
   // I10
-  test('an older version never moves the resume point back', async () => {
+  test('[I10] an older version never moves the resume point back', async () => {
     const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
     const { clock } = await reflect(source, store<number>().sink)
     source.watches[0]?.batch([], '7')
@@ -431,7 +431,7 @@ function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): S
 }
 
 // I10
-describe('the resume point moves only after the sink has accepted', () => {
+describe('[I10] the resume point moves only after the sink has accepted', () => {
   test('a batch that the sink rejects is applied again', async () => {
     const applied: string[] = []
     const sink = slowSink(async ({ version }) => {

@@ -112,7 +112,7 @@ describe('reading', () => {
     expect(indexer.get('a')).toBe(red)
   })
 
-  test('entries and keys return iterators like those of a Map', () => {
+  test('[S13] entries and keys return iterators like those of a Map', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red), put('b', blue))
     const views = [indexer, indexer.snapshot()]
@@ -231,7 +231,7 @@ describe('a batch', () => {
   })
 })
 
-describe('an equal object is not a change', () => {
+describe('[S1] an equal object is not a change', () => {
   test('an equal object keeps the stored one, and reports no change', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red))
@@ -246,7 +246,7 @@ describe('an equal object is not a change', () => {
     expect([indexer.entry('a')?.version, told()]).toEqual(['2', []])
   })
 
-  test('an object with the same version is not compared: equal versions mean equal objects', () => {
+  test('[S2] an object with the same version is not compared: equal versions mean equal objects', () => {
     const { indexer, apply } = made()
     apply('1', put('a', red, { version: '1' }))
     apply('2', put('a', blue, { version: '1' }))
@@ -276,7 +276,7 @@ describe('an equal object is not a change', () => {
   })
 })
 
-describe('another uid under the same key is another object', () => {
+describe('[C28] another uid under the same key is another object', () => {
   test('another uid is reported as a delete, then an add', () => {
     const { apply, told } = made()
     apply('1', put('a', red, { uid: 'first' }))
@@ -318,7 +318,7 @@ describe('the first list', () => {
     ])
   })
 
-  test('later events override earlier ones', () => {
+  test('[B19] later events override earlier ones', () => {
     const { indexer, list } = made()
     list('5', put('a', red), put('b', blue), put('a', blue), gone('b'))
     expect([...indexer.entries()]).toEqual([['a', blue]])
@@ -358,7 +358,7 @@ describe('the first list', () => {
   })
 })
 
-describe('I8: no read sees part of a list or of a batch', () => {
+describe('[I8] no read sees part of a list or of a batch', () => {
   test('during the first list no accessor returns an object', () => {
     const { indexer } = made()
     const before = seen(indexer)
@@ -495,7 +495,7 @@ describe('a later list', () => {
     expect(indexer.get('a')).toBe(blue)
   })
 
-  test('a relist of another history removes the versions of objects that it could not decode', () => {
+  test('[S3] a relist of another history removes the versions of objects that it could not decode', () => {
     const { indexer, list, listByContent, apply, told } = made()
     list('1', put('a', { n: 1 }, { version: '5' }))
     listByContent('1', invalid('a'))
@@ -503,7 +503,7 @@ describe('a later list', () => {
     expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
   })
 
-  test('a relist of another history that is incomplete removes the versions of all keys that it does not name', () => {
+  test('[S3] a relist of another history that is incomplete removes the versions of all keys that it does not name', () => {
     const { list, listByContent, apply, told } = made()
     list('1', put('a', { n: 1 }, { version: '5' }))
     listByContent('1', invalid())
@@ -524,7 +524,7 @@ describe('a later list', () => {
     ['a new key, then a delete', [put('a', red), put('c', red), gone('c')], { a: red }],
     ['a delete, then a put', [put('a', red), gone('a'), put('a', blue)], { a: blue }],
     ['a new key twice', [put('a', red), put('c', red), put('c', blue)], { a: red, c: blue }],
-  ])('later events override earlier ones: %s', (_, events, expected) => {
+  ])('[B19] later events override earlier ones: %s', (_, events, expected) => {
     const { indexer, list } = made()
     list('5', put('a', red))
     list('6', ...events)
@@ -567,7 +567,7 @@ describe('a later list', () => {
   })
 })
 
-describe('too many objects', () => {
+describe('[S16][B29] too many objects', () => {
   test('a first list above the capacity is rejected, and no object of it is visible', () => {
     const { indexer } = made({ maxObjects: 2 })
     const replacement = indexer.replace()
@@ -600,7 +600,7 @@ describe('too many objects', () => {
   })
 })
 
-describe('a replace inside a batch', () => {
+describe('[C36] a replace inside a batch', () => {
   test('a replace makes the collection equal to its entries', () => {
     const { apply, told } = made()
     apply('1', put('a', red), put('b', blue))
@@ -912,7 +912,7 @@ describe('indexes', () => {
     expect(asked).toEqual([1, 2])
   })
 
-  test('if an index function throws, the object is stored and the error is reported once', () => {
+  test('[S5] if an index function throws, the object is stored and the error is reported once', () => {
     const reports: SourceError[] = []
     const throwing = (ix: IndexBuilder<Item>) => ({
       bad: ix.equal((): string => {
@@ -1050,7 +1050,7 @@ describe('hostile keys', () => {
     expect([told().length, indexer.size]).toEqual([1, 0])
   })
 
-  test('an object with an own __proto__ property pollutes nothing', () => {
+  test('[B30] an object with an own __proto__ property pollutes nothing', () => {
     const { indexer, apply } = made({ freeze: true })
     apply('1', put('a', JSON.parse('{"__proto__":{"color":"polluted"},"color":"red"}')))
     expect([indexer.by.color.count('red'), Object.hasOwn(Object.prototype, 'color')]).toEqual([1, false])

@@ -19,7 +19,7 @@ const pod = (name: string): Pod =>
   ) as Pod
 
 describe('equal subtrees', () => {
-  test('of two objects are the same object afterwards', () => {
+  test('[S17] of two objects are the same object afterwards', () => {
     const interner = new Interner()
     const [a, b] = [interner.intern(pod('a')), interner.intern(pod('b'))]
     expect([a, b]).toEqual([pod('a'), pod('b')])
@@ -57,19 +57,19 @@ describe('equal subtrees', () => {
     ['a small number of the same hash', { n: 1e-9 }, { n: 2e-9 }],
     ['a long text of the same hash', { text: `${'a'.repeat(30)}b${'a'.repeat(30)}` }, { text: 'a'.repeat(61) }],
     ['another subtree', { a: { b: { c: 1 } } }, { a: { b: { c: 2 } } }],
-  ])('with %s are not shared', (_difference, one, other) => {
+  ])('[S17] with %s are not shared', (_difference, one, other) => {
     const interner = new Interner()
     const [a, b] = [interner.intern({ part: one }), interner.intern({ part: other })]
     expect([a, b]).toStrictEqual([{ part: one }, { part: other }])
     expect(b.part).not.toBe(a.part)
   })
 
-  test('the whole object is never shared, so that the store can tell an update from a repetition', () => {
+  test('[S18] the whole object is never shared, so that the store can tell an update from a repetition', () => {
     const interner = new Interner()
     expect(interner.intern({ n: 1 })).not.toBe(interner.intern({ n: 1 }))
   })
 
-  test('the object that arrives is not modified, also if it is frozen', () => {
+  test('[S17] the object that arrives is not modified, also if it is frozen', () => {
     const interner = new Interner()
     interner.intern(pod('a'))
     const labels = Object.freeze({ app: 'web-frontend', tier: 'a' })
@@ -144,7 +144,7 @@ describe('kept as they are', () => {
 })
 
 describe('the table', () => {
-  test('shares a subtree that occurs often, however many others occur once', () => {
+  test('[S19] shares a subtree that occurs often, however many others occur once', () => {
     const interner = new Interner(64)
     const common = interner.intern({ labels: { app: 'web' } }).labels
     interner.intern({ labels: { app: 'web' } })
@@ -156,7 +156,7 @@ describe('the table', () => {
     expect(shared).toBe(500)
   })
 
-  test('grows with the number of subtrees that occur again', () => {
+  test('[S19] grows with the number of subtrees that occur again', () => {
     const interner = new Interner(16)
     const round = (): object[] => Array.from({ length: 2_000 }, (_, n) => interner.intern({ part: { n } }).part)
     for (let turn = 0; turn < 12; turn++)
@@ -165,7 +165,7 @@ describe('the table', () => {
     expect(second.filter((part, n) => part === first[n]).length).toBeGreaterThan(1_900)
   })
 
-  test('lets a subtree be collected that no object contains', async () => {
+  test('[S19] lets a subtree be collected that no object contains', async () => {
     const interner = new Interner()
     const ref = new WeakRef(interner.intern({ labels: { app: 'gone' } }).labels)
     await nextTask() // Until then a new WeakRef keeps its object.
@@ -190,7 +190,7 @@ describe('ingest with intern', () => {
     expect(after.object.name).toBe('b')
   })
 
-  test('an object that the equals function calls different is another object, even if its content is the same', () => {
+  test('[S18] an object that the equals function calls different is another object, even if its content is the same', () => {
     const it = intake({ equals: () => false })
     const before = it.ingest({ key: 'k', object: pod('a') }, undefined, false)
     if (typeof before === 'symbol' || before instanceof Error) throw new Error('no entry')

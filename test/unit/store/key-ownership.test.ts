@@ -40,7 +40,7 @@ function say(part: Partition<string>, version: string, ...events: ListEvent<stri
   void part.apply({ events, version })
 }
 
-describe('a key that another source adds during a list', () => {
+describe('[M6] a key that another source adds during a list', () => {
   test('the key belongs to the other source, which may still delete it', () => {
     const { eu, us, contents, released, conflicts } = parts()
     const listing = begin(eu, put('k', 'of eu'), put('e', 'of eu'))

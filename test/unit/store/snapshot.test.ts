@@ -54,7 +54,7 @@ describe('a snapshot', () => {
     expect(shown(indexer.snapshot())).toEqual(shown(indexer))
   })
 
-  test('no accessor of a snapshot changes after later writes', () => {
+  test('[S14] no accessor of a snapshot changes after later writes', () => {
     const { indexer, stir } = filled()
     const snapshot = indexer.snapshot()
     const before = shown(indexer)
@@ -123,7 +123,7 @@ describe('a snapshot', () => {
     expect([snapshot.get(key), snapshot.has(key), indexer.has(key)]).toEqual([undefined, false, true])
   })
 
-  test('a disposed snapshot releases its pin', () => {
+  test('[S15] a disposed snapshot releases its pin', () => {
     const { indexer } = filled()
     const snapshot = indexer.snapshot()
     expect(indexer.store.pinCount).toBe(1)

@@ -306,7 +306,7 @@ describe('Pin', () => {
     expect([store.pinCount, store.recordingLayer]).toEqual([0, undefined])
   })
 
-  test('a pin keeps no entries of later keys', () => {
+  test('[I12] a pin keeps no entries of later keys', () => {
     const store = filled('a', 'b', 'c')
     store.delete('b')
     const pin = store.pin()

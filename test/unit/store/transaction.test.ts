@@ -328,13 +328,13 @@ const parts = [
   ['Int32List.set in an index', Int32List.prototype, 'set', false],
 ] as const
 
-describe.each([...operations, ...parts])('a transaction in which %s throws', (_, proto, method, isIndex) => {
+describe.each([...operations, ...parts])('[S10] a transaction in which %s throws', (_, proto, method, isIndex) => {
   test.each([
     ['before its work', 'before', 0],
     ['after its work', 'after', 0],
     ['repeatedly, also while indexes are rebuilt', 'before', 3],
   ] as const)(
-    '%s, at any call, is rolled back and applied again: no read sees a part of it, and no change is lost',
+    '[S7][S8][S9] %s, at any call, is rolled back and applied again: no read sees a part of it, and no change is lost',
     async (_when, when, again) => {
       let current = new Fuse()
       sabotage(proto, method, { isIndex, when, fuse: () => current })
@@ -355,7 +355,7 @@ describe.each([...operations, ...parts])('a transaction in which %s throws', (_,
   )
 })
 
-describe('a callback that throws, at any call', () => {
+describe('[S7][S9] a callback that throws, at any call', () => {
   const passing =
     <A extends readonly unknown[], R>(fuse: Fuse, answer: (...args: A) => R) =>
     (...args: A): R => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { UndoableMap, UndoJournal } from '../../../src/store/undo-journal.js'
 
 describe('a journal', () => {
-  test('a rollback restores overwritten values, the last write first', () => {
+  test('[S7] a rollback restores overwritten values, the last write first', () => {
     const journal = new UndoJournal<string, number>()
     journal.record('outside of a step', 0)
     journal.begin()

@@ -86,7 +86,7 @@ function once(act: () => void): () => void {
 }
 
 describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a function of %s', (by) => {
-  test('a source that is removed disappears once the batch is applied', async () => {
+  test('[B4] a source that is removed disappears once the batch is applied', async () => {
     const made = await world(by)
     const { clock, set, a, informer } = made
     const fold = new Fold<number>()
@@ -101,7 +101,7 @@ describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a functio
     expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
   })
 
-  test('a source that is removed and added again is listed again', async () => {
+  test('[B4] a source that is removed and added again is listed again', async () => {
     const made = await world(by)
     const { clock, set, a, informer } = made
     made.act = once(() => {
@@ -119,7 +119,7 @@ describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a functio
     ['reconcile', (informer) => informer.reconcile(async () => {})],
     ['addIndex', (informer) => informer.addIndex('late', (ix) => ix.equal((n) => n))],
     ['snapshot', (informer) => informer.snapshot()],
-  ])('%s is refused', async (call, use) => {
+  ])('[B3] %s is refused', async (call, use) => {
     const made = await world(by)
     const { clock, a, informer } = made
     let thrown: unknown
@@ -137,7 +137,7 @@ describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a functio
   })
 })
 
-test('a source that is removed in a filter disappears once all consumers have received the batch', async () => {
+test('[B4] a source that is removed in a filter disappears once all consumers have received the batch', async () => {
   const { clock, set, a, informer } = await world('nothing')
   const remove = once(() => set.remove('a'))
   let isArmed = false
@@ -162,7 +162,7 @@ test('a source that is removed in a filter disappears once all consumers have re
   expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
 })
 
-test('a source that is removed in the filter of a new subscription is delivered as deletes', async () => {
+test('[B4] a source that is removed in the filter of a new subscription is delivered as deletes', async () => {
   const { clock, set, informer } = await world('nothing')
   const remove = once(() => set.remove('a'))
   const fold = new Fold<number>()
@@ -175,7 +175,7 @@ test('a source that is removed in the filter of a new subscription is delivered 
   expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
 })
 
-test('a source that is removed in the function of a new index is not in that index', async () => {
+test('[B4] a source that is removed in the function of a new index is not in that index', async () => {
   const { set, informer } = await world('nothing')
   const remove = once(() => set.remove('a'))
   const index = await informer.addIndex('late', (ix) =>
@@ -220,7 +220,7 @@ test('a subscription that is closed in transform removes no change from the othe
   expect(Object.fromEntries(fold.objects)).toEqual({ b: 2, c: 4 })
 })
 
-test('an indexer cannot be written by its own index functions', () => {
+test('[B3] an indexer cannot be written by its own index functions', () => {
   let thrown: unknown
   const indexer = new Indexer<number, object>({
     indexes: (ix) => ({

@@ -33,7 +33,7 @@ class World {
 }
 
 describe('watches', () => {
-  test('run the keys of each changed object, also those of its previous state', async () => {
+  test('[N10] run the keys of each changed object, also those of its previous state', async () => {
     const { clock, sites, pods, podSource, seen, fn } = new World()
     sites.reconcile(fn, { watches: [{ informer: pods, keys: ({ owner }) => [owner] }] })
     groupInformers([sites, pods]).start()
@@ -122,7 +122,7 @@ describe('watches', () => {
 })
 
 describe('after', () => {
-  test('no key runs before all of them are synced, also if one fails first', async () => {
+  test('[N11] no key runs before all of them are synced, also if one fails first', async () => {
     const { clock, errors, sites, pods, podSource, seen, fn } = new World()
     const other = new World()
     podSource.fail(new SourceError('no', { code: 'UNAUTHORIZED' }), 2)
@@ -139,7 +139,7 @@ describe('after', () => {
     await Promise.all([sites.stop(), pods.stop(), other.pods.stop()])
   })
 
-  test('if one is stopped before it is synced, that is reported, no key runs, and a drain ends', async () => {
+  test('[N11] if one is stopped before it is synced, that is reported, no key runs, and a drain ends', async () => {
     const { clock, errors, sites, pods, seen, fn } = new World()
     const controller = sites.reconcile(fn, { after: [pods], name: 'mine' })
     sites.start()
@@ -195,7 +195,7 @@ describe('a group', () => {
     return { world, members: informers.toReversed(), log }
   }
 
-  test('starts what others wait for first, and drains it last, while it is still mirrored', async () => {
+  test('[G6] starts what others wait for first, and drains it last, while it is still mirrored', async () => {
     const { world, members, log } = chain()
     const [c, b, a] = members
     if (a === undefined || b === undefined || c === undefined) throw new Error('three')
@@ -210,7 +210,7 @@ describe('a group', () => {
     expect(log).toEqual(['c stopped', 'a ran, undefined', 'b ran, live', 'c ran, live', 'b stopped', 'a stopped'])
   })
 
-  test('drainMs counts for all stages together', async () => {
+  test('[G6] drainMs counts for all stages together', async () => {
     const { world, members } = chain()
     const [c, b, a] = members
     for (const member of members) member.reconcile(() => new Promise(() => {}))
@@ -245,7 +245,7 @@ describe('a group', () => {
     expect(await outcomeOf(stopped, world.clock)).toBe('resolved')
   })
 
-  test('does not count what a closed controller waited for', async () => {
+  test('[G6] does not count what a closed controller waited for', async () => {
     const { clock, sites, pods, fn } = new World()
     const group = groupInformers([sites, pods])
     const closed = sites.reconcile(fn, { after: [pods] })

@@ -5,7 +5,7 @@ import { numbers, Runs, reconcile } from '../../support/controllers.js'
 import { mirrorOf, outcomeOf } from '../../support/informers.js'
 
 describe('a paused controller', () => {
-  test('starts no run, and continues to receive changes', async () => {
+  test('[N7] starts no run, and continues to receive changes', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn, { concurrency: 3 })
@@ -38,7 +38,7 @@ describe('a paused controller', () => {
     expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'retry'])
   })
 
-  test('that is drained waits for the runs in progress only', async () => {
+  test('[N7] that is drained waits for the runs in progress only', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -62,7 +62,7 @@ describe('a paused controller', () => {
 })
 
 describe('the option rateLimit', () => {
-  test('spaces the starts of runs, also of different keys', async () => {
+  test('[N8] spaces the starts of runs, also of different keys', async () => {
     const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
     const start = mirror.clock.now()
     const at: number[] = []
@@ -74,7 +74,7 @@ describe('the option rateLimit', () => {
     expect(at.map(Math.round)).toEqual([0, 100, 200])
   })
 
-  test('lets as many runs start at once as burst allows, and no more after a pause', async () => {
+  test('[N8] lets as many runs start at once as burst allows, and no more after a pause', async () => {
     const mirror = numbers(...Array.from({ length: 12 }, (_, n) => [`k${n}`, n] as const))
     const start = mirror.clock.now()
     const at: number[] = []
@@ -118,7 +118,7 @@ describe('the option priority', () => {
     return { mirror, order: runs.begun.slice(1).map((run) => run.replace(/=.*/, '')) }
   }
 
-  test('runs the keys with the highest number first, and those of equal priority in their order', async () => {
+  test('[N9] runs the keys with the highest number first, and those of equal priority in their order', async () => {
     const priority = (key: string, reason: RunReason): number => (reason === 'changed' ? 5 : Number(key))
     const { order } = await orderOf({ priority }, (enqueue) => ['1', '9', '5', '-3', '9.5', '01'].forEach(enqueue))
     expect(order).toEqual(['9.5', '9', '5', 'changed', '1', '01', '-3'])
@@ -145,7 +145,7 @@ describe('the option priority', () => {
     ])
   })
 
-  test('may close the controller, which ends at once', async () => {
+  test('[N9] may close the controller, which ends at once', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     let closed: Promise<void> | undefined
@@ -163,7 +163,7 @@ describe('the option priority', () => {
     expect(runs.begun).toEqual(['a=1'])
   })
 
-  test('without it, resyncs run last', async () => {
+  test('[N9] without it, resyncs run last', async () => {
     const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn, { resyncMs: 1_000 })

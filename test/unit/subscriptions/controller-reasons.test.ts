@@ -9,7 +9,7 @@ import { Mirror } from '../../support/feeds.js'
 import { assertCleanStop, mirrorOf, type Order, order } from '../../support/informers.js'
 
 describe('the reason of a run is', () => {
-  test('initial for an object of the first list, and changed for each later change', async () => {
+  test('[N1] initial for an object of the first list, and changed for each later change', async () => {
     const mirror = numbers(['a', 1])
     const seen: string[] = []
     reconcile(mirror, async (key, { reason }) => void seen.push(`${key} ${reason}`))
@@ -70,7 +70,7 @@ describe('the reason of a run is', () => {
     expect(seen).toEqual(['a initial', 'b initial', 'b changed', 'a resync', 'a resync'])
   })
 
-  test('of several the strongest one', async () => {
+  test('[N1] of several the strongest one', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -92,7 +92,7 @@ describe('the reason of a run is', () => {
   })
 })
 
-describe('without an object, gone is', () => {
+describe('[N2] without an object, gone is', () => {
   test('deleted for a delete, until a run for it has succeeded, and then unknown', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const seen: string[] = []

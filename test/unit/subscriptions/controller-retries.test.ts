@@ -5,7 +5,7 @@ import { numbers, Runs, reconcile } from '../../support/controllers.js'
 import { mirrorOf, outcomeOf } from '../../support/informers.js'
 
 describe('the option retry', () => {
-  test('sets the first and the largest delay', async () => {
+  test('[N3] sets the first and the largest delay', async () => {
     const mirror = numbers(['a', 1])
     const at: number[] = []
     const fn = async (): Promise<void> => {
@@ -36,7 +36,7 @@ describe('the option retry', () => {
     expect(runs.begun).toEqual(['a=1', 'a=2'])
   })
 
-  test('maxAttempts is the number of runs until the key is given up', async () => {
+  test('[N4] maxAttempts is the number of runs until the key is given up', async () => {
     const mirror = numbers(['a', 1])
     const attempts: number[] = []
     const fn = async (_key: string, { attempt }: { attempt: number }): Promise<void> => {
@@ -85,7 +85,7 @@ test('a change during the retry of a run during which the key changed too counts
 })
 
 describe('a TerminalError', () => {
-  test('is not retried: the key runs again when it changes or is enqueued', async () => {
+  test('[N4] is not retried: the key runs again when it changes or is enqueued', async () => {
     const mirror = numbers(['a', 1])
     const seen: string[] = []
     const controller = reconcile(mirror, async (_key, { reason, attempt }) => {
@@ -104,7 +104,7 @@ describe('a TerminalError', () => {
     })
   })
 
-  test('counts as handled: waits for its change end, and it is not in the backlog', async () => {
+  test('[N5] counts as handled: waits for its change end, and it is not in the backlog', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async () => {
       throw new TerminalError('no')
@@ -138,7 +138,7 @@ describe('a TerminalError', () => {
     expect(controller.version).toBe('6')
   })
 
-  test('frequent changes of its key do not cause frequent runs', async () => {
+  test('[N6] frequent changes of its key do not cause frequent runs', async () => {
     const mirror = numbers(['a', 1])
     let runs = 0
     reconcile(mirror, async () => {
@@ -189,7 +189,7 @@ describe('failing', () => {
     expect(controller.failing.size).toBe(0)
   })
 
-  test('has a key that is given up until a run succeeds, without a time', async () => {
+  test('[N5] has a key that is given up until a run succeeds, without a time', async () => {
     const mirror = numbers(['a', 1])
     const controller = reconcile(mirror, async (_key, { object }) => {
       if (object === 1) throw terminal('no')

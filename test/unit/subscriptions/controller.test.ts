@@ -677,7 +677,7 @@ describe('the version includes only changes that were reconciled with success', 
 })
 
 describe('close', () => {
-  test('starts no more runs, and aborts the signals of the current runs', async () => {
+  test('[F10] starts no more runs, and aborts the signals of the current runs', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
@@ -753,7 +753,7 @@ describe('close', () => {
     expect([await outcomeOf(closed, mirror.clock), runs]).toEqual(['resolved', ['a', 'b']])
   })
 
-  describe('with drain, runs receive the current state', () => {
+  describe('[F7] with drain, runs receive the current state', () => {
     async function draining(
       options: ReconcileOptions<Order> = {},
     ): Promise<{ mirror: Mirror<Order>; seen: string[]; controller: FeedController<Order> }> {

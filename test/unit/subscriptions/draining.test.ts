@@ -13,7 +13,7 @@ type EndOfRun = (
 const entries = [1, 2, 3].map((n) => [`k${n}`, order(n)] as const)
 
 describe('stop with drainMs', () => {
-  test('lets handlers finish the pending changes, and takes nothing more from the source', async () => {
+  test('[F4] lets handlers finish the pending changes, and takes nothing more from the source', async () => {
     const { informer, clock, source } = mirrorOf(entries)
     const keys: string[] = []
     informer.subscribe({
@@ -31,7 +31,7 @@ describe('stop with drainMs', () => {
     expect(keys).toEqual(['k1', 'k2', 'k3'])
   })
 
-  test.each([1, 2])('inside a handler lets this handler finish too (concurrency %d)', async (concurrency) => {
+  test.each([1, 2])('[F4] inside a handler lets this handler finish too (concurrency %d)', async (concurrency) => {
     const { informer, clock, source } = mirrorOf(entries)
     let stopped: Promise<void> | undefined
     const totals: number[] = []
@@ -67,7 +67,7 @@ describe('stop with drainMs', () => {
     expect(await outcomeOf(informer.stop({ drainMs: 60_000 }), clock)).toBe('resolved')
   })
 
-  test('before the first list ends at once', async () => {
+  test('[F4] before the first list ends at once', async () => {
     const { informer, clock } = mirrorOf(entries)
     informer.reconcile(async () => {}).enqueue('k1')
     informer.start()
@@ -155,7 +155,7 @@ describe('close with drain', () => {
     return { world, write }
   }
 
-  test.each(['subscribe', 'reconcile'] as const)('of %s ends, also during continuous writes', async (way) => {
+  test.each(['subscribe', 'reconcile'] as const)('[F5] of %s ends, also during continuous writes', async (way) => {
     const { world, write } = await busy()
     const { informer, clock } = world
     const handle = (): Promise<void> => clock.sleep(100)
@@ -221,7 +221,7 @@ describe('close with drain', () => {
     expect(await outcomeOf(closed, clock)).toBe('resolved')
   })
 
-  describe('of a controller waits for no delayed key', () => {
+  describe('[F6] of a controller waits for no delayed key', () => {
     const keys = Array.from({ length: 100 }, (_, n) => `k${n}`)
 
     test.each([
@@ -247,7 +247,7 @@ describe('close with drain', () => {
     })
   })
 
-  test('of a controller runs no key that is enqueued after it', async () => {
+  test('[F7] of a controller runs no key that is enqueued after it', async () => {
     const { informer, clock } = mirrorOf(entries)
     const runs: string[] = []
     const controller: Controller = informer.reconcile(async (key) => {
@@ -284,7 +284,7 @@ describe('close with drain', () => {
     ['subscribe', 1],
     ['subscribe', 2],
     ['reconcile', 1],
-  ] as const)('of %s (concurrency %d) behind a handler that hangs', (way, concurrency) => {
+  ] as const)('[F8] of %s (concurrency %d) behind a handler that hangs', (way, concurrency) => {
     function follow(hang: () => Promise<void>): World<Order, object, MemorySource<Order>> & {
       readonly caller: AbortController
       readonly sub: Subscription

@@ -68,7 +68,7 @@ describe('the beginning', () => {
   })
 })
 
-describe('late join (I13)', () => {
+describe('[I13] late join', () => {
   test('a feed replays the store as it was at the beginning, then delivers each later change once', () => {
     const mirror = numbers().list(
       [
@@ -281,7 +281,7 @@ describe('the version', () => {
   })
 
   // I7
-  test('never runs ahead of the finished batches', () => {
+  test('[law 6] never runs ahead of the finished batches', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -302,7 +302,7 @@ describe('the version', () => {
     expect(feed.version).toBe('9')
   })
 
-  test('never goes back: what the store had while the queue was empty counts as handled', () => {
+  test('[law 6] never goes back: what the store had while the queue was empty counts as handled', () => {
     const mirror = orders().list([['a', order(1)]], '5')
     const feed = mirror.feed({ key: 'a' })
     drain(feed)
@@ -317,7 +317,7 @@ describe('the version', () => {
     expect(feed.version).toBe('9')
   })
 
-  test('does not go back if the feed stops accepting changes while a commit is routed', () => {
+  test('[law 6] does not go back if the feed stops accepting changes while a commit is routed', () => {
     const mirror = orders().list([['a', order(1)]], '5')
     const feed = mirror.feed({ key: 'a' })
     const other = mirror.feed()
@@ -383,7 +383,7 @@ describe('the version', () => {
     expect(feed.version).toBe('7')
   })
 
-  test('of a closed feed includes a batch that is acknowledged after the close', () => {
+  test('[law 6] of a closed feed includes a batch that is acknowledged after the close', () => {
     const mirror = numbers().list([['a', 1]], '5')
     const feed = mirror.feed()
     drain(feed)
@@ -478,7 +478,7 @@ describe('delivery', () => {
     expect([feed.dequeue(), mirror.router.feeds.size]).toEqual([undefined, 0])
   })
 
-  test('the objects of the replay do not count towards the capacity', () => {
+  test('[law 8d] the objects of the replay do not count towards the capacity', () => {
     const mirror = numbers().list(
       Array.from({ length: 50 }, (_, i) => [`k${i}`, i] as const),
       '5',

@@ -313,7 +313,7 @@ describe('concurrency', () => {
 
   // I12
   test.each(['every', 'latest'] as const)(
-    'behind a stuck key nothing is kept of what others have done, with delivery %s',
+    '[I12] behind a stuck key nothing is kept of what others have done, with delivery %s',
     async (delivery) => {
       const mirror = numbers()
       const subscription = subscribeStuck(mirror, { concurrency: 4, delivery })
@@ -429,7 +429,7 @@ describe('concurrency', () => {
   )
 
   // I3, I4, I5
-  test.each([1, 2, 5])('with %i at a time every history is legal, whatever handlers do', async (concurrency) => {
+  test.each([1, 2, 5])('[I4] with %i at a time every history is legal, whatever handlers do', async (concurrency) => {
     for (let seed = 1; seed <= 20; seed++) {
       const random = new SeededRandom(seed)
       const mirror = numbers()
@@ -524,7 +524,7 @@ describe('delivery latest', () => {
 })
 
 // I14
-describe('a handler that fails', () => {
+describe('[B8] a handler that fails', () => {
   test.each([
     [
       'throws',
@@ -578,7 +578,7 @@ describe('a handler that fails', () => {
     expect(mirror.errors).toMatchObject([{ code: 'HANDLER', message: expect.stringContaining('undefined') }])
   })
 
-  test('one that never settles is reported once, after 10 s, with how many keys wait', async () => {
+  test('[B9] one that never settles is reported once, after 10 s, with how many keys wait', async () => {
     const mirror = numbers(['a', 1])
     subscribe(mirror, { add: () => new Promise(() => {}) }, { name: 'mine' })
     await mirror.clock.advance(0)
@@ -676,7 +676,7 @@ function closingItself(mirror: Mirror<number>, result: () => void | Promise<void
 }
 
 describe('close', () => {
-  test('ends it: queued changes are not delivered', async () => {
+  test('[F10] ends it: queued changes are not delivered', async () => {
     const mirror = numbers()
     const gates = new Gates()
     const subscription = subscribe(mirror, gates.handlers)
@@ -757,7 +757,7 @@ describe('close', () => {
   test.each([
     ['returns nothing', () => {}],
     ['returns a promise', () => Promise.resolve()],
-  ])('inside a handler that %s ends it before the rest of the batch', async (_what, result) => {
+  ])('[F10] inside a handler that %s ends it before the rest of the batch', async (_what, result) => {
     const mirror = numbers()
     const told = closingItself(mirror, result)
     await mirror.clock.advance(0)

@@ -69,7 +69,7 @@ describe('batches that are done in whatever order', () => {
   })
 
   // I7, I12
-  test('the version is always that of the handled batches, and only the others are tracked', () => {
+  test('[law 6][I12] the version is always that of the handled batches, and only the others are tracked', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const random = new SeededRandom(seed)
       const taking = new Taking()

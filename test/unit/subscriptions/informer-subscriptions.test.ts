@@ -60,7 +60,7 @@ describe('subscribe', () => {
     expect(fold.changes).toMatchObject([{ type: 'add', object: 2 }])
   })
 
-  test('a subscription that begins during a relist has no gap and no duplicate', async () => {
+  test('[I13] a subscription that begins during a relist has no gap and no duplicate', async () => {
     const { clock, source, informer } = await started(['a', 1], ['b', 1])
     source.disconnect()
     source.put('a', 2)
@@ -84,7 +84,7 @@ describe('subscribe', () => {
     expect(informer.status.relists).toBe(1)
   })
 
-  test('a subscription that begins inside a handler receives all objects', async () => {
+  test('[B2] a subscription that begins inside a handler receives all objects', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const inner = new Fold<number>()
     const begun: Subscription[] = []
@@ -116,7 +116,7 @@ describe('subscribe', () => {
   })
 
   test.each(['before start', 'after the first list'])(
-    'a subscription without an add handler that begins %s is synced at once, and receives the later changes in its scope',
+    '[law 8e] a subscription without an add handler that begins %s is synced at once, and receives the later changes in its scope',
     async (moment) => {
       const { clock, source, informer } = mirrorOf<number, object>([
         ['a', 1],
@@ -150,7 +150,7 @@ describe('subscribe', () => {
     },
   )
 
-  test('a delete of an unknown key is not delivered', async () => {
+  test('[B27] a delete of an unknown key is not delivered', async () => {
     const { clock, source, informer } = await started(['a', 1])
     const fold = new Fold<number>()
     const subscription = informer.subscribe(fold.handlers)
@@ -210,7 +210,7 @@ describe('subscribe', () => {
 
 // I14
 describe('subscriptions are independent', () => {
-  test('a handler that throws, rejects or hangs changes nothing for the others, and each is reported once', async () => {
+  test('[I14] a handler that throws, rejects or hangs changes nothing for the others, and each is reported once', async () => {
     const { clock, source, informer, errors } = await started(['a', 1])
     const fold = new Fold<number>()
     const fail = (): never => {
@@ -232,7 +232,7 @@ describe('subscriptions are independent', () => {
   })
 
   // I12
-  test('a stuck handler delays neither the store nor the source nor other subscriptions', async () => {
+  test('[I12] a stuck handler delays neither the store nor the source nor other subscriptions', async () => {
     const { clock, source, informer } = await started()
     const fold = new Fold<number>()
     const stuck = informer.subscribe({ add: () => new Promise(() => {}) }, { capacity: 100 })
@@ -418,7 +418,7 @@ describe('a subscription that is closed', () => {
   })
 
   // I15
-  test('a subscription whose index cannot be rebuilt is closed, and leaves no listener on its signal', async () => {
+  test('[I15] a subscription whose index cannot be rebuilt is closed, and leaves no listener on its signal', async () => {
     const indexes = (ix: IndexBuilder<number>) => ({ parity: ix.equal((value) => value % 2) })
     const { clock, source, informer } = mirrorOf<number, ReturnType<typeof indexes>>([['a', 1]], { indexes })
     informer.start()

@@ -36,7 +36,7 @@ describe('a large batch', () => {
     ['handlers whose promises settle at once', 1, 'async'],
     ['concurrent handlers that return nothing', 4, 'sync'],
     ['concurrent handlers whose promises settle at once', 4, 'async'],
-  ] as const)('is delivered to %s in slices', async (_what, concurrency, kind) => {
+  ] as const)('[W12] is delivered to %s in slices', async (_what, concurrency, kind) => {
     const mirror = slow()
     const told: string[] = []
     const add = ({ key }: { readonly key: string }): unknown => {
@@ -55,7 +55,7 @@ describe('a large batch', () => {
     expect([subscription.version, subscription.backlog.keys]).toEqual(['6', 0])
   })
 
-  test('of a controller is marked in slices, and run in slices', async () => {
+  test('[W12] of a controller is marked in slices, and run in slices', async () => {
     const mirror = slow()
     const runs: string[] = []
     /** The number of runs before each turn of the event loop. */

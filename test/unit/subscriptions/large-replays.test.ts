@@ -92,7 +92,7 @@ function described({ value }: IteratorResult<ChangeBatch<Item>, undefined>): str
 }
 
 describe('a replay that selects from many objects', () => {
-  test('calls its filter in slices, once for each object', async () => {
+  test('[W10] calls its filter in slices, once for each object', async () => {
     const { clock, informer } = await live()
     const calls: string[] = []
     const filter = (object: Item, key: string): boolean => {
@@ -111,7 +111,7 @@ describe('a replay that selects from many objects', () => {
     expect(lines).toEqual(['add a1', 'add c3', 'add e5'])
   })
 
-  test('selects from few objects at once', async () => {
+  test('[W10] selects from few objects at once', async () => {
     const { informer } = await live()
     let calls = 0
     const filter = (): boolean => ++calls > 0
@@ -125,47 +125,52 @@ describe('a replay that selects from many objects', () => {
     { name: 'a filter', options: { filter: isSmall } },
     { name: 'an index value', options: { where: { kind: 'odd' } } },
     { name: 'an index value and a filter', options: { where: { kind: 'odd' }, filter: isSmall } },
-  ])('delivers the state at its beginning and then every change, whenever they come: $name', async ({ options }) => {
-    const events: readonly Event[] = [
-      put('a', item(15)),
-      put('b', item(7)),
-      { type: 'delete', key: 'c' },
-      { type: 'delete', key: 'd' },
-      put('f', item(9)),
-      put('c', item(6)),
-      put('e', item(5, 'even')),
-      put('g', item(3)),
-    ]
-    const isIn = (object: Item): boolean =>
-      (options.filter?.(object) ?? true) && (options.where === undefined || object.kind === options.where.kind)
-    for (let slicesBefore = 0; slicesBefore <= 6; slicesBefore++) {
-      const { clock, informer, send } = await live()
-      const initial = Array.from(informer.entries(), ([key, object]) => ({ key, object })).filter((e) => isIn(e.object))
-      const { lines } = follow(informer, options)
-      for (let slice = 0; slice < slicesBefore; slice++) await clock.slice()
-      const wanted: string[] = []
-      const inScope = new Map(initial.map(({ key, object }) => [key, object]))
-      let version = 1
-      for (const event of events) {
-        const { key } = event
-        const last = inScope.get(key)
-        if (event.type === 'put' && isIn(event.object)) {
-          wanted.push(`${last === undefined ? 'add' : 'update'} ${key}${event.object.n}`)
-          inScope.set(key, event.object)
-        } else if (last !== undefined) {
-          wanted.push(`delete ${key}${last.n}`)
-          inScope.delete(key)
+  ])(
+    '[W10] delivers the state at its beginning and then every change, whenever they come: $name',
+    async ({ options }) => {
+      const events: readonly Event[] = [
+        put('a', item(15)),
+        put('b', item(7)),
+        { type: 'delete', key: 'c' },
+        { type: 'delete', key: 'd' },
+        put('f', item(9)),
+        put('c', item(6)),
+        put('e', item(5, 'even')),
+        put('g', item(3)),
+      ]
+      const isIn = (object: Item): boolean =>
+        (options.filter?.(object) ?? true) && (options.where === undefined || object.kind === options.where.kind)
+      for (let slicesBefore = 0; slicesBefore <= 6; slicesBefore++) {
+        const { clock, informer, send } = await live()
+        const initial = Array.from(informer.entries(), ([key, object]) => ({ key, object })).filter((e) =>
+          isIn(e.object),
+        )
+        const { lines } = follow(informer, options)
+        for (let slice = 0; slice < slicesBefore; slice++) await clock.slice()
+        const wanted: string[] = []
+        const inScope = new Map(initial.map(({ key, object }) => [key, object]))
+        let version = 1
+        for (const event of events) {
+          const { key } = event
+          const last = inScope.get(key)
+          if (event.type === 'put' && isIn(event.object)) {
+            wanted.push(`${last === undefined ? 'add' : 'update'} ${key}${event.object.n}`)
+            inScope.set(key, event.object)
+          } else if (last !== undefined) {
+            wanted.push(`delete ${key}${last.n}`)
+            inScope.delete(key)
+          }
+          await send(event, String(++version))
         }
-        await send(event, String(++version))
+        await clock.slices()
+        const replayed = lines.slice(0, initial.length)
+        expect(replayed.sort()).toEqual(initial.map(({ key, object }) => `add ${key}${object.n}`).sort())
+        expect(lines.slice(initial.length)).toEqual(wanted)
       }
-      await clock.slices()
-      const replayed = lines.slice(0, initial.length)
-      expect(replayed.sort()).toEqual(initial.map(({ key, object }) => `add ${key}${object.n}`).sort())
-      expect(lines.slice(initial.length)).toEqual(wanted)
-    }
-  })
+    },
+  )
 
-  test('delivers the state before a large write that is in progress, and then that write', async () => {
+  test('[W10] delivers the state before a large write that is in progress, and then that write', async () => {
     const { clock, source, informer } = await live()
     source.watches.at(-1)?.batch([put('a', item(2, 'odd')), put('b', item(4)), { type: 'delete', key: 'c' }], '2')
     await clock.advance(0)
@@ -175,7 +180,7 @@ describe('a replay that selects from many objects', () => {
     expect(lines).toEqual(['add a1', 'add c3', 'add e5', 'update a2', 'delete c3'])
   })
 
-  test('delivers nothing of it before all objects are selected', async () => {
+  test('[W11] delivers nothing of it before all objects are selected', async () => {
     const { clock, informer, send } = await live()
     const stream = informer.changes({ filter: isSmall })
     const batches = stream[Symbol.asyncIterator]()
@@ -197,7 +202,7 @@ describe('a replay that selects from many objects', () => {
     expect([stream.version, stream.backlog.keys]).toEqual(['2', 0])
   })
 
-  test('lets a drained subscription receive the state at its beginning', async () => {
+  test('[W11] lets a drained subscription receive the state at its beginning', async () => {
     const { clock, informer, send } = await live()
     const { lines, subscription } = follow(informer, { filter: isSmall })
     await clock.slice()
@@ -209,7 +214,7 @@ describe('a replay that selects from many objects', () => {
     expect(lines).toEqual(['add a1', 'add c3', 'add e5'])
   })
 
-  test.for(['close', 'signal', 'stop', 'filter'] as const)('ends with its subscription: %s', async (by) => {
+  test.for(['close', 'signal', 'stop', 'filter'] as const)('[W11] ends with its subscription: %s', async (by) => {
     const { clock, informer, errors } = await live()
     let calls = 0
     const abort = new AbortController()
@@ -259,7 +264,7 @@ describe('a replay that selects from many objects', () => {
     expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('the filter of "strict"')])
   })
 
-  test('runs alone: the next one begins after it', async () => {
+  test('[W10] runs alone: the next one begins after it', async () => {
     const { clock, informer } = await live()
     const calls: number[] = []
     for (const nth of [1, 2]) informer.subscribe({}, { filter: () => calls.push(nth) > 0 })
@@ -267,7 +272,7 @@ describe('a replay that selects from many objects', () => {
     expect(calls).toEqual([1, 1, 1, 1, 1, 2, 2, 2, 2, 2])
   })
 
-  test('lets a controller wait until the objects in its scope are known', async () => {
+  test('[W11] lets a controller wait until the objects in its scope are known', async () => {
     const { clock, informer } = await live()
     const runs: string[] = []
     const controller = informer.reconcile(

@@ -10,7 +10,7 @@ function told(changes: readonly Change<Order>[]): readonly string[] {
 }
 
 describe('resyncMs', () => {
-  test('resync delivers each object again once a period, as an update of itself, spread over the period', async () => {
+  test('[F1] resync delivers each object again once a period, as an update of itself, spread over the period', async () => {
     const { informer, clock, source } = mirrorOf(entries)
     const changes: Change<Order>[] = []
     informer.subscribe({ update: (change) => changes.push(change) }, { resyncMs: 1_000 })
@@ -65,7 +65,7 @@ describe('resyncMs', () => {
     expect(keys).toEqual(expect.arrayContaining(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
   })
 
-  test('resync adds nothing while changes are pending', async () => {
+  test('[F2] resync adds nothing while changes are pending', async () => {
     const { informer, clock } = mirrorOf(entries)
     const stuck = Promise.withResolvers<void>()
     const keys: string[] = []
@@ -129,7 +129,7 @@ describe('resyncMs', () => {
   })
 
   test.each(['every', 'latest'] as const)(
-    'resync adds nothing to a key that has a pending change (%s)',
+    '[F2] resync adds nothing to a key that has a pending change (%s)',
     async (delivery) => {
       const { informer, clock, source } = mirrorOf(entries, {})
       const fold = new Fold<Order>()
@@ -170,7 +170,7 @@ describe('resyncMs', () => {
     expect(runs.size).toBe(20)
   })
 
-  test('resync does not shorten the delay of a key whose runs fail', async () => {
+  test('[F3] resync does not shorten the delay of a key whose runs fail', async () => {
     const { informer, clock } = mirrorOf(entries)
     let runs = 0
     informer.on('error', () => {})

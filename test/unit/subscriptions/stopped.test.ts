@@ -89,7 +89,7 @@ describe('after stop()', () => {
     expect(await call(informer, String(name), args)).toMatchObject({ name: 'SourceError', code: 'STOPPED' })
   })
 
-  test('the table has every member of an informer', async () => {
+  test('[B6] the table has every member of an informer', async () => {
     const { informer } = await stopped()
     const prototype = Object.getPrototypeOf(informer) as object
     // Only groups use these five, and only metrics measure. The simulator reads the other.

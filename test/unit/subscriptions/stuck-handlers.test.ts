@@ -8,7 +8,7 @@ const ENTRIES = [
 const hangs = (): Promise<void> => new Promise(() => {})
 
 describe('a handler or run that hangs', () => {
-  test('holds up the other keys at concurrency 1, and backlog and health name its key', async () => {
+  test('[B12] holds up the other keys at concurrency 1, and backlog and health name its key', async () => {
     const { clock, informer } = mirrorOf(ENTRIES)
     const told: string[] = []
     const add = ({ key }: { readonly key: string }): Promise<void> => {
@@ -29,7 +29,7 @@ describe('a handler or run that hangs', () => {
   })
 
   test.each([1, 2])(
-    'has a signal that aborts when the subscription ends by an overflow: concurrency %i',
+    '[B12a] has a signal that aborts when the subscription ends by an overflow: concurrency %i',
     async (concurrency) => {
       const { clock, informer, source } = mirrorOf(ENTRIES)
       const signals: AbortSignal[] = []
@@ -63,7 +63,7 @@ describe('a handler or run that hangs', () => {
     expect([isReady, reason]).toEqual([false, expect.stringContaining('a handler of "mails"')])
   })
 
-  test('with timeoutMs is aborted and reported, and the next key is handled', async () => {
+  test('[B11] with timeoutMs is aborted and reported, and the next key is handled', async () => {
     const { clock, informer, errors } = mirrorOf(ENTRIES)
     const told: string[] = []
     const signals: AbortSignal[] = []
@@ -90,7 +90,7 @@ describe('a handler or run that hangs', () => {
     expect([subscription.version, subscription.backlog.oldestKey]).toEqual([informer.version, undefined])
   })
 
-  test('is not named by the backlog of a controller once synced() resolves', async () => {
+  test('[B12] is not named by the backlog of a controller once synced() resolves', async () => {
     const { informer } = mirrorOf(ENTRIES)
     const controller = informer.reconcile(async () => {}, { concurrency: 2 })
     informer.start()
@@ -99,7 +99,7 @@ describe('a handler or run that hangs', () => {
     await informer.stop()
   })
 
-  test('of a controller with timeoutMs counts as failed, and the key is tried again', async () => {
+  test('[B11] of a controller with timeoutMs counts as failed, and the key is tried again', async () => {
     const { clock, informer, errors } = mirrorOf([['a', 1]])
     const attempts: (readonly [number, AbortSignal])[] = []
     informer.reconcile(

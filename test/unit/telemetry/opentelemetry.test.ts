@@ -98,7 +98,7 @@ describe('instrumentInformers', () => {
     expect(states.find(({ value }) => value === 1)?.attributes['listwatch.state']).toBe('stopped')
   })
 
-  test('exports no numbers of a stopped informer whose name another one has since', async () => {
+  test('[O8] exports no numbers of a stopped informer whose name another one has since', async () => {
     const { points } = instrumented()
     const first = mirrorOf(orders, { name: 'handed over' }).informer
     first.reconcile(async () => {}, { name: 'of the first' })
@@ -156,7 +156,7 @@ describe('instrumentInformers', () => {
     ])
   })
 
-  test('exports each usual reason of relists as 0 before the first relist', async () => {
+  test('[O10] exports each usual reason of relists as 0 before the first relist', async () => {
     const { points } = instrumented()
     const { clock, informer } = mirrorOf(orders, { name: 'relists' })
     const relists = async (): Promise<Readonly<Record<string, number>>> =>

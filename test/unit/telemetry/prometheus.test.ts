@@ -126,7 +126,7 @@ describe('metricsText', () => {
     expect(valuesOf(text, 'listwatch_lag_seconds')).toEqual(new Map([['scripted', 0.25]]))
   })
 
-  test('has each usual reason of relists as 0 before the first relist, and other reasons after theirs', async () => {
+  test('[O10] has each usual reason of relists as 0 before the first relist, and other reasons after theirs', async () => {
     let isRefused = false
     const { clock, informer } = informerOf(
       scripted<number>({
@@ -318,7 +318,7 @@ describe('metricsText', () => {
     expect(samples?.map(({ labels }) => labels['informer'])).toEqual(['same', 'same#2'])
   })
 
-  test('of a stopped informer and its replacement, only the newer is exported, in any order', async () => {
+  test('[O8] of a stopped informer and its replacement, only the newer is exported, in any order', async () => {
     const old = mirrorOf(orders, { name: 'replaced' }).informer
     old.reconcile(async () => {}, { name: 'ledger' })
     await old.start().synced()
@@ -332,7 +332,7 @@ describe('metricsText', () => {
     expect(metricsText([between, old])).toBe(metricsText([between]))
   })
 
-  test('of a draining informer and its replacement, only the replacement is exported', async () => {
+  test('[O8] of a draining informer and its replacement, only the replacement is exported', async () => {
     const { clock, informer: old } = mirrorOf(orders, { name: 'handed over' })
     old.subscribe({ add: () => clock.sleep(5_000) }, { name: 'view' })
     await old.start().synced()

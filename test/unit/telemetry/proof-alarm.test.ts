@@ -46,7 +46,7 @@ class LosingSource implements ListerWatcher<number> {
 }
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-  'events that a source loses silently: the age of the proof grows, and the audit alarms within its period (seed %i)',
+  '[O2] events that a source loses silently: the age of the proof grows, and the audit alarms within its period (seed %i)',
   async (seed) => {
     const [clock, source, random] = [new VirtualClock(), new LosingSource(), new SeededRandom(seed)]
     const informer = createInformer({ source, clock, random, audit: { periodMs: PERIOD_MS } })

@@ -64,7 +64,7 @@ describe('redact', () => {
   })
 })
 
-describe('the message of JSON.parse', () => {
+describe('[B35] the message of JSON.parse', () => {
   test.each([
     'hunter2',
     'hunter2 '.repeat(20),
@@ -80,7 +80,7 @@ describe('the message of JSON.parse', () => {
   })
 })
 
-describe('redactError', () => {
+describe('[B33][B34] redactError', () => {
   test('redactError copies an error and its causes without secrets, with name, code and stack', () => {
     const cause = Object.assign(new TypeError('password=hunter2'), { stderr: 'hunter2', code: 'ENOENT' })
     const safe = redactError(new Error('token: hunter2', { cause }))

@@ -48,7 +48,7 @@ describe('checkOptions', () => {
     ['isCount', isCount, 'must be a whole number of at least 1', [0, -1, 0.5, Number.NaN, Infinity, 2 ** 53, '1', 1n]],
     ['isSignal', isSignal, 'must be an AbortSignal', [{ aborted: false }, new AbortController()]],
     ['isOneOf', isOneOf('every', 'latest'), 'must be one of "every", "latest"', ['all', 1, null]],
-  ])('%s refuses everything else with a TypeError that says what is allowed', (_, of, flaw, values) => {
+  ])('[B1] %s refuses everything else with a TypeError that says what is allowed', (_, of, flaw, values) => {
     for (const value of values) {
       expect(check(of, value)).toThrow(TypeError)
       expect(check(of, value)).toThrow(`call: option "option" ${flaw}`)
@@ -71,7 +71,7 @@ describe('checkOptions', () => {
   })
 
   test.each(['auth', 'client', 'credentials', 'kubeConfig', 'password', 'privateKey'])(
-    'the value of %s is not quoted: it may hold a secret',
+    '[B36] the value of %s is not quoted: it may hold a secret',
     (name) => {
       const refuse = (value: unknown) => () => checkOptions('call', { [name]: value }, { [name]: () => 'is wrong' })
       expect(refuse('host=db password=hunter2')).toThrow(/is wrong, got a string$/)
@@ -79,7 +79,7 @@ describe('checkOptions', () => {
     },
   )
 
-  test('a password in a URL is replaced in the message', () => {
+  test('[B34] a password in a URL is replaced in the message', () => {
     const value = `http://user:${'hunter2'.repeat(10)}@host`
     expect(check(isCount, value)).toThrow('got "http://user:***@host"')
   })
@@ -91,7 +91,7 @@ describe('checkOptions', () => {
   test.each([
     [{ resyncMS: 1 }, 'resyncMS'],
     [{ resyncMs: -1 }, 'resyncMs'],
-  ])('%j is an OptionError with the name of the option', (options, option) => {
+  ])('[B1] %j is an OptionError with the name of the option', (options, option) => {
     const call = () => checkOptions('open', options, { resyncMs: isPositive })
     expect(call).toThrow(OptionError)
     expect(call).toThrow(expect.objectContaining({ option }))

@@ -91,7 +91,7 @@ test('frames that arrive while earlier ones are sent in slices reach every follo
   await waitUntil('both frames at all readers', () => readers.every((reader) => reader.count() === 2), 3_000)
 })
 
-test('a watch ends when its signal aborts, also after the garbage collector has run', async () => {
+test('[V12] a watch ends when its signal aborts, also after the garbage collector has run', async () => {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const informer = createInformer({ source: memorySource<Account>() }).start()

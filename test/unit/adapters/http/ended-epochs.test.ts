@@ -89,7 +89,7 @@ async function followerOf({ mirror }: ReturnType<typeof mirrorAt>, upstream = nu
   return { clock, list, hooks, floor: after, ended: ended() }
 }
 
-describe('after the end of an epoch, a follower with the option "upstream"', () => {
+describe('[V6] after the end of an epoch, a follower with the option "upstream"', () => {
   test('never shows an earlier state of another server that has not detected it', async () => {
     await using served = servedAccounts([['1', acme]])
     let handler = served.mirror

@@ -14,7 +14,7 @@ function withBalance<E extends { readonly object: Account }>(event: E, balance: 
 }
 
 describe('a follower', () => {
-  test('has the objects of the mirror, and receives its changes', async () => {
+  test('[V3] has the objects of the mirror, and receives its changes', async () => {
     await using served = servedAccounts(twoTenants)
     const follower = served.follow({ upstream: served.source })
     await follower.synced()
@@ -34,7 +34,7 @@ describe('a follower', () => {
     for (const key of ['1', '2']) expect(follower.entry(key)).toEqual(served.informer.entry(key))
   })
 
-  test('has an object that a list of the mirror has changed without another version', async () => {
+  test('[V14] has an object that a list of the mirror has changed without another version', async () => {
     const inner = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
     let balance = 1
     // After a change of a schema, for example, a server shows an object in another form.
@@ -72,7 +72,7 @@ describe('a follower', () => {
     await follower.fresh({ timeoutMs: 2_000 })
   })
 
-  test('without the option "upstream" rejects marks of the upstream, and says why', async () => {
+  test('[V3] without the option "upstream" rejects marks of the upstream, and says why', async () => {
     await using served = servedAccounts(twoTenants)
     const follower = served.follow()
     await follower.synced()
@@ -123,7 +123,7 @@ describe('a follower', () => {
     expect(last.size).toBe(3)
   })
 
-  test('lists once if it is further behind than the history', async () => {
+  test('[V7] lists once if it is further behind than the history', async () => {
     await using served = servedAccounts(twoTenants, { historyBytes: 500 })
     let isCut = false
     let cut = new AbortController()
@@ -157,7 +157,7 @@ describe('a follower', () => {
     expect(follower.status.relists).toBe(0)
   })
 
-  test('has a new epoch when the upstream has one, and rejects waits for the old one', async () => {
+  test('[V4] has a new epoch when the upstream has one, and rejects waits for the old one', async () => {
     await using served = servedAccounts(twoTenants)
     const follower = served.follow()
     await vi.waitFor(() => expect(follower.status.state).toBe('live'))
@@ -169,7 +169,7 @@ describe('a follower', () => {
     await vi.waitFor(() => expect([...follower.keys()]).toEqual(['9']), { timeout: 4_000 })
   })
 
-  test('of a server that was restarted lists again', async () => {
+  test('[V5] of a server that was restarted lists again', async () => {
     await using served = servedAccounts(twoTenants)
     let handler = served.mirror
     const follower = served.follow({ fetch: fetchFrom(() => handler), upstream: served.source })
@@ -181,7 +181,7 @@ describe('a follower', () => {
     expect(follower.status.lastError?.code).toBe('VERSION_EXPIRED')
   })
 
-  test('with the option "upstream" never goes back to the earlier state of another server', async () => {
+  test('[V6] with the option "upstream" never goes back to the earlier state of another server', async () => {
     await using served = servedAccounts(twoTenants)
     let handler = served.mirror
     const follower = served.follow({ fetch: fetchFrom(() => handler), upstream: served.source })

@@ -24,7 +24,7 @@ async function jsonOf(response: Promise<Response>) {
 
 const one = [['0', { tenant: 'acme', balance: 0 }]] as const
 
-test('scopes of a compound index whose joined values are equal have a feed each', async () => {
+test('[V8] scopes of a compound index whose joined values are equal have a feed each', async () => {
   const source = memorySource<{ a: string; b: string }>({
     entries: [
       ['1', { a: 'x,string y', b: 'z' }],
@@ -43,7 +43,7 @@ test('scopes of a compound index whose joined values are equal have a feed each'
   await informer.stop()
 })
 
-test('a list whose changes end early fails, and is read again', async () => {
+test('[V1] a list whose changes end early fails, and is read again', async () => {
   await using served = servedAccounts(one)
   await served.informer.synced()
   await jsonOf(served.mirror(get('/list')))
@@ -77,7 +77,7 @@ test('a request that waits while the mirror is closed is answered with 503, and 
   expect(changes).not.toHaveBeenCalled()
 })
 
-test('while a batch is sent in parts, a list does not have the upstream version of that batch', async () => {
+test('[V3] while a batch is sent in parts, a list does not have the upstream version of that batch', async () => {
   await using served = servedAccounts(one)
   await served.informer.synced()
   const { version } = await jsonOf(served.mirror(get('/list')))
@@ -98,7 +98,7 @@ test('while a batch is sent in parts, a list does not have the upstream version 
 test.each([
   ['all objects', {}],
   ['a scope', { where: { tenant: 'acme' } }],
-])('while a large commit is queued for a feed of %s, requests wait for it', async (_what, scope) => {
+])('[V13] while a large commit is queued for a feed of %s, requests wait for it', async (_what, scope) => {
   await using served = servedAccounts(one, { scope: () => scope })
   await served.informer.synced()
   await jsonOf(served.mirror(get('/list')))
@@ -111,7 +111,7 @@ test.each([
   expect(compare.hasReached(version, mark)).toBe(true)
 })
 
-test('of several sources, requests wait while a large commit is queued, too', async () => {
+test('[V13] of several sources, requests wait while a large commit is queued, too', async () => {
   const a = memorySource<Account>({ entries: one, name: 'a' })
   const b = memorySource<Account>({ name: 'b' })
   const informer = createInformer({
@@ -129,7 +129,7 @@ test('of several sources, requests wait while a large commit is queued, too', as
   await informer.stop()
 })
 
-test('a part of a list that was dropped after lost access is not one of a later list', async () => {
+test('[V1] a part of a list that was dropped after lost access is not one of a later list', async () => {
   const turns: (() => void)[] = []
   let isHeld = false
   /** The event loop turns when the test says so. */
@@ -161,7 +161,7 @@ test('a part of a list that was dropped after lost access is not one of a later 
   await informer.stop()
 })
 
-test('followers that list again at once share one list', async () => {
+test('[V9] followers that list again at once share one list', async () => {
   await using served = servedAccounts(one, { historyBytes: 300 })
   await served.informer.synced()
   await jsonOf(served.mirror(get('/list')))
@@ -207,7 +207,7 @@ test('a scope without requests for 5 minutes ends, also if no other scope is req
   expect(signal?.aborted).toBe(true)
 })
 
-test('requests are answered after an epoch that ended during the first list', async () => {
+test('[V11] requests are answered after an epoch that ended during the first list', async () => {
   const inner = memorySource<Account>({ entries: one })
   let lists = 0
   const source: ListerWatcher<Account> = {
@@ -226,7 +226,7 @@ test('requests are answered after an epoch that ended during the first list', as
   await informer.stop()
 })
 
-test('requests are answered after a source whose epoch ended was replaced under its name', async () => {
+test('[V11] requests are answered after a source whose epoch ended was replaced under its name', async () => {
   const a = memorySource<Account>({ entries: one, heartbeatMs: 100 })
   const sources = sourceSet<Account>({ a })
   const informer = createInformer({ source: sources })
@@ -245,7 +245,7 @@ test('requests are answered after a source whose epoch ended was replaced under 
   await informer.stop()
 })
 
-test('of several sources, an error of another one does not repeat the end of an epoch', async () => {
+test('[V11] of several sources, an error of another one does not repeat the end of an epoch', async () => {
   const a = memorySource<Account>({ entries: one, heartbeatMs: 100, name: 'a' })
   const b = memorySource<Account>({ entries: [['9', { tenant: 'acme', balance: 9 }]], heartbeatMs: 100, name: 'b' })
   const informer = createInformer({ source: sourceSet<Account>({ a, b }) })

@@ -18,7 +18,7 @@ function invalidIn(follower: Informer<Account>): readonly string[] {
   return [...follower.invalid.keys()].sort()
 }
 
-test('an object that is invalid in the mirror is invalid in followers, which keep its last state', async () => {
+test('[V18] an object that is invalid in the mirror is invalid in followers, which keep its last state', async () => {
   await using served = servedAccounts(accounts)
   const follower = served.follow({ upstream: served.source })
   await follower.synced()
@@ -43,7 +43,7 @@ test('an object that is invalid in the mirror is invalid in followers, which kee
   expect(follower.status.relists).toBe(1)
 })
 
-test('an object that was valid for one large batch is invalid in followers with its last state', async () => {
+test('[V18] an object that was valid for one large batch is invalid in followers with its last state', async () => {
   await using served = servedAccounts(accounts)
   const follower = served.follow({ upstream: served.source })
   await follower.synced()
@@ -57,7 +57,7 @@ test('an object that was valid for one large batch is invalid in followers with 
   expect([invalidIn(follower), follower.get('1')?.balance]).toEqual([['1'], 5])
 })
 
-test('a list of the mirror that makes an object valid, and changes none, reaches followers', async () => {
+test('[V18] a list of the mirror that makes an object valid, and changes none, reaches followers', async () => {
   const source = memorySource<Account>({ entries: accounts, heartbeatMs: 200 })
   let isRefused = false
   const transform = (account: Account): Account => {
@@ -97,7 +97,7 @@ test.each([1, 2])('the first list of a silent mirror of %i sources has its inval
   expect([invalidIn(follower), balances(follower)]).toEqual([['3'], { 1: 1, 2: 2 }])
 })
 
-test('an object of several sources that is invalid in the mirror is invalid in followers', async () => {
+test('[V18] an object of several sources that is invalid in the mirror is invalid in followers', async () => {
   const [eu, us] = [memorySource<Account>({ entries: accounts }), memorySource<Account>()]
   await using informer = createInformer({ source: sourceSet({ eu, us }) }).start()
   await using mirror = serveMirror(informer)
@@ -114,7 +114,7 @@ test('an object of several sources that is invalid in the mirror is invalid in f
   expect([invalidIn(follower), balances(follower)]).toEqual([[], { 1: 1, 2: 2 }])
 })
 
-test('an object that is deleted, and invalid again, is invalid in followers', async () => {
+test('[V18] an object that is deleted, and invalid again, is invalid in followers', async () => {
   await using served = servedAccounts(accounts)
   await served.informer.synced()
   served.source.corrupt('1', 'bad')
@@ -128,7 +128,7 @@ test('an object that is deleted, and invalid again, is invalid in followers', as
   expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 2: 2 }])
 })
 
-test('a follower that lists again has the invalid objects of now, and their states that the mirror has', async () => {
+test('[V18] a follower that lists again has the invalid objects of now, and their states that the mirror has', async () => {
   await using served = servedAccounts(accounts, { historyBytes: 500, watchMs: 50 })
   let isCut = false
   const fetch = (url: string, init: RequestInit): Promise<Response> =>
@@ -175,7 +175,7 @@ test.each([2, 8, 13, 15, 32])(
   },
 )
 
-test('a follower of one scope has no invalid objects, because nothing tells their scope', async () => {
+test('[V18] a follower of one scope has no invalid objects, because nothing tells their scope', async () => {
   await using served = servedAccounts(accounts, { scope: () => ({ where: { tenant: 'acme' } }) })
   const follower = served.follow({ upstream: served.source })
   await follower.synced()
@@ -183,7 +183,7 @@ test('a follower of one scope has no invalid objects, because nothing tells thei
   expect([invalidIn(follower), balances(follower)]).toEqual([[], { 1: 1 }])
 })
 
-test('a program that does not know invalid objects reads their last state', async () => {
+test('[V18] a program that does not know invalid objects reads their last state', async () => {
   await using served = servedAccounts(accounts)
   await served.informer.synced()
   await served.informer.waitFor(served.source.corrupt('1', 'bad'))

@@ -54,7 +54,7 @@ function frame(sequence: number, type: string, events: readonly object[]): strin
   return `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-describe('an object whose form another version of the server knows', () => {
+describe('[V16] an object whose form another version of the server knows', () => {
   const good = { type: 'put', key: 'a', object: 1 }
   const others = [
     ['without an object', { type: 'put', key: 'b', compressed: 'eJw=' }],
@@ -79,7 +79,7 @@ describe('an object whose form another version of the server knows', () => {
   })
 })
 
-test('an event of an unknown type is PROTOCOL, and the error names it and the remedy', async () => {
+test('[V16] an event of an unknown type is PROTOCOL, and the error names it and the remedy', async () => {
   await using other = followerOf({ list: [{ type: 'patch', key: 'a', path: '/n', value: 1 }] })
   await expect(other.follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
     code: 'PROTOCOL',
@@ -87,7 +87,7 @@ test('an event of an unknown type is PROTOCOL, and the error names it and the re
   })
 })
 
-test('a list of another version of the protocol is PROTOCOL, and the error names both versions and the remedy', async () => {
+test('[V16] a list of another version of the protocol is PROTOCOL, and the error names both versions and the remedy', async () => {
   await using other = followerOf({ list: [], version: `h2.${FEED}.0.` })
   await expect(other.follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
     code: 'PROTOCOL',
@@ -103,7 +103,7 @@ test('a list without its last sequence is PROTOCOL', async () => {
   })
 })
 
-test('a frame of an unknown type costs a list: its changes are missing', async () => {
+test('[V17] a frame of an unknown type costs a list: its changes are missing', async () => {
   const watch = [
     frame(1, 'batch', [{ type: 'put', key: 'b', object: 2 }]),
     frame(2, 'delta', [{ type: 'delete', key: 'a' }]),
@@ -115,7 +115,7 @@ test('a frame of an unknown type costs a list: its changes are missing', async (
   expect(other.follower.get('c')).toBeUndefined()
 })
 
-test('a version of another version of the protocol is one of another server: the follower lists', async () => {
+test('[V17] a version of another version of the protocol is one of another server: the follower lists', async () => {
   await using served = servedAccounts([['ada', ada]])
   await served.informer.synced()
   const request = (after: string) =>

@@ -56,7 +56,7 @@ test.each([
   ['31536000', 600_000],
   ['1e300', 600_000],
   ['Sat, 02 Jan 2027 00:00:00 GMT', 600_000],
-])('a follower that is answered with the Retry-After "%s" waits %d ms', async (retryAfter, ms) => {
+])('[V19] a follower that is answered with the Retry-After "%s" waits %d ms', async (retryAfter, ms) => {
   const headers = { 'retry-after': retryAfter, date: DATE }
   const clock = new VirtualClock()
   const fetch = async () => new Response('busy', { status: 503, headers })

@@ -69,7 +69,7 @@ describe('the scope of a request', () => {
     })
   })
 
-  test('that changes takes the objects of the earlier one away', async () => {
+  test('[V8] that changes takes the objects of the earlier one away', async () => {
     await using served = servedAccounts(accounts, { scope, watchMs: 100 })
     let tenant = 'acme'
     const follower = served.follow({ headers: () => ({ 'x-tenant': tenant }) })
@@ -80,7 +80,7 @@ describe('the scope of a request', () => {
     expect(follower.size).toBe(20)
   })
 
-  test('protects the chunks of a list too', async () => {
+  test('[V8] protects the chunks of a list too', async () => {
     await using served = servedAccounts(accounts, { scope })
     const headers = { 'x-tenant': 'acme' }
     const { chunks } = await bodyOf(served.mirror(get('/list', { headers })))
@@ -141,7 +141,7 @@ describe('the scope of a request', () => {
 })
 
 describe('a list', () => {
-  test('is encoded once for all followers that join', async () => {
+  test('[V9] is encoded once for all followers that join', async () => {
     await using served = servedAccounts(accounts)
     await served.informer.synced()
     const snapshots = vi.spyOn(served.informer, 'snapshot')
@@ -154,7 +154,7 @@ describe('a list', () => {
     expect(late.get('0')?.balance).toBe(0)
   })
 
-  test('is one state of the mirror, whatever is written meanwhile', async () => {
+  test('[V1] is one state of the mirror, whatever is written meanwhile', async () => {
     await using served = servedAccounts(accounts, { historyBytes: 1 << 20 })
     let isWriting = true
     let seed = 1
@@ -201,7 +201,7 @@ describe('a list', () => {
 })
 
 describe('a watch', () => {
-  test('sends a large batch in parts, which a follower applies at once', async () => {
+  test('[V2] sends a large batch in parts, which a follower applies at once', async () => {
     await using served = servedAccounts([['0', { tenant: 'acme', balance: 0 }]])
     const follower = served.follow({ upstream: served.source })
     await follower.synced()
@@ -215,7 +215,7 @@ describe('a watch', () => {
     expect(new Set(sizes.slice(1))).toEqual(new Set([3_500]))
   })
 
-  test('sends a batch of large objects in parts of a bounded length', async () => {
+  test('[V2] sends a batch of large objects in parts of a bounded length', async () => {
     await using served = servedAccounts()
     const { version } = await bodyOf(served.mirror(get('/version')))
     const { body } = await served.mirror(get(`/watch?after=${version}`))
@@ -274,7 +274,7 @@ describe('a watch', () => {
     expect(await textUntil(body, 'nothing')).toBe('')
   })
 
-  test('that breaks within the parts of a batch is resumed before that batch', async () => {
+  test('[V2] that breaks within the parts of a batch is resumed before that batch', async () => {
     await using served = servedAccounts([['0', { tenant: 'acme', balance: 0 }]])
     const fetch = fetchFrom(() => served.mirror)
     let cuts = 1
@@ -307,7 +307,7 @@ describe('a watch', () => {
     expect(follower.status.relists).toBe(0)
   })
 
-  test('whose reader does not read ends with VERSION_EXPIRED, and others continue', async () => {
+  test('[V7] whose reader does not read ends with VERSION_EXPIRED, and others continue', async () => {
     await using served = servedAccounts(accounts, { historyBytes: 200_000 })
     const follower = served.follow({ upstream: served.source })
     await follower.synced()
@@ -346,7 +346,7 @@ describe('a watch', () => {
 })
 
 describe('objects that JSON would change', () => {
-  test('arrive as they are', async () => {
+  test('[V10] arrive as they are', async () => {
     const values = {
       at: new Date(5),
       big: 2n ** 70n,
@@ -370,7 +370,7 @@ describe('objects that JSON would change', () => {
     await informer.stop()
   })
 
-  test('that cannot be encoded are invalid in the follower, with the reason', async () => {
+  test('[V10] that cannot be encoded are invalid in the follower, with the reason', async () => {
     class Money {}
     const source = memorySource<object>({ entries: [['1', { price: new Money() }]] })
     const informer = createInformer({ source }).start()

@@ -51,7 +51,7 @@ function frame(sequence: number, type: 'part' | 'batch', key: string, object: un
 }
 
 describe('over a slow connection', () => {
-  test('a batch whose parts take longer than the time after which a silent watch is dead is applied', async () => {
+  test('[V20] a batch whose parts take longer than the time after which a silent watch is dead is applied', async () => {
     const { clock, follower, errors, watches, send } = slowServer()
     await clock.advance(0)
     for (let sequence = 1; sequence <= 6; sequence++) await send(frame(sequence, 'part', `p${sequence}`), DEAD_MS / 2)
@@ -62,7 +62,7 @@ describe('over a slow connection', () => {
     expect(watches).toHaveLength(1)
   })
 
-  test('a single event that takes longer than that is applied', async () => {
+  test('[V20] a single event that takes longer than that is applied', async () => {
     const { clock, follower, errors, watches, send } = slowServer()
     await clock.advance(0)
     const text = frame(1, 'batch', 'z')
@@ -73,7 +73,7 @@ describe('over a slow connection', () => {
     expect(watches).toHaveLength(1)
   })
 
-  test('the changes of a list whose parts take longer than 30 s are applied', async () => {
+  test('[V20] the changes of a list whose parts take longer than 30 s are applied', async () => {
     const { clock, follower, errors, watches, send } = slowServer({ changesOfList: 7 })
     await clock.advance(0)
     for (let sequence = 1; sequence <= 6; sequence++) await send(frame(sequence, 'part', `p${sequence}`), 20_000)
@@ -94,7 +94,7 @@ describe('over a slow connection', () => {
     expect(watches.length).toBeGreaterThan(1)
   })
 
-  test('comments do not keep a watch without frames', async () => {
+  test('[V20] comments do not keep a watch without frames', async () => {
     const { clock, errors, send } = slowServer()
     await clock.advance(0)
     await send(': a proxy is here\n\n', DEAD_MS / 2)
@@ -125,7 +125,7 @@ describe('an event that does not end', () => {
     ['in one line', 'data:xxxxxx'],
     ['in many lines', 'data: x\n'],
     ['as a comment', ': xxxxxxxxx'],
-  ])('%s is refused at a limit, and the error names it', async (_how, line) => {
+  ])('[V21] %s is refused at a limit, and the error names it', async (_how, line) => {
     await expect(eventsOf(endless(line), 500)).rejects.toMatchObject({
       code: 'PROTOCOL',
       message: expect.stringContaining('500 characters'),

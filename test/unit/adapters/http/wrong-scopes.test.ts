@@ -19,7 +19,7 @@ test.each([
   ['a Map as `where`', { where: new Map([['tenant', 'birch']]) }, 'must be a plain object'],
   ['an array', ['birch'], 'must return a plain object'],
   ['a Response of another library', new OtherResponse(), 'must return a plain object'],
-])('a scope that is %s serves no objects, and the server reports why', async (_what, scope, why) => {
+])('[V15] a scope that is %s serves no objects, and the server reports why', async (_what, scope, why) => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   onTestFinished(() => warned.mockRestore())
   await using served = servedAccounts(accounts, { scope: () => scope as {} })

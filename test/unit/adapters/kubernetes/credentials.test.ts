@@ -211,14 +211,17 @@ describe('credentials', () => {
     ['prints a bare token', 'echo hunter2hunter2'],
     ['prints JSON that is damaged', `echo '{"status":{"token":hunter2}}'`],
     ['fails and prints secrets', 'echo "password=hunter2 Authorization: Bearer hunter2" >&2; exit 1'],
-  ])('of an exec plugin that %s are refused with an error that shows no secret anywhere', async (_what, script) => {
-    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args: ['-c', script] }
-    const error: unknown = await new Credentials(configOf({ name: 'u', exec })).access(0).catch((reason) => reason)
-    expect(error).toMatchObject({ code: 'UNAUTHORIZED' })
-    expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
-  })
+  ])(
+    '[B33] of an exec plugin that %s are refused with an error that shows no secret anywhere',
+    async (_what, script) => {
+      const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args: ['-c', script] }
+      const error: unknown = await new Credentials(configOf({ name: 'u', exec })).access(0).catch((reason) => reason)
+      expect(error).toMatchObject({ code: 'UNAUTHORIZED' })
+      expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
+    },
+  )
 
-  test('of a function that throws are refused with an error that shows no secret anywhere', async () => {
+  test('[B33] of a function that throws are refused with an error that shows no secret anywhere', async () => {
     const configProvider = (): never => {
       throw Object.assign(new Error('token=hunter2'), { stderr: 'hunter2' })
     }
@@ -231,7 +234,7 @@ describe('credentials', () => {
     ['a function that returns something else', () => ({}), 'must return a KubeConfig'],
     ['a function that returns undefined', async () => undefined, 'must return a KubeConfig'],
     ['a KubeConfig that was never loaded', new KubeConfig(), 'has no context: load one'],
-  ])('of %s are a mistake in the program: an OptionError', async (_what, configProvider, message) => {
+  ])('[K3] of %s are a mistake in the program: an OptionError', async (_what, configProvider, message) => {
     const error: unknown = await new Credentials(configProvider as KubeConfigProvider)
       .access(0)
       .catch((reason) => reason)

@@ -66,7 +66,7 @@ describe('an item of a list', () => {
     expect(decoder.item(bytes, shape)).toMatchObject({ type: 'invalid', key: 'n/a', version: '7' })
   })
 
-  test('that is damaged is invalid with an error that quotes nothing of it', () => {
+  test('[B33][B35] that is damaged is invalid with an error that quotes nothing of it', () => {
     const secret = '{"metadata":{"name":"a","namespace":"n"},"data":{"password":"aHVudGVyMg=="hunter2}}'
     const line = `{"type":"MODIFIED","object":${secret}}`
     const events = [decoder.item(Buffer.from(secret), whole), decoder.line(Buffer.from(line), true)]

@@ -84,14 +84,14 @@ describe('the options of a source', () => {
     ['a path', '/etc/kube/config'],
     ['a plain object', { clusters: [] }],
     ['null', null],
-  ])('a kubeConfig that is %s is an OptionError at the call', (_what, wrong) => {
+  ])('[K3] a kubeConfig that is %s is an OptionError at the call', (_what, wrong) => {
     expect(() => sourceOf({ kubeConfig: wrong as never })).toThrow(OptionError)
     expect(() => makeInformer(wrong as never, '/api/v1/pods', () => Promise.resolve({ items: [] }))).toThrow(
       OptionError,
     )
   })
 
-  test('a kubeConfig that turns out to be wrong at the first use ends synced with the OptionError, not with retries', async () => {
+  test('[K3] a kubeConfig that turns out to be wrong at the first use ends synced with the OptionError, not with retries', async () => {
     const informer = createInformer({
       source: kubernetesSource({ kubeConfig: () => undefined as never, kind: 'Pod' }),
       audit: false,

@@ -90,7 +90,7 @@ describe('an event recorder', () => {
     ])
   })
 
-  test('drops events while 100 wait, one write is in progress, and the server does not answer', async () => {
+  test('[K14] drops events while 100 wait, one write is in progress, and the server does not answer', async () => {
     const answers = Promise.withResolvers<void>()
     const { events, onError, sent } = recorder(() => answers.promise)
     for (let n = 0; n < 150; n++) events.event(pod(`p${n}`), { reason: 'Failed' })
@@ -101,7 +101,7 @@ describe('an event recorder', () => {
     expect(sent).toHaveLength(101)
   })
 
-  test('keeps the 1 000 series that were repeated last', async () => {
+  test('[K14] keeps the 1 000 series that were repeated last', async () => {
     const { events, counts } = recorder()
     for (let n = 0; n <= 1_000; n++) {
       events.event(pod(`p${n}`), { reason: 'Failed' })
@@ -116,7 +116,7 @@ describe('an event recorder', () => {
     ])
   })
 
-  test('never throws: a failed write, a wrong object and a callback that throws are counted', async () => {
+  test('[K14] never throws: a failed write, a wrong object and a callback that throws are counted', async () => {
     const { events, onError } = recorder(async () => {
       throw new SourceError('no', { code: 'UNAVAILABLE' })
     })
@@ -134,7 +134,7 @@ describe('an event recorder', () => {
     expect(events.dropped).toBe(4)
   })
 
-  test('two recorders that record the same moment create events of different names', async () => {
+  test('[K14] two recorders that record the same moment create events of different names', async () => {
     const [one, two] = [recorder(), recorder(undefined, 2)]
     for (const { events } of [one, two]) {
       events.event(pod('a'), { reason: 'Failed' })
@@ -144,7 +144,7 @@ describe('an event recorder', () => {
   })
 
   test.each([`${'a'.repeat(199)}-b`, `${'a'.repeat(199)}.b`, 'system:', '_a', '..a', 'A--'])(
-    'the name of an event of %s is a subdomain',
+    '[K14] the name of an event of %s is a subdomain',
     async (name) => {
       const { events, sent } = recorder()
       events.event(pod(name), { reason: 'Failed' })
@@ -153,7 +153,7 @@ describe('an event recorder', () => {
     },
   )
 
-  test('an event has the time of the wall clock after the machine has slept', async () => {
+  test('[B31] an event has the time of the wall clock after the machine has slept', async () => {
     const { clock, events, sent } = recorder()
     Object.assign(clock, { wallNow: () => clock.now() + 8 * 3_600_000 })
     for (let n = 0; n < 2; n++) {

@@ -24,7 +24,7 @@ function heldAfter(count: number, isCompact: boolean): readonly number[] {
 }
 
 describe('messages that wait for a state of the bucket', () => {
-  test('of a bucket that is overwritten faster than it is read are bounded by the number of its keys', () => {
+  test('[J15] of a bucket that is overwritten faster than it is read are bounded by the number of its keys', () => {
     const held = heldAfter(100_000, true)
     expect(held.length).toBeLessThanOrEqual(1_000)
     expect(held.slice(-SUBJECTS)).toEqual(Array.from({ length: SUBJECTS }, (_, at) => 99_991 + at))

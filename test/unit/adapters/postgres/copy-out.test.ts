@@ -58,7 +58,7 @@ test('a server that sends faster than pages are read is paused, and resumed for 
 })
 
 test.each(['x', 'é'])(
-  'a row that is longer than a string can be is invalid, and the rows around it are read',
+  '[P20] a row that is longer than a string can be is invalid, and the rows around it are read',
   (char) => {
     const columns = [
       { name: 'id', typeId: 25, keyPosition: 0 },

@@ -6,7 +6,7 @@ import { RowCodec } from '../../../../adapters/postgres/row-codec.js'
 import type { Session } from '../../../../adapters/postgres/session.js'
 import type { Table } from '../../../../adapters/postgres/table-catalog.js'
 
-test('a change whose text is longer than a string can be leads to a list, which reports the row', async () => {
+test('[P20] a change whose text is longer than a string can be leads to a list, which reports the row', async () => {
   const error = Object.assign(new Error('Cannot create a string longer'), { code: 'ERR_STRING_TOO_LONG' })
   const session = { texts: () => Promise.reject(postgresError(error)) } as unknown as Session
   const codec = new RowCodec([], () => String, 1)

@@ -55,11 +55,11 @@ async function delaysOf(prepare: (timer: PollTimer) => unknown, polls: number): 
   return delays
 }
 
-test('the time between two polls doubles up to the longest, and no further', async () => {
+test('[P15] the time between two polls doubles up to the longest, and no further', async () => {
   expect(await delaysOf(() => {}, 8)).toEqual([1, 2, 4, 8, 16, 32, 40, 40])
 })
 
-test('after a change or a wake-up polls are 1 ms apart for a while, before the time doubles', async () => {
+test('[P15] after a change or a wake-up polls are 1 ms apart for a while, before the time doubles', async () => {
   const ones = Array.from({ length: 8 }, () => 1)
   expect(await delaysOf((timer) => timer.changed(), 11)).toEqual([...ones, 2, 4])
   expect(await delaysOf((timer) => timer.wake(), 11)).toEqual([...ones, 1, 2])

@@ -59,7 +59,7 @@ test('a response of which no bytes arrive for the whole time-out is UNAVAILABLE'
   await late
 })
 
-test('an error of the parser of pg ends the session, and not the process', async () => {
+test('[P20] an error of the parser of pg ends the session, and not the process', async () => {
   const stream = new PassThrough()
   const chunks: unknown[] = []
   stream.on('data', (chunk) => {

@@ -146,7 +146,7 @@ function items(...keys: string[]): [string, Item][] {
 }
 
 describe('a relay that starts', () => {
-  test('does not restore the content of a store that is flushed between two reads', async () => {
+  test('[Y8] does not restore the content of a store that is flushed between two reads', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     const first = relayOf(source, storeOf(store))
@@ -170,7 +170,7 @@ describe('a relay that starts', () => {
     expect(follower()).toEqual({ a: 0, b: 0 })
   })
 
-  test('restores a store that takes minutes to read, as long as pages arrive', async () => {
+  test('[Y4a] restores a store that takes minutes to read, as long as pages arrive', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b', 'c') })
     const store = memoryRelayStore()
     await relayAndStop(source, store)
@@ -188,7 +188,7 @@ describe('a relay that starts', () => {
     expect(listed).not.toHaveBeenCalled()
   })
 
-  test('does not restore a store that lacks objects, which it could not take', async () => {
+  test('[Y4] does not restore a store that lacks objects, which it could not take', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     source.put('long', { n: 'x'.repeat(5_000) })
     const store = memoryRelayStore({ maxBytes: 4_000 })
@@ -216,7 +216,7 @@ describe('a relay that starts', () => {
     expect(kept).toEqual([])
   })
 
-  test('over a mirror that another cache has restored compares the store, which may differ at that version', async () => {
+  test('[Y4a] over a mirror that another cache has restored compares the store, which may differ at that version', async () => {
     const source = new LossySource()
     const store = memoryRelayStore()
     const cache = new MemoryCache()
@@ -230,7 +230,7 @@ describe('a relay that starts', () => {
     expect(follower()).toEqual({ a: 1, b: 0 })
   })
 
-  test('again over the mirror of an earlier relay compares the store, which may differ at that version', async () => {
+  test('[Y4a] again over the mirror of an earlier relay compares the store, which may differ at that version', async () => {
     const source = new LossySource()
     const store = memoryRelayStore()
     await relayAndStop(source, store)
@@ -245,7 +245,7 @@ describe('a relay that starts', () => {
     expect(follower()).toEqual({ a: 1, b: 0 })
   })
 
-  test('after its mirror has restored the store and has changed since compares the store', async () => {
+  test('[Y4a] after its mirror has restored the store and has changed since compares the store', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     await relayAndStop(source, store)
@@ -264,7 +264,7 @@ describe('a relay that starts', () => {
     expect(follower()).toEqual({ a: 1, b: 0 })
   })
 
-  test('with a store whose content was cleared by an earlier relay does not clear it again', async () => {
+  test('[Y1] with a store whose content was cleared by an earlier relay does not clear it again', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const own = storeOf(store)
@@ -293,7 +293,7 @@ describe('a relay that starts', () => {
 })
 
 describe('a relay that restored its mirror from the store', () => {
-  test('repeats a comparison that failed, although the store has the version of the mirror', async () => {
+  test('[Y8] repeats a comparison that failed, although the store has the version of the mirror', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const context = { signal: new AbortController().signal, clock, random }
@@ -329,7 +329,7 @@ describe('a relay that restored its mirror from the store', () => {
     expect(follower()).toEqual({ a: 0 })
   })
 
-  test('compares the store after a failover to the restored content, because its mirror has changed since', async () => {
+  test('[Y8] compares the store after a failover to the restored content, because its mirror has changed since', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     await relayAndStop(source, store)
@@ -352,7 +352,7 @@ describe('a relay that restored its mirror from the store', () => {
     expect(follower()).toEqual({ a: 1, b: 0 })
   })
 
-  test('writes that an invalid object has its last state again, although it was so when the relay started', async () => {
+  test('[Y10] writes that an invalid object has its last state again, although it was so when the relay started', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     const first = relayOf(source, storeOf(store))
@@ -423,7 +423,7 @@ test('a relay that waits after a failed comparison holds no snapshot of its mirr
   expect(held).toBe(0)
 })
 
-test('a relay that had no access while it waited for the lease does not clear the followers later', async () => {
+test('[Y1] a relay that had no access while it waited for the lease does not clear the followers later', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const store = memoryRelayStore()
   const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
@@ -478,7 +478,7 @@ test('a key that the store refuses stops a relay until the source removes it', a
   expect(follower()).toEqual({ a: 0, b: 1 })
 })
 
-test('a relay finds what another client has written to its store, and removes it', async () => {
+test('[Y8] a relay finds what another client has written to its store, and removes it', async () => {
   const source = memorySource<Item>({ entries: items('a', 'b') })
   const store = memoryRelayStore()
   const { relay, errors } = relayOf(source, storeOf(store))
@@ -494,7 +494,7 @@ test('a relay finds what another client has written to its store, and removes it
 })
 
 test.each(['a relay that runs', 'the next relay'])(
-  'after the header was removed, which leaves the history of the engine, %s begins another epoch',
+  '[Y8] after the header was removed, which leaves the history of the engine, %s begins another epoch',
   async (which) => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
@@ -513,7 +513,7 @@ test.each(['a relay that runs', 'the next relay'])(
   },
 )
 
-test('a follower has a state soon, although the relay has always written a part of a batch when a list ends', async () => {
+test('[Y12] a follower has a state soon, although the relay has always written a part of a batch when a list ends', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const memory = memoryRelayStore({ maxChanges: 10 })
   relayOf(

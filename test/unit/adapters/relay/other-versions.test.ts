@@ -69,7 +69,7 @@ async function relayed() {
   return { source, store }
 }
 
-describe('a text that this version of the relay cannot read', () => {
+describe('[Y15] a text that this version of the relay cannot read', () => {
   test.each([
     ['that is not JSON', 'hello'],
     ['with an unknown tag of a value', '{"encoded":["t","PT1H"]}'],
@@ -96,7 +96,7 @@ describe('a text that this version of the relay cannot read', () => {
   })
 })
 
-describe('a header that this version cannot read', () => {
+describe('[Y16] a header that this version cannot read', () => {
   test.each([
     [
       'of a later format',
@@ -120,7 +120,7 @@ describe('a header that this version cannot read', () => {
   })
 })
 
-test('a follower continues after an upgrade of its relay was rolled back', async () => {
+test('[Y16] a follower continues after an upgrade of its relay was rolled back', async () => {
   const { source, store } = await relayed()
   const follower = followerOf(store)
   await clock.advance(2_000)

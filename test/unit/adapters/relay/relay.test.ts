@@ -146,7 +146,7 @@ describe('a relay', () => {
     expect(follower.changes.map(({ type, key }) => `${type} ${key}`)).toEqual(['update a', 'delete b', 'add c'])
   })
 
-  test('passes on versions and uids of objects, and values that JSON does not have', async () => {
+  test('[Y10] passes on versions and uids of objects, and values that JSON does not have', async () => {
     const source = memorySource<Item>({
       entries: [
         ['a', { n: 10n }],
@@ -168,7 +168,7 @@ describe('a relay', () => {
     expect(follower.changes.map(({ type, key }) => `${type} ${key}`)).toEqual(['delete a', 'add a'])
   })
 
-  test("a mark of the upstream's writer is waited for in a follower", async () => {
+  test("[Y2] a mark of the upstream's writer is waited for in a follower", async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     relayOf(source, store)
@@ -184,7 +184,7 @@ describe('a relay', () => {
     await second.informer.waitFor(follower.informer.version ?? '')
   })
 
-  test('an object that is invalid upstream is invalid in followers, which keep its last state', async () => {
+  test('[Y10] an object that is invalid upstream is invalid in followers, which keep its last state', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     relayOf(source, store)
@@ -205,7 +205,7 @@ describe('a relay', () => {
     expect(follower.content()).toEqual({ a: 1, b: 0 })
   })
 
-  test('an object that cannot be encoded is invalid in followers', async () => {
+  test('[Y10] an object that cannot be encoded is invalid in followers', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore({ maxBytes: 4_000 })
     relayOf(source, store)
@@ -221,7 +221,7 @@ describe('a relay', () => {
 })
 
 describe('a relay that starts again', () => {
-  test('resumes from the store: no list of the source, none of a follower', async () => {
+  test('[Y4] resumes from the store: no list of the source, none of a follower', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     const first = relayOf(source, store)
@@ -246,7 +246,7 @@ describe('a relay that starts again', () => {
     expect(follower.informer.status.relists).toBe(0)
   })
 
-  test('after the history of the source has expired, lists it and writes only differences', async () => {
+  test('[Y5] after the history of the source has expired, lists it and writes only differences', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b', 'c') })
     const store = memoryRelayStore()
     const first = relayOf(source, store)
@@ -287,7 +287,7 @@ describe('a relay that starts again', () => {
     expect(follower.content()).toEqual({ a: [0] })
   })
 
-  test('while a large batch is only partly written, followers see none of it, and the next relay completes it', async () => {
+  test('[Y1][Y12] while a large batch is only partly written, followers see none of it, and the next relay completes it', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore({ maxChanges: 10 })
     const first = relayOf(source, store)
@@ -344,7 +344,7 @@ test('content of which only a part was written is not restored', async () => {
 describe('of two relays', () => {
   const replicas = (): MemoryLeases => memoryLeases({ group: 'relay', mode: 'leader', clock, leaseMs: 5_000 })
 
-  test('with leases the second waits, and replaces the first when that ends', async () => {
+  test('[Y6] with leases the second waits, and replaces the first when that ends', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const leases = replicas()
@@ -367,7 +367,7 @@ describe('of two relays', () => {
     expect(follower.informer.status.relists).toBe(0)
   })
 
-  test('a relay whose leases cannot be reached says so, with the address and without the password, until they can', async () => {
+  test('[Y14] a relay whose leases cannot be reached says so, with the address and without the password, until they can', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const memory = replicas()
     const { name, mode, leaseMs, renewMs } = memory
@@ -393,7 +393,7 @@ describe('of two relays', () => {
     expect(relay.status).toMatchObject({ state: 'live', reason: 'the store follows the mirror' })
   })
 
-  test('a new relay without another one says for how long it waits', async () => {
+  test('[Y14] a new relay without another one says for how long it waits', async () => {
     const { relay } = relayOf(memorySource<Item>({ entries: items('a') }), memoryRelayStore(), { replicas: replicas() })
     await clock.advance(3_000)
     expect(relay.status).toMatchObject({
@@ -404,7 +404,7 @@ describe('of two relays', () => {
     expect(relay.status.state).toBe('live')
   })
 
-  test('a relay that waits for another one does not name an error of the leases that is over', async () => {
+  test('[Y14] a relay that waits for another one does not name an error of the leases that is over', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const leases = replicas()
@@ -500,7 +500,7 @@ describe('of two relays', () => {
     expect(follower.informer.status.relists).toBe(0)
   })
 
-  test('a write that arrives late is refused after another relay has taken over', async () => {
+  test('[Y6] a write that arrives late is refused after another relay has taken over', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const first = relayOf(source, store)
@@ -520,7 +520,7 @@ describe('of two relays', () => {
     expect(follower.changes.map(({ object }) => object.n)).not.toContain(0)
   })
 
-  test('a relay whose mirror is behind the store waits, and never writes an older state', async () => {
+  test('[Y7] a relay whose mirror is behind the store waits, and never writes an older state', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const first = relayOf(source, store)
@@ -541,7 +541,7 @@ describe('of two relays', () => {
 })
 
 describe('an engine', () => {
-  test('that lost a response: the batch is written once', async () => {
+  test('[Y9] that lost a response: the batch is written once', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
     const { errors } = relayOf(source, store)
@@ -557,7 +557,7 @@ describe('an engine', () => {
     expect(errors.map(({ code }) => code)).toEqual(['UNAVAILABLE', 'UNAVAILABLE'])
   })
 
-  test('that is away: changes are merged by key, and followers see only true states', async () => {
+  test('[Y9] that is away: changes are merged by key, and followers see only true states', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     const { relay } = relayOf(source, store)
@@ -646,7 +646,7 @@ describe('the upstream', () => {
     await follower.informer.waitFor(await source.head())
   })
 
-  test('with another history while no relay ran: followers see EPOCH_CHANGED', async () => {
+  test('[Y3] with another history while no relay ran: followers see EPOCH_CHANGED', async () => {
     const source = memorySource<Item>({ entries: items('a', 'b') })
     const store = memoryRelayStore()
     const first = relayOf(source, store)
@@ -709,7 +709,7 @@ test('a relay that starts without access clears the followers, with onAccessLost
   expect(follower.content()).toEqual({ a: 0 })
 })
 
-test('a relay whose attempts write a part each begins again with the shortest delay', async () => {
+test('[Y13] a relay whose attempts write a part each begins again with the shortest delay', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const store = memoryRelayStore({ maxChanges: 2 })
   let writes = 0
@@ -776,7 +776,7 @@ describe('stop', () => {
     await ending
   })
 
-  test('with drainMs ends the delay before the next attempt', async () => {
+  test('[Y13] with drainMs ends the delay before the next attempt', async () => {
     const { store, relay, follower } = await withUnavailableStore()
     await clock.advance(60_000) // The delay is between 5 and 10 s now.
     expect(relay.status.state).toBe('backing-off')

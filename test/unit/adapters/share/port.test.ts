@@ -47,7 +47,7 @@ describe('a follower over a port', () => {
     expect(follower.get('0')).toBeUndefined()
   })
 
-  test('may begin before the shared informer has its first list, or was started', async () => {
+  test('[T2] may begin before the shared informer has its first list, or was started', async () => {
     const source = memorySource<Account>({ entries: accounts(2) })
     const informer = createInformer({ source })
     await using share = shareInformer(informer)
@@ -68,7 +68,7 @@ describe('a follower over a port', () => {
     expect(follower.get('a')?.balance).toBe(7)
   })
 
-  test('with a scope has only the objects of that scope', async () => {
+  test('[T10] with a scope has only the objects of that scope', async () => {
     await using shared = sharedAccounts(accounts(10))
     const follower = shared.follow({ port: shared.share.port({ where: { tenant: 'umbra' } }) })
     await follower.synced()
@@ -109,7 +109,7 @@ describe('a follower over a port', () => {
 })
 
 describe('a port', () => {
-  test('whose share is closed makes the follower fail, and the error says what to do', async () => {
+  test('[T5] whose share is closed makes the follower fail, and the error says what to do', async () => {
     await using shared = sharedAccounts(accounts(2))
     const follower = shared.follow({ port: shared.share.port() })
     await follower.synced()
@@ -122,7 +122,7 @@ describe('a port', () => {
     expect(follower.size).toBe(2)
   })
 
-  test('that was closed before its first use makes the follower fail', async () => {
+  test('[T5] that was closed before its first use makes the follower fail', async () => {
     await using shared = sharedAccounts()
     const byShare = shared.share.port()
     const byUser = shared.share.port()
@@ -191,7 +191,7 @@ describe('a port', () => {
 })
 
 describe('over a port', () => {
-  test('a watch that is not read has a bounded number of bytes on its way, and continues when it is read', async () => {
+  test('[T3] a watch that is not read has a bounded number of bytes on its way, and continues when it is read', async () => {
     await using shared = sharedAccounts()
     await shared.informer.synced()
     const port = shared.share.port()
@@ -228,7 +228,7 @@ describe('over a port', () => {
     expect(messages.slice(before)).toEqual([])
   })
 
-  test('the chunks of a list are one piece of memory for all followers', async () => {
+  test('[T1] the chunks of a list are one piece of memory for all followers', async () => {
     await using shared = sharedAccounts(accounts(10))
     const bodies: Uint8Array[] = []
     for (let i = 0; i < 2; i++) {
@@ -263,7 +263,7 @@ describe('over a port', () => {
     await expect(response).rejects.toBe(reason)
   })
 
-  test('an informer that stops leaves its port without requests', async () => {
+  test('[T8] an informer that stops leaves its port without requests', async () => {
     await using shared = sharedAccounts(accounts(2))
     const port = shared.share.port()
     const follower = shared.follow({ port })
@@ -298,7 +298,7 @@ describe('a mistake in the program', () => {
     port.close()
   })
 
-  test('in the options of a share names the option', async () => {
+  test('[T10] in the options of a share names the option', async () => {
     await using shared = sharedAccounts()
     const { share } = shared
     expect(optionOf(() => shareInformer({} as never))).toMatch(/^informer: /)

@@ -79,7 +79,7 @@ function expectEqual(follower: Informer<Account, ReturnType<typeof indexes>>, in
 }
 
 describe('a worker that joins', () => {
-  test('starts from the packed objects, without a list, and receives the later changes', async () => {
+  test('[T11] starts from the packed objects, without a list, and receives the later changes', async () => {
     const { source, informer, join, packs, lists } = stage(accounts(3_000))
     await informer.start().synced()
     const follower = await join()
@@ -110,7 +110,7 @@ describe('a worker that joins', () => {
     await informer.stop()
   })
 
-  test('together with others shares one pack with them, and a later one does too', async () => {
+  test('[T12] together with others shares one pack with them, and a later one does too', async () => {
     const { informer, source, join, packs } = stage(accounts(2_000))
     await informer.start().synced()
     await Promise.all([join(), join(), join()])
@@ -120,7 +120,7 @@ describe('a worker that joins', () => {
     expect(packs).toHaveBeenCalledTimes(1)
   })
 
-  test('packs again when half of the history after the pack is used', async () => {
+  test('[T12] packs again when half of the history after the pack is used', async () => {
     const { informer, source, join, packs, lists } = stage(accounts(100), { historyBytes: 64 * 1024 })
     await informer.start().synced()
     const first = await join()
@@ -190,7 +190,7 @@ describe('a follower lists', () => {
     ['a transform', { transform: (account) => (account.balance < 5 ? account : undefined) }],
     ['a cache of its own', { cache: new MemoryCache() }],
   ]
-  test.each(listed)('if it has %s', async (_option, options) => {
+  test.each(listed)('[T11] if it has %s', async (_option, options) => {
     const { informer, join, packs, lists } = stage(accounts(10))
     await informer.start().synced()
     const follower = await join(options)
@@ -199,7 +199,7 @@ describe('a follower lists', () => {
     expect(lists).toHaveBeenCalledTimes(1)
   })
 
-  test('if its port has a scope', async () => {
+  test('[T11] if its port has a scope', async () => {
     const { informer, share, packs } = stage(accounts(10))
     await informer.start().synced()
     const source = sharedSource<Account>({ port: share.port({ where: { tenant: 'acme' } }) })
@@ -210,7 +210,7 @@ describe('a follower lists', () => {
     expect(packs).not.toHaveBeenCalled()
   })
 
-  test('if an object cannot be packed, and one warning names the object', async () => {
+  test('[T14] if an object cannot be packed, and one warning names the object', async () => {
     class Money {}
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     onTestFinished(() => warned.mockRestore())
@@ -226,7 +226,7 @@ describe('a follower lists', () => {
     ])
   })
 
-  test('once if the history is lost between the pack and the watch, and the next worker starts from a new pack', async () => {
+  test('[T12] once if the history is lost between the pack and the watch, and the next worker starts from a new pack', async () => {
     const { informer, source, share, join, packs, lists } = stage(accounts(100), { historyBytes: 32 * 1024 })
     await informer.start().synced()
     const first = await join()
@@ -247,7 +247,7 @@ describe('a follower lists', () => {
 })
 
 describe('during a join', () => {
-  test('writes never make an object of the worker go back', async () => {
+  test('[T11] writes never make an object of the worker go back', async () => {
     const { informer, source, follow } = stage(accounts(4_000))
     await informer.start().synced()
     let isOver = false
@@ -278,7 +278,7 @@ describe('during a join', () => {
     await writing
   })
 
-  test('a write behind a large one does not make its object go back', async () => {
+  test('[T11] a write behind a large one does not make its object go back', async () => {
     const { informer, source, follow, join } = stage(accounts(10))
     await informer.start().synced()
     await join({ transform: (account) => account }) // Now the changes are encoded.
@@ -300,7 +300,7 @@ describe('during a join', () => {
     expect(seen).toEqual([2])
   })
 
-  test('a large transaction arrives whole', async () => {
+  test('[T11] a large transaction arrives whole', async () => {
     const { informer, source, follow } = stage(accounts(5_000))
     await informer.start().synced()
     for (let round = 1; round <= 3; round++) {
@@ -317,7 +317,7 @@ describe('during a join', () => {
     }
   })
 
-  test('the end of the port leaves the pack to the other workers', async () => {
+  test('[T13] the end of the port leaves the pack to the other workers', async () => {
     const { informer, share, join, packs } = stage(accounts(5_000))
     await informer.start().synced()
     const port = share.port()
@@ -328,7 +328,7 @@ describe('during a join', () => {
     expect(packs).toHaveBeenCalledTimes(1)
   })
 
-  test('a new epoch of the source makes the worker have the new objects', async () => {
+  test('[T13] a new epoch of the source makes the worker have the new objects', async () => {
     const { informer, source, follow, share, packs } = stage(accounts(5_000))
     await informer.start().synced()
     const joining = follow().start()
@@ -348,7 +348,7 @@ describe('during a join', () => {
     expect([...follower.keys()]).toEqual(['again'])
   })
 
-  test('close of the share makes the worker fail, and the error says what to do', async () => {
+  test('[T13] close of the share makes the worker fail, and the error says what to do', async () => {
     const { informer, share, follow, packs } = stage(accounts(5_000))
     await informer.start().synced()
     const follower = follow()
@@ -362,7 +362,7 @@ describe('during a join', () => {
     expect(follower.size).toBe(0)
   })
 
-  test('the end of the informer makes the worker wait, and its status has the reason', async () => {
+  test('[T13] the end of the informer makes the worker wait, and its status has the reason', async () => {
     const { informer, follow, packs } = stage(accounts(5_000))
     await informer.start().synced()
     const follower = follow().start()
@@ -383,7 +383,7 @@ describe('during a join', () => {
     expectEqual(await join(), informer)
   })
 
-  test('lost access takes the objects from the pack', async () => {
+  test('[T13] lost access takes the objects from the pack', async () => {
     const { informer, source, join, packs } = stage(accounts(100), {}, { onAccessLost: 'clear' })
     await informer.start().synced()
     const first = await join()
@@ -445,7 +445,7 @@ describe('a port whose other end sends', () => {
     await expect(hostile(snapshot).start().synced({ timeoutMs: 20_000 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('damaged bytes make the follower list, with a warning', async () => {
+  test('[T14] damaged bytes make the follower list, with a warning', async () => {
     const { informer, share } = stage(accounts(20))
     await informer.start().synced()
     const source = sharedSource<Account>({ port: share.port(), heartbeatMs: 200 })

@@ -44,7 +44,7 @@ test('a socket with a scope serves the objects of that scope', async () => {
   expect(follower.size).toBe(5)
 })
 
-test('only the user of the process can use the socket, which is alone in its folder', async () => {
+test('[T6] only the user of the process can use the socket, which is alone in its folder', async () => {
   await using shared = sharedAccounts()
   const path = folder()
   await shared.share.listen(join(path, 'accounts.sock'))
@@ -52,7 +52,7 @@ test('only the user of the process can use the socket, which is alone in its fol
   expect(readdirSync(path)).toEqual(['accounts.sock'])
 })
 
-test('a socket at which no process listens any more is replaced', async () => {
+test('[T6] a socket at which no process listens any more is replaced', async () => {
   await using shared = sharedAccounts(accounts(2))
   const path = join(folder(), 'accounts.sock')
   await leaveSocket(path)
@@ -62,7 +62,7 @@ test('a socket at which no process listens any more is replaced', async () => {
   expect(follower.size).toBe(2)
 })
 
-test('listening at a path that is in use rejects, and leaves it to its owner', async () => {
+test('[T6] listening at a path that is in use rejects, and leaves it to its owner', async () => {
   await using shared = sharedAccounts(accounts(2))
   const own = folder()
   const path = join(own, 'accounts.sock')
@@ -84,7 +84,7 @@ test('listening at a path that is in use rejects, and leaves it to its owner', a
 })
 
 test.each(['free', 'left by a killed process'])(
-  'of two shares that begin to listen at a path that is %s, one rejects',
+  '[T6] of two shares that begin to listen at a path that is %s, one rejects',
   async (state) => {
     await using first = sharedAccounts(accounts(2))
     await using second = sharedAccounts(accounts(2))
@@ -140,7 +140,7 @@ test('a connection that cannot be accepted is reported as a warning, and later o
   await shared.follow({ path }).synced()
 })
 
-test('a share that is closed removes its socket, and not one that replaced it', async () => {
+test('[T6] a share that is closed removes its socket, and not one that replaced it', async () => {
   await using shared = sharedAccounts()
   const own = folder()
   const [path, taken] = [join(own, 'a'), join(own, 'b')]
@@ -202,7 +202,7 @@ test('a share that closes its socket and listens again has its followers back', 
 })
 
 test.each(['204 No Content', '304 Not Modified', '999 Unknown', '101 Switching Protocols'])(
-  'a program at the path that answers with %s makes the follower fail, and the error says so',
+  '[T16] a program at the path that answers with %s makes the follower fail, and the error says so',
   async (status) => {
     const path = join(folder(), 'other.sock')
     const other = createServer((connection) => {

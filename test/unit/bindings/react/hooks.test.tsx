@@ -51,7 +51,7 @@ const totals = (orders: readonly Order[]): string =>
     .join()
 
 describe('useObjects', () => {
-  test('renders again for a change of its own value, and not for one of another value', async () => {
+  test('[U1] renders again for a change of its own value, and not for one of another value', async () => {
     const { informer, source, settle } = await started()
     const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
     await using page = new Page()
@@ -72,7 +72,7 @@ describe('useObjects', () => {
     expect(results).toHaveLength(4)
   })
 
-  test('renders once for all changes of a transaction', async () => {
+  test('[U3] renders once for all changes of a transaction', async () => {
     const { informer, source, settle } = await started()
     const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
     await using page = new Page()
@@ -85,7 +85,7 @@ describe('useObjects', () => {
     expect(results.map(({ length }) => length)).toEqual([2, 101])
   })
 
-  test('does not render while a large write is in progress, and then once', async () => {
+  test('[U3] does not render while a large write is in progress, and then once', async () => {
     const slices = { largeWrite: 10, changesPerStep: 10, stepsPerCheck: 1, sliceMs: 0 }
     const { informer, source, clock, settle } = await started(twoTenants, { slices })
     const { Recorder, results } = recorder(() => useObjects(informer.by.tenant, 'acme'), totals)
@@ -100,7 +100,7 @@ describe('useObjects', () => {
     expect(results.map(({ length }) => length)).toEqual([2, 1_002])
   })
 
-  test('returns the same array after a relist of equal objects, and for a value without objects', async () => {
+  test('[U2] returns the same array after a relist of equal objects, and for a value without objects', async () => {
     const { informer, clock } = await started()
     const read = (): readonly (readonly Order[])[] => [
       useObjects(informer.by.tenant, 'acme'),
@@ -140,7 +140,7 @@ describe('useObjects', () => {
     expect(results).toHaveLength(2)
   })
 
-  test('returns the objects of changed arguments at once, and keeps its listener for equal ones', async () => {
+  test('[U2] returns the objects of changed arguments at once, and keeps its listener for equal ones', async () => {
     const { informer, source, settle } = await started()
     const listens: number[] = []
     function Orders({ tenant }: { tenant: string }): string {
@@ -203,7 +203,7 @@ describe('useObjects', () => {
 })
 
 describe('useObject', () => {
-  test('renders again only for changes of its key', async () => {
+  test('[U1] renders again only for changes of its key', async () => {
     const { informer, source, settle } = await started()
     const { Recorder, results } = recorder(() => useObject(informer, '1')?.total)
     await using page = new Page()
@@ -231,7 +231,7 @@ describe('useObject', () => {
 })
 
 describe('useStatus', () => {
-  test('renders again for a change of state, and not for a batch', async () => {
+  test('[U1] renders again for a change of state, and not for a batch', async () => {
     const { informer, source, clock, settle } = await started()
     const { Recorder, results } = recorder(
       () => useStatus(informer),
@@ -283,7 +283,7 @@ function Everything({ of }: { of: Informer<Order, { readonly tenant: Equal<Order
 }
 
 describe('the hooks', () => {
-  test('keep the last objects of an informer that fails or is stopped', async () => {
+  test('[U5] keep the last objects of an informer that fails or is stopped', async () => {
     const { informer, source, clock } = await started()
     await using page = new Page()
     await page.show(<Everything of={informer} />)
@@ -312,7 +312,7 @@ describe('the hooks', () => {
     expect(page.text).toBe('  failed')
   })
 
-  test('leave no listener after an unmount, also in strict mode', async () => {
+  test('[U4] leave no listener after an unmount, also in strict mode', async () => {
     const { informer, source, settle } = await started()
     const [on, off] = [vi.spyOn(informer, 'on'), vi.spyOn(informer, 'off')]
     const signal = commitSignalOf(informer)
@@ -334,7 +334,7 @@ describe('the hooks', () => {
     expect(off.mock.calls.map(([, listener]) => listener)).toEqual(on.mock.calls.map(([, listener]) => listener))
   })
 
-  test('render on a server what the store has, and are hydrated without a difference', async () => {
+  test('[U4] render on a server what the store has, and are hydrated without a difference', async () => {
     const { informer, source, settle } = await started()
     const html = renderToString(<Everything of={informer} />)
     expect(html.replaceAll('<!-- -->', '')).toBe('<p>1,2 1 live</p>')
@@ -348,7 +348,7 @@ describe('the hooks', () => {
     expect(page.text).toBe('2,10 10 live')
   })
 
-  test('show one state of the store in all components, also if it changes during a concurrent render', async () => {
+  test('[U3] show one state of the store in all components, also if it changes during a concurrent render', async () => {
     const { informer, source, clock } = await started()
     const commits: string[][] = []
     let rendered = 0

@@ -41,7 +41,7 @@ const totals = (rows: Iterable<readonly [unknown, Order]>): Record<string, numbe
   Object.fromEntries(Array.from(rows, ([key, { total }]) => [key, total]))
 
 describe('a collection', () => {
-  test('is loading until the first list, and then has all objects under their keys', async () => {
+  test('[U7] is loading until the first list, and then has all objects under their keys', async () => {
     const world = ordersOf()
     const collection = collectionOf(world)
     expect([collection.id, collection.status, collection.size]).toEqual([world.informer.name, 'loading', 0])
@@ -70,7 +70,7 @@ describe('a collection', () => {
     expect(collection.size).toBe(3)
   })
 
-  test('has one transaction for the initial content, however large it is', async () => {
+  test('[U6] has one transaction for the initial content, however large it is', async () => {
     const many = Array.from({ length: 5_000 }, (_, n) => [`${n}`, order(n)] as const)
     const world = ordersOf(many)
     const collection = collectionOf(world)
@@ -82,7 +82,7 @@ describe('a collection', () => {
     expect(new Set(sizes.filter((size) => size > 0))).toEqual(new Set([5_000]))
   })
 
-  test('has one transaction for each batch', async () => {
+  test('[U6] has one transaction for each batch', async () => {
     const { source, clock, collection, transactions } = await ready()
     source.transaction((tx) => {
       tx.put('1', order(10))
@@ -108,7 +108,7 @@ describe('a collection', () => {
     for (const [key, object] of informer.entries()) expect(rows.syncedData.get(key)).toBe(object)
   })
 
-  test('continues after a subscriber has thrown, with a process warning', async () => {
+  test('[U7] continues after a subscriber has thrown, with a process warning', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const { source, clock, collection, transactions } = await ready()
     collection.subscribeChanges(() => {
@@ -127,7 +127,7 @@ describe('a collection', () => {
     warn.mockRestore()
   })
 
-  test('receives only the differences of a relist', async () => {
+  test('[U6] receives only the differences of a relist', async () => {
     const { source, clock, informer, transactions } = await ready()
     source.restore([
       ['1', order(1)],
@@ -153,7 +153,7 @@ describe('a collection', () => {
 })
 
 describe('the status of a collection', () => {
-  test('is error while the informer fails before the first list, and ready after its recovery', async () => {
+  test('[U7] is error while the informer fails before the first list, and ready after its recovery', async () => {
     const world = ordersOf()
     world.source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
     const collection = collectionOf(world)
@@ -184,7 +184,7 @@ describe('the status of a collection', () => {
     expect([collection.status, collection.size]).toEqual(['ready', 0])
   })
 
-  test('is error after the informer was stopped, and the objects stay', async () => {
+  test('[U7] is error after the informer was stopped, and the objects stay', async () => {
     const { clock, informer, collection } = await ready()
     const stopped = informer.stop()
     await clock.advance(1_000)
@@ -204,7 +204,7 @@ describe('the status of a collection', () => {
 })
 
 describe('the cleanup of a collection', () => {
-  test('closes its subscription, and a later use fills it again', async () => {
+  test('[U8] closes its subscription, and a later use fills it again', async () => {
     const { source, clock, informer, collection } = await ready()
     expect(informer.inspect().subscriptions.count).toBe(1)
     await collection.cleanup()
@@ -219,7 +219,7 @@ describe('the cleanup of a collection', () => {
     expect(informer.inspect().subscriptions.count).toBe(1)
   })
 
-  test('happens when it has had no subscriber for the time gcTime', async () => {
+  test('[U8] happens when it has had no subscriber for the time gcTime', async () => {
     const world = ordersOf()
     const collection = createCollection({ ...informerCollectionOptions({ informer: world.informer }), gcTime: 1 })
     world.informer.start()

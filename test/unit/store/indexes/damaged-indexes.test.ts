@@ -39,7 +39,7 @@ async function live() {
   return { source, cache, clock, errors, informer }
 }
 
-test('a mirror whose indexes are damaged is not saved, and is saved after they were rebuilt', async () => {
+test('[S9] a mirror whose indexes are damaged is not saved, and is saved after they were rebuilt', async () => {
   const { source, cache, clock, errors, informer } = await live()
   source.put('a', 10)
   await clock.advance(10)
@@ -56,7 +56,7 @@ test('a mirror whose indexes are damaged is not saved, and is saved after they w
   await assertCleanStop(informer, clock)
 })
 
-test('the last save of a mirror whose indexes are damaged keeps the content before it', async () => {
+test('[S9] the last save of a mirror whose indexes are damaged keeps the content before it', async () => {
   const { source, cache, clock, errors, informer } = await live()
   const { content } = cache
   source.put('a', 10)
@@ -69,7 +69,7 @@ test('the last save of a mirror whose indexes are damaged keeps the content befo
   expect(errors.at(-1)).toContain('the next start uses the content before it')
 })
 
-test('an index that throws while a save prepares it is reported once, and the save is tried again later', async () => {
+test('[H7] an index that throws while a save prepares it is reported once, and the save is tried again later', async () => {
   const { source, cache, clock, errors, informer } = await live()
   const prepare = vi.spyOn(SortedIndex.prototype, 'prepare')
   // Not all calls: attempts without a delay would never end.
@@ -109,7 +109,7 @@ test('an index that throws while a new history is saved is prepared again later'
   await assertCleanStop(informer, clock)
 })
 
-test('damaged indexes are not packed, and leave no pin', () => {
+test('[S9] damaged indexes are not packed, and leave no pin', () => {
   const indexer = new Indexer<number, ReturnType<typeof indexes>>({ indexes }, { report: () => {} })
   const list = indexer.replace()
   void list.page(FOUR.map(([key, object]) => ({ type: 'put', key, object })))

@@ -112,7 +112,7 @@ describe('an equal index', () => {
     expect([by.count('red'), [...by.values()]]).toEqual([0, []])
   })
 
-  test('a result is frozen, shared until an object changes, and never changes', () => {
+  test('[S12] a result is frozen, shared until an object changes, and never changes', () => {
     const { by, store, put } = equal()
     put({ name: 'a', color: 'red' })
     const before = by('red')
@@ -156,7 +156,7 @@ describe('an equal index', () => {
     expect([names(by(color)), [...by.values()]]).toEqual([['a'], [color]])
   })
 
-  test('the index function is called once for each object that arrives, and never for an old one', () => {
+  test('[S4] the index function is called once for each object that arrives, and never for an old one', () => {
     const store = new Store<Item>()
     const asked: string[] = []
     const index = new EqualIndex<Item>(store, ({ object }) => {
@@ -312,7 +312,7 @@ describe.each([
   })
 })
 
-describe('I8: while the store is hidden', () => {
+describe('[I8] while the store is hidden', () => {
   test.each([
     ['an equal index', equal],
     ['a multi index', multi],

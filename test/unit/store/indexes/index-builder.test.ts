@@ -90,7 +90,7 @@ describe('declaring indexes', () => {
   })
 })
 
-describe.each(kinds)('an index function of ix.%s', (kind, make) => {
+describe.each(kinds)('[B14] an index function of ix.%s', (kind, make) => {
   const good: unknown = kind === 'multi' || kind === 'compound' ? ['x'] : 'x'
 
   test.each<[string, unknown]>([
@@ -200,7 +200,7 @@ describe('ix.multi', () => {
     expect([by.it.count(9_999), reports]).toEqual([1, []])
   })
 
-  test('more than 10 000 values leave the object out, and are reported', () => {
+  test('[B14] more than 10 000 values leave the object out, and are reported', () => {
     const { by, put, reports } = declared((ix) => ({ it: ix.multi(scalarsIn) }))
     put(
       'a',

@@ -46,7 +46,7 @@ test.each<[string, unknown, string]>([
   }
 })
 
-test('a wrong range, and a wrong prefix, name the index and what it got', () => {
+test('[B1] a wrong range, and a wrong prefix, name the index and what it got', () => {
   const { by } = mirror([['1', item('a')]]).indexer
   expect(() => by.ordered({ min: 1 } as never)).toThrow('index "ordered": unknown option "min"; allowed are gt, gte, ')
   expect(() => by.compound([], { min: 1 } as never)).toThrow('index "compound": unknown option "min"')
@@ -56,7 +56,7 @@ test('a wrong range, and a wrong prefix, name the index and what it got', () => 
 })
 
 describe.each(names)('an %s index of Dates', (name) => {
-  test('an index keeps its own copy of a Date, which a handler cannot change', () => {
+  test('[S6] an index keeps its own copy of a Date, which a handler cannot change', () => {
     const objects = [item(day(1)), item(day(2)), item(day(3))]
     const made = mirror(objects.map((object, i) => [`k${i}`, object]))
     expect(keysWith(made, name, day(2))).toEqual(['k1'])
@@ -79,7 +79,7 @@ describe.each(names)('an %s index of Dates', (name) => {
     expect(drain(feed)).toEqual(['delete a, @2'])
   })
 
-  test('a subscription keeps its own copy of a Date in its scope', () => {
+  test('[S6] a subscription keeps its own copy of a Date in its scope', () => {
     const made = mirror()
     const mine = day(1)
     const feed = made.feed(asked(name, mine))
@@ -137,7 +137,7 @@ describe.each(names)('an %s index of numbers and bigints', (name) => {
     ['2n and 2', 2n, 2],
     ['0n and -0', 0n, -0],
     ['2 ** 70 and 2n ** 70n', 2 ** 70, 2n ** 70n],
-  ])('%s are one value: for reads, for the replay and for what follows', (_, asks, has) => {
+  ])('[S11] %s are one value: for reads, for the replay and for what follows', (_, asks, has) => {
     const made = mirror([['a', item(has)]])
     const feed = made.feed(asked(name, asks))
     expect([keysWith(made, name, asks), drain(feed)]).toEqual([['a'], ['add a, @1']])

@@ -194,7 +194,7 @@ describe('an ordered index', () => {
     expect(by({ gte: 100, lt: 200 }).length).toBe(values.filter((value) => value >= 100 && value < 200).length)
   })
 
-  test('a large index that is prepared twice at the same time is in order', () => {
+  test('[I9] a large index that is prepared twice at the same time is in order', () => {
     for (let ahead = 0; ahead < 60; ahead += 5) {
       const { index, by, put } = sorted()
       for (let n = 0; n < 10_000; n++) put(`k${n}`, [`node-${(n * 7_919) % 10_007}`])
@@ -483,7 +483,7 @@ describe('a sorted index over a pinned store', () => {
   })
 })
 
-describe('I8: while the store is hidden', () => {
+describe('[I8] while the store is hidden', () => {
   test('a sorted index shows nothing', () => {
     const { store, by, compound, put } = sorted()
     store.isVisible = false

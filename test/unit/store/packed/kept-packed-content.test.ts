@@ -62,7 +62,7 @@ async function kept({
 }
 
 describe('packed content that is kept', () => {
-  test('is decoded only as far as it is read, and stays readable after stop', async () => {
+  test('[H16] is decoded only as far as it is read, and stays readable after stop', async () => {
     const { informer, clock, decoded, cache } = await kept()
     const { by } = informer
     expect([informer.size, by.parity.count('odd'), by.order.count(19), informer.has('nothing')]).toEqual([
@@ -89,7 +89,7 @@ describe('packed content that is kept', () => {
     expect([informer.get('k19') === last, informer.get('k150')]).toEqual([true, { n: 150 }])
   })
 
-  test('is not read any more at keys that have changed, and snapshots keep its state', async () => {
+  test('[H16] is not read any more at keys that have changed, and snapshots keep its state', async () => {
     const { informer, clock, source } = await kept()
     using before = informer.snapshot()
     source.put('k0', { n: 1_000 })
@@ -141,7 +141,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('is closed when each of its objects has changed', async () => {
+  test('[H18] is closed when each of its objects has changed', async () => {
     const { informer, clock, source, cache } = await kept()
     for (const [n, name] of names.entries()) if (n > 0) source.put(name, { n: n + 1_000 })
     await clock.advance(100)
@@ -163,7 +163,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('is compared with a list, whose differences are delivered', async () => {
+  test('[H17] is compared with a list, whose differences are delivered', async () => {
     const { informer, clock, source } = await kept()
     const fold = new Fold<Item>()
     informer.subscribe(fold.handlers)
@@ -181,7 +181,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('is audited: a deletion that the source did not report is found', async () => {
+  test('[H17] is audited: a deletion that the source did not report is found', async () => {
     const { informer, clock, source } = await kept({ audit: { periodMs: 60_000 } })
     const { watch } = source
     source.disconnect()
@@ -199,7 +199,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('is deleted and closed if access is lost', async () => {
+  test('[H17] is deleted and closed if access is lost', async () => {
     const { informer, clock, source, cache } = await kept({ onAccessLost: 'clear' })
     const fold = new Fold<Item>()
     informer.subscribe(fold.handlers)
@@ -214,7 +214,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('is selected from by its index values, and only the selected objects are decoded', async () => {
+  test('[H16] is selected from by its index values, and only the selected objects are decoded', async () => {
     const { informer, clock, decoded } = await kept()
     const received: string[] = []
     informer.subscribe({ add: (change) => void received.push(change.key) }, { where: { order: 17 } })
@@ -223,7 +223,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('is not decoded for a subscription without an add handler, which receives the later changes', async () => {
+  test('[law 8e] is not decoded for a subscription without an add handler, which receives the later changes', async () => {
     const { informer, clock, source, decoded } = await kept()
     const changes: unknown[] = []
     const record = (change: { readonly type: string; readonly object: Item; readonly previous: Item | undefined }) =>
@@ -244,7 +244,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('has the values of indexes that it lacks, without its objects', async () => {
+  test('[H17] has the values of indexes that it lacks, without its objects', async () => {
     const { informer, clock, source } = await kept({ savesIndexes: false })
     const { by } = informer
     expect([by.parity.count('odd'), by.order({ gte: KEYS - 1 })]).toEqual([KEYS / 2, [{ n: KEYS - 1 }]])
@@ -259,7 +259,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('lacks an object that cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
+  test('[H18] lacks an object that cannot be decoded; one warning and one list follow, and handlers receive it as an add', async () => {
     const { informer, clock, cache, warnings } = await kept()
     const fold = new Fold<Item>()
     cache.damagedKeys.add('k17').add('k18')
@@ -276,7 +276,7 @@ describe('packed content that is kept', () => {
     await assertCleanStop(informer, clock)
   })
 
-  test('is saved again with all objects', async () => {
+  test('[H18] is saved again with all objects', async () => {
     const { informer, clock, source, cache } = await kept()
     source.put('k0', { n: 1_000 })
     source.delete('k1')
@@ -297,7 +297,7 @@ describe('packed content that is kept', () => {
 })
 
 describe('the table of decoded entries', () => {
-  test('returns the object that is in use, although its entry is not', () => {
+  test('[H16] returns the object that is in use, although its entry is not', () => {
     const table = new DecodedEntries<Item>()
     const first = table.add(-5, { key: 'a', object: { n: 1 }, version: '1' })
     const again = table.add(-5, { key: 'a', object: { n: 1 }, version: '1' })

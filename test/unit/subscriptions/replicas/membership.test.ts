@@ -90,7 +90,7 @@ function recordOf(member: Member): LeaseRecord | undefined {
 }
 
 describe('the membership of a replica', () => {
-  test('a new member claims nothing until no earlier lease can be valid', () => {
+  test('[L7] a new member claims nothing until no earlier lease can be valid', () => {
     const member = new Member(1)
     member.pump()
     pass(8_400, member)
@@ -111,7 +111,7 @@ describe('the membership of a replica', () => {
     expect(member.fence).toBeGreaterThan(10)
   })
 
-  test('a member that joins gets its keys when the others have released them', () => {
+  test('[L2] a member that joins gets its keys when the others have released them', () => {
     const [first] = joined(1) as [Member]
     const second = new Member(9)
     pass(10_500, first, second)
@@ -125,7 +125,7 @@ describe('the membership of a replica', () => {
     expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
   })
 
-  test('no run of a key begins after its loss was sent', () => {
+  test('[L2] no run of a key begins after its loss was sent', () => {
     const [first] = joined(1) as [Member]
     // It computes its keys with a member that the first does not know, so it claims few of those that the first loses.
     for (const [renewal, members] of [[], ['b', 'd']].entries())
@@ -164,7 +164,7 @@ describe('the membership of a replica', () => {
     expect(recordOf(first)?.holds).toEqual(['key-1'])
   })
 
-  test('a member that leaves claims no key, and holds what it runs', () => {
+  test('[L10] a member that leaves claims no key, and holds what it runs', () => {
     const [first] = joined(1) as [Member]
     first.membership.begin('key-1')
     first.membership.leave()
@@ -176,7 +176,7 @@ describe('the membership of a replica', () => {
     expect(first.membership.hasLeft).toBe(true)
   })
 
-  test('with a hint of a released member, others claim its keys with the next request', () => {
+  test('[L10] with a hint of a released member, others claim its keys with the next request', () => {
     const [first, second] = joined(2) as [Member, Member]
     table.leave(second.membership.member)
     now += 100
@@ -188,7 +188,7 @@ describe('the membership of a replica', () => {
     expect(first.step().send).toBeUndefined()
   })
 
-  test('a hint that names a member with keys lets no other run them', () => {
+  test('[L2] a hint that names a member with keys lets no other run them', () => {
     const [first, second] = joined(2) as [Member, Member]
     const before = first.runs()
     now += 100
@@ -200,7 +200,7 @@ describe('the membership of a replica', () => {
     expect(first.request().record.members).toHaveLength(2)
   })
 
-  test('a hint that arrives during a request counts after its reply', () => {
+  test('[L10] a hint that arrives during a request counts after its reply', () => {
     const [first, second] = joined(2) as [Member, Member]
     now += 2_000
     const early = first.request()
@@ -226,7 +226,7 @@ describe('the membership of a replica', () => {
     expect(first.step().leave).toBe(first.membership.member)
   })
 
-  test('the keys of a member that crashed are gained after its lease', () => {
+  test('[L6] the keys of a member that crashed are gained after its lease', () => {
     const [first, second] = joined(2) as [Member, Member]
     pass(8_400, first)
     expect(first.runs()).not.toEqual(KEYS)
@@ -235,7 +235,7 @@ describe('the membership of a replica', () => {
     expect(recordOf(second)).toBeUndefined()
   })
 
-  test('a lease ends 70 % after its renewal was sent, by the monotonic clock and by the wall clock', () => {
+  test('[L5] a lease ends 70 % after its renewal was sent, by the monotonic clock and by the wall clock', () => {
     const [first] = joined(1) as [Member]
     now += 2_000
     const request = first.request()
@@ -272,7 +272,7 @@ describe('the membership of a replica', () => {
     expect(first.membership.fence).toBe(fence)
   })
 
-  test('a member whose record is missing stops and joins again', () => {
+  test('[L7] a member whose record is missing stops and joins again', () => {
     const [first] = joined(1) as [Member]
     const { member } = first.membership
     table.leave(member)
@@ -286,7 +286,7 @@ describe('the membership of a replica', () => {
     expect(first.membership.member).not.toBe(member)
   })
 
-  test('after all records were removed, no member claims keys as long as another may have a lease', () => {
+  test('[L7] after all records were removed, no member claims keys as long as another may have a lease', () => {
     const [first, second] = joined(2) as [Member, Member]
     for (const { membership } of [first, second]) table.leave(membership.member)
     const kept = second.runs()
@@ -300,7 +300,7 @@ describe('the membership of a replica', () => {
     expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
   })
 
-  test('in a new epoch no run begins until no lease of the old one can be valid', () => {
+  test('[L7] in a new epoch no run begins until no lease of the old one can be valid', () => {
     const [first] = joined(1) as [Member]
     table.fork(1)
     pass(2_200, first)
@@ -309,7 +309,7 @@ describe('the membership of a replica', () => {
     expect(first.runs()).toEqual(KEYS)
   })
 
-  test('a store whose fence does not grow, or that shows an old state, is refused', () => {
+  test('[L13] a store whose fence does not grow, or that shows an old state, is refused', () => {
     const [first] = joined(1) as [Member]
     const refused = (change: Partial<LeaseView>): void => {
       now += 2_500
@@ -324,7 +324,7 @@ describe('the membership of a replica', () => {
     refused({ records: [] })
   })
 
-  test('a store that was restored, so that its fence is smaller, is refused with the remedy', () => {
+  test('[L13] a store that was restored, so that its fence is smaller, is refused with the remedy', () => {
     const [first] = joined(1) as [Member]
     now += 2_500
     const request = first.request()
@@ -334,7 +334,7 @@ describe('the membership of a replica', () => {
     )
   })
 
-  test('a failed request is repeated with a growing delay, at most the time between renewals', () => {
+  test('[L12] a failed request is repeated with a growing delay, at most the time between renewals', () => {
     const [first] = joined(1) as [Member]
     now += 2_000
     const delays: number[] = []
@@ -356,7 +356,7 @@ describe.each<[string, Partial<MembershipOptions>]>([
   ['a longer lease', { leaseMs: 6 * LEASE_MS }],
   ['a shorter lease', { leaseMs: LEASE_MS / 6 }],
 ])('members with %s, as in a rolling upgrade', (_what, options) => {
-  test('run no key until the others have left', () => {
+  test('[L14] run no key until the others have left', () => {
     const old = joined(2) as [Member, Member]
     const next = [new Member(7, options), new Member(8, options)] as const
     for (let at = 0; at < 30; at++) {
@@ -376,7 +376,7 @@ describe.each<[string, Partial<MembershipOptions>]>([
     expect(next.flatMap((member) => member.runs()).sort()).toEqual([...KEYS].sort())
   })
 
-  test('run no key until the leases of the others have expired', () => {
+  test('[L14] run no key until the leases of the others have expired', () => {
     const [old] = joined(1) as [Member]
     const next = new Member(7, options)
     pass(120_000, old, next)
@@ -389,7 +389,7 @@ describe.each<[string, Partial<MembershipOptions>]>([
     expect(next.runs()).toEqual(KEYS)
   })
 
-  test('never run a key at the same time if all begin at once', () => {
+  test('[L14] never run a key at the same time if all begin at once', () => {
     const members = [new Member(5), new Member(6), new Member(7, options), new Member(8, options)] as const
     let runs: readonly string[] = []
     for (let at = 0; at < 3_000; at++) {

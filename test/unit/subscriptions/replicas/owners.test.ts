@@ -10,7 +10,7 @@ function membersOf(count: number, seed = 1): string[] {
 }
 
 describe('owners of keys', () => {
-  test.each([3, 5, 10, 25, 50])('of %i members each owns its share of 100 000 keys, within 10 %%', (count) => {
+  test.each([3, 5, 10, 25, 50])('[L11] of %i members each owns its share of 100 000 keys, within 10 %%', (count) => {
     const members = membersOf(count)
     const owners = new Owners('share', members)
     const share = KEYS.length / count
@@ -30,7 +30,7 @@ describe('owners of keys', () => {
     }
   })
 
-  test('a member that joins takes keys for itself, and moves no other key', () => {
+  test('[L11] a member that joins takes keys for itself, and moves no other key', () => {
     const [joined = '', ...members] = membersOf(6)
     const [before, after] = [new Owners('share', members), new Owners('share', [...members, joined])]
     for (const hash of KEYS.slice(0, 2_000))

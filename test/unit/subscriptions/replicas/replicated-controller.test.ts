@@ -133,7 +133,7 @@ describe('a controller on several replicas', () => {
     expect(controller.replicas).toBeUndefined()
   })
 
-  test('a replica that joins gains keys, and runs each of them once; the others run none again', async () => {
+  test('[L3][L9] a replica that joins gains keys, and runs each of them once; the others run none again', async () => {
     group = new Group()
     group.add()
     await group.clock.advance(JOIN_MS)
@@ -148,7 +148,7 @@ describe('a controller on several replicas', () => {
     for (const { key, context } of group.runs) expect(context.fence).toBeGreaterThan(fences.get(key) ?? Infinity)
   })
 
-  test('a run of a key that was lost continues, and the new owner waits until it settles', async () => {
+  test('[L8] a run of a key that was lost continues, and the new owner waits until it settles', async () => {
     group = new Group()
     const ends: (() => void)[] = []
     group.work = ({ replica }) => (replica === 0 ? new Promise((resolve) => ends.push(resolve)) : Promise.resolve())
@@ -166,7 +166,7 @@ describe('a controller on several replicas', () => {
     expect(group.keysOf(0)).toEqual([])
   })
 
-  test('a run that timed out holds its key until it settles', async () => {
+  test('[L8] a run that timed out holds its key until it settles', async () => {
     group = new Group()
     const settles: (() => void)[] = []
     group.work = ({ replica }) =>
@@ -185,7 +185,7 @@ describe('a controller on several replicas', () => {
     expect(group.keysOf(1)).toEqual(['key-1'])
   })
 
-  test('a replica that is closed releases its keys at once', async () => {
+  test('[L10] a replica that is closed releases its keys at once', async () => {
     group = new Group()
     group.add()
     group.add()
@@ -200,7 +200,7 @@ describe('a controller on several replicas', () => {
   })
 
   test.each([{}, { drainMs: 5_000 }])(
-    'a stop with %o ends after the record was removed, so that a program may exit',
+    '[L10] a stop with %o ends after the record was removed, so that a program may exit',
     async (options) => {
       group = new Group()
       const { clock, leases } = group
@@ -231,7 +231,7 @@ describe('a controller on several replicas', () => {
     expect([group.errors, group.leases.records]).toEqual([[], []])
   })
 
-  test('a replica that drains runs what it owns, and then leaves', async () => {
+  test('[L10] a replica that drains runs what it owns, and then leaves', async () => {
     group = new Group()
     group.add()
     group.add()
@@ -248,7 +248,7 @@ describe('a controller on several replicas', () => {
     expect(new Set(group.keysOf(1))).toEqual(new Set(KEYS))
   })
 
-  test('when a lease ends its runs abort, no run begins, and the replica joins again', async () => {
+  test('[L5][L12] when a lease ends its runs abort, no run begins, and the replica joins again', async () => {
     group = new Group()
     group.work = ({ context: { signal } }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
@@ -270,7 +270,7 @@ describe('a controller on several replicas', () => {
     expect(group.errors.map(({ code }) => code)).toEqual(['UNAVAILABLE', 'LEASE_LOST', 'UNAVAILABLE'])
   })
 
-  test('after a sleep of the machine a signal is aborted as soon as it is read', async () => {
+  test('[L5] after a sleep of the machine a signal is aborted as soon as it is read', async () => {
     group = new Group()
     group.work = () => new Promise(() => {})
     group.add({ concurrency: 2 })
@@ -284,7 +284,7 @@ describe('a controller on several replicas', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
   })
 
-  test('a deletion that the last owner did not see is run by the next owner', async () => {
+  test('[L9] a deletion that the last owner did not see is run by the next owner', async () => {
     group = new Group()
     group.add()
     // The clock of a process that crashes stands still, and its runs do not settle.
@@ -307,7 +307,7 @@ describe('a controller on several replicas', () => {
     await stopped
   })
 
-  test('a key of watches that has no object is run by the next owner, also if its last object is deleted', async () => {
+  test('[L9] a key of watches that has no object is run by the next owner, also if its last object is deleted', async () => {
     group = new Group()
     const keys = (value: unknown): string[] => [`total-${Number(value) % 20}`]
     for (let replica = 0; replica < 2; replica++) {
@@ -339,7 +339,7 @@ describe('a controller on several replicas', () => {
     expect(new Set(group.runs.map(({ context }) => context.reason))).toEqual(new Set(['gained']))
   })
 
-  test('a key that was enqueued on another replica is run by the next owner', async () => {
+  test('[L9] a key that was enqueued on another replica is run by the next owner', async () => {
     group = new Group()
     group.add()
     group.add()
@@ -357,7 +357,7 @@ describe('a controller on several replicas', () => {
     expect(group.taken()).toContain(`1:${key}`)
   })
 
-  test('a deletion while the lease store is away is run when it is back', async () => {
+  test('[L9] a deletion while the lease store is away is run when it is back', async () => {
     group = new Group()
     group.add()
     await group.clock.advance(15_000)
@@ -371,7 +371,7 @@ describe('a controller on several replicas', () => {
     expect(group.runs.find(({ key }) => key === 'key-3')?.context).toMatchObject({ object: undefined, deleted: 1 })
   })
 
-  test('a replica whose controller is closed by an error leaves its group', async () => {
+  test('[L10] a replica whose controller is closed by an error leaves its group', async () => {
     group = new Group()
     group.add()
     await group.clock.advance(15_000)
@@ -408,7 +408,7 @@ describe('a controller on several replicas', () => {
     expect(waiting).toEqual([1])
   })
 
-  test('failing has only keys that this replica may run', async () => {
+  test('[L9] failing has only keys that this replica may run', async () => {
     group = new Group()
     group.add({ retry: { maxAttempts: 1 } })
     group.work = async () => Promise.reject(new Error('not now'))
@@ -423,7 +423,7 @@ describe('a controller on several replicas', () => {
     expect(left.sort()).toEqual(KEYS.filter((key) => !moved.includes(key)).sort())
   })
 
-  test('in mode leader one replica runs all keys, and the next one takes over', async () => {
+  test('[L11] in mode leader one replica runs all keys, and the next one takes over', async () => {
     group = new Group('leader')
     group.add()
     group.add()
