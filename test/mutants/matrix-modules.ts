@@ -97,12 +97,13 @@ async function prepare(hash: string, tests: readonly string[], perFile: number):
   return { hash, tests, files, mutants, functions }
 }
 
-/** Prepares all unit and property tests and what they import, or reads from this file what was prepared. */
-export async function preparedIn(file: string, perFile: number): Promise<Prepared> {
-  const tests = [...filesUnder(['test/unit', 'test/property'], '.test.ts'), ...filesUnder(['test/unit'], '.test.tsx')]
-  const hash = createHash('sha256').update(`${perFile}`)
+/** Prepares the unit and property tests with this prefix and what they import, or reads from this file what was prepared. */
+export async function preparedIn(file: string, perFile: number, prefix: string): Promise<Prepared> {
+  const all = [...filesUnder(['test/unit', 'test/property'], '.test.ts'), ...filesUnder(['test/unit'], '.test.tsx')]
+  const tests = all.filter((path) => path.startsWith(prefix))
+  const hash = createHash('sha256').update(`${perFile}${prefix}`)
   for (const path of [...filesUnder([...PRODUCT, 'test'], '.ts'), ...filesUnder(['test/unit'], '.tsx')])
-    hash.update(path).update(textOf(path))
+    if (!path.startsWith('test/mutants/') || path.endsWith('operators.ts')) hash.update(path).update(textOf(path))
   const digest = hash.digest('hex')
   if (existsSync(file)) {
     const prepared = JSON.parse(readFileSync(file, 'utf8')) as Prepared

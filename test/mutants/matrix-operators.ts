@@ -162,7 +162,8 @@ class Reading {
           this.#add('default removed', node, this.#text(left), (id) =>
             around(right, `(__m(${id}) ? undefined : (`, '))'),
           )
-        } else this.#choose('operator swapped', node, `(${this.#text(left)}) ${SWAPPED[operator]} (${this.#text(right)})`)
+        } else
+          this.#choose('operator swapped', node, `(${this.#text(left)}) ${SWAPPED[operator]} (${this.#text(right)})`)
         return
       case 'BinaryExpression': {
         if (!isNode(left) || !isNode(right) || left.type === 'PrivateIdentifier') return
@@ -187,7 +188,8 @@ class Reading {
         return
       }
       case 'ReturnStatement': {
-        const isLast = parent === owner?.['body'] && (parent?.['body'] as Node[]).at(-1) === node
+        const body = parent?.['body']
+        const isLast = parent === owner?.['body'] && Array.isArray(body) && body.at(-1) === node
         if (!isLast) this.#leaveOut('return removed', node)
         if (isNode(argument) && this.#text(argument) !== 'undefined') this.#undefinedFor(argument)
         return

@@ -8,9 +8,6 @@ Reflect.set(globalThis, '__vitest_worker__', {
 
 type Fn = (...args: never[]) => unknown
 type Cleanup = () => unknown
-interface Options {
-  readonly timeout?: number
-}
 
 /** A `describe`, or a file. */
 class Suite {
@@ -108,14 +105,15 @@ const withTables = (declare: Declare) => {
     const fn = parsed(first, second)
     declare(named(name), named(name), () => fn(...([{}] as never[])))
   }
-  const table = (spread: boolean) => (cases: readonly unknown[]) => (name: string, first: unknown, second?: unknown) => {
-    const fn = parsed(first, second)
-    const spreads = spread && cases.every(Array.isArray)
-    for (const [index, item] of cases.entries()) {
-      const items = Array.isArray(item) ? item : [item]
-      declare(titleOf(name, items, index), name, () => fn(...((spreads ? items : [item]) as never[])))
+  const table =
+    (spread: boolean) => (cases: readonly unknown[]) => (name: string, first: unknown, second?: unknown) => {
+      const fn = parsed(first, second)
+      const spreads = spread && cases.every(Array.isArray)
+      for (const [index, item] of cases.entries()) {
+        const items = Array.isArray(item) ? item : [item]
+        declare(titleOf(name, items, index), name, () => fn(...((spreads ? items : [item]) as never[])))
+      }
     }
-  }
   return Object.assign(one, { each: table(true), for: table(false) })
 }
 

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { builtinEnvironments } from 'vitest/runtime'
-import { root, textOf } from '../support/sources.js'
+import { textOf } from '../support/sources.js'
 import { bodyOf, type Prepared, preparedIn } from './matrix-modules.js'
 import { type Case, restore, run, testsOf } from './matrix-tests.js'
-import { Modules, MORE_STEPS, type Replaced, STEPS_FACTOR, World } from './matrix-world.js'
+import { MORE_STEPS, Modules, type Replaced, STEPS_FACTOR, World } from './matrix-world.js'
 
 /** One test, as it behaves without a mutant. */
 export interface KnownTest {
@@ -40,10 +40,12 @@ export interface Job {
   /** Another mutant: the file, and its new text. */
   readonly file?: string
   readonly source?: string
-  /** Parts of the file that the mutant changes. */
-  readonly spans?: readonly (readonly [start: number, end: number])[]
+  /** The part of the file that the mutant changes. */
+  readonly span?: readonly [start: number, end: number]
   /** Tests that hung in an earlier process: they count as killers. */
   readonly hung: readonly number[]
+  /** Tests that are not run. */
+  readonly skip: readonly number[]
 }
 
 export interface Verdict {
@@ -53,17 +55,23 @@ export interface Verdict {
   readonly covering: number
   readonly notRun: number
   readonly ms: number
+  /** The memory of the process. */
+  readonly rss: number
   readonly error?: string
 }
 
-const [, , folder = '', perFile = ''] = process.argv
+const [, , folder = '', perFile = '', prefix = ''] = process.argv
 const TICK_MS = 25
 const IDLE_TICKS = 4
 /** Tests that take longer come last, and only if few others kill the mutant. */
 const SLOW_MS = 500
 const FEW = 3
-const MAX_KILLERS = 25
+/** So many tests (tables count once) are enough, and so many cases of one table. */
+const ENOUGH_ROWS = 10
+const ENOUGH_CASES = 3
+/** A mutant has so much time of a processor, one by an operator less, and so much time in all. */
 const MAX_CPU_MS = 12_000
+const MAX_OPERATOR_CPU_MS = 4_000
 const MAX_MS = 60_000
 
 const env = process.env
@@ -100,7 +108,12 @@ function trackTimers(): void {
     clear(timer)
     stop(timer)
   }
-  Object.assign(globalThis, { setTimeout: tracked, setInterval: trackedInterval, clearTimeout: cleared, clearInterval: cleared })
+  Object.assign(globalThis, {
+    setTimeout: tracked,
+    setInterval: trackedInterval,
+    clearTimeout: cleared,
+    clearInterval: cleared,
+  })
 }
 
 let unhandled: unknown
@@ -157,7 +170,8 @@ async function outcomeOf(
       timer = real.setTimeout(look, TICK_MS)
     })
     const outcome = await Promise.race([run(test).then((): Outcome => 'passed'), late])
-    if (outcome === 'passed' && unhandled !== undefined) return { outcome: 'unhandled', error: unhandled, ticks: ticks - left }
+    if (outcome === 'passed' && unhandled !== undefined)
+      return { outcome: 'unhandled', error: unhandled, ticks: ticks - left }
     if (outcome !== 'passed') world.end()
     return { outcome, ticks: ticks - left }
   } catch (error) {
@@ -172,8 +186,8 @@ const isPage = (file: string): boolean => textOf(file).startsWith('// @vitest-en
 const inPage = new Map<string, boolean>()
 /** Runs with the globals of a page, if the file asks for them. */
 async function inEnvironment<T>(file: string, fn: () => Promise<T>): Promise<T> {
-  let page = inPage.get(file)
-  if (page === undefined) inPage.set(file, (page = isPage(file)))
+  const page = inPage.get(file) ?? isPage(file)
+  inPage.set(file, page)
   if (!page) return await fn()
   const { teardown } = await builtinEnvironments['happy-dom'].setup(globalThis, {})
   try {
@@ -250,7 +264,9 @@ async function measured(prepared: Prepared): Promise<{ baseline: Baseline; mutan
       const steps = world.begin(ENOUGH)
       const cpu = process.cpuUsage()
       progress[2] = 0
-      const { outcome, error, ticks } = await inEnvironment(file, () => outcomeOf(each, world, ENOUGH, 60_000 / TICK_MS))
+      const { outcome, error, ticks } = await inEnvironment(file, () =>
+        outcomeOf(each, world, ENOUGH, 60_000 / TICK_MS),
+      )
       if (world.isOver) throw new Error(`${file} ${key}: ${outcome}`)
       const { user, system } = process.cpuUsage(cpu)
       const ms = Math.round((user + system) / 100) / 10
@@ -280,7 +296,7 @@ async function measured(prepared: Prepared): Promise<{ baseline: Baseline; mutan
 
 trackTimers()
 await tick()
-const prepared = await preparedIn(join(folder, 'prepared.json'), Number(perFile))
+const prepared = await preparedIn(join(folder, 'prepared.json'), Number(perFile), prefix)
 const modules = new Modules(prepared)
 await new Promise<void>((resolve) =>
   real.setTimeout(() => {
@@ -310,4 +326,151 @@ async function baselineNow(): Promise<{ baseline: Baseline; mutants: Reached; fu
 }
 
 const { baseline, mutants, functions } = await baselineNow()
+
+/** The tests that run a module, or one that imports it: its constants may matter to them. */
+function testsAround(path: string): Set<number> {
+  const files = Object.entries(prepared.files)
+    .filter(([each, { imports }]) => each === path || imports.includes(path))
+    .map(([, file]) => file)
+  const found = new Set<number>()
+  for (const { firstFunction, functions: all } of files)
+    for (let each = firstFunction; each < firstFunction + all.length; each++)
+      for (const test of functions.of(each)) found.add(test)
+  return found
+}
+
+/** The tests that reach a part of a file. */
+function testsAt(path: string, [start, end]: readonly [number, number]): Set<number> {
+  const { functions: all, firstFunction } = modules.file(path)
+  const around = all
+    .map((span, index) => ({ ...span, id: firstFunction + index }))
+    .filter((span) => span.start < start && end < span.end)
+    .sort((a, b) => a.end - a.start - (b.end - b.start))
+  const [innermost] = around
+  return innermost === undefined ? testsAround(path) : new Set(functions.of(innermost.id))
+}
+
+function testsFor({ operator, file, span }: Job): Set<number> {
+  if (operator !== undefined) {
+    const reached = new Set(mutants.of(operator))
+    if (!atLoad.has(operator)) return reached
+    return new Set([...reached, ...testsAround(pathOf(operator))])
+  }
+  if (file !== undefined && span !== undefined) return testsAt(file, span)
+  // Without a mutant, no test may fail.
+  return new Set(baseline.tests.flatMap(({ ms, ticks }, index) => (ms < 60 && ticks < 2 ? [index] : [])))
+}
+
+const atLoad = new Set(baseline.atLoad)
+
+function pathOf(operator: number): string {
+  const found = Object.entries(prepared.files).find(
+    ([, { firstMutant, operators }]) => operator >= firstMutant && operator < firstMutant + operators.length,
+  )
+  if (found === undefined) throw new Error(`there is no mutant ${operator}`)
+  return found[0]
+}
+
+const costOf = ({ ms, ticks }: KnownTest): number => ms + ticks * TICK_MS
+
+/** A world with one mutant, and the tests of the files that were loaded into it. */
+class Trial {
+  readonly #make: () => World
+  #world: World
+  #files = new Map<string, Map<string, Case> | { error: unknown }>()
+
+  constructor(make: () => World) {
+    this.#make = make
+    this.#world = make()
+  }
+
+  async outcomeOf({ file, title, nth, steps, ticks }: KnownTest, patience: number): Promise<Outcome> {
+    if (this.#world.isOver) {
+      this.#world = this.#make()
+      this.#files = new Map()
+    }
+    this.#world.begin(50_000_000)
+    let cases = this.#files.get(file)
+    if (cases === undefined) {
+      cases = await casesOf(this.#world, file).catch((error: unknown) => ({ error }))
+      this.#files.set(file, cases)
+    }
+    if ('error' in cases) return 'failed'
+    const found = cases.get(`${title}#${nth}`)
+    if (found === undefined) return 'failed'
+    const { outcome } = await inEnvironment(file, () =>
+      outcomeOf(found, this.#world, steps * STEPS_FACTOR + MORE_STEPS, (5 * ticks + 20) * patience),
+    )
+    if (outcome !== 'passed') restore()
+    return outcome
+  }
+}
+
+async function judge(job: Job): Promise<Verdict> {
+  const began = performance.now()
+  const cpu = process.cpuUsage()
+  const skip = new Set([...job.hung, ...job.skip])
+  const all = [...testsFor(job)]
+  const order = all
+    .filter((test) => !skip.has(test) && baseline.tests[test]?.exception === undefined)
+    .sort((a, b) => costOf(baseline.tests[a] as KnownTest) - costOf(baseline.tests[b] as KnownTest))
+  const replaced: Replaced | undefined =
+    job.file === undefined || job.source === undefined
+      ? undefined
+      : { path: job.file, body: await bodyOf(job.file, job.source) }
+  const make = (): World => new World(modules, job.operator ?? -1, replaced)
+  const trial = new Trial(make)
+  const killers = [...job.hung]
+  const timeouts = [...job.hung]
+  const doubtful: number[] = []
+  const ofRow = new Map<string, number>()
+  let ran = 0
+  for (const index of order) {
+    const test = baseline.tests[index] as KnownTest
+    const { user, system } = process.cpuUsage(cpu)
+    const maxMs = job.id === 'no mutant' ? 600_000 : job.operator === undefined ? MAX_CPU_MS : MAX_OPERATOR_CPU_MS
+    const isLate = (user + system) / 1000 > maxMs || (maxMs < MAX_MS && performance.now() - began > MAX_MS)
+    if ((ofRow.size >= ENOUGH_ROWS && maxMs < MAX_MS) || isLate || (costOf(test) > SLOW_MS && ofRow.size >= FEW)) break
+    const row = `${test.file} ${test.row}`
+    if ((ofRow.get(row) ?? 0) >= ENOUGH_CASES) continue
+    progress[1] = index
+    progress[0] = (progress[0] ?? 0) + 1
+    progress[2] = 1
+    const outcome = await trial.outcomeOf(test, 1)
+    ran++
+    if (outcome === 'passed') continue
+    killers.push(index)
+    ofRow.set(row, (ofRow.get(row) ?? 0) + 1)
+    if (outcome === 'idle' || outcome === 'timeout') timeouts.push(index)
+    if (outcome === 'timeout' || outcome === 'unhandled' || costOf(test) > 100) doubtful.push(index)
+  }
+  if (killers.length <= FEW + 1) {
+    // Each of them matters: it has to fail again, alone and with more time.
+    for (const index of doubtful) {
+      const outcome = await new Trial(make).outcomeOf(baseline.tests[index] as KnownTest, 3)
+      if (outcome === 'passed') killers.splice(killers.indexOf(index), 1)
+    }
+  }
+  progress[2] = 0
+  for (const timer of timers) real.clearTimeout(timer)
+  timers.clear()
+  return {
+    id: job.id,
+    killers,
+    timeouts: timeouts.filter((each) => killers.includes(each)),
+    covering: all.length,
+    notRun: order.length - ran,
+    ms: Math.round(performance.now() - began),
+    rss: process.memoryUsage.rss(),
+  }
+}
+
+process.on('message', (job: Job) => {
+  void judge(job)
+    .catch((error: unknown): Verdict => {
+      return { id: job.id, killers: [], timeouts: [], covering: 0, notRun: 0, ms: 0, rss: 0, error: `${error}` }
+    })
+    .then((verdict) => process.send?.(verdict))
+})
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 process.send?.({ ready: true })

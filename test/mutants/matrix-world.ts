@@ -106,10 +106,11 @@ export class World {
     }
     // A boundary matters only if both sides are equal.
     type Side = number
-    const lt = (id: number, a: Side, b: Side): boolean => (a == b && isActive(id) ? a <= b : a < b)
-    const le = (id: number, a: Side, b: Side): boolean => (a == b && isActive(id) ? a < b : a <= b)
-    const gt = (id: number, a: Side, b: Side): boolean => (a == b && isActive(id) ? a >= b : a > b)
-    const ge = (id: number, a: Side, b: Side): boolean => (a == b && isActive(id) ? a > b : a >= b)
+    const equal = (a: Side, b: Side): boolean => a <= b && a >= b
+    const lt = (id: number, a: Side, b: Side): boolean => (equal(a, b) && isActive(id) ? a <= b : a < b)
+    const le = (id: number, a: Side, b: Side): boolean => (equal(a, b) && isActive(id) ? a < b : a <= b)
+    const gt = (id: number, a: Side, b: Side): boolean => (equal(a, b) && isActive(id) ? a >= b : a > b)
+    const ge = (id: number, a: Side, b: Side): boolean => (equal(a, b) && isActive(id) ? a > b : a >= b)
     this.#tools = [isActive, step, lt, le, gt, ge]
     this.#api = apiFor({
       mock: (specifier, factory) => void this.#mocks.set(specifier, factory),
@@ -156,9 +157,7 @@ export class World {
     this.#instances.set(module, instance)
     const path = fileOf(module)
     const factory =
-      this.#replaced?.path === path
-        ? this.#modules.compiled(path, this.#replaced.body)
-        : this.#modules.factory(path)
+      this.#replaced?.path === path ? this.#modules.compiled(path, this.#replaced.body) : this.#modules.factory(path)
     const done = factory(
       exports,
       (specifier: string) => this.#import(specifier, path),
