@@ -10,6 +10,9 @@ const PRODUCT = ['src', 'adapters', 'cli', 'testing', 'telemetry', 'bindings', '
 /** One operator mutant for so many lines of code. */
 const LINES_PER_MUTANT = 2.5
 
+/** The id of no mutant: no test may fail. */
+export const PROBE = 'no mutant'
+
 export interface PreparedFile {
   readonly code: string
   /** The modules that it imports, statically or not. Those of ours are paths. */

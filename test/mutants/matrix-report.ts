@@ -20,6 +20,10 @@ export interface Entry {
   /** How many tests reach the mutant, and how many of them were not run: it was dead, or they take long. */
   readonly covering: number
   readonly notRun: number
+  /** Those that were not run though the mutant has few killers, as numbers of the tests. */
+  readonly open: readonly number[]
+  /** It had more time than others. */
+  readonly isLast?: boolean
   readonly ms: number
   readonly error?: string
 }
@@ -61,6 +65,8 @@ interface Row {
   kills: number
   last: number
   secondLast: number
+  /** Mutants with few killers that it reaches, and for which it was not run. */
+  open: number
 }
 
 /** How many lines each test of a file has, by the title that it has in the source. */
@@ -82,12 +88,12 @@ function linesOf(file: string): Map<string, number> {
 function tableOf(rows: Iterable<Row>): string[] {
   return Array.from(
     rows,
-    ({ title, isNamed: named, suite, cases, lines, kills, last, secondLast, ms }) =>
-      `${`${kills}`.padStart(6)} ${`${last}`.padStart(6)} ${`${secondLast}`.padStart(6)} ${`${lines}`.padStart(6)} ${`${cases.length}`.padStart(6)} ${ms.toFixed(0).padStart(7)}  ${mark(named, suite)} ${title}`,
+    ({ title, isNamed: named, suite, cases, lines, kills, last, secondLast, open, ms }) =>
+      `${`${kills}`.padStart(6)} ${`${last}`.padStart(6)} ${`${secondLast}`.padStart(6)} ${`${open}`.padStart(6)} ${`${lines}`.padStart(6)} ${`${cases.length}`.padStart(6)} ${ms.toFixed(0).padStart(7)}  ${mark(named, suite)} ${title}`,
   )
 }
 const mark = (named: boolean, suite: string | undefined): string => (named ? 'R' : suite === undefined ? ' ' : 's')
-const HEAD = ' kills   last 2ndlst  lines  cases      ms  R: it names a rule of SPEC.md, s: its suite does'
+const HEAD = ' kills   last 2ndlst   open  lines  cases      ms  R: it names a rule of SPEC.md, s: its suite does'
 
 /** Writes one text for each file of tests, and the sums. Returns the sums. */
 export function report(
@@ -117,6 +123,7 @@ export function report(
         kills: 0,
         last: 0,
         secondLast: 0,
+        open: 0,
       }
       rows.set(key, row)
     }
@@ -131,6 +138,10 @@ export function report(
       if (killers.length === 1) row.last++
       if (killers.length === 2) row.secondLast++
     }
+  }
+  for (const { open } of entries) {
+    const those = new Set(open.flatMap((each) => rowOf.get(nameOf(tests[each] ?? { file: '', title: '' })) ?? []))
+    for (const row of those) row.open++
   }
   const all = [...rows.values()]
   mkdirSync(folder, { recursive: true })
@@ -152,7 +163,10 @@ export function report(
   const listed = (title: string, those: readonly Row[]): string[] => [
     '',
     `## ${title}: ${those.length} rows, ${those.reduce((sum, row) => sum + row.cases.length, 0)} cases, ${those.reduce((sum, row) => sum + row.lines, 0)} lines`,
-    ...those.map((row) => `${mark(row.isNamed, row.suite)} ${`${row.lines}`.padStart(4)} ${row.file} › ${row.title}`),
+    ...those.map(
+      (row) =>
+        `${mark(row.isNamed, row.suite)} ${`${row.lines}`.padStart(4)} lines ${`${row.open}`.padStart(4)} open ${row.file} › ${row.title}`,
+    ),
   ]
   const counts = Object.entries(Object.groupBy(entries, ({ kind, result }) => `${kind} ${result}`))
     .map(([name, those]) => `${name} ${those?.length}`)
@@ -163,6 +177,7 @@ export function report(
     `${entries.length} of ${total} mutants: ${counts.join(', ')}`,
     `${all.length} rows, ${tests.length} cases`,
     `no kill: ${unloved.length} rows, of which ${unloved.filter((row) => row.isNamed).length} are named by a rule`,
+    `open: a test reaches a mutant with few killers, and was not run for it, because it takes long`,
     `kills, but neither last nor second-last: ${neither.length} rows`,
     `may all go together (no rule names them, each mutant keeps two killers or those it has): ${spare.length} rows, ${spare.reduce((sum, row) => sum + row.lines, 0)} lines`,
     `without a result (they fail or take another course here): ${
@@ -175,7 +190,7 @@ export function report(
   const files = [
     '',
     '## Files',
-    ' kills   last 2ndlst  lines  cases      ms',
+    ' kills   last 2ndlst   open  lines  cases      ms',
     ...[...byFile].map(([file, those]) => {
       const sum = (of: (row: Row) => number): number => those.reduce((total, row) => total + of(row), 0)
       const total: Row = {
@@ -189,6 +204,7 @@ export function report(
         kills: kills.filter((killers) => killers.some((row) => row.file === file)).length,
         last: kills.filter((killers) => killers.length > 0 && killers.every((row) => row.file === file)).length,
         secondLast: sum((row) => row.secondLast),
+        open: sum((row) => row.open),
       }
       return tableOf([total])[0] ?? ''
     }),
@@ -236,8 +252,13 @@ function sparable(rows: readonly Row[], kills: readonly (readonly Row[])[]): Row
   return gone
 }
 
-export function entriesOf(file: string): Entry[] {
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .flatMap((line) => (line.trim() === '' ? [] : [JSON.parse(line) as Entry]))
+/** The results in a file, by mutant: the last one counts. */
+export function entriesOf(file: string): Map<string, Entry> {
+  const entries = new Map<string, Entry>()
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    if (line.trim() === '') continue
+    const entry = JSON.parse(line) as Entry
+    entries.set(entry.id, entry)
+  }
+  return entries
 }

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { builtinEnvironments } from 'vitest/runtime'
 import { textOf } from '../support/sources.js'
-import { bodyOf, type Prepared, preparedIn } from './matrix-modules.js'
+import { bodyOf, PROBE, type Prepared, preparedIn } from './matrix-modules.js'
 import { type Case, restore, run, testsOf } from './matrix-tests.js'
 import { MORE_STEPS, Modules, type Replaced, STEPS_FACTOR, World } from './matrix-world.js'
 
@@ -46,6 +46,8 @@ export interface Job {
   readonly hung: readonly number[]
   /** Tests that are not run. */
   readonly skip: readonly number[]
+  /** So many times the usual time. */
+  readonly patience?: number
 }
 
 export interface Verdict {
@@ -54,6 +56,8 @@ export interface Verdict {
   readonly timeouts: readonly number[]
   readonly covering: number
   readonly notRun: number
+  /** The tests that were not run, of a mutant with few killers. */
+  readonly open: readonly number[]
   readonly ms: number
   /** The memory of the process. */
   readonly rss: number
@@ -64,14 +68,14 @@ const [, , folder = '', perFile = '', prefix = ''] = process.argv
 const TICK_MS = 25
 const IDLE_TICKS = 4
 /** Tests that take longer come last, and only if few others kill the mutant. */
-const SLOW_MS = 500
+const SLOW_MS = 50
 const FEW = 3
 /** So many tests (tables count once) are enough, and so many cases of one table. */
-const ENOUGH_ROWS = 10
+const ENOUGH_ROWS = 8
 const ENOUGH_CASES = 3
 /** A mutant has so much time of a processor, one by an operator less, and so much time in all. */
-const MAX_CPU_MS = 12_000
-const MAX_OPERATOR_CPU_MS = 4_000
+const MAX_CPU_MS = 6_000
+const MAX_OPERATOR_CPU_MS = 3_000
 const MAX_MS = 60_000
 
 const env = process.env
@@ -423,16 +427,23 @@ async function judge(job: Job): Promise<Verdict> {
   const killers = [...job.hung]
   const timeouts = [...job.hung]
   const doubtful: number[] = []
+  const isProbe = job.id === PROBE
+  const open = new Set(order)
   const ofRow = new Map<string, number>()
   let ran = 0
   for (const index of order) {
     const test = baseline.tests[index] as KnownTest
     const { user, system } = process.cpuUsage(cpu)
-    const maxMs = job.id === 'no mutant' ? 600_000 : job.operator === undefined ? MAX_CPU_MS : MAX_OPERATOR_CPU_MS
-    const isLate = (user + system) / 1000 > maxMs || (maxMs < MAX_MS && performance.now() - began > MAX_MS)
-    if ((ofRow.size >= ENOUGH_ROWS && maxMs < MAX_MS) || isLate || (costOf(test) > SLOW_MS && ofRow.size >= FEW)) break
+    const maxMs = isProbe
+      ? Number.POSITIVE_INFINITY
+      : (job.operator === undefined ? MAX_CPU_MS : MAX_OPERATOR_CPU_MS) * (job.patience ?? 1)
+    const isLate =
+      !isProbe && ((user + system) / 1000 > maxMs || performance.now() - began > MAX_MS * (job.patience ?? 1))
+    if ((ofRow.size >= ENOUGH_ROWS && !isProbe) || isLate || (costOf(test) > SLOW_MS && ofRow.size >= FEW && !isProbe))
+      break
     const row = `${test.file} ${test.row}`
     if ((ofRow.get(row) ?? 0) >= ENOUGH_CASES) continue
+    open.delete(index)
     progress[1] = index
     progress[0] = (progress[0] ?? 0) + 1
     progress[2] = 1
@@ -460,6 +471,7 @@ async function judge(job: Job): Promise<Verdict> {
     timeouts: timeouts.filter((each) => killers.includes(each)),
     covering: all.length,
     notRun: order.length - ran,
+    open: ofRow.size < FEW ? [...open] : [],
     ms: Math.round(performance.now() - began),
     rss: process.memoryUsage.rss(),
   }
@@ -468,7 +480,17 @@ async function judge(job: Job): Promise<Verdict> {
 process.on('message', (job: Job) => {
   void judge(job)
     .catch((error: unknown): Verdict => {
-      return { id: job.id, killers: [], timeouts: [], covering: 0, notRun: 0, ms: 0, rss: 0, error: `${error}` }
+      return {
+        id: job.id,
+        killers: [],
+        timeouts: [],
+        covering: 0,
+        notRun: 0,
+        open: [],
+        ms: 0,
+        rss: 0,
+        error: `${error}`,
+      }
     })
     .then((verdict) => process.send?.(verdict))
 })

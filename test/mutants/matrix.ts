@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { root, textOf } from '../support/sources.js'
-import { type Prepared, preparedIn } from './matrix-modules.js'
+import { PROBE, type Prepared, preparedIn } from './matrix-modules.js'
 import { namedMutants } from './matrix-named.js'
 import { type Entry, entriesOf, nameOf, report } from './matrix-report.js'
 import type { Baseline, Job, Verdict } from './matrix-worker.js'
@@ -18,9 +18,10 @@ const ROUND = 20
 const MAX_RSS = 2_000_000_000
 const REPORT_EVERY = 200
 const READY = 1_000
+/** At the end, mutants with few killers of which tests are open have so many times the usual time. */
+const LAST_PATIENCE = 10
 /** So often a run without a mutant shows that no test fails because of earlier ones. */
 const PROBE_EVERY = 400
-const PROBE: Job = { id: 'no mutant', hung: [], skip: [] }
 
 const lineOf = (text: string, position: number): number => text.slice(0, position).split('\n').length
 const short = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 300)
@@ -142,7 +143,7 @@ class Judge {
       if (!('hung' in answer)) return answer
       if (answer.hung !== undefined) hung.push(answer.hung)
     }
-    const empty = { covering: 0, notRun: 0, ms: 0, rss: 0 }
+    const empty = { covering: 0, notRun: 0, open: [], ms: 0, rss: 0 }
     return { id: job.id, killers: hung, timeouts: hung, ...empty, error: 'the process ended again and again' }
   }
 
@@ -156,7 +157,7 @@ function entryOf(task: Task, verdict: Verdict, baseline: Baseline): Entry {
   const { id, kind, file, line, before, after } = task
   const names = (tests: readonly number[]): string[] =>
     tests.flatMap((each) => (baseline.tests[each] === undefined ? [] : nameOf(baseline.tests[each])))
-  const { covering, notRun, ms, error } = verdict
+  const { covering, notRun, open, ms, error } = verdict
   const [killers, timeouts] = [names(verdict.killers), names(verdict.timeouts)]
   const isKilled = killers.length > 0
   const onlyLate = isKilled && timeouts.length === killers.length
@@ -174,6 +175,7 @@ function entryOf(task: Task, verdict: Verdict, baseline: Baseline): Entry {
     timeouts,
     covering,
     notRun,
+    open,
     ms,
     ...(error === undefined ? {} : { error }),
   }
@@ -197,13 +199,13 @@ export async function matrix(args: readonly string[]): Promise<void> {
   const inner = join(values.folder, 'data')
   mkdirSync(inner, { recursive: true })
   const prepared = await preparedIn(join(inner, 'prepared.json'), perFile, values.tests)
-  const entries = existsSync(values.out) ? entriesOf(values.out) : []
+  const entries = existsSync(values.out) ? entriesOf(values.out) : new Map<string, Entry>()
   const tasks = [...namedTasks(prepared), ...operatorTasks(prepared)]
   const judges = Array.from({ length: Number(values.jobs) }, () => new Judge(inner, [`${perFile}`, values.tests]))
   const [first] = judges as [Judge]
   if (!existsSync(join(inner, 'baseline-tests.json')) || !values.report) await first.start()
   const baseline = JSON.parse(readFileSync(join(inner, 'baseline-tests.json'), 'utf8')) as Baseline
-  const exceptions = new Map<number, string>()
+  const exceptions = new Set<number>()
   const write = (): string =>
     report(
       values.folder,
@@ -211,46 +213,54 @@ export async function matrix(args: readonly string[]): Promise<void> {
         ...test,
         ...(exceptions.has(index) ? { exception: 'fails without a mutant, after other tests' } : {}),
       })),
-      entries,
+      [...entries.values()],
       tasks.length,
     )
   if (values.report) {
     console.log(write())
     return
   }
-  const done = new Set(entries.map(({ id }) => id))
-  const open = tasks.filter(
-    ({ id, before }) => !done.has(id) && (values.only === undefined || `${id} ${before}`.includes(values.only)),
-  )
-  let next = 0
+  const isWanted = ({ id, before }: Task): boolean =>
+    values.only === undefined || `${id} ${before}`.includes(values.only)
+  const open = tasks.filter((task) => !entries.has(task.id) && isWanted(task))
   const probe = async (judge: Judge): Promise<void> => {
-    const { killers } = await judge.verdict({ ...PROBE, skip: [...exceptions.keys()] })
-    for (const each of killers) exceptions.set(each, 'probe')
+    const { killers } = await judge.verdict({ id: PROBE, hung: [], skip: [...exceptions] })
+    for (const each of killers) exceptions.add(each)
     console.log(
       `without a mutant ${killers.length} tests fail`,
       killers.map((each) => baseline.tests[each]?.title),
     )
   }
-  const work = async (judge: Judge, isFirst: boolean): Promise<void> => {
-    if (isFirst && values.only === undefined) await probe(judge)
-    for (let task = open[next++]; task !== undefined; task = open[next++]) {
-      const { id, operator, file, source, span } = task
-      const job: Job = {
-        id,
-        hung: [],
-        skip: [...exceptions.keys()],
-        ...(operator !== undefined ? { operator } : { file, source: source as string, span: span as [number, number] }),
-      }
-      const entry = entryOf(task, await judge.verdict(job), baseline)
-      entries.push(entry)
-      appendFileSync(values.out, `${JSON.stringify(entry)}\n`)
-      if (entries.length % REPORT_EVERY === 0) write()
-      if (entries.length === READY)
-        writeFileSync(`${values.out.replace(/\.jsonl$/, '')}-ready.txt`, `MATRIX READY ${READY} mutants\n`)
-      if (isFirst && next % PROBE_EVERY === 0) await probe(judge)
-    }
+  const judged = async (judge: Judge, task: Task, patience: number): Promise<void> => {
+    const { id, operator, file, source, span } = task
+    const place =
+      operator !== undefined ? { operator } : { file, source: source as string, span: span as [number, number] }
+    const verdict = await judge.verdict({ id, hung: [], skip: [...exceptions], patience, ...place })
+    const entry = { ...entryOf(task, verdict, baseline), ...(patience > 1 ? { isLast: true } : {}) }
+    entries.set(id, entry)
+    appendFileSync(values.out, `${JSON.stringify(entry)}\n`)
+    if (entries.size % REPORT_EVERY === 0) write()
+    if (entries.size === READY)
+      writeFileSync(`${values.out.replace(/\.jsonl$/, '')}-ready.txt`, `MATRIX READY ${READY} mutants\n`)
   }
-  await Promise.all(judges.map((judge, index) => work(judge, index === 0)))
+  const all = async (list: readonly Task[], patience: number): Promise<void> => {
+    let next = 0
+    const work = async (judge: Judge): Promise<void> => {
+      for (let task = list[next++]; task !== undefined; task = list[next++]) {
+        await judged(judge, task, patience)
+        if (judge === first && next % PROBE_EVERY < judges.length) await probe(judge)
+      }
+    }
+    await Promise.all(judges.map(work))
+  }
+  if (values.only === undefined) await probe(first)
+  await all(open, 1)
+  // What was cut short comes again.
+  const cut = tasks.filter((task) => isWanted(task) && (entries.get(task.id)?.open.length ?? 0) > 0)
+  await all(
+    cut.filter(({ id }) => entries.get(id)?.isLast !== true),
+    LAST_PATIENCE,
+  )
   for (const judge of judges) judge.close()
   console.log(write())
 }
