@@ -71,11 +71,11 @@ const IDLE_TICKS = 4
 const SLOW_MS = 50
 const FEW = 3
 /** So many tests (tables count once) are enough, and so many cases of one table. */
-const ENOUGH_ROWS = 8
+const ENOUGH_ROWS = 6
 const ENOUGH_CASES = 3
 /** A mutant has so much time of a processor, one by an operator less, and so much time in all. */
-const MAX_CPU_MS = 6_000
-const MAX_OPERATOR_CPU_MS = 3_000
+const MAX_CPU_MS = 1_500
+const MAX_OPERATOR_CPU_MS = 1_000
 const MAX_MS = 60_000
 
 const env = process.env
@@ -377,6 +377,17 @@ function pathOf(operator: number): string {
 
 const costOf = ({ ms, ticks }: KnownTest): number => ms + ticks * TICK_MS
 
+/** Tests that are probably about the file come before others of the same cost. */
+function rankOf(test: KnownTest, path: string): number {
+  const about = test.file.slice(test.file.lastIndexOf('/') + 1).split('.')[0] ?? ''
+  const name = path.slice(path.lastIndexOf('/') + 1, path.lastIndexOf('.'))
+  const cost = costOf(test) + 0.5
+  if (about === name) return cost
+  if (prepared.files[test.file]?.imports.includes(path) === true) return cost * 2
+  const area = path.split('/').slice(path.startsWith('src/') ? 1 : 0, -1)
+  return cost * (test.file.includes(`/${area.join('/')}/`) ? 4 : 8)
+}
+
 /** A world with one mutant, and the tests of the files that were loaded into it. */
 class Trial {
   readonly #make: () => World
@@ -415,9 +426,12 @@ async function judge(job: Job): Promise<Verdict> {
   const cpu = process.cpuUsage()
   const skip = new Set([...job.hung, ...job.skip])
   const all = [...testsFor(job)]
+  const path = job.file ?? (job.operator === undefined ? '' : pathOf(job.operator))
   const order = all
     .filter((test) => !skip.has(test) && baseline.tests[test]?.exception === undefined)
-    .sort((a, b) => costOf(baseline.tests[a] as KnownTest) - costOf(baseline.tests[b] as KnownTest))
+    .map((test) => ({ test, rank: rankOf(baseline.tests[test] as KnownTest, path) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ test }) => test)
   const replaced: Replaced | undefined =
     job.file === undefined || job.source === undefined
       ? undefined
@@ -439,8 +453,8 @@ async function judge(job: Job): Promise<Verdict> {
       : (job.operator === undefined ? MAX_CPU_MS : MAX_OPERATOR_CPU_MS) * (job.patience ?? 1)
     const isLate =
       !isProbe && ((user + system) / 1000 > maxMs || performance.now() - began > MAX_MS * (job.patience ?? 1))
-    if ((ofRow.size >= ENOUGH_ROWS && !isProbe) || isLate || (costOf(test) > SLOW_MS && ofRow.size >= FEW && !isProbe))
-      break
+    if ((ofRow.size >= ENOUGH_ROWS && !isProbe) || isLate) break
+    if (costOf(test) > SLOW_MS && ofRow.size >= FEW && !isProbe) continue
     const row = `${test.file} ${test.row}`
     if ((ofRow.get(row) ?? 0) >= ENOUGH_CASES) continue
     open.delete(index)

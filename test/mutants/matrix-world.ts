@@ -37,6 +37,8 @@ export interface Replaced {
 export class Modules {
   readonly prepared: Prepared
   readonly externals = new Map<string, Exports>()
+  /** Modules of which these are loaded. */
+  readonly #complete = new Set<string>()
   readonly #factories = new Map<string, Factory>()
 
   constructor(prepared: Prepared) {
@@ -64,12 +66,12 @@ export class Modules {
   }
 
   /** Loads what a module imports of others, also through modules of ours. */
-  async loadExternals(module: string, seen = new Set<string>()): Promise<void> {
+  async loadExternals(module: string): Promise<void> {
     const path = fileOf(module)
-    if (seen.has(path)) return
-    seen.add(path)
+    if (this.#complete.has(path)) return
+    this.#complete.add(path)
     for (const each of this.file(path).imports) {
-      if (/\.tsx?(\?|$)/.test(each)) await this.loadExternals(each, seen)
+      if (/\.tsx?(\?|$)/.test(each)) await this.loadExternals(each)
       else if (each !== 'vitest' && !this.externals.has(each)) this.externals.set(each, await import(each))
     }
   }
