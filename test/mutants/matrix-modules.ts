@@ -7,7 +7,7 @@ import { filesUnder, root, textOf } from '../support/sources.js'
 import { type FunctionSpan, type Instrumented, instrumented, type Operator } from './matrix-operators.js'
 
 const PRODUCT = ['src', 'adapters', 'cli', 'testing', 'telemetry', 'bindings', 'inspector']
-/** One operator mutant for so many lines of code. */
+/** The lines of code for each operator mutant. */
 const LINES_PER_MUTANT = 2.5
 
 /** The id of no mutant: no test may fail. */

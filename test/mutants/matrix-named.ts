@@ -12,7 +12,7 @@ import { mutants } from '../simulation/mutants/index.js'
 import { type Mutant, mutated, pathOf } from '../simulation/mutants/mutate.js'
 import { root } from '../support/sources.js'
 
-/** A mutant that somebody wrote: a file, and its text with the defect in it. */
+/** A written mutant: a file, and its text with the defect in it. */
 export interface NamedMutant {
   readonly id: string
   readonly kind: 'own' | 'foreign' | 'adapter'
@@ -31,7 +31,7 @@ const adapterMutants: readonly Mutant[] = [
   ...shareMutants,
 ]
 
-/** All mutants that somebody wrote. */
+/** All mutants that were written by hand. */
 export function namedMutants(): NamedMutant[] {
   const of = (kind: NamedMutant['kind'], all: readonly Mutant[]): NamedMutant[] =>
     all.map((mutant) => ({

@@ -30,7 +30,7 @@ interface Piece {
   /** The other end of the node. */
   readonly other: number
   readonly text: string
-  /** The source goes on here, if a part of it is replaced. */
+  /** The source continues here, if a part of it is replaced. */
   readonly until?: number
 }
 

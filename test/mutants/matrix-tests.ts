@@ -127,7 +127,7 @@ const describe = withTables((name, template, fn) => {
   suite.children.push(new Suite(suite, name, template, fn))
 })
 
-/** What a world gives to the tests in place of Vitest's. */
+/** The parts of Vitest's functions that depend on the modules of a world. */
 export interface Host {
   mock(specifier: string, factory: (original: () => Promise<unknown>) => unknown): void
   resetModules(): void

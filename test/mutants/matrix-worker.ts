@@ -46,7 +46,7 @@ export interface Job {
   readonly hung: readonly number[]
   /** Tests that are not run. */
   readonly skip: readonly number[]
-  /** So many times the usual time. */
+  /** A factor for the limits of time. */
   readonly patience?: number
 }
 
@@ -70,10 +70,10 @@ const IDLE_TICKS = 4
 /** Tests that take longer come last, and only if few others kill the mutant. */
 const SLOW_MS = 50
 const FEW = 3
-/** So many tests (tables count once) are enough, and so many cases of one table. */
+/** With this number of killers a mutant is dead enough. A table counts once, and needs only this number of cases. */
 const ENOUGH_ROWS = 6
 const ENOUGH_CASES = 3
-/** A mutant has so much time of a processor, one by an operator less, and so much time in all. */
+/** The time of a processor for a written mutant and for one by an operator, and the time in all. */
 const MAX_CPU_MS = 1_500
 const MAX_OPERATOR_CPU_MS = 1_000
 const MAX_MS = 60_000
@@ -151,7 +151,7 @@ type Outcome = 'passed' | 'failed' | 'idle' | 'timeout' | 'unhandled'
 let idleResources = 0
 const tick = (): Promise<void> => new Promise((resolve) => real.setTimeout(resolve, TICK_MS))
 
-/** Runs one test for at most so many ticks, in which this process could run. */
+/** Runs one test. Only ticks count towards its limit: a busy machine lets this process wait. */
 async function outcomeOf(
   test: Case,
   world: World,

@@ -23,7 +23,7 @@ const PARAMETERS = [
   '__ge',
 ]
 
-/** A test runs for so many times the steps that it needs without a mutant, and for this many more. */
+/** The limit of steps of a test: a multiple of those that it needs without a mutant, and a number on top. */
 export const STEPS_FACTOR = 20
 export const MORE_STEPS = 200_000
 
@@ -127,7 +127,7 @@ export class World {
     return this.#isOver
   }
 
-  /** Gives a test its steps. Returns those that it took. */
+  /** Begins a test with a limit of steps. The result returns those that it took. */
   begin(steps: number): () => number {
     if (!this.#isOver) this.#left = steps
     return () => steps - this.#left

@@ -12,15 +12,15 @@ import type { Baseline, Job, Verdict } from './matrix-worker.js'
 /** A mutant in the order of work. */
 type Task = Pick<Entry, 'id' | 'kind' | 'file' | 'line' | 'before' | 'after'> & Omit<Job, 'hung' | 'skip' | 'file'>
 
-/** Every file has so many operator mutants before any has more. */
+/** Every file has this number of operator mutants before any file has more. */
 const ROUND = 20
 /** A process with more memory is replaced by another one. */
 const MAX_RSS = 2_000_000_000
 const REPORT_EVERY = 200
 const READY = 1_000
-/** At the end, mutants with few killers of which tests are open have so many times the usual time. */
+/** At the end, mutants with few killers and open tests are judged again, with limits that are higher by this factor. */
 const LAST_PATIENCE = 10
-/** So often a run without a mutant shows that no test fails because of earlier ones. */
+/** After this number of mutants, a run without a mutant shows whether tests fail because of earlier ones. */
 const PROBE_EVERY = 400
 
 const lineOf = (text: string, position: number): number => text.slice(0, position).split('\n').length
