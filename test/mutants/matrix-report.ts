@@ -3,6 +3,10 @@ import { join } from 'node:path'
 import { parseSync, Visitor } from 'rolldown/utils'
 import { textOf } from '../support/sources.js'
 
+/** Tests that take longer run only for mutants with few killers. They are listed. */
+const SLOW_MS = 500
+const TICK_MS = 25
+
 /** One line of the matrix. */
 export interface Entry {
   readonly id: string
@@ -214,6 +218,12 @@ export function report(
   writeFileSync(join(folder, 'no-kill.txt'), listed('Tests that kill nothing', unloved).join('\n'))
   writeFileSync(join(folder, 'not-last.txt'), listed('Neither last nor second-last killer', neither).join('\n'))
   writeFileSync(join(folder, 'may-go.txt'), listed('May go together', spare).join('\n'))
+  const costs = tests.map((test) => ({ name: nameOf(test), ms: test.ms + test.ticks * TICK_MS }))
+  const slow = costs.filter(({ ms }) => ms > SLOW_MS).sort((a, b) => b.ms - a.ms)
+  writeFileSync(
+    join(folder, 'slow.txt'),
+    slow.map(({ name, ms }) => `${ms.toFixed(0).padStart(7)} ms  ${name}`).join('\n'),
+  )
   const alive = entries.filter(({ result }) => result === 'survives' || result === 'uncovered' || result === 'error')
   writeFileSync(
     join(folder, 'survivors.txt'),

@@ -58,6 +58,8 @@ export interface Verdict {
   readonly notRun: number
   /** The tests that were not run, of a mutant with few killers. */
   readonly open: readonly number[]
+  /** Killers that fail also without the mutant: this process is not clean any more. */
+  readonly disturbed: readonly number[]
   readonly ms: number
   /** The memory of the process. */
   readonly rss: number
@@ -476,6 +478,13 @@ async function judge(job: Job): Promise<Verdict> {
       if (outcome === 'passed') killers.splice(killers.indexOf(index), 1)
     }
   }
+  // A test that fails now without the mutant fails because of what an earlier mutant has left in this process.
+  const disturbed: number[] = []
+  const clean = new Trial(() => new World(modules, -1))
+  for (const index of killers) {
+    if (job.hung.includes(index)) continue
+    if ((await clean.outcomeOf(baseline.tests[index] as KnownTest, 3)) !== 'passed') disturbed.push(index)
+  }
   progress[2] = 0
   for (const timer of timers) real.clearTimeout(timer)
   timers.clear()
@@ -486,6 +495,7 @@ async function judge(job: Job): Promise<Verdict> {
     covering: all.length,
     notRun: order.length - ran,
     open: ofRow.size < FEW ? [...open] : [],
+    disturbed,
     ms: Math.round(performance.now() - began),
     rss: process.memoryUsage.rss(),
   }
@@ -501,6 +511,7 @@ process.on('message', (job: Job) => {
         covering: 0,
         notRun: 0,
         open: [],
+        disturbed: [],
         ms: 0,
         rss: 0,
         error: `${error}`,

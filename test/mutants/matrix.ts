@@ -76,6 +76,8 @@ function operatorTasks(prepared: Prepared): Task[] {
 class Judge {
   readonly #folder: string
   readonly #args: readonly string[]
+  /** How often a process was not clean. */
+  disturbances = 0
   #child: ChildProcess | undefined
 
   constructor(folder: string, args: readonly string[]) {
@@ -136,14 +138,24 @@ class Judge {
     }
   }
 
+  /** Asks again, in another process, when the process ends or is not clean. */
   async verdict(job: Job): Promise<Verdict> {
     const hung: number[] = []
-    for (let attempt = 0; attempt < 6; attempt++) {
+    let disturbed = 0
+    for (let attempt = 0; attempt < 8; attempt++) {
       const answer = await this.#ask({ ...job, hung })
-      if (!('hung' in answer)) return answer
-      if (answer.hung !== undefined) hung.push(answer.hung)
+      if ('hung' in answer) {
+        if (answer.hung !== undefined) hung.push(answer.hung)
+        continue
+      }
+      if (answer.disturbed.length === 0 || job.id === PROBE) return answer
+      this.close()
+      this.disturbances++
+      console.log(`disturbed at ${job.id}: ${answer.disturbed.length} of ${answer.killers.length} killers`)
+      if (++disturbed < 2) continue
+      return { ...answer, killers: answer.killers.filter((each) => !answer.disturbed.includes(each)) }
     }
-    const empty = { covering: 0, notRun: 0, open: [], ms: 0, rss: 0 }
+    const empty = { covering: 0, notRun: 0, open: [], disturbed: [], ms: 0, rss: 0 }
     return { id: job.id, killers: hung, timeouts: hung, ...empty, error: 'the process ended again and again' }
   }
 
@@ -205,7 +217,10 @@ export async function matrix(args: readonly string[]): Promise<void> {
   const [first] = judges as [Judge]
   if (!existsSync(join(inner, 'baseline-tests.json')) || !values.report) await first.start()
   const baseline = JSON.parse(readFileSync(join(inner, 'baseline-tests.json'), 'utf8')) as Baseline
-  const exceptions = new Set<number>()
+  const exceptionsFile = join(inner, 'exceptions.json')
+  const exceptions = new Set<number>(
+    existsSync(exceptionsFile) ? (JSON.parse(readFileSync(exceptionsFile, 'utf8')) as number[]) : [],
+  )
   const write = (): string =>
     report(
       values.folder,
@@ -226,6 +241,7 @@ export async function matrix(args: readonly string[]): Promise<void> {
   const probe = async (judge: Judge): Promise<void> => {
     const { killers } = await judge.verdict({ id: PROBE, hung: [], skip: [...exceptions] })
     for (const each of killers) exceptions.add(each)
+    writeFileSync(exceptionsFile, JSON.stringify([...exceptions]))
     console.log(
       `without a mutant ${killers.length} tests fail`,
       killers.map((each) => baseline.tests[each]?.title),
