@@ -1,9 +1,11 @@
 // Judges mutants, one after the other, in one process.
+import type { Channel } from 'node:diagnostics_channel'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { builtinEnvironments } from 'vitest/runtime'
+import { channels } from '../../src/util/telemetry.js'
 import { textOf } from '../support/sources.js'
 import { bodyOf, PROBE, type Prepared, preparedIn } from './matrix-modules.js'
 import { type Case, restore, run, testsOf } from './matrix-tests.js'
@@ -120,6 +122,16 @@ function trackTimers(): void {
     clearTimeout: cleared,
     clearInterval: cleared,
   })
+}
+
+/** Ends what the modules of an earlier world have left in this process: timers, and subscribers of its channels. */
+function forget(): void {
+  for (const timer of timers) real.clearTimeout(timer)
+  timers.clear()
+  for (const channel of Object.values(channels)) {
+    const left = (channel as unknown as { _subscribers?: ((message: unknown) => void)[] })._subscribers ?? []
+    for (const subscriber of [...left]) (channel as unknown as Channel).unsubscribe(subscriber)
+  }
 }
 
 let unhandled: unknown
@@ -398,11 +410,13 @@ class Trial {
 
   constructor(make: () => World) {
     this.#make = make
+    forget()
     this.#world = make()
   }
 
   async outcomeOf({ file, title, nth, steps, ticks }: KnownTest, patience: number): Promise<Outcome> {
     if (this.#world.isOver) {
+      forget()
       this.#world = this.#make()
       this.#files = new Map()
     }
@@ -418,7 +432,11 @@ class Trial {
     const { outcome } = await inEnvironment(file, () =>
       outcomeOf(found, this.#world, steps * STEPS_FACTOR + MORE_STEPS, (5 * ticks + 20) * patience),
     )
-    if (outcome !== 'passed') restore()
+    if (outcome !== 'passed') {
+      restore()
+      // The next test may not see what this one has left.
+      this.#world.end()
+    }
     return outcome
   }
 }
@@ -486,8 +504,7 @@ async function judge(job: Job): Promise<Verdict> {
     if ((await clean.outcomeOf(baseline.tests[index] as KnownTest, 3)) !== 'passed') disturbed.push(index)
   }
   progress[2] = 0
-  for (const timer of timers) real.clearTimeout(timer)
-  timers.clear()
+  forget()
   return {
     id: job.id,
     killers,
