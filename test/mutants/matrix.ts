@@ -17,7 +17,6 @@ const ROUND = 20
 /** A process with more memory is replaced by another one. */
 const MAX_RSS = 2_000_000_000
 const REPORT_EVERY = 200
-const READY = 1_000
 /** At the end, mutants with few killers and open tests are judged again, with limits that are higher by this factor. */
 const LAST_PATIENCE = 10
 /** After this number of mutants, a run without a mutant shows whether tests fail because of earlier ones. */
@@ -256,8 +255,6 @@ export async function matrix(args: readonly string[]): Promise<void> {
     entries.set(id, entry)
     appendFileSync(values.out, `${JSON.stringify(entry)}\n`)
     if (entries.size % REPORT_EVERY === 0) write()
-    if (entries.size === READY)
-      writeFileSync(`${values.out.replace(/\.jsonl$/, '')}-ready.txt`, `MATRIX READY ${READY} mutants\n`)
   }
   const all = async (list: readonly Task[], patience: number): Promise<void> => {
     let next = 0
