@@ -1,89 +1,43 @@
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
-/**
- * `unit` and `property` run in virtual time and in memory: seconds. `package` looks at the package as a whole: imports,
- * declarations, the API programs. `simulation` runs schedules of faults on all cores for a minute or two. `servers` needs more than this process, and takes its time.
- */
+/** Tests that compute: one file for each of two cores. */
+function computing(name: string, include: string[], testTimeout: number): TestProjectInlineConfiguration {
+  return { test: { name, include, testTimeout, hookTimeout: 120_000, maxWorkers: 2 } }
+}
+
+/** Tests that wait for servers and for one another: four files at a time, also on two cores. */
+function waiting(name: string, include: string[], exclude: string[] = []): TestProjectInlineConfiguration {
+  return {
+    test: {
+      name,
+      include,
+      exclude,
+      testTimeout: 180_000,
+      hookTimeout: 180_000,
+      globalSetup: 'test/servers/global-setup.ts',
+      maxWorkers: 4,
+      sequence: { groupOrder: 1 },
+    },
+  }
+}
+
+/** Random faults of real servers, and the comparison with what the servers have. */
+const campaigns = [
+  'test/{etcd,kubernetes,nats,redis}/fuzz.test.ts',
+  'test/conformance/leases/faults.test.ts',
+  'test/postgres-faults/oracle.test.ts',
+  'test/replicas/replicas.test.ts',
+]
+
+/** `npm test` runs those above the line; scripts/test.mjs has their names. */
 export default defineConfig({
   test: {
-    // Most tests wait for a server: two files at a time, even on two cores.
-    maxWorkers: 2,
     reporters: ['default', './test/support/project-seconds.ts'],
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.{ts,tsx}'], testTimeout: 5_000 } },
-      { test: { name: 'property', include: ['test/property/**/*.test.ts'], testTimeout: 60_000 } },
-      {
-        test: {
-          name: 'file-cache',
-          include: ['test/file-cache/*.test.ts'],
-          exclude: ['test/file-cache/{postgres,etcd,redis,kubernetes}.test.ts'],
-          testTimeout: 120_000,
-        },
-      },
-      {
-        test: {
-          name: 'share',
-          include: ['test/share/*.test.ts'],
-          exclude: ['test/share/postgres.test.ts'],
-          testTimeout: 120_000,
-        },
-      },
-      { test: { name: 'package', include: ['test/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 } },
-      { test: { name: 'simulation', include: ['test/simulation/**/*.test.ts'], testTimeout: 600_000 } },
-      {
-        test: {
-          name: 'servers',
-          include: ['test/{adapter-mutants,browser,cli,conformance,operating,replicas,servers,soak}/**/*.test.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          globalSetup: 'test/servers/global-setup.ts',
-        },
-      },
-      {
-        test: {
-          name: 'postgres',
-          include: ['test/{postgres,postgres-faults}/**/*.test.ts', 'test/{file-cache,share}/postgres.test.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          globalSetup: 'test/servers/global-setup.ts',
-        },
-      },
-      {
-        test: {
-          name: 'etcd',
-          include: ['test/etcd/**/*.test.ts', 'test/file-cache/etcd.test.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          globalSetup: 'test/servers/global-setup.ts',
-        },
-      },
-      {
-        test: {
-          name: 'redis',
-          include: ['test/redis/**/*.test.ts', 'test/file-cache/redis.test.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          globalSetup: 'test/servers/global-setup.ts',
-        },
-      },
-      {
-        test: {
-          name: 'nats',
-          include: ['test/nats/**/*.test.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          globalSetup: 'test/servers/global-setup.ts',
-        },
-      },
-      {
-        test: {
-          name: 'kubernetes',
-          include: ['test/kubernetes/**/*.test.ts', 'test/file-cache/kubernetes.test.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          globalSetup: 'test/servers/global-setup.ts',
-        },
-      },
+      computing('unit', ['test/unit/**/*.test.{ts,tsx}'], 5_000),
+      computing('property', ['test/property/**/*.test.ts'], 60_000),
+      computing('package', ['test/*.test.ts'], 120_000),
+      computing('simulation', ['test/simulation/**/*.test.ts'], 600_000),
       {
         test: {
           name: 'types',
@@ -96,6 +50,24 @@ export default defineConfig({
           },
         },
       },
+      waiting('conformance', ['test/conformance/**/*.test.ts'], campaigns),
+      waiting('faults', campaigns),
+      // ---
+      waiting(
+        'postgres',
+        ['test/{postgres,postgres-faults}/**/*.test.ts', 'test/{file-cache,share}/postgres.test.ts'],
+        campaigns,
+      ),
+      waiting('etcd', ['test/etcd/**/*.test.ts', 'test/file-cache/etcd.test.ts'], campaigns),
+      waiting('redis', ['test/redis/**/*.test.ts', 'test/file-cache/redis.test.ts'], campaigns),
+      waiting('nats', ['test/nats/**/*.test.ts'], campaigns),
+      waiting('kubernetes', ['test/kubernetes/**/*.test.ts', 'test/file-cache/kubernetes.test.ts'], campaigns),
+      waiting(
+        'processes',
+        ['test/{browser,cli,file-cache,operating,replicas,servers,share,soak}/**/*.test.ts'],
+        [...campaigns, 'test/{file-cache,share}/{postgres,etcd,redis,kubernetes}.test.ts'],
+      ),
+      waiting('mutants', ['test/mutants/**/*.test.ts']),
     ],
   },
 })

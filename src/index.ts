@@ -24,7 +24,18 @@ export type {
 } from './informer/inspect-types.js'
 export { type SourceSet, sourceSet } from './informer/source-set.js'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './informer/standard-schema.js'
-export type { Added, Change, Deleted, Delta, DeltaBatch, DeltaType, Gone, Origin, Updated } from './queue/change.js'
+export type {
+  Added,
+  Change,
+  ChangeBase,
+  Deleted,
+  Delta,
+  DeltaBatch,
+  DeltaType,
+  Gone,
+  Origin,
+  Updated,
+} from './queue/change.js'
 export type { Compound, Equal, Index, IndexBuilder, IndexValue, Ordered, Range } from './store/indexes/index-types.js'
 export type { Scalar } from './store/indexes/scalar.js'
 export type { StoreView } from './store/store-view.js'

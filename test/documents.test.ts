@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { binary, ensureBuilt } from './support/build.js'
-import { blocksOf, countOfExampleTags, exampleBlocks } from './support/documents.js'
+import { blocksOf, countOfExampleTags, exampleBlocks, guides } from './support/documents.js'
 import { filesUnder, root, textOf } from './support/sources.js'
 import { TAKEN_FOR_GRANTED } from './support/taken-for-granted.js'
 import { UserProject } from './support/user-project.js'
@@ -94,7 +94,7 @@ function pathsIn(document: string): string[] {
 }
 
 describe('every file and folder that a document names exists', () => {
-  const documents = ['README.md', 'SPEC.md', 'CONTRIBUTING.md', 'SECURITY.md', ...filesUnder(['docs'], '.md')]
+  const documents = ['README.md', 'SPEC.md', 'CONTRIBUTING.md', 'SECURITY.md', ...guides()]
   test.each(documents)('%s', (path) => {
     const exists = (named: string): boolean => ['', '.test.ts'].some((ending) => existsSync(join(root, named + ending)))
     expect(pathsIn(textOf(path)).filter((named) => !exists(named))).toEqual([])

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { dirname, join, normalize } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { ensureBuilt } from './support/build.js'
+import { binary, ensureBuilt } from './support/build.js'
 import { sectionsOf } from './support/documents.js'
 import { importsOf, root, textOf } from './support/sources.js'
 
@@ -10,13 +10,21 @@ interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>
   readonly engines: { readonly node: string }
+  readonly exports: Readonly<Record<string, { readonly types?: string }>>
+  readonly scripts: Readonly<Record<string, string>>
 }
 const manifest = JSON.parse(textOf('package.json')) as Manifest
 
+/** The API reference, which TypeDoc builds. */
+const REFERENCE = 'docs/api/'
+/** The output of TypeDoc. It fails for a symbol without docstring, or a broken link in one. */
+let typedoc: { readonly status: number | null; readonly output: string }
 /** The paths of the files in the tarball. */
 let packed: ReadonlySet<string> = new Set()
 beforeAll(async () => {
   await ensureBuilt()
+  const built = spawnSync(binary('typedoc'), { cwd: root, encoding: 'utf8' })
+  typedoc = { status: built.status, output: built.stdout + built.stderr }
   const { stdout } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: root,
     encoding: 'utf8',
@@ -27,13 +35,13 @@ beforeAll(async () => {
 
 const sections = new Map<string, ReadonlyMap<string, string>>()
 
-function hasSection(path: string, anchor: string): boolean {
-  const known = sections.get(path) ?? sectionsOf(textOf(path))
+function sectionsIn(path: string): ReadonlyMap<string, string> {
+  const known = sections.get(path) ?? sectionsOf(packed.has(path) ? textOf(path) : '')
   sections.set(path, known)
-  return known.has(anchor)
+  return known
 }
 
-/** Links that point nowhere in the tarball, as `README.md: docs/missing.md`. */
+/** Links that point nowhere in the tarball or on GitHub, as `README.md: docs/missing.md`. */
 function brokenLinksOf(path: string): string[] {
   const links = Array.from(textOf(path).matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link)
   return links
@@ -41,10 +49,27 @@ function brokenLinksOf(path: string): string[] {
     .filter((link) => {
       const [file = '', anchor] = link.split('#', 2)
       const target = file === '' ? path : normalize(join(dirname(path), file))
+      // The API reference is not in git.
+      if (`${target}/`.startsWith(REFERENCE) && !path.startsWith(REFERENCE)) return true
       if (!packed.has(target)) return anchor !== undefined || ![...packed].some((each) => each.startsWith(`${target}/`))
-      return anchor !== undefined && !hasSection(target, anchor)
+      return anchor !== undefined && !sectionsIn(target).has(anchor)
     })
     .map((link) => `${path}: ${link}`)
+}
+
+/** A name without the marks of code and of calls: `list` for `list()` and `list?`. */
+function plain(name: string): string {
+  return name.replace(/\W/g, '').toLowerCase()
+}
+
+/** The links of a page of the API reference to symbols: their names, and the names of the sections they lead to. */
+function symbolLinksOf(path: string): { readonly link: string; readonly name: string; readonly section: string }[] {
+  const links = textOf(path).matchAll(/\[`?(\w+)`?\]\(([\w.-]*)#([\w-]+)\)/g)
+  return Array.from(links, ([link, name = '', page = '', anchor = '']) => ({
+    link: `${path}: ${link}`,
+    name: plain(name),
+    section: plain(sectionsIn(page === '' ? path : REFERENCE + page).get(anchor) ?? 'missing'),
+  }))
 }
 
 describe('the packed files', () => {
@@ -54,13 +79,34 @@ describe('the packed files', () => {
     expect(documents.flatMap(brokenLinksOf)).toEqual([])
   })
 
+  test('contain a page of the API reference for each entry point, without a warning of TypeDoc', () => {
+    expect(typedoc.output).toBe('')
+    expect(typedoc.status).toBe(0)
+    const modules = Object.keys(manifest.exports).filter((name) => manifest.exports[name]?.types !== undefined)
+    const pages = modules.map((name) => `${REFERENCE}${join('listwatch', name).replaceAll('/', '.')}.md`)
+    expect(pages.length).toBeGreaterThan(15)
+    expect([...packed].filter((path) => path.startsWith(REFERENCE)).sort()).toEqual(
+      [`${REFERENCE}README.md`, ...pages].sort(),
+    )
+    expect([manifest.scripts['prepack'], manifest.scripts['docs']]).toEqual([
+      'npm run --silent docs',
+      'npm run --silent build && typedoc',
+    ])
+  })
+
+  test('contain the section with its name for each link of the API reference to a symbol', () => {
+    const links = [...packed].filter((path) => path.startsWith(REFERENCE)).flatMap(symbolLinksOf)
+    expect(links.length).toBeGreaterThan(1_000)
+    expect(links.filter(({ name, section }) => name !== section).map(({ link }) => link)).toEqual([])
+  })
+
   test('contain every file that package.json points to', () => {
     const targets = [...textOf('package.json').matchAll(/"\.\/(dist\/[^"]+)"/g)].map(([, target = '']) => target)
     expect(targets.length).toBeGreaterThan(10)
     expect(targets.filter((target) => !packed.has(target))).toEqual([])
   })
 
-  test('import no package but dependencies, peers, and the Postgres that the demo looks for', () => {
+  test('[D10] import no package but dependencies, peers, and the Postgres that the demo looks for', () => {
     const known = new Set([
       ...Object.keys(manifest.dependencies),
       ...Object.keys(manifest.peerDependencies),

@@ -1,17 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { guides } from './support/documents.js'
 import { proseOfTypeScript } from './support/prose-of-typescript.js'
 import { withoutRules } from './support/rule-tags.js'
 import { filesUnder, textOf } from './support/sources.js'
 import { findings, proseOf } from './support/vocabulary.js'
 
-const documents = [
-  'README.md',
-  'SPEC.md',
-  'CONTRIBUTING.md',
-  'CHANGELOG.md',
-  'SECURITY.md',
-  ...filesUnder(['docs'], '.md').filter((path) => !path.startsWith('docs/api/')), // These are copies of docstrings.
-]
+const documents = ['README.md', 'SPEC.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', ...guides()]
 
 describe('the documents', () => {
   test.each(documents)('%s has no forbidden phrase', (path) => {
@@ -39,11 +33,6 @@ const folders = [
   'test',
 ]
 
-/** Whether a file has prose of its own: declarations are copies, and this test quotes the phrases. */
-function hasOwnProse(path: string): boolean {
-  return !path.startsWith('test/public-api/') && path !== 'test/vocabulary.test.ts'
-}
-
 /** The label of a random decision of the simulator. The stored seeds depend on it, so it cannot be renamed. */
 const DECISION_LABEL = "'who is waited for'"
 
@@ -55,9 +44,17 @@ function findingsIn(path: string): string[] {
 
 describe('the comments, messages and test titles', () => {
   test.each(folders)('of %s/ have no forbidden phrase', (folder) => {
-    const files = filesUnder([folder], '.ts').filter(hasOwnProse)
+    // This test quotes the phrases.
+    const files = filesUnder([folder], '.ts').filter((path) => path !== 'test/vocabulary.test.ts')
     expect(files.length).toBeGreaterThan(0)
     expect(files.flatMap(findingsIn)).toEqual([])
+  })
+
+  test.each(filesUnder(['test/mutants'], '.mutants'))('of %s have no forbidden phrase', (path) => {
+    const prose = proseOf(textOf(path).replace(/^(- |\+ |dies by ).*/gm, ''))
+    expect(findings(prose).map(({ line, phrase, instead }) => `${path}:${line} "${phrase}": write ${instead}`)).toEqual(
+      [],
+    )
   })
 })
 

@@ -4,6 +4,7 @@
  * @module listwatch/nats
  */
 
+export type { LeaseOptions } from '../shared/lease-options.js'
 export { type NatsLeasesOptions, natsLeases } from './leases/nats-leases.js'
 export type { NatsClient, NatsMessage } from './nats-client.js'
 export type { NatsCodec, NatsKvOptions, NatsKvSource } from './nats-options.js'

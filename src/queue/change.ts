@@ -20,7 +20,18 @@ import type { Version } from '../contract/version.js'
  */
 export type Origin = 'initial' | 'watch' | 'relist' | 'resync' | 'access-lost'
 
-interface ChangeBase<T> {
+/**
+ * The members of every change.
+ *
+ * @example
+ * ```ts
+ * import type { ChangeBase } from 'listwatch'
+ *
+ * const lineOf = ({ key, origin, version }: ChangeBase<unknown>) => `${key} by ${origin} at ${version}`
+ * orders.subscribe({ add: (change) => console.log(lineOf(change)) })
+ * ```
+ */
+export interface ChangeBase<T> {
   /** The key of the object in the store. */
   readonly key: string
   /** The current object; of a delete the last known one. */

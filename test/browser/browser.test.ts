@@ -35,7 +35,7 @@ beforeAll(async () => {
   react = await bundledPage('react-page.tsx')
 })
 
-describe('a bundle of listwatch and listwatch/memory for browsers', () => {
+describe('[D9] a bundle of listwatch and listwatch/memory for browsers', () => {
   test('imports nothing', () => {
     expect(page).not.toMatch(/^import |\bimport\(|\brequire\(/m)
   })

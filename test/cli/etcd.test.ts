@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { sharedSource } from '../../adapters/share/index.js'
 import { createInformer } from '../../src/index.js'
 import { useEtcd } from '../etcd/support.js'
+import { EtcdServer } from '../servers/etcd.js'
 import { describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
@@ -88,18 +89,14 @@ describeServer('etcd 3.6', 'watch etcd://', (server) => {
   })
 
   test('a wrong password: one line that names its place in the URL, without the password', async () => {
-    const client = own.etcd.client()
+    await using etcd = await EtcdServer.start({ server })
+    const client = etcd.client()
     await client.user('root').create('root')
     await client.user('root').addRole('root')
     await client.auth.authEnable()
-    try {
-      const url = `etcd://root:${SECRET}@${own.etcd.endpoint}`
-      const says = await refusalOf(listwatch(['watch', url, '--prefix', '/jobs/']))
-      expect(says).toContain('give user and password in the URL: etcd://user:')
-    } finally {
-      const asRoot = own.etcd.client({ auth: { username: 'root', password: 'root' } })
-      await asRoot.auth.authDisable()
-    }
+    const url = `etcd://root:${SECRET}@${etcd.endpoint}`
+    const says = await refusalOf(listwatch(['watch', url, '--prefix', '/jobs/']))
+    expect(says).toContain('give user and password in the URL: etcd://user:')
   })
 
   test('API program 04: limits by tenant, with defaults, a bad value kept out', async () => {

@@ -6,6 +6,7 @@ import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { startTlsRedis } from '../redis/tls-server.js'
 import { describeServer } from '../servers/index.js'
+import { RedisServer } from '../servers/redis.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
@@ -302,15 +303,10 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
   })
 
   test('a wrong password: one line that names its place in the URL, without the password', async () => {
-    const admin = own.redis.client()
-    await admin.config('SET', 'requirepass', 'another')
-    try {
-      const at = `redis://:${SECRET}@${own.redis.endpoint}`
-      const says = await refusalOf(listwatch(['watch', at, '--collection', 'orders']))
-      expect(says).toContain('give user and password in the URL: redis://user:')
-    } finally {
-      await admin.config('SET', 'requirepass', '')
-    }
+    await using redis = await RedisServer.start({ server, args: ['--requirepass', 'another'] })
+    const at = `redis://:${SECRET}@${redis.endpoint}`
+    const says = await refusalOf(listwatch(['watch', at, '--collection', 'orders']))
+    expect(says).toContain('give user and password in the URL: redis://user:')
   })
 
   describe('examples/feature-flags.ts', () => {

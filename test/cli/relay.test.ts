@@ -9,7 +9,7 @@ import { type Database, useServer } from '../postgres/support.js'
 import { userClient } from '../redis/drivers.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
-import type { RedisServer } from '../servers/redis.js'
+import { RedisServer } from '../servers/redis.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import type { Child } from '../support/child.js'
@@ -85,10 +85,10 @@ describe('a relay of a table behind Redis', () => {
     const at = useServer(postgres)
 
     describeServer('redis 7.0', 'and Redis', (found) => {
-      const own = useRedis(found, { isDurable: true })
+      const own = useRedis(found)
 
-      const relay = (db: Database, name: string): Child =>
-        listwatch(['relay', urlOf(db), '--table', 'pairs', '--to', own.redis.url, '--as', name], {
+      const relay = (db: Database, name: string, redis = own.redis): Child =>
+        listwatch(['relay', urlOf(db), '--table', 'pairs', '--to', redis.url, '--as', name], {
           onTestFinished: db.atEnd,
         })
 
@@ -162,11 +162,12 @@ describe('a relay of a table behind Redis', () => {
       })
 
       test('[Y8] Redis restarts, loses writes and is flushed: followers see another epoch, and then the table', async () => {
+        await using redis = await RedisServer.start({ server: found, isDurable: true })
         const db = await at.database()
         const { source, write } = await tableIn(db)
-        const child = relay(db, 'lost')
+        const child = relay(db, 'lost', redis)
         await live(child)
-        const follower = followerOf(db, own.redis, 'lost', source)
+        const follower = followerOf(db, redis, 'lost', source)
         await follower.rows.synced({ timeoutMs: 10_000 })
         const current = async (mark: string): Promise<void> => {
           await waitUntil(
@@ -177,19 +178,19 @@ describe('a relay of a table behind Redis', () => {
           await follower.rows.waitFor(mark, { timeoutMs: 60_000 })
         }
         await follower.rows.waitFor(await write(1), { timeoutMs: 10_000 })
-        await own.redis.kill()
+        await redis.kill()
         const restarted = await write(2)
-        await own.redis.start()
+        await redis.start()
         await current(restarted)
         const { relists } = follower.rows.status
-        const length = await own.redis.written()
+        const length = await redis.written()
         for (let n = 3; n <= 6; n++) await follower.rows.waitFor(await write(n), { timeoutMs: 10_000 })
-        await own.redis.cutTo(length)
-        await own.redis.start()
+        await redis.cutTo(length)
+        await redis.start()
         await current(await write(7))
         expect(follower.rows.status.relists).toBeGreaterThan(relists)
         const before = follower.rows.status.relists
-        await own.redis.client().flushall()
+        await redis.client().flushall()
         await current(await write(8))
         expect(follower.rows.status.relists).toBeGreaterThan(before)
         expect(follower.errors.map(({ code }) => code)).toContain('EPOCH_CHANGED')

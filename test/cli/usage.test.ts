@@ -170,7 +170,7 @@ describe('what is missing is named, with the command that installs it', () => {
     expect(await refusalOf(listwatch(ORDERS, { main: copy }))).toBe('pg is missing; install it with: npm i pg@^8.16')
   })
 
-  test('nothing that the command line itself needs: its own packages are bundled into it', async () => {
+  test('[D10] nothing that the command line itself needs: its own packages are bundled into it', async () => {
     const copy = copyWith(['eventemitter3'])
     const { code, output } = await resultOf(listwatch(['watch', '--help'], { main: copy }))
     expect([code, output]).toEqual([0, expect.stringContaining('--index <column>')])

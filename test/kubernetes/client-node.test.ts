@@ -166,7 +166,7 @@ describeKubernetes('a version that is waited for', (server) => {
 })
 
 describe('a listFn that selects less than the path', () => {
-  test('causes one warning; the whole path is mirrored', async () => {
+  test('[D8] causes one warning; the whole path is mirrored', async () => {
     await using fake = await FakeKubernetes.start()
     fake.collection.fill(3)
     const warnings: string[] = []

@@ -1,16 +1,7 @@
 import { relative } from 'node:path'
-import { etcdMutants } from '../adapter-mutants/etcd.js'
-import { fileCacheMutants } from '../adapter-mutants/file-cache.js'
-import { httpMutants } from '../adapter-mutants/http.js'
-import { kubernetesMutants } from '../adapter-mutants/kubernetes.js'
-import { natsMutants } from '../adapter-mutants/nats.js'
-import { postgresMutants } from '../adapter-mutants/postgres.js'
-import { redisMutants } from '../adapter-mutants/redis.js'
-import { shareMutants } from '../adapter-mutants/share.js'
-import { foreignMutants } from '../simulation/mutants/foreign/index.js'
-import { mutants } from '../simulation/mutants/index.js'
-import { type Mutant, mutated, pathOf } from '../simulation/mutants/mutate.js'
 import { root } from '../support/sources.js'
+import { files } from './index.js'
+import { mutated } from './mutant.js'
 
 /** A written mutant: a file, and its text with the defect in it. */
 export interface NamedMutant {
@@ -20,25 +11,14 @@ export interface NamedMutant {
   readonly source: string
 }
 
-const adapterMutants: readonly Mutant[] = [
-  ...etcdMutants,
-  ...fileCacheMutants,
-  ...httpMutants,
-  ...kubernetesMutants,
-  ...natsMutants,
-  ...postgresMutants,
-  ...redisMutants,
-  ...shareMutants,
-]
-
 /** All mutants that were written by hand. */
 export function namedMutants(): NamedMutant[] {
-  const of = (kind: NamedMutant['kind'], all: readonly Mutant[]): NamedMutant[] =>
-    all.map((mutant) => ({
-      id: `${kind}: ${mutant.name}`,
-      kind,
-      file: relative(root, pathOf(mutant)),
-      source: mutated(mutant),
-    }))
-  return [...of('own', mutants), ...of('foreign', foreignMutants), ...of('adapter', adapterMutants)]
+  return Array.from(files).flatMap(([from, entries]) => {
+    const [, , folder] = from.split('/')
+    const kind = folder === 'foreign' ? 'foreign' : folder === 'adapters' ? 'adapter' : 'own'
+    return entries.map(({ mutant }) => {
+      const { path, source } = mutated(mutant)
+      return { id: `${kind}: ${mutant.name}`, kind, file: relative(root, path), source }
+    })
+  })
 }

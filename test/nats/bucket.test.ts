@@ -7,7 +7,7 @@ import type { SourceError } from '../../src/contract/errors.js'
 import { createInformer, type Informer } from '../../src/index.js'
 import { type FaultProxy, startFaultProxy } from '../servers/fault-proxy.js'
 import { describeServer } from '../servers/index.js'
-import type { NatsServer } from '../servers/nats.js'
+import { NatsServer } from '../servers/nats.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { context, listed } from '../support/source-calls.js'
 import { useNats } from './support.js'
@@ -172,11 +172,13 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
   })
 
   test('nothing is listed again after a crash of the server, and nothing is lost', async () => {
-    const { kv, mirror, lists } = await stage(shared.nats)
+    const nats = await NatsServer.start({ server })
+    onTestFinished(() => nats[Symbol.asyncDispose]())
+    const { kv, mirror, lists } = await stage(nats)
     await kv.put('a', '2')
     await waitUntil('the write before', () => mirror.get('a') === 2)
-    await shared.nats.kill()
-    await shared.nats.start()
+    await nats.kill()
+    await nats.start()
     await waitUntil('a write after', () =>
       kv.put('b', '3').then(
         () => true,

@@ -33,11 +33,12 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
       stage.informer.on('error', () => delays.push(stage.informer.status.retryInMs ?? Infinity))
       for (let n = 1; n <= 8; n++) {
         await stage.query(`ALTER TABLE items ADD COLUMN c${n} int`)
-        await sleep(2_000)
+        const isListed = (): boolean => delays.length >= n && stage.state === 'live'
+        // A busy machine may take longer to list. A watch that was live for a second ends the burst.
+        const settled = waitUntil(`the list after ALTER ${n}`, isListed).then(() => sleep(1_000))
+        await Promise.all([sleep(2_000), settled])
       }
       await written(stage, 8)
-      expect(delays.length).toBeGreaterThanOrEqual(7)
-      // One watch of a burst may be live for less than a second; the next one that is not resets the spacing again.
       expect(Math.max(...delays)).toBeLessThanOrEqual(2 * ERROR_DELAY_MS)
     }))
 
@@ -63,7 +64,8 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
     }))
 
   test('[R4] of refused passwords ends soon after the program has the new password of its role', async () => {
-    const admin = new Client({ connectionString: server.url })
+    await using locked = await startPostgres({ binDir, env, settings: { fsync: 'off' } })
+    const admin = new Client({ connectionString: locked.url })
     await admin.connect()
     try {
       await admin.query(`CREATE ROLE reader LOGIN PASSWORD 'old'`)
@@ -78,7 +80,7 @@ describePostgres('a burst of breaks', ({ binDir, env }) => {
     }
     let password = 'old'
     const client = (config: ClientConfig): Client => new Client({ ...config, user: 'reader', password })
-    await Stage.with({ server, client, install: { grant: ['reader'] } }, async (stage) => {
+    await Stage.with({ server: locked, client, install: { grant: ['reader'] } }, async (stage) => {
       await stage.live()
       const refused: string[] = []
       const delays: number[] = []

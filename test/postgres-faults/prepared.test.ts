@@ -21,11 +21,11 @@ describePostgres('transactions that were prepared before a crash', ({ binDir, en
     Stage.with({ server }, async (stage) => {
       await stage.live()
       const writes = `UPDATE items SET n = 42 WHERE id = 1; INSERT INTO items VALUES (-1, 1, 'new')`
-      await stage.query(`BEGIN; ${writes}; PREPARE TRANSACTION 'one'`)
+      await stage.query(`BEGIN; ${writes}; PREPARE TRANSACTION '${stage.database}'`)
       await server.restart('immediate')
       await waitUntil('the relist', () => stage.relists === 1 && stage.state === 'live')
       expect([stage.informer.get('1')?.n, stage.informer.has('-1')]).toEqual([0, false])
-      await stage.query(`COMMIT PREPARED 'one'`)
+      await stage.query(`COMMIT PREPARED '${stage.database}'`)
       await stage.healed()
       expect([stage.informer.get('1')?.n, stage.informer.has('-1')]).toEqual([42, true])
       expect(stage.relists).toBe(2)
@@ -35,11 +35,11 @@ describePostgres('transactions that were prepared before a crash', ({ binDir, en
   test('[P1] are shown by a mirror that was away while they were committed', () =>
     Stage.with({ server }, async (stage) => {
       await stage.live()
-      await stage.query(`BEGIN; UPDATE items SET n = 42 WHERE id = 1; PREPARE TRANSACTION 'two'`)
+      await stage.query(`BEGIN; UPDATE items SET n = 42 WHERE id = 1; PREPARE TRANSACTION '${stage.database}'`)
       await server.restart('immediate')
       await waitUntil('the relist', () => stage.relists === 1 && stage.state === 'live')
       stage.proxy.hold()
-      await stage.query(`COMMIT PREPARED 'two'`)
+      await stage.query(`COMMIT PREPARED '${stage.database}'`)
       stage.proxy.pass()
       await stage.healed()
       expect(stage.informer.get('1')?.n).toBe(42)
@@ -48,9 +48,9 @@ describePostgres('transactions that were prepared before a crash', ({ binDir, en
   test('cost nothing when they were prepared after the last crash', () =>
     Stage.with({ server }, async (stage) => {
       await stage.live()
-      await stage.query(`BEGIN; UPDATE items SET n = 42 WHERE id = 1; PREPARE TRANSACTION 'three'`)
+      await stage.query(`BEGIN; UPDATE items SET n = 42 WHERE id = 1; PREPARE TRANSACTION '${stage.database}'`)
       await stage.query('UPDATE items SET n = 1 WHERE id = 2')
-      await stage.query(`COMMIT PREPARED 'three'`)
+      await stage.query(`COMMIT PREPARED '${stage.database}'`)
       await stage.healed()
       expect(stage.relists).toBe(0)
     }))
@@ -64,7 +64,7 @@ describePostgres('transactions that were prepared before a crash', ({ binDir, en
         const random = new SeededRandom(SEED)
         const open = new Set<string>()
         for (let check = 0; check < CHECKS; check++) {
-          await stage.ask((client) => prepareSome(client, random, `c${check}`, open))
+          await stage.ask((client) => prepareSome(client, random, `${stage.database} ${check}`, open))
           await stage.ask((client) => endSome(client, random, open, 0.2))
           await server.restart('immediate')
           if (random.chance(0.6)) await waitUntil('the watch', () => stage.state === 'live')

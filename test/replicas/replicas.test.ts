@@ -10,6 +10,7 @@ import { Database, useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeKubernetes, describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
+import { drawnCampaigns } from '../support/draw.js'
 import { type CampaignOptions, ReplicaCampaign } from './campaign.js'
 import { flawsOf, type Note } from './judge.js'
 
@@ -20,58 +21,65 @@ const DISTURBED_MS = Number(process.env['LISTWATCH_REPLICAS_SECONDS'] ?? 20) * 1
 const LEASES = 2.3
 const MARGIN_MS = 5_000
 
+const backends = drawnCampaigns(['postgres', 'redis', 'etcd', 'nats', 'kubernetes'])
+
 beforeAll(ensureBuilt)
 
 describe('[L1][L3][L4][L5] three processes are killed, stopped, cut off and ended: one runs a key, fences grow, keys get an owner', () => {
-  describeServer('postgres 18', 'postgres', (postgres) => {
-    const at = useServer(postgres)
+  if (backends.includes('postgres'))
+    describeServer('postgres 18', 'postgres', (postgres) => {
+      const at = useServer(postgres)
 
-    test('with leases in Postgres', async () => {
-      const { port } = at.server
-      const client = new Client(new Database('postgres', port).config())
-      await client.connect()
-      await installLeases(client)
-      await client.end()
-      await disturbed({ backend: 'postgres', leasesPort: port, tablePort: port })
+      test('with leases in Postgres', async () => {
+        const { port } = at.server
+        const client = new Client(new Database('postgres', port).config())
+        await client.connect()
+        await installLeases(client)
+        await client.end()
+        await disturbed({ backend: 'postgres', leasesPort: port, tablePort: port })
+      })
     })
-  })
 
-  describeServer('redis 7.0', 'redis', (server) => {
-    const own = useRedis(server)
+  if (backends.includes('redis'))
+    describeServer('redis 7.0', 'redis', (server) => {
+      const own = useRedis(server)
 
-    test('with leases in Redis', async () => {
-      const { port } = own.redis
-      await disturbed({ backend: 'redis', leasesPort: port, tablePort: port })
+      test('with leases in Redis', async () => {
+        const { port } = own.redis
+        await disturbed({ backend: 'redis', leasesPort: port, tablePort: port })
+      })
     })
-  })
 
-  describeServer('etcd 3.6', 'etcd', (server) => {
-    const own = useEtcd(server)
+  if (backends.includes('etcd'))
+    describeServer('etcd 3.6', 'etcd', (server) => {
+      const own = useEtcd(server)
 
-    test('with leases in etcd', async () => {
-      const { port } = own.etcd
-      await disturbed({ backend: 'etcd', leasesPort: port, tablePort: port })
+      test('with leases in etcd', async () => {
+        const { port } = own.etcd
+        await disturbed({ backend: 'etcd', leasesPort: port, tablePort: port })
+      })
     })
-  })
 
-  describeServer('nats 2.15', 'nats', (server) => {
-    const own = useNats(server)
+  if (backends.includes('nats'))
+    describeServer('nats 2.15', 'nats', (server) => {
+      const own = useNats(server)
 
-    test('with leases in NATS', async () => {
-      const { port } = own.nats
-      await disturbed({ backend: 'nats', leasesPort: port, tablePort: port })
+      test('with leases in NATS', async () => {
+        const { port } = own.nats
+        await disturbed({ backend: 'nats', leasesPort: port, tablePort: port })
+      })
     })
-  })
 
-  describeKubernetes('kubernetes', (server) => {
-    const own = useKubernetes(server)
+  if (backends.includes('kubernetes'))
+    describeKubernetes('kubernetes', (server) => {
+      const own = useKubernetes(server)
 
-    test('with leases in Kubernetes', async () => {
-      const { api, etcd } = own.kubernetes
-      const kubeConfig: CampaignOptions['kubeConfig'] = (port) => own.kubernetes.kubeConfig({ port })
-      await disturbed({ backend: 'kubernetes', leasesPort: api.port, tablePort: etcd.port, kubeConfig })
+      test('with leases in Kubernetes', async () => {
+        const { api, etcd } = own.kubernetes
+        const kubeConfig: CampaignOptions['kubeConfig'] = (port) => own.kubernetes.kubeConfig({ port })
+        await disturbed({ backend: 'kubernetes', leasesPort: api.port, tablePort: etcd.port, kubeConfig })
+      })
     })
-  })
 })
 
 async function disturbed(options: Omit<CampaignOptions, 'random'>): Promise<void> {

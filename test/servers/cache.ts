@@ -13,6 +13,7 @@ import {
 } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isRunning } from '../../tools/postgres/platform.js'
 
 /** What is being put together; older ones were left by a run that was killed. */
 const PARTIAL = '.partial-'
@@ -57,6 +58,27 @@ export async function sweepCache(): Promise<void> {
     const age = Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now())
     if (name.startsWith(PARTIAL) && age > PARTIAL_LIFE_MS) await rm(path, { recursive: true, force: true })
   }
+}
+
+/** A file whose content is the id of the process that fetches a server. */
+async function fetchMark(name: string): Promise<string> {
+  return join(await serverCache(), `.fetching-${name.replaceAll(' ', '-')}`)
+}
+
+/** Lets `isBeingFetched` return true in all processes, until `endFetch` or the end of this process. */
+export async function announceFetch(name: string): Promise<void> {
+  await writeFile(await fetchMark(name), `${process.pid}`)
+}
+
+export async function endFetch(name: string): Promise<void> {
+  await rm(await fetchMark(name), { force: true })
+}
+
+/** Whether a living process fetches this server. */
+export async function isBeingFetched(name: string): Promise<boolean> {
+  const pid = await readFile(await fetchMark(name), 'utf8').catch(() => undefined)
+  // Between its creation and its first write the file is empty.
+  return pid === '' || (pid !== undefined && (await isRunning(Number(pid))))
 }
 
 /** Why a server is lacking, by its name, as the last `npm run servers` found. */

@@ -1,4 +1,5 @@
 import { describe, test } from 'vitest'
+import { drawn } from '../support/draw.js'
 import type { KubernetesPrograms } from './kubernetes.js'
 import { type FoundServer, type LocatedServer, locateServer, type MissingServer } from './locate.js'
 import { etcdNames, type PostgresVersion, postgresNames, redisNames } from './lookups.js'
@@ -32,16 +33,16 @@ function describer<S>(ofEach: (body: Body<S>) => Promise<void>): Describe<S> {
 }
 
 /**
- * Tests against every Postgres we know of. One that is lacking becomes a skipped test, and a line in the table at the end of
- * the run; with `LISTWATCH_REQUIRE_SERVERS=all`, a failed one.
+ * Tests against every Postgres that tests know, or the one that was drawn. One that is lacking becomes a skipped test, and a
+ * line in the table at the end of the run; with `LISTWATCH_REQUIRE_SERVERS=all`, a failed one.
  */
 export const describePostgres = describer<PostgresVersion>(async (body) => {
-  for (const name of postgresNames()) describeLocated(name, await locateServer(name), body)
+  for (const name of drawn(postgresNames())) describeLocated(name, await locateServer(name), body)
 })
 
 /** The same for every etcd. */
 export const describeEtcd = describer<FoundServer>(async (body) => {
-  for (const name of etcdNames()) describeLocated(name, await locateServer(name), body)
+  for (const name of drawn(etcdNames())) describeLocated(name, await locateServer(name), body)
 })
 
 /** The same for every Kubernetes, which needs an etcd too. */
@@ -55,7 +56,7 @@ export const describeKubernetes = describer<KubernetesPrograms>(async (body) => 
 
 /** The same for every Redis, and what speaks as it does. */
 export const describeRedis = describer<FoundServer>(async (body) => {
-  for (const name of redisNames()) describeLocated(name, await locateServer(name), body)
+  for (const name of drawn(redisNames())) describeLocated(name, await locateServer(name), body)
 })
 
 /** The same for tests against one server. */

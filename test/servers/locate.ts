@@ -1,8 +1,9 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../src/contract/errors.js'
 import type { Installation } from '../../tools/postgres/readable-install.js'
-import { cachedFolder, fillCache, readLacking } from './cache.js'
+import { cachedFolder, fillCache, isBeingFetched, readLacking } from './cache.js'
 import { type Recipe, recipes, type ServerName } from './recipes.js'
 
 export interface FoundServer extends Installation {
@@ -19,15 +20,26 @@ export interface MissingServer {
 
 export type LocatedServer = FoundServer | MissingServer
 
+const FETCH_POLL_MS = 500
+
 const located = new Map<ServerName, Promise<LocatedServer>>()
 
-/** A server as this machine or the cache has it; nothing is fetched. Looked for once. */
+/** A server as this machine or the cache has it. Waits while another process fetches it. Looked for once. */
 export function locateServer(name: ServerName): Promise<LocatedServer> {
   const known = located.get(name)
   if (known !== undefined) return known
-  const looked = locate(recipeOf(name))
+  const looked = locateFetched(recipeOf(name))
   located.set(name, looked)
   return looked
+}
+
+async function locateFetched(recipe: Recipe): Promise<LocatedServer> {
+  for (;;) {
+    const isComing = await isBeingFetched(recipe.name)
+    const server = await locate(recipe)
+    if (server.type === 'found' || !isComing) return server
+    await sleep(FETCH_POLL_MS)
+  }
 }
 
 /** Fetches a server into the cache. */

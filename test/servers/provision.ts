@@ -1,26 +1,39 @@
-import { serverCache, sweepCache, writeLacking } from './cache.js'
+import { announceFetch, endFetch, serverCache, sweepCache, writeLacking } from './cache.js'
 import { fetchServer, type LocatedServer, locateServer } from './locate.js'
-import { recipes } from './recipes.js'
+import { type Recipe, recipes, type ServerName } from './recipes.js'
 import { areServersRequired } from './required.js'
 import { table } from './table.js'
 
-/** Finds every server, fetches into the cache what can be fetched, and says what there is and what not. */
-export async function provision(print: (text: string) => void): Promise<boolean> {
+/**
+ * Finds servers, fetches the missing ones into the cache, and prints a table of them. Programs are built while others are
+ * downloaded. Tests that need a server wait from `begun` on until it was fetched. Resolves with whether none is missing, or
+ * none is required.
+ */
+export async function provision(
+  print: (text: string) => void,
+  wanted: readonly Recipe[] = recipes,
+  begun = (): void => {},
+): Promise<boolean> {
   const isRequired = areServersRequired()
   const cache = await serverCache()
   await sweepCache()
-  const found = await Promise.all(recipes.map((recipe) => locateServer(recipe.name)))
-  const servers: LocatedServer[] = []
-  for (const server of found) {
-    const isFetchable = recipes.find((recipe) => recipe.name === server.name)?.fetch !== undefined
-    if (server.type === 'missing' && isFetchable) {
-      print(`fetching ${server.name} …\n`)
-      servers.push(await fetchServer(server.name))
-    } else servers.push(server)
+  const servers = new Map<ServerName, LocatedServer>()
+  for (const server of await Promise.all(wanted.map(({ name }) => locateServer(name)))) servers.set(server.name, server)
+  const fetched = wanted.filter(({ name, fetch }) => fetch !== undefined && servers.get(name)?.type === 'missing')
+  await Promise.all(fetched.map(({ name }) => announceFetch(name)))
+  begun()
+  const fetchAll = async (lane: readonly Recipe[]): Promise<void> => {
+    for (const { name } of lane) {
+      print(`fetching ${name} …\n`)
+      servers.set(name, await fetchServer(name))
+      await endFetch(name)
+    }
   }
-  const lacking = servers.filter((server) => server.type === 'missing')
+  await Promise.all([true, false].map((built) => fetchAll(fetched.filter(({ isBuilt = false }) => isBuilt === built))))
+  const located = [...servers.values()]
+  const lacking = located.filter((server) => server.type === 'missing')
   await writeLacking(new Map(lacking.map((server) => [server.name, server.why])))
-  print(table(['server', 'version', 'path, or the reason why it is missing'], servers.map(row)))
+  print(table(['server', 'version', 'path, or the reason why it is missing'], located.map(row)))
   print(`cache: ${cache}\n`)
   return lacking.length === 0 || !isRequired
 }

@@ -35,6 +35,10 @@ export interface Recipe {
   version(at: Installation): Promise<string>
   /** Fills an empty folder with it. */
   fetch?(folder: string): Promise<void>
+  /** Set if `fetch` compiles it, which needs the processors, and hardly the network. */
+  readonly isBuilt?: true
+  /** Set if `npm test` does without it. */
+  readonly isForAllTests?: true
   /** What `fetch` made of the folder. */
   fetched?(folder: string): Promise<Installation>
 }
@@ -68,6 +72,7 @@ export const recipes: readonly Recipe[] = [
   {
     name: 'pgbouncer',
     program: 'pgbouncer',
+    isForAllTests: true,
     installed: () =>
       ['/usr/sbin', '/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map((binDir) => ({
         root: binDir,
@@ -82,6 +87,7 @@ export const recipes: readonly Recipe[] = [
     program: 'etcd',
     installed: () => usualPlaces(),
     version: (at) => etcdVersion(at, '3.6', 'etcdutl'),
+    isBuilt: true,
     fetch: (folder) => buildGo('etcd-3.6', ['etcd', 'etcdutl'], folder),
     fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
   },
@@ -112,6 +118,7 @@ export const recipes: readonly Recipe[] = [
     program: 'nats-server',
     installed: () => usualPlaces(),
     version: (at) => lineOf(at, 'nats-server', '2.15'),
+    isBuilt: true,
     fetch: (folder) => buildGo('nats-2.15', ['nats-server'], folder),
     fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
   },
@@ -124,12 +131,14 @@ export const recipes: readonly Recipe[] = [
       if (!version.startsWith('1.36.')) throw new Error(`${at.binDir} holds version ${version}`)
       return version
     },
+    isBuilt: true,
     fetch: (folder) => buildGo('kubernetes-1.36', ['kube-apiserver'], folder, kubernetesVersion('1', '36', '3')),
     fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
   },
   {
     name: 'prometheus',
     program: 'prometheus',
+    isForAllTests: true,
     installed: () => usualPlaces(),
     version: async (at) => {
       await requireTool(at, 'promtool')
@@ -140,6 +149,7 @@ export const recipes: readonly Recipe[] = [
   {
     name: 'chromium',
     program: 'chromium',
+    isForAllTests: true,
     installed: () => [inFolder('/usr/lib/chromium'), ...usualPlaces()],
     version: (at) => versionOf(at, 'chromium'),
     ...debian('usr/lib/chromium', {
@@ -151,6 +161,7 @@ export const recipes: readonly Recipe[] = [
   {
     name: 'zsh',
     program: 'zsh',
+    isForAllTests: true,
     installed: () => [inFolder('/bin'), ...usualPlaces()],
     version: async (at) => {
       await requireCompletion(at)
@@ -161,6 +172,7 @@ export const recipes: readonly Recipe[] = [
   {
     name: 'fish',
     program: 'fish',
+    isForAllTests: true,
     installed: () => usualPlaces(),
     version: (at) => versionOf(at, 'fish'),
     ...debian('usr/bin', { packages: ['fish'], programs: ['usr/bin/fish'] }),

@@ -1,7 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { foreignMutants } from './mutants/foreign/index.js'
-import { mutants } from './mutants/index.js'
-import { type Mutant, mutate } from './mutants/mutate.js'
+import { allMutants, foreignMutants, mutants } from '../mutants/index.js'
+import { type Mutant, mutate, mutated } from '../mutants/mutant.js'
 
 const USAGE = `Usage: npm run sim -- [--runs N] [--minutes M] [--seed S] [--kind K] [--mutant NAME] [--json]
        npm run sim -- --runs 1 --seed S [--kind K] [--mutant NAME] [--keep]
@@ -32,11 +31,11 @@ const requestedRuns = values.runs === undefined ? undefined : wholeNumber('runs'
 const minutes = values.minutes === undefined ? Infinity : numberOf('minutes', values.minutes)
 const mutant = mutantNamed(values.mutant)
 // Before any module of src/ is loaded. With --mutants, each mutant has a process of its own.
-if (mutant !== undefined && !values.mutants) mutate(mutant)
+if (mutant !== undefined && !values.mutants) mutate(mutated(mutant))
 
 const { kinds } = await import('./runner/schedule.js')
 const { worldKinds } = await import('./runner/world-kinds.js')
-const { layers } = await import('./mutants/hunt.js')
+const { layers } = await import('../mutants/hunt.js')
 const { huntMutants, replay, runCampaign } = await import('./runner/commands.js')
 const allKinds = [...kinds, ...worldKinds] as const
 const kind =
@@ -85,8 +84,8 @@ function numberOf(name: string, value: string): number {
 function mutantNamed(name: string | undefined): Mutant | undefined {
   if (name === undefined) return undefined
   return (
-    [...mutants, ...foreignMutants].find((each) => each.name === name) ??
-    refuse(`there is no mutant "${name}"; --mutants names them all`)
+    allMutants.find((each) => each.name === name) ??
+    refuse(`there is no mutant "${name}"; npm run mutants -- list names them all`)
   )
 }
 

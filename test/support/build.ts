@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,7 +9,6 @@ import { filesUnder, root } from './sources.js'
 const INPUTS = ['package.json', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json']
 const FOLDERS = ['src', 'adapters', 'inspector', 'telemetry', 'bindings', 'testing', 'cli', 'tools']
 const BUILT = join(root, 'dist/src/index.js')
-const DEADLINE_MS = 60_000
 
 /** The tools of the package, as npm scripts find them. */
 export function binary(name: string): string {
@@ -19,7 +18,7 @@ export function binary(name: string): string {
 /** Builds `dist` unless it is what the sources give; one at a time, however many test files ask. */
 export async function ensureBuilt(): Promise<void> {
   const name = `listwatch-build-${createHash('sha256').update(root).digest('hex').slice(0, 12)}`
-  const [lock, stamp] = [join(tmpdir(), name), join(tmpdir(), `${name}.stamp`)]
+  const [lock, stamp] = [join(tmpdir(), `${name}.pid`), join(tmpdir(), `${name}.stamp`)]
   await acquire(lock)
   try {
     const print = fingerprint()
@@ -34,7 +33,7 @@ export async function ensureBuilt(): Promise<void> {
     }
     writeFileSync(stamp, `${print} ${builtAt()}`)
   } finally {
-    rmdirSync(lock)
+    rmSync(lock)
   }
 }
 
@@ -59,30 +58,30 @@ function read(path: string): string | undefined {
   }
 }
 
-/** A directory is made by one only. One that was left behind by a process that died counts for nothing. */
+/** The process whose id is in the file has the lock, for as long as it lives: a busy machine may build for minutes. */
 async function acquire(lock: string): Promise<void> {
-  for (const deadline = Date.now() + DEADLINE_MS; ; ) {
-    try {
-      mkdirSync(lock)
-      return
-    } catch (error) {
-      if (Date.now() > deadline)
-        throw new Error(`another process has been building for a minute: ${lock}`, { cause: error })
-      if (isOld(lock)) removeQuietly(lock)
-      await sleep(50)
-    }
+  while (!isCreated(lock)) {
+    if (hasEnded(Number(read(lock) ?? 0))) rmSync(lock, { force: true })
+    await sleep(50)
   }
 }
 
-function isOld(lock: string): boolean {
-  const made = statSync(lock, { throwIfNoEntry: false })?.mtimeMs
-  return made !== undefined && Date.now() - made > DEADLINE_MS / 2
+function isCreated(lock: string): boolean {
+  try {
+    writeFileSync(lock, `${process.pid}`, { flag: 'wx' })
+    return true
+  } catch (error) {
+    if (Object(error).code !== 'EEXIST') throw error
+    return false
+  }
 }
 
-function removeQuietly(lock: string): void {
+/** Returns false for 0, which means that the owner has not written its id yet, or that the lock is gone. */
+function hasEnded(pid: number): boolean {
   try {
-    rmdirSync(lock)
-  } catch {
-    // Another process removed it.
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return Object(error).code === 'ESRCH'
   }
 }

@@ -42,3 +42,15 @@ export class Runs {
     this.#ends.shift()?.reject(error)
   }
 }
+
+/** A controller of which the first runs have begun. */
+export async function running(
+  entries: readonly (readonly [string, number])[],
+  options: ReconcileOptions<number> = {},
+): Promise<{ readonly mirror: Mirror<number>; readonly runs: Runs; readonly controller: FeedController<number> }> {
+  const mirror = numbers(...entries)
+  const runs = new Runs()
+  const controller = reconcile(mirror, runs.fn, options)
+  await mirror.clock.advance(0)
+  return { mirror, runs, controller }
+}

@@ -1,4 +1,6 @@
-import { filesUnder, textOf } from './sources.js'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { filesUnder, root, textOf } from './sources.js'
 
 /** A block of code in a document. */
 export interface Block {
@@ -32,17 +34,24 @@ export function exampleBlocks(): Block[] {
   })
 }
 
+/** The documents of docs/. TypeDoc writes those of docs/api, which are not in git. */
+export function guides(): string[] {
+  const names = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
+  return names.sort().map((name) => join('docs', name))
+}
+
 /** Every document of the repository. */
 export function allDocuments(): string[] {
   return [
     ...['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md', 'SPEC.md'],
-    ...filesUnder(['docs', 'examples'], '.md'),
+    ...guides(),
+    ...filesUnder(['examples'], '.md'),
   ]
 }
 
-/** The documents for users. TypeDoc copies the docstrings to docs/api; `exampleBlocks` returns their examples. */
+/** The documents for users. */
 function userDocuments(): string[] {
-  return ['README.md', ...filesUnder(['docs'], '.md').filter((path) => !path.startsWith('docs/api/'))]
+  return ['README.md', ...guides()]
 }
 
 /** The blocks of code in the documents for users, in their order. */

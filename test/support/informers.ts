@@ -4,6 +4,7 @@ import type { SourceError } from '../../src/contract/errors.js'
 import type { ListerWatcher } from '../../src/contract/source.js'
 import { createInformer } from '../../src/informer/create-informer.js'
 import type { Informer, InformerOptions, Lifecycle } from '../../src/informer/informer-types.js'
+import type { SourceSet } from '../../src/informer/source-set.js'
 import { SeededRandom } from '../../testing/seeded-random.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 
@@ -26,11 +27,15 @@ export interface World<T, I, S> {
 }
 
 /** An informer in virtual time. When the test is over it is stopped, and no timer may be left (I15). */
-export function informerOf<T, I extends object, S extends ListerWatcher<T>>(
-  source: S,
-  options: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> = {},
+export function informerOf<T, I extends object, S extends ListerWatcher<T> | SourceSet<T>>(
+  source: S & (ListerWatcher<T> | SourceSet<T>),
+  {
+    clock = new VirtualClock(),
+    ...options
+  }: Omit<InformerOptions<T, I, T>, 'source' | 'clock' | 'random'> & {
+    readonly clock?: VirtualClock
+  } = {},
 ): World<T, I, S> {
-  const clock = new VirtualClock()
   const informer = createInformer<T, I, T>({ ...options, source, clock, random: new SeededRandom(1) })
   const errors: SourceError[] = []
   informer.on('error', (error) => errors.push(error))

@@ -1,7 +1,10 @@
+import { join } from 'node:path'
+import { textOf } from './sources.js'
+
 /** A table of docs/options.md: the options of one call, and the interface that declares them. */
 interface Table {
   readonly heading: string
-  /** The path of a declaration file, and the name of an interface in it. */
+  /** The path of a declaration file under `dist`, and the name of an interface in it. */
   readonly of: readonly (readonly [path: string, name: string])[]
   /** A line after the table. */
   readonly note?: string
@@ -137,23 +140,20 @@ This page is made from the declarations by \`npm run api:accept\`. An option wit
 option, or a wrong value, is an \`OptionError\` that names the option and what is allowed.
 `
 
-/** Returns docs/options.md. `declarations`: the texts of the declaration files, by path. */
-export function optionTables(declarations: ReadonlyMap<string, string>): string {
+/** Returns docs/options.md. */
+export function optionTables(): string {
   const sections = TABLES.map(({ heading, of, note }) => {
-    const rows = of.flatMap(([path, name]) => membersOf(declarations.get(path) ?? '', name, path))
+    const rows = of.flatMap(([path, name]) => membersOf(textOf(join('dist', path)), name, path))
     return `\n## ${heading}\n\n| option | type | meaning |\n|---|---|---|\n${rows.join('\n')}\n${note === undefined ? '' : `\n${note}\n`}`
   })
   return INTRODUCTION + sections.join('')
 }
 
-/** Returns the interfaces with options that no table has. */
-export function interfacesWithoutTable(declarations: ReadonlyMap<string, string>): string[] {
-  const listed = new Set(TABLES.flatMap(({ of }) => of.map(([path, name]) => `${path} ${name}`)))
-  return [...declarations].flatMap(([path, text]) =>
-    Array.from(text.matchAll(/^export interface (\w*Options)\b/gm), ([, name = '']) => `${path} ${name}`).filter(
-      (each) => !listed.has(each),
-    ),
-  )
+/** Returns the interfaces with options that no table has. `pages`: the public declarations. */
+export function interfacesWithoutTable(pages: Iterable<string>): string[] {
+  const listed = new Set(TABLES.flatMap(({ of }) => of.map(([, name]) => name)))
+  const declared = [...pages].join('\n').matchAll(/^export interface (\w*Options)\b/gm)
+  return Array.from(declared, ([, name = '']) => name).filter((name) => !listed.has(name))
 }
 
 /** The rows of an interface. */

@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { memorySource } from '../../adapters/memory/index.js'
 import { SourceError } from '../../src/contract/errors.js'
 import { createInformer } from '../../src/informer/create-informer.js'
@@ -93,6 +93,7 @@ export function begin(life: Life): World {
   const fold = new Fold<Item>()
   if (hasHandler) informer.subscribe(fold.handlers)
   informer.start()
+  onTestFinished(() => assertCleanStop(informer, clock))
   return { informer, clock, fold, warnings }
 }
 

@@ -59,3 +59,7 @@ export function parsePrometheusText(text: string): ReadonlyMap<string, Family> {
   }
   return families
 }
+
+/** The usual reasons of relists in metrics. Each is 0 before the first relist. */
+export const RELIST_REASONS: readonly string[] =
+  'requested audit version_expired epoch_changed stale_list unavailable timeout incomplete released_key'.split(' ')

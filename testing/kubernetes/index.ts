@@ -4,6 +4,7 @@
  * @module listwatch/testing/kubernetes
  */
 
+export type { KubeConfigLike, KubernetesObject } from '../../adapters/kubernetes/index.js'
 export { fakeKubernetes } from './fake-kubernetes.js'
 export type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js'
 export type { FakeObject, FakeObjectDraft, FakeReference } from './fake-object.js'

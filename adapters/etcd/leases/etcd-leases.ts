@@ -1,7 +1,7 @@
 import type { Leases } from '../../../src/contract/leases.js'
 import { isName } from '../../../src/util/validate-options.js'
 import { type LeaseOptions, leasesOf } from '../../shared/lease-options.js'
-import { checkConnection, connectionChecks, type EtcdConnectionOptions } from '../etcd-options.js'
+import { checkConnection, connectionChecks, type EtcdSourceOptions } from '../etcd-options.js'
 import { EtcdLeaseSession } from './lease-session.js'
 
 /**
@@ -15,7 +15,9 @@ import { EtcdLeaseSession } from './lease-session.js'
  * orders.reconcile((key, { object }) => makeItSo(key, object), { replicas })
  * ```
  */
-export interface EtcdLeasesOptions extends LeaseOptions, EtcdConnectionOptions {
+export interface EtcdLeasesOptions
+  extends LeaseOptions,
+    Pick<EtcdSourceOptions<unknown>, 'client' | 'endpoints' | 'credentials' | 'auth'> {
   /**
    * The prefix of the keys, which the user may read and write. A key is the prefix, the group, `/` and the member.
    * Default `listwatch/leases/`.

@@ -1,4 +1,14 @@
-/** The fields that @kubernetes/client-node renames: reserved words of TypeScript, and names with a dash. */
+/**
+ * The fields that @kubernetes/client-node renames: reserved words of TypeScript, and names with a dash. `Wire` renames
+ * them back.
+ *
+ * @example
+ * ```ts
+ * import type { RenamedFields } from 'listwatch/kubernetes'
+ *
+ * const sent: RenamedFields['_from'] = 'from'
+ * ```
+ */
 export interface RenamedFields {
   _continue: 'continue'
   _default: 'default'
@@ -14,17 +24,20 @@ export interface RenamedFields {
   x_kubernetes_validations: 'x-kubernetes-validations'
 }
 
-/** The fields that client-node renames in JSON schemas only. In other types a field may be named `schema`. */
+/**
+ * The fields that @kubernetes/client-node renames in JSON schemas only. In other types a field may be named `schema`.
+ *
+ * @example
+ * ```ts
+ * import type { RenamedInSchemas } from 'listwatch/kubernetes'
+ *
+ * const sent: RenamedInSchemas['ref'] = '$ref'
+ * ```
+ */
 export interface RenamedInSchemas {
   ref: '$ref'
   schema: '$schema'
 }
-
-type InSchema<T> = 'x_kubernetes_preserve_unknown_fields' extends keyof T ? RenamedInSchemas : {}
-type WireName<K, Renamed> = K extends keyof Renamed ? Renamed[K] & PropertyKey : K
-type WireItems<T extends readonly unknown[]> = { [K in keyof T]: Wire<T[K]> }
-type WireFields<T extends object> = { [K in keyof T as WireName<K, RenamedFields & InSchema<T>>]: Wire<T[K]> }
-type IsAny<T> = 0 extends 1 & T ? true : false
 
 /**
  * A type of @kubernetes/client-node as the API server sends its objects: dates are strings, and names are the server's.
@@ -43,13 +56,20 @@ type IsAny<T> = 0 extends 1 & T ? true : false
  * const isOld = startTime !== undefined && Date.now() - Date.parse(startTime) > 3_600_000
  * ```
  */
-export type Wire<T> =
-  IsAny<T> extends true
-    ? T
-    : T extends Date
-      ? string
-      : T extends readonly unknown[]
-        ? WireItems<T>
-        : T extends object
-          ? WireFields<T>
-          : T
+export type Wire<T> = 0 extends 1 & T // Only of `any`.
+  ? T
+  : T extends Date
+    ? string
+    : T extends readonly unknown[]
+      ? { [K in keyof T]: Wire<T[K]> }
+      : T extends object
+        ? {
+            [K in keyof T as K extends keyof RenamedFields
+              ? RenamedFields[K]
+              : 'x_kubernetes_preserve_unknown_fields' extends keyof T
+                ? K extends keyof RenamedInSchemas
+                  ? RenamedInSchemas[K]
+                  : K
+                : K]: Wire<T[K]>
+          }
+        : T

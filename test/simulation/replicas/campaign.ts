@@ -1,4 +1,4 @@
-import type { Mutant } from '../mutants/mutate.js'
+import type { Mutant } from '../../mutants/mutant.js'
 import type { RunStats } from '../runner/run-stats.js'
 import { runWorlds, worldCampaign } from '../runner/world-campaign.js'
 import { runReplicas } from './replica-world.js'

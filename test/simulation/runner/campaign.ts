@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import type { Mutant } from '../mutants/mutate.js'
+import type { Mutant } from '../../mutants/mutant.js'
 import { add, emptyStats, type RunStats } from './run-stats.js'
 import { type Kind, kinds } from './schedule.js'
 import { SimulationProcess } from './worker-process.js'

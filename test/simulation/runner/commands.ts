@@ -1,5 +1,5 @@
-import { type Hunted, hunt, type Layer, survives } from '../mutants/hunt.js'
-import type { Mutant } from '../mutants/mutate.js'
+import { type Hunted, hunt, type Layer, survives } from '../../mutants/hunt.js'
+import type { Mutant } from '../../mutants/mutant.js'
 import { campaign, type StatsByKind } from './campaign.js'
 import { unreached } from './coverage-thresholds.js'
 import { runOne } from './interleaved-runner.js'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { type Mutant, mutated } from '../../mutants/mutant.js'
 import { root } from '../../support/sources.js'
-import type { Mutant } from '../mutants/mutate.js'
 import { JobProcess } from './job-process.js'
 import type { AnyKind } from './schedule.js'
 import type { Job, JobDone } from './worker.js'
@@ -25,7 +25,7 @@ export class SimulationProcess extends JobProcess<Job, JobDone> {
       execArgv: ['--max-semi-space-size=32'],
       env: {
         ...process.env,
-        LISTWATCH_MUTANT: mutant === undefined ? '' : JSON.stringify(mutant),
+        LISTWATCH_MUTANT: mutant === undefined ? '' : JSON.stringify(mutated(mutant)),
         // Hundreds of processes load the same files.
         NODE_COMPILE_CACHE: CACHE,
       },

@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module'
-import { type Mutant, mutate } from '../mutants/mutate.js'
+import { type Defect, mutate } from '../../mutants/mutant.js'
 import type { RunStats } from './run-stats.js'
 import type { Kind, Outcome } from './schedule.js'
 import type { Shrunk } from './shrink.js'
@@ -31,7 +31,7 @@ const TWICE = 100
 
 // Before anything of src/ is loaded.
 const mutant = process.env['LISTWATCH_MUTANT'] ?? ''
-if (mutant !== '') mutate(JSON.parse(mutant) as Mutant)
+if (mutant !== '') mutate(JSON.parse(mutant) as Defect)
 // Errors that are thrown on purpose need no stack, and making one takes longer than most steps.
 Error.stackTraceLimit = 0
 

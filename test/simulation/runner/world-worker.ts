@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module'
-import type { Mutant } from '../mutants/mutate.js'
+import type { Defect } from '../../mutants/mutant.js'
 import type { Job, JobDone } from './worker.js'
 import type { WorldKind } from './world-kinds.js'
 
@@ -21,7 +21,7 @@ export type World<O> = (seed: number, onEvent?: (line: string) => void) => O | P
 /** Runs the schedules that the parent process requests. `load` imports the world after the mutant was made. */
 export async function serveWorlds(kind: WorldKind, load: () => Promise<World<WorldOutcome>>): Promise<void> {
   const mutant = process.env['LISTWATCH_MUTANT'] ?? ''
-  if (mutant !== '') (await import('../mutants/mutate.js')).mutate(JSON.parse(mutant) as Mutant)
+  if (mutant !== '') (await import('../../mutants/mutant.js')).mutate(JSON.parse(mutant) as Defect)
   Error.stackTraceLimit = 0
   const world = await load()
   const { emptyStats, fail } = await import('./run-stats.js')

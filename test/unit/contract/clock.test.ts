@@ -52,16 +52,7 @@ describe('systemClock.now', () => {
 })
 
 describe('systemClock.sleep', () => {
-  test('it resolves after the milliseconds, not before', async () => {
-    vi.useFakeTimers({ toFake: [...timers] })
-    const outcome = outcomeOf(systemClock.sleep(1_000))
-    await vi.advanceTimersByTimeAsync(999)
-    expect(outcome.ended).toBe('not yet')
-    await vi.advanceTimersByTimeAsync(1)
-    expect(outcome.ended).toBe('slept')
-  })
-
-  test.each([2 ** 31, 2 ** 32 + 5])('it sleeps %d ms, longer than a timer of Node can', async (ms) => {
+  test.each([1_000, 2 ** 31, 2 ** 32 + 5])('it sleeps %d ms, also longer than a timer of Node can', async (ms) => {
     vi.useFakeTimers({ toFake: [...timers] })
     const outcome = outcomeOf(systemClock.sleep(ms))
     await vi.advanceTimersByTimeAsync(ms - 1)

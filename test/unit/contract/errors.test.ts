@@ -1,48 +1,27 @@
 import { describe, expect, test } from 'vitest'
-import { messageOf, OptionError, SourceError, toSourceError } from '../../../src/contract/errors.js'
+import { messageOf, OptionError, SourceError, TerminalError, toSourceError } from '../../../src/contract/errors.js'
 import { failureReport } from '../../../src/reflector/failure-report.js'
 import { initialState, step } from '../../../src/reflector/reflector-state.js'
 
 describe('SourceError', () => {
-  test('it has the message, code and details that were passed', () => {
-    const cause = new Error('socket hang up')
-    const error = new SourceError('the watch ended', {
+  test('it is an Error with a stack, and the message, code and details that were passed', () => {
+    const details = {
       code: 'UNAVAILABLE',
-      cause,
+      cause: new Error('socket hang up'),
       retryAfterMs: 1_500,
       key: 'a',
       phase: 'watch',
       source: 'etcd:/jobs/',
-    })
-    expect(error).toMatchObject({
-      name: 'SourceError',
-      message: 'the watch ended',
-      code: 'UNAVAILABLE',
-      cause,
-      retryAfterMs: 1_500,
-      key: 'a',
-      phase: 'watch',
-      source: 'etcd:/jobs/',
-    })
-  })
-
-  test('it is an Error with a stack', () => {
-    const error = new SourceError('broken', { code: 'PROTOCOL' })
+    } as const
+    const error = new SourceError('the watch ended', details)
     expect(error).toBeInstanceOf(Error)
-    expect(error.stack).toContain('broken')
-  })
-
-  test('without a cause it has no cause property', () => {
+    expect(error.stack).toContain('the watch ended')
+    expect(error).toMatchObject({ name: 'SourceError', message: 'the watch ended', ...details })
     expect('cause' in new SourceError('broken', { code: 'PROTOCOL' })).toBe(false)
   })
 
   test.each([0, -1, Number.NaN, Infinity, undefined])('retryAfterMs %s counts as absent', (retryAfterMs) => {
     expect(new SourceError('busy', { code: 'UNAVAILABLE', retryAfterMs }).retryAfterMs).toBeUndefined()
-  })
-
-  test('instanceof recognises an instance made by another copy of the package', () => {
-    const foreign: object = Object.defineProperty({}, Symbol.for('listwatch.SourceError'), { value: true })
-    expect(foreign instanceof SourceError).toBe(true)
   })
 
   test('instanceof distinguishes a derived class from SourceError', () => {
@@ -52,38 +31,28 @@ describe('SourceError', () => {
     expect([derived instanceof Derived, derived instanceof SourceError]).toEqual([true, true])
     expect(other instanceof Derived).toBe(false)
   })
-
-  test.each<[string, unknown]>([
-    ['an Error', new Error('x')],
-    ['an object that looks like one', { name: 'SourceError', code: 'PROTOCOL' }],
-    ['null', null],
-    ['a string', 'SourceError'],
-  ])('instanceof does not recognise %s', (_, value) => {
-    expect(value instanceof SourceError).toBe(false)
-  })
 })
 
-describe('OptionError', () => {
-  test('is a TypeError that names the option', () => {
-    const cause = new Error('ended')
-    const error = new OptionError('postgresSource: option "client" must be a function', { option: 'client', cause })
-    expect(error).toBeInstanceOf(TypeError)
-    expect([error.name, error.option, error.cause]).toEqual(['TypeError', 'client', cause])
-  })
-
-  test('instanceof recognises an instance made by another copy of the package', () => {
-    const foreign: object = Object.defineProperty({}, Symbol.for('listwatch.OptionError'), { value: true })
-    expect(foreign instanceof OptionError).toBe(true)
-  })
-
-  test.each<[string, unknown]>([
-    ['a plain TypeError', new TypeError('fetch failed')],
-    ['a SourceError', new SourceError('x', { code: 'PROTOCOL' })],
-    ['undefined', undefined],
-  ])('instanceof does not recognise %s', (_, value) => {
-    expect(value instanceof OptionError).toBe(false)
-  })
+test('an OptionError is a TypeError that names the option', () => {
+  const cause = new Error('ended')
+  const error = new OptionError('postgresSource: option "client" must be a function', { option: 'client', cause })
+  expect(error).toBeInstanceOf(TypeError)
+  expect([error.name, error.option, error.cause]).toEqual(['TypeError', 'client', cause])
 })
+
+test.each([
+  ['SourceError', SourceError],
+  ['OptionError', OptionError],
+  ['TerminalError', TerminalError],
+] as const)(
+  'instanceof %s recognises an instance made by another copy of the package, and nothing else',
+  (name, type) => {
+    const foreign: object = Object.defineProperty({}, Symbol.for(`listwatch.${name}`), { value: true })
+    expect(foreign instanceof type).toBe(true)
+    const others: unknown[] = [new TypeError('x'), { name, code: 'PROTOCOL' }, null, undefined, name]
+    expect(others.filter((other) => other instanceof type)).toEqual([])
+  },
+)
 
 describe('messageOf', () => {
   test.each<[string, unknown, string]>([

@@ -1,13 +1,10 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
-import { sourceSet } from '../../../src/informer/source-set.js'
 import type { Change } from '../../../src/queue/change.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { assertCleanStop, informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
+import { informerOf, mirrorOf, outcomeOf } from '../../support/informers.js'
+import { heard, running, setOf } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 const REVOKED = new SourceError('permission denied', { code: 'UNAUTHORIZED' })
@@ -16,16 +13,12 @@ const ENTRIES = [
   ['b', 2],
 ] as const
 
-/** What a subscription was told, in words. */
-function telling(informer: Informer<number>): string[] {
-  const told: string[] = []
-  const tell = (change: Change<number>): void => {
-    const finalState = change.type === 'delete' ? ` ${change.finalState}` : ''
-    told.push(`${change.type} ${change.key} ${change.origin}${finalState}`)
-  }
-  informer.subscribe({ add: tell, update: tell, delete: tell })
-  return told
-}
+const telling = (informer: Informer<number>): string[] =>
+  heard(
+    informer,
+    (change) =>
+      `${change.type} ${change.key} ${change.origin}${change.type === 'delete' ? ` ${change.finalState}` : ''}`,
+  )
 
 /** A mirror that is live, and then refused `times` times. */
 async function refused(onAccessLost: 'keep' | 'clear' | undefined, times = 1) {
@@ -52,41 +45,19 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
     },
   )
 
-  test('[C25] with onAccessLost clear empties the store, and handlers receive deletes', async () => {
-    const { informer, told } = await refused('clear')
+  test('[C25][C26][C27] with onAccessLost clear empties the store once, however often the list is refused, and lists again', async () => {
+    const { clock, source, informer, errors, told } = await refused('clear', 6)
+    expect(errors.at(-1)?.message).toMatch(/^watch of memory failed: permission denied; listing again in /)
     expect([informer.size, informer.version, informer.list()]).toEqual([0, undefined, []])
     expect(told.slice(2)).toEqual(['delete a access-lost unknown', 'delete b access-lost unknown'])
-  })
-
-  test('[C27] with onAccessLost clear lists again, and handlers receive the objects that are there', async () => {
-    const { clock, source, informer, told } = await refused('clear')
+    const reason = 'failed: permission denied; access to memory was lost, and its objects were deleted'
+    expect(informer.health()).toEqual({ isLive: true, isReady: false, reason })
     source.delete('b')
-    await clock.advance(30_000)
-    expect([informer.status.state, informer.status.relists, informer.get('a')]).toEqual(['live', 1, 1])
-    expect(told.slice(4)).toEqual(['add a relist'])
-    expect(informer.version).toBe(await source.head())
-  })
-
-  test('with onAccessLost clear is reported with the list that comes next', async () => {
-    const { errors } = await refused('clear')
-    expect(errors.at(-1)?.message).toMatch(/^watch of memory failed: permission denied; listing again in /)
-  })
-
-  test('with onAccessLost clear empties the store once, however often the list is refused', async () => {
-    const { clock, informer, told } = await refused('clear', 6)
     await clock.advance(30_000)
     expect([informer.status.state, informer.size, told.length]).toEqual(['failed', 0, 4])
     await clock.advance(240_000)
-    expect([informer.status.state, informer.size, told.length]).toEqual(['live', 2, 6])
-  })
-
-  test('[C26] with onAccessLost clear is not ready until the next list is in', async () => {
-    const { clock, informer } = await refused('clear')
-    const { isLive, isReady, reason } = informer.health()
-    expect([isLive, isReady]).toEqual([true, false])
-    expect(reason).toMatch(/^failed: permission denied; access to memory was lost, and its objects were deleted$/)
-    await clock.advance(30_000)
-    expect(informer.health()).toMatchObject({ isReady: true })
+    expect([informer.status.state, informer.get('a'), told.slice(4)]).toEqual(['live', 1, ['add a relist']])
+    expect([informer.version, informer.health().isReady]).toEqual([await source.head(), true])
   })
 
   test('[C26] with onAccessLost clear lets waits wait for the next list', async () => {
@@ -100,19 +71,8 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
     expect(informer.size).toBe(2)
   })
 
-  test('before the first list clears nothing', async () => {
-    const { clock, source, informer, told } = { ...mirrorOf(ENTRIES, { onAccessLost: 'clear' }), told: [] as string[] }
-    source.fail(REVOKED)
-    const synced = informer.start().synced()
-    await expect(synced).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
-    expect(told).toEqual([])
-    await clock.advance(30_000)
-    expect([informer.size, informer.health().isReady]).toEqual([2, true])
-  })
-
   test('with onAccessLost clear forgets what was invalid', async () => {
-    const { clock, source, informer } = mirrorOf(ENTRIES, { onAccessLost: 'clear' })
-    await informer.start().synced()
+    const { clock, source, informer } = await running(mirrorOf(ENTRIES, { onAccessLost: 'clear' }))
     source.corrupt('a', new Error('it does not decode'))
     await clock.advance(0)
     expect([...informer.invalid.keys()]).toEqual(['a'])
@@ -123,9 +83,7 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
   })
 
   test.each(['UNAVAILABLE', 'NOT_FOUND', 'PROTOCOL'] as const)('with %s clears nothing', async (code) => {
-    const { clock, source, informer } = mirrorOf(ENTRIES, { onAccessLost: 'clear' })
-    await informer.start().synced()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf(ENTRIES, { onAccessLost: 'clear' }))
     source.fail(new SourceError('not now', { code }))
     source.disconnect()
     await clock.advance(1_000)
@@ -134,15 +92,10 @@ describe('a list or a watch that is refused with UNAUTHORIZED', () => {
 })
 
 test('[C25] over several sources onAccessLost clears the objects of the one that refuses', async () => {
-  const clock = new VirtualClock()
   const eu = memorySource<number>({ name: 'eu', entries: ENTRIES })
   const us = memorySource<number>({ name: 'us', entries: [['c', 3]] })
-  const source = sourceSet({ eu, us })
-  const informer = createInformer({ source, onAccessLost: 'clear', clock, random: new SeededRandom(1) })
-  informer.on('error', () => {})
-  onTestFinished(() => assertCleanStop(informer, clock))
-  await informer.start().synced()
-  await clock.advance(0)
+  const { clock, informer } = setOf({ eu, us }, { onAccessLost: 'clear' })
+  await running({ clock, informer })
   const subscription = informer.subscribe({})
   eu.fail(REVOKED)
   eu.disconnect()
@@ -157,15 +110,10 @@ test('[C25] over several sources onAccessLost clears the objects of the one that
 })
 
 test('[M5] over several sources synced waits for the next list of a source whose access was lost before the others were listed', async () => {
-  const clock = new VirtualClock()
   const eu = memorySource<number>({ name: 'eu', entries: ENTRIES })
   const us = scripted<number>()
-  const source = sourceSet<number>({ eu, us })
-  const informer = createInformer({ source, onAccessLost: 'clear', clock, random: new SeededRandom(1) })
-  informer.on('error', () => {})
-  onTestFinished(() => assertCleanStop(informer, clock))
-  informer.start()
-  await clock.advance(0)
+  const { clock, informer } = setOf({ eu, us }, { onAccessLost: 'clear' })
+  await running({ clock, informer })
   eu.fail(REVOKED)
   eu.disconnect()
   await clock.advance(250)
@@ -179,13 +127,9 @@ test('[M5] over several sources synced waits for the next list of a source whose
 })
 
 test('[M10] over several sources a wait of a subscription waits for the next list if access was lost before it was notified', async () => {
-  const clock = new VirtualClock()
   const eu = memorySource<number>({ name: 'eu', entries: ENTRIES })
   const us = memorySource<number>({ name: 'us' })
-  const source = sourceSet({ eu, us })
-  const informer = createInformer({ source, onAccessLost: 'clear', clock, random: new SeededRandom(1) })
-  informer.on('error', () => {})
-  onTestFinished(() => assertCleanStop(informer, clock))
+  const { clock, informer } = setOf({ eu, us }, { onAccessLost: 'clear' })
   await informer.start().synced()
   const told = new Map<string, number>()
   const slow = ({ key, object }: Change<number>): Promise<void> => {

@@ -12,7 +12,8 @@ import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { assertCleanStop, deferred, outcomeOf } from '../../support/informers.js'
+import { assertCleanStop } from '../../support/informers.js'
+import { ordered } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 /** A source whose version increases without changes, and whose watch sends a version only with an event. */
@@ -20,10 +21,7 @@ class Quiet implements ListerWatcher<number> {
   readonly name = 'quiet'
   readonly hasReached = numbered
   readonly heartbeatMs = 1_000_000
-  readonly objects = new Map([
-    ['a', { n: 1, version: '1' }],
-    ['b', { n: 2, version: '2' }],
-  ])
+  readonly objects = new Map(Object.entries({ a: { n: 1, version: '1' }, b: { n: 2, version: '2' } }))
   at = 5
   reads = 0
   /** Called before a page of versions is yielded. */
@@ -133,34 +131,6 @@ describe.each([
     await fresh
     expect([source.reads > 0, informer.get('c')]).toEqual([true, 3])
   })
-
-  test('is opened again from the version that was proven', async () => {
-    const { clock, source, informer } = await mirrored(audit)
-    source.at = 9
-    const fresh = informer.fresh({ timeoutMs: 20_000 })
-    await clock.advance(2_000)
-    await fresh
-    await clock.advance(3_000_000)
-    expect(source.after.slice(0, 2)).toEqual(['5', '9'])
-  })
-})
-
-test('stop() without audits waits until the source has closed the iterator of a proof', async () => {
-  const { clock, source, informer } = await mirrored(false)
-  const { promise: closed, resolve } = deferred()
-  source.versions = async function* ({ signal }: ListContext): AsyncGenerator<VersionPage> {
-    this.reads++
-    await new Promise<void>((aborted) => signal.addEventListener('abort', () => aborted(), { once: true }))
-    await closed
-  }
-  source.at = 9
-  const fresh = expect(informer.fresh()).rejects.toMatchObject({ code: 'STOPPED' })
-  while (source.reads === 0) await clock.advance(1_000)
-  const stopped = informer.stop()
-  await fresh
-  expect(await outcomeOf(stopped, clock)).toBe('pending')
-  resolve()
-  expect(await outcomeOf(stopped, clock)).toBe('resolved')
 })
 
 test('[C35] a proof during the validation of a large batch is not followed by the earlier state of that batch', async () => {
@@ -199,11 +169,7 @@ test('[C35] a watch that calls requestProof while the informer waits to reconnec
     if (++draws > 1_000) throw new Error('a loop without a delay')
     return 0.5
   }
-  const source = scripted<number>({
-    hasReached: numbered,
-    onList: (list) => list.answer([], '5'),
-    onWatch: (watch) => watch.batch([], '5'),
-  })
+  const source = ordered<number>([], '5', { onWatch: (watch) => watch.batch([], '5') })
   const informer = createInformer({ source, clock, random: { next } })
   informer.on('error', () => {})
   onTestFinished(() => assertCleanStop(informer, clock))

@@ -2,11 +2,13 @@ import diagnostics from 'node:diagnostics_channel'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
-import type { Logger, Status } from '../../../src/contract/status.js'
+import type { Logger } from '../../../src/contract/status.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { assertCleanStop, mirrorOf, warnings } from '../../support/informers.js'
+import { assertCleanStop, informerOf, mirrorOf, warnings } from '../../support/informers.js'
+import { running } from '../../support/running.js'
+import { scripted } from '../../support/scripted-source.js'
 
 function failingHandlers(): { add: () => never } {
   return {
@@ -46,122 +48,70 @@ function throwing(): Logger {
 }
 
 describe('errors', () => {
-  test('every failure is reported, with its source and the next step', async () => {
-    const { clock, source, informer, errors } = mirrorOf<number, object>([])
-    informer.start()
-    await clock.advance(0)
-    source.disconnect()
-    await clock.advance(0)
-    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'watch', source: 'memory' }])
-    expect(errors[0]?.message).toMatch(/^watch of memory failed: the connection was lost; reconnecting in 0\.\d s$/)
-  })
-
-  test('an error without a listener is a process warning, at most once a minute', async () => {
-    const said = warnings()
+  test('an error without a listener is a process warning with its stack, at most once a minute', async () => {
+    const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => spy.mockRestore())
     const { clock, informer, source } = unheard()
     informer.subscribe(failingHandlers())
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     source.put('b', 1)
     await clock.advance(59_000)
     source.put('c', 1)
     await clock.advance(0)
-    expect(said).toHaveLength(1)
+    expect(spy).toHaveBeenCalledTimes(1)
     await clock.advance(1_000)
     source.put('d', 1)
     await clock.advance(0)
-    expect(said).toHaveLength(2)
-    expect(said[0]).toContain('the add handler on memory failed at key "a": no')
-  })
-
-  test('the warning has the stack of the error that a handler threw', async () => {
-    const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    onTestFinished(() => spy.mockRestore())
-    const { clock, informer } = unheard()
-    informer.subscribe(failingHandlers())
-    informer.start()
-    await clock.advance(0)
-    expect(spy.mock.calls[0]?.[1]).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
+    expect(spy).toHaveBeenCalledTimes(2)
+    const [warning, options] = spy.mock.calls[0] ?? []
+    expect(String(warning)).toContain('the add handler on memory failed at key "a": no')
+    expect(options).toMatchObject({ detail: expect.stringContaining('informer-events.test.ts') })
   })
 
   test('a warning of a source goes to the logger, or without one to the process, and is not an error', async () => {
     for (const logger of [undefined, memoLogger()]) {
       const said = warnings()
-      const clock = new VirtualClock()
-      const source = memorySource<number>()
-      const list = source.list.bind(source)
-      source.list = (context) => {
-        context.warn?.('the server is old')
-        return list(context)
-      }
-      const informer = createInformer({ source, clock, ...(logger === undefined ? {} : { logger }) })
-      onTestFinished(() => assertCleanStop(informer, clock))
-      const errors: SourceError[] = []
-      informer.on('error', (error) => errors.push(error))
-      await informer.start().synced()
-      expect(said).toEqual(logger === undefined ? ['memory: the server is old'] : [])
-      if (logger !== undefined) expect(logger.lines).toContain('warn memory: the server is old {}')
+      const source = scripted<number>({ onList: ({ context }) => context.warn?.('the server is old') })
+      const { errors } = await running(informerOf(source, logger === undefined ? {} : { logger }))
+      expect(said).toEqual(logger === undefined ? ['scripted: the server is old'] : [])
+      if (logger !== undefined) expect(logger.lines).toContain('warn scripted: the server is old {}')
       expect(errors).toEqual([])
     }
   })
 
-  test('every listener receives an event before the events that it caused', async () => {
-    const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
-    source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
-    const states: string[] = []
-    informer.on('error', () => void informer.stop())
-    informer.on('error', ({ code }) => states.push(code))
-    informer.on('status', ({ state }) => states.push(state))
-    informer.start()
-    await clock.advance(0)
-    expect(states).toEqual(['listing', 'UNAUTHORIZED', 'stopped'])
-  })
-
-  test('an error with a listener is not a process warning', async () => {
-    const said = warnings()
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.subscribe(failingHandlers())
-    informer.start()
-    await clock.advance(0)
-    expect(said).toEqual([])
-  })
-
-  test('an error with a logger is not a process warning', async () => {
-    const said = warnings()
-    const logger = memoLogger()
-    const { clock, informer } = unheard(logger)
-    informer.subscribe(failingHandlers())
-    informer.start()
-    await clock.advance(0)
-    expect(said).toEqual([])
-    expect(logger.lines).toContain('warn the add handler on memory failed at key "a": no {"code":"HANDLER","key":"a"}')
-  })
+  test.each([
+    ['error', ['idle > listing', 'UNAUTHORIZED', 'failed > stopped']],
+    ['status', ['idle > listing', 'UNAUTHORIZED', 'listing > failed', 'failed > stopped']],
+  ])(
+    'if a listener of "%s" stops the informer, the others receive each event before those that it caused',
+    async (by, told) => {
+      const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
+      source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
+      const seen: string[] = []
+      if (by === 'error') informer.on('error', () => void informer.stop())
+      informer.on('error', ({ code }) => seen.push(code))
+      if (by === 'status') informer.on('status', ({ state }) => void (state === 'failed' && informer.stop()))
+      informer.on('status', (status, previous) => seen.push(`${previous.state} > ${status.state}`))
+      await running({ clock, informer })
+      expect(seen).toEqual(told)
+    },
+  )
 
   // I14
-  test('a listener that throws affects no other listener, and is a process warning', async () => {
+  test('[I14] a listener that throws affects no other listener, and is a process warning; off removes a listener', async () => {
     const said = warnings()
     const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
-    const before: SourceError[] = []
+    const [before, removed]: [SourceError[], SourceError[]] = [[], []]
+    const listener = (error: SourceError): void => void removed.push(error)
     informer.on('error', () => {
       throw new Error('mine')
     })
+    informer.on('error', listener).off('error', listener)
     informer.on('error', (error) => before.push(error))
     informer.subscribe(failingHandlers())
-    informer.start()
-    await clock.advance(0)
-    expect([errors.length, before.length]).toEqual([1, 1])
+    await running({ clock, informer })
+    expect([errors.length, before.length, removed]).toEqual([1, 1, []])
     expect(said).toEqual(['a listener of "error" on memory threw: mine'])
-  })
-
-  test('off removes a listener', async () => {
-    const { clock, informer, errors } = mirrorOf<number, object>([['a', 1]])
-    const states: SourceError[] = []
-    const listener = (error: SourceError): void => void states.push(error)
-    informer.on('error', listener).off('error', listener)
-    informer.subscribe(failingHandlers())
-    informer.start()
-    await clock.advance(0)
-    expect([states, errors.length]).toEqual([[], 1])
   })
 
   test.each<[unknown[], string]>([
@@ -182,7 +132,7 @@ describe('status', () => {
       'failed',
     ],
     ['of a watch', (source) => source.disconnect(), 'backing-off'],
-  ])('a failure %s is emitted as a state, though an error listener requests a relist', async (_, fail, state) => {
+  ])('[D12] a failure %s is emitted as a state, though an error listener requests a relist', async (_, fail, state) => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
     const states: string[] = []
     informer.on('error', () => void informer.relist().catch(() => {}))
@@ -197,18 +147,7 @@ describe('status', () => {
     expect([informer.status.state, states.at(-1)]).toEqual([state, expect.stringMatching(` > ${state}$`)])
   })
 
-  test('a status listener that throws does not affect the informer', async () => {
-    const said = warnings()
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.on('status', () => {
-      throw new Error('mine')
-    })
-    informer.start()
-    await clock.advance(0)
-    expect([informer.status.state, said.length]).toEqual(['live', 1])
-  })
-
-  test('every listener receives the states in order, also if another listener stops the informer', async () => {
+  test('[D12] every listener receives the states in order, also if another listener stops the informer', async () => {
     const { clock, informer, source } = mirrorOf<number, object>([['a', 1]])
     source.fail(new SourceError('no rights', { code: 'UNAUTHORIZED' }))
     const states: string[] = []
@@ -220,33 +159,20 @@ describe('status', () => {
     await clock.advance(0)
     expect(states).toEqual(['idle > listing', 'listing > failed', 'failed > stopped'])
   })
-
-  test('a listener that is removed during a notification is not called', async () => {
-    const { clock, informer } = mirrorOf<number, object>([['a', 1]])
-    const states: string[] = []
-    const gauge = ({ state }: Status): void => void states.push(state)
-    informer.on('status', ({ state }) => {
-      if (state !== 'listing') return
-      void informer.stop()
-      informer.off('status', gauge)
-    })
-    informer.on('status', gauge)
-    informer.start()
-    await clock.advance(0)
-    expect(states).toEqual([])
-  })
 })
 
 describe('a logger', () => {
-  test('the logger receives each state, each failure and each dropped batch', async () => {
+  test('a logger receives each state and each failure, and the process emits no warning', async () => {
+    const said = warnings()
     const logger = memoLogger()
     const { clock, informer, source } = unheard(logger)
-    informer.start()
-    await clock.advance(0)
+    informer.subscribe(failingHandlers())
+    await running({ clock, informer })
     source.disconnect()
     await clock.advance(1_000)
     expect(logger.lines.map((line) => line.split(':')[0])).toEqual([
       'info memory is listing',
+      'warn the add handler on memory failed at key "a"',
       'info memory is connecting',
       'info memory is live',
       'warn watch of memory failed',
@@ -254,6 +180,8 @@ describe('a logger', () => {
       'info memory is connecting',
       'info memory is live',
     ])
+    expect(logger.lines[1]).toContain('failed at key "a": no {"code":"HANDLER","key":"a"}')
+    expect(said).toEqual([])
   })
 
   test.each<[string, Logger]>([

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ListContext, ListerWatcher } from '../../../src/contract/source.js'
@@ -41,14 +41,29 @@ class Slow {
   }
 }
 
-function three(slow = new Slow()): { readonly slow: Slow; readonly members: readonly Informer<number>[] } {
-  return { slow, members: ['a', 'b', 'c'].map((name) => slow.informer(name)) }
+type GroupOptions = NonNullable<Parameters<typeof groupInformers>[1]>
+
+/** A group of three members, which is stopped when the test is over. */
+function three(options: GroupOptions = {}) {
+  const slow = new Slow()
+  const members = ['a', 'b', 'c'].map((name) => slow.informer(name))
+  const group = groupInformers(members, options)
+  onTestFinished(() => assertCleanStop(group, slow.clock))
+  return { slow, members, group }
+}
+
+/** The same, started. All members are live. */
+async function started(options: GroupOptions = {}) {
+  const world = three(options)
+  world.group.start()
+  await world.slow.clock.advance(1_000)
+  world.slow.lists.length = 0
+  return world
 }
 
 describe('a group', () => {
   test('starts, syncs and stops its members together', async () => {
-    const { slow, members } = three()
-    const group = groupInformers(members)
+    const { slow, members, group } = three()
     const synced = group.start().synced()
     await slow.clock.advance(500)
     expect([await outcomeOf(synced, slow.clock), group.health().isReady, group.health().isLive]).toEqual([
@@ -63,25 +78,8 @@ describe('a group', () => {
     expect(() => group.start()).toThrow('start: the group was stopped')
   })
 
-  test('rejects synced with the error of a member, and is ready only if all members are', async () => {
-    const { slow, members } = three()
-    const group = groupInformers(members)
-    slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
-    const synced = group.start().synced()
-    synced.catch(() => {})
-    await slow.clock.advance(1_100)
-    expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { code: 'NOT_FOUND' } })
-    expect(group.health()).toMatchObject({
-      isLive: true,
-      isReady: false,
-      reason: expect.stringContaining('no such thing'),
-    })
-    await assertCleanStop(group, slow.clock)
-  })
-
-  test('stops waiting for other members once synced of one rejects', async () => {
-    const { slow, members } = three()
-    const group = groupInformers(members)
+  test('rejects synced with the error of a member, and waits for no other member then', async () => {
+    const { slow, group } = three()
     slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
     slow.sources[2]?.fail(new SourceError('not now', { code: 'UNAVAILABLE' }), 100)
     const controller = new AbortController()
@@ -90,42 +88,10 @@ describe('a group', () => {
     const waiting = slow.clock.sleeping
     await slow.clock.advance(1_100)
     expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { code: 'NOT_FOUND' } })
+    const reason = expect.stringContaining('no such thing')
+    expect(group.health()).toMatchObject({ isLive: true, isReady: false, reason })
     expect(slow.clock.sleeping).toBeLessThan(waiting)
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
-    await assertCleanStop(group, slow.clock)
-  })
-
-  test('aborts the signals of all other waits once synced of one member rejects', async () => {
-    const { slow, members } = three()
-    const signals: (AbortSignal | undefined)[] = []
-    const endless: Lifecycle = {
-      start: () => endless,
-      synced: ({ signal } = {}) => {
-        signals.push(signal)
-        return new Promise(() => {})
-      },
-      health: () => ({ isLive: true, isReady: false, reason: 'none' }),
-      stop: async () => {},
-      [Symbol.asyncDispose]: async () => {},
-    }
-    const group = groupInformers([endless, ...members])
-    slow.sources[1]?.fail(new SourceError('no such thing', { code: 'NOT_FOUND' }), 100)
-    const synced = group.start().synced()
-    synced.catch(() => {})
-    await slow.clock.advance(50)
-    expect(signals.map((signal) => signal?.aborted)).toEqual([false])
-    await slow.clock.advance(1_100)
-    expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { code: 'NOT_FOUND' } })
-    expect(signals.map((signal) => signal?.aborted)).toEqual([true])
-    await assertCleanStop(group, slow.clock)
-  })
-
-  test('stops waiting when the signal of synced aborts', async () => {
-    const { slow, members } = three()
-    const group = groupInformers(members)
-    const synced = group.start().synced({ signal: AbortSignal.abort(new Error('enough')) })
-    expect(await outcomeOf(synced, slow.clock)).toMatchObject({ rejected: { message: 'enough' } })
-    await assertCleanStop(group, slow.clock)
   })
 
   test('may contain groups, and may be empty', async () => {
@@ -139,10 +105,7 @@ describe('a group', () => {
   })
 
   test('passes drainMs to the stop of its members', async () => {
-    const { slow, members } = three()
-    await using group = groupInformers(members)
-    group.start()
-    await slow.clock.advance(1_000)
+    const { slow, members, group } = await started()
     let handled = 0
     for (const member of members) {
       member.subscribe({
@@ -153,59 +116,40 @@ describe('a group', () => {
       })
     }
     await slow.clock.advance(0)
+    await expect(group.stop({ drainMs: -1 })).rejects.toThrow('stop: option "drainMs" must be')
     const stopped = group.stop({ drainMs: 10_000 })
     await slow.clock.advance(3_000)
     expect([await outcomeOf(stopped, slow.clock), handled]).toEqual(['resolved', 3])
   })
 
-  test('with a stopped member starts no member', async () => {
-    const { slow, members } = three()
-    const group = groupInformers([...members.slice(0, 1), groupInformers(members.slice(1))])
-    await members[2]?.stop()
-    expect(() => group.start()).toThrow('start: the informer of c was stopped')
-    expect(members.map(({ status }) => status.state)).toEqual(['idle', 'idle', 'stopped'])
-    await assertCleanStop(group, slow.clock)
-  })
-
-  test('with a stopped inner group starts no member', async () => {
+  test('with a stopped member or inner group starts no member', async () => {
     const { slow, members } = three()
     const inner = groupInformers([])
-    const group = groupInformers([...members, inner])
+    const groups = [
+      groupInformers([...members, inner]),
+      groupInformers([members[0] ?? inner, groupInformers(members.slice(1))]),
+    ]
     await inner.stop()
-    expect(() => group.start()).toThrow('start: the group was stopped')
-    expect(members.map(({ status }) => status.state)).toEqual(['idle', 'idle', 'idle'])
-    await assertCleanStop(group, slow.clock)
+    expect(() => groups[0]?.start()).toThrow('start: the group was stopped')
+    await members[2]?.stop()
+    expect(() => groups[1]?.start()).toThrow('start: the informer of c was stopped')
+    expect(members.map(({ status }) => status.state)).toEqual(['idle', 'idle', 'stopped'])
+    expect(slow.lists).toEqual([])
   })
 
   test('stop stops all members, also if one of them throws', async () => {
-    const { slow, members } = three()
-    const broken: Lifecycle = {
-      ...groupInformers([]),
-      start: () => broken,
-      synced: async () => {},
-      health: () => ({ isLive: true, isReady: true, reason: 'none' }),
+    const broken = Object.assign(groupInformers([]), {
       stop: () => {
         throw new Error('it will not')
       },
-      [Symbol.asyncDispose]: async () => {},
-    }
+    })
+    const slow = new Slow()
+    const members = ['a', 'b'].map((name) => slow.informer(name))
     const group = groupInformers([broken, ...members])
     group.start()
     await slow.clock.advance(1_500)
-    const stopped = expect(group.stop()).rejects.toThrow('it will not')
-    await slow.clock.advance(1_000)
-    await stopped
-    expect(members.map(({ status }) => status.state)).toEqual(members.map(() => 'stopped'))
-  })
-
-  test.each([-1, Number.NaN, '1'])('that rejects stop with drainMs: %j continues as before', async (drainMs) => {
-    const { slow, members } = three()
-    const group = groupInformers(members)
-    await expect(group.stop({ drainMs: drainMs as number })).rejects.toThrow('stop: option "drainMs" must be')
-    const synced = group.start().synced()
-    await slow.clock.advance(1_000)
-    expect(await outcomeOf(synced, slow.clock)).toBe('resolved')
-    await assertCleanStop(group, slow.clock)
+    await Promise.all([expect(group.stop()).rejects.toThrow('it will not'), slow.clock.advance(1_000)])
+    expect(members.map(({ status }) => status.state)).toEqual(['stopped', 'stopped'])
   })
 
   test.each<[string, () => Lifecycle, string]>([
@@ -223,11 +167,8 @@ describe('a group', () => {
 })
 
 describe('maxRelists', () => {
-  async function relisting(maxRelists: number | undefined): Promise<Slow> {
-    const { slow, members } = three()
-    const group = groupInformers(members, { maxRelists })
-    group.start()
-    await slow.clock.advance(1_000)
+  test.each([1, 2, undefined])('[G1] at most maxRelists members relist at a time: %s', async (maxRelists) => {
+    const { slow, members } = await started({ maxRelists })
     expect(slow.most, 'first lists are not held back').toBe(3)
     slow.most = 0
     for (const source of slow.sources) {
@@ -237,72 +178,46 @@ describe('maxRelists', () => {
     }
     await slow.clock.advance(20_000)
     expect(members.map(({ status }) => [status.state, status.relists])).toEqual(members.map(() => ['live', 1]))
-    await assertCleanStop(group, slow.clock)
-    return slow
-  }
-
-  test.each([1, 2])('[G1] at most %d members relist at a time', async (max) => {
-    expect((await relisting(max)).most).toBe(max)
-  })
-
-  test('without maxRelists all members relist at a time', async () => {
-    expect((await relisting(undefined)).most).toBe(3)
+    expect(slow.most).toBe(maxRelists ?? 3)
   })
 
   test('[G5] a member that waits for a slot stops at once', async () => {
-    const { slow, members } = three()
-    const group = groupInformers(members, { maxRelists: 1 })
-    group.start()
-    await slow.clock.advance(1_000)
+    const { slow, members } = await started({ maxRelists: 1 })
     for (const member of members) void member.relist().catch(() => {})
     await slow.clock.advance(1_500)
     const stopped = members[2]?.stop()
     expect(stopped && (await outcomeOf(stopped, slow.clock))).toBe('resolved')
     await slow.clock.advance(10_000)
     expect(members.map(({ status }) => status.state)).toEqual(['live', 'live', 'stopped'])
-    await assertCleanStop(group, slow.clock)
   })
 
   test('a member that is stopped as it gets its slot lists nothing', async () => {
-    const { slow, members } = three()
-    const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })
-    group.start()
-    await slow.clock.advance(1_000)
-    slow.lists.length = 0
-    for (const [nth, member] of members.slice(0, 2).entries()) {
+    const { slow, members } = await started({ maxRelists: 1 })
+    for (const member of members) {
       member.on('status', ({ state }, { state: previous }) => {
-        if (previous === 'relisting' && state === 'connecting') void members[1 - nth]?.stop()
+        if (previous !== 'relisting' || state !== 'connecting') return
+        for (const other of members) if (other !== member) void other.stop()
       })
       void member.relist().catch(() => {})
     }
     await slow.clock.advance(10_000)
-    expect(slow.lists.length).toBe(1)
-    await assertCleanStop(group, slow.clock)
+    expect(slow.lists).toHaveLength(1)
   })
 
   test('[G2] a relist that is requested while the member waits for a slot joins the waiting relist', async () => {
-    const { slow, members } = three()
-    const group = groupInformers(members.slice(0, 2), { maxRelists: 1 })
-    group.start()
-    await slow.clock.advance(1_000)
-    slow.lists.length = 0
-    for (const member of members.slice(0, 2)) void member.relist().catch(() => {})
+    const { slow, members } = await started({ maxRelists: 1 })
+    for (const member of members) void member.relist().catch(() => {})
     await slow.clock.advance(500)
-    expect(members.slice(0, 2).map(({ status }) => status.state)).toEqual(['relisting', 'relisting'])
-    const [first] = slow.lists
-    const waiting = members[first === 'a' ? 1 : 0]
-    const relisted = waiting?.relist()
+    expect(members.map(({ status }) => status.state)).toEqual(['relisting', 'relisting', 'relisting'])
+    const waiting = members.filter(({ name }) => name !== slow.lists[0])
+    const relisted = Promise.all(waiting.map((member) => member.relist()))
     await slow.clock.advance(30_000)
-    expect(relisted && (await outcomeOf(relisted, slow.clock))).toBe('resolved')
-    expect(slow.lists).toEqual(first === 'a' ? ['a', 'b'] : ['b', 'a'])
-    await assertCleanStop(group, slow.clock)
+    expect(await outcomeOf(relisted, slow.clock)).toBe('resolved')
+    expect(slow.lists.toSorted()).toEqual(['a', 'b', 'c'])
   })
 
   test('a relist that fails releases its slot', async () => {
-    const { slow, members } = three()
-    const group = groupInformers(members, { maxRelists: 1 })
-    group.start()
-    await slow.clock.advance(1_000)
+    const { slow, members } = await started({ maxRelists: 1 })
     for (const source of slow.sources) source.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
     for (const member of members) void member.relist().catch(() => {})
     await slow.clock.advance(30_000)
@@ -310,6 +225,5 @@ describe('maxRelists', () => {
       true,
       true,
     ])
-    await assertCleanStop(group, slow.clock)
   })
 })

@@ -1,29 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import type { MemorySource } from '../../../adapters/memory/index.js'
 import { Fold } from '../../support/fold.js'
 import { informerOf, mirrorOf } from '../../support/informers.js'
+import { running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
 
 describe('[C29][C30] an object that does not decode', () => {
-  test('[B28] an invalid object is in `invalid` with its reason, and the mirror continues', async () => {
-    const { clock, source, informer, errors } = mirrorOf<number, object>([
-      ['a', 1],
-      ['b', 1],
-    ])
-    informer.start()
-    await clock.advance(0)
-    source.corrupt('a', new Error('not a number'))
-    const version = source.put('b', 2)
-    await clock.advance(0)
-    expect([informer.get('b'), informer.version]).toEqual([2, version])
-    expect([...informer.invalid]).toMatchObject([
-      [
-        'a',
-        { code: 'DECODE', phase: 'decode', key: 'a', message: 'the object "a" of memory is invalid: not a number' },
-      ],
-    ])
-    expect(errors).toMatchObject([{ code: 'DECODE', key: 'a', source: 'memory' }])
-  })
-
   // I8
   test('is not in invalid before the whole first list is stored', async () => {
     const source = scripted<number>()
@@ -34,79 +16,65 @@ describe('[C29][C30] an object that does not decode', () => {
     expect([...informer.invalid.keys()]).toEqual([])
     source.lists[0]?.answer([put('b', 1)], '5')
     await clock.advance(0)
-    expect([...informer.invalid.keys()]).toEqual(['a'])
-  })
-
-  test('keep-previous, the default: its last good state stays, and no subscriber is notified', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    const fold = new Fold<number>()
-    informer.subscribe(fold.handlers)
-    informer.start()
-    await clock.advance(0)
-    source.corrupt('a', 'bad')
-    await clock.advance(0)
-    expect([informer.get('a'), fold.told]).toEqual([1, ['add a']])
-  })
-
-  test('omit: the object is removed, and a delete with an unknown final state is delivered', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { onInvalid: 'omit' })
-    const fold = new Fold<number>()
-    informer.subscribe(fold.handlers)
-    informer.start()
-    await clock.advance(0)
-    source.corrupt('a', 'bad')
-    await clock.advance(0)
-    expect([informer.has('a'), [...informer.invalid.keys()]]).toEqual([false, ['a']])
-    expect(fold.changes.at(-1)).toMatchObject({ type: 'delete', key: 'a', previous: 1, finalState: 'unknown' })
-  })
-
-  test.each(['keep-previous', 'omit'] as const)('a later good state clears it (%s)', async (onInvalid) => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]], { onInvalid })
-    const fold = new Fold<number>()
-    informer.subscribe(fold.handlers)
-    informer.start()
-    await clock.advance(0)
-    source.corrupt('a', 'bad')
-    source.put('a', 2)
-    await clock.advance(0)
-    expect([informer.get('a'), informer.invalid.size, fold.objects.get('a')]).toEqual([2, 0, 2])
-  })
-
-  test('a delete removes it from invalid too', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
-    source.corrupt('a', 'bad')
-    source.delete('a')
-    await clock.advance(0)
-    expect([informer.has('a'), informer.invalid.size]).toEqual([false, 0])
-  })
-
-  test('in the first list it is not stored, and is named in invalid', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([
-      ['a', 1],
-      ['b', 2],
-    ])
-    source.corrupt('a', 'bad')
-    informer.start()
-    await clock.advance(0)
     expect([[...informer.keys()], [...informer.invalid.keys()], informer.status.isSynced]).toEqual([['b'], ['a'], true])
   })
 
-  test('in a relist its key counts as listed: it is not deleted', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([
-      ['a', 1],
-      ['b', 2],
-    ])
-    informer.start()
+  test('[B28] is in `invalid` with its reason, which is reported once, and the mirror continues', async () => {
+    const { clock, source, informer, errors } = await running(mirrorOf<number, object>([['a', 1]]))
+    for (const reason of ['bad', 'bad', 'worse']) source.corrupt('a', reason)
+    const version = source.put('b', 2)
     await clock.advance(0)
-    source.disconnect()
-    source.corrupt('a', 'bad')
-    source.delete('b')
-    source.compact()
-    await clock.advance(5_000)
-    expect(informer.status.relists).toBe(1)
-    expect([informer.get('a'), informer.has('b'), [...informer.invalid.keys()]]).toEqual([1, false, ['a']])
+    expect([informer.get('b'), informer.version]).toEqual([2, version])
+    const message = (reason: string): string => `the object "a" of memory is invalid: ${reason}`
+    const invalid = { code: 'DECODE', phase: 'decode', key: 'a', source: 'memory', message: message('worse') }
+    expect([...informer.invalid]).toMatchObject([['a', invalid]])
+    expect(errors).toMatchObject([{ ...invalid, message: message('bad') }, invalid])
+  })
+
+  describe.each(['keep-previous', 'omit'] as const)('with onInvalid: %s', (onInvalid) => {
+    const isKept = onInvalid === 'keep-previous'
+
+    async function corrupted() {
+      const options = isKept ? {} : { onInvalid }
+      const world = await running(mirrorOf<number, object>([['a', 1]], options))
+      const fold = new Fold<number>()
+      world.informer.subscribe(fold.handlers)
+      await world.clock.advance(0)
+      world.source.corrupt('a', 'bad')
+      await world.clock.advance(0)
+      const shown = () => [world.informer.get('a'), fold.objects.get('a'), world.informer.invalid.size]
+      return { ...world, fold, shown }
+    }
+
+    test('its last good state stays, or is deleted with an unknown final state', async () => {
+      const { fold, shown } = await corrupted()
+      expect(shown()).toEqual(isKept ? [1, 1, 1] : [undefined, undefined, 1])
+      expect(fold.told).toEqual(isKept ? ['add a'] : ['add a', 'delete a'])
+      if (!isKept) expect(fold.changes.at(-1)).toMatchObject({ key: 'a', previous: 1, finalState: 'unknown' })
+    })
+
+    test.each<[string, (source: MemorySource<number>) => unknown, number | undefined]>([
+      ['a later good state', (source) => source.put('a', 2), 2],
+      ['a delete', (source) => source.delete('a'), undefined],
+    ])('%s removes it from invalid, in a batch or in a relist', async (_what, write, object) => {
+      for (const isRelist of [false, true]) {
+        const { clock, source, informer, shown } = await corrupted()
+        if (isRelist) source.disconnect()
+        write(source)
+        if (isRelist) source.compact()
+        await clock.advance(5_000)
+        expect([...shown(), informer.status.relists]).toEqual([object, object, 0, isRelist ? 1 : 0])
+      }
+    })
+
+    test('in a relist its key counts as listed', async () => {
+      const { clock, source, informer, shown } = await corrupted()
+      source.disconnect()
+      source.corrupt('a', 'bad')
+      source.compact()
+      await clock.advance(5_000)
+      expect([...shown(), informer.status.relists]).toEqual(isKept ? [1, 1, 1, 1] : [undefined, undefined, 1, 1])
+    })
   })
 
   test.each([
@@ -119,9 +87,7 @@ describe('[C29][C30] an object that does not decode', () => {
       [put('a', 5), invalid('a'), put('c', 3), invalid('c'), put('d', 4), invalid('d'), put('b', 2)],
     ]
     const source = scripted<number>({ onList: (list, nth) => list.answer(answers[nth - 1] ?? [], `${nth}`) })
-    const { clock, informer } = informerOf(source, { onInvalid: each.onInvalid })
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer } = await running(informerOf(source, { onInvalid: each.onInvalid }))
     void informer.relist()
     await clock.advance(5_000)
     expect(informer.version).toBe('2')
@@ -136,52 +102,12 @@ describe('[C29][C30] an object that does not decode', () => {
       [{ type: 'delete', key: 'a' }, invalid, put('b', 2)],
     ] as const
     const source = scripted<number>({ onList: (list, nth) => list.answer(answers[nth - 1] ?? [], `${nth}`) })
-    const { clock, informer } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer } = await running(informerOf(source))
     void informer.relist()
     await clock.advance(5_000)
     expect(informer.version).toBe('2')
     expect(Object.fromEntries(informer.entries())).toEqual({ b: 2 })
     expect([...informer.invalid.keys()]).toEqual(['a'])
-  })
-
-  test('a relist in which it is valid removes it from invalid', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
-    source.corrupt('a', 'bad')
-    await clock.advance(0)
-    source.disconnect()
-    source.put('a', 5)
-    source.compact()
-    await clock.advance(5_000)
-    expect([informer.get('a'), informer.invalid.size]).toEqual([5, 0])
-  })
-
-  test('a relist without it removes it from invalid', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
-    source.corrupt('a', 'bad')
-    await clock.advance(0)
-    source.disconnect()
-    source.delete('a')
-    source.compact()
-    await clock.advance(5_000)
-    expect([informer.has('a'), informer.invalid.size]).toEqual([false, 0])
-  })
-
-  test('the same reason is reported once, another reason again', async () => {
-    const { clock, source, informer, errors } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    await clock.advance(0)
-    for (const reason of ['bad', 'bad', 'worse']) source.corrupt('a', reason)
-    await clock.advance(0)
-    expect(errors.map(({ message }) => message)).toEqual([
-      'the object "a" of memory is invalid: bad',
-      'the object "a" of memory is invalid: worse',
-    ])
   })
 
   test('[C31] without a key it is reported, suppresses the deletions of its list, and causes a relist', async () => {
@@ -195,9 +121,7 @@ describe('[C29][C30] an object that does not decode', () => {
           `${nth}`,
         ),
     })
-    const { clock, informer, errors } = informerOf(source)
-    informer.start()
-    await clock.advance(0)
+    const { clock, informer, errors } = await running(informerOf(source))
     const relisted = informer.relist()
     await clock.advance(2_000)
     await relisted

@@ -1,78 +1,30 @@
-import { describe, expect, test } from 'vitest'
-import type { WatchBatch } from '../../../src/contract/source.js'
-import { informerOf, mirrorOf, type Order, order, warnings } from '../../support/informers.js'
-import { put, scripted } from '../../support/scripted-source.js'
+import { describe, expect, test, vi } from 'vitest'
+import { informerOf, mirrorOf, type Order, order } from '../../support/informers.js'
+import { listed, running } from '../../support/running.js'
+import { put } from '../../support/scripted-source.js'
 
 describe('the store', () => {
-  test('the store is empty before the first list', () => {
-    const { informer } = mirrorOf<number, object>([['a', 1]])
-    informer.start()
-    expect([informer.size, informer.get('a'), informer.has('a'), informer.list(), informer.version]).toEqual([
-      0,
-      undefined,
-      false,
-      [],
-      undefined,
-    ])
-    expect([[...informer.keys()], [...informer.entries()], [...informer.versions]]).toEqual([[], [], []])
-  })
-
-  test('the store holds the objects of the source', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([
-      ['a', 1],
-      ['b', 2],
-    ])
-    informer.start()
-    await clock.advance(0)
+  test('the store holds the objects of the source, at its version', async () => {
+    const { clock, source, informer } = await running(
+      mirrorOf(Object.entries({ a: 1, b: 2 }), { memory: { name: 'mine' } }),
+    )
     source.put('c', 3)
-    source.delete('a')
+    const version = source.delete('a')
     await clock.advance(0)
     expect([[...informer.keys()], new Set(informer.list()), informer.size]).toEqual([['b', 'c'], new Set([2, 3]), 2])
-    expect([informer.get('a'), informer.has('a'), informer.get('c'), informer.has('c')]).toEqual([
-      undefined,
-      false,
-      3,
-      true,
+    expect(['a', 'c'].map((key) => [informer.get(key), informer.has(key)])).toEqual([
+      [undefined, false],
+      [3, true],
     ])
-    expect(new Map(informer.entries())).toEqual(
-      new Map([
-        ['b', 2],
-        ['c', 3],
-      ]),
-    )
-  })
-
-  test('version is the version of the source, and versions has it under the name of the source', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([], { memory: { name: 'mine' } })
-    informer.start()
-    await clock.advance(0)
-    const version = source.put('a', 1)
-    await clock.advance(0)
+    expect(Object.fromEntries(informer.entries())).toEqual({ b: 2, c: 3 })
     expect([informer.version, [...informer.versions]]).toEqual([version, [['mine', version]]])
-  })
-
-  test('equal objects keep their identity, and no change is delivered', async () => {
-    const { clock, source, informer } = mirrorOf<Order, object>([['a', order(1)]])
-    const told: string[] = []
-    informer.subscribe({ update: ({ key }) => void told.push(key) })
-    informer.start()
-    await clock.advance(0)
-    const before = informer.get('a')
-    source.put('a', order(1))
-    source.disconnect()
-    source.compact()
-    await clock.advance(5_000)
-    expect(informer.status.relists).toBe(1)
-    expect([informer.get('a') === before, told]).toEqual([true, []])
   })
 })
 
 // I8
 describe('no read sees part of a list or of a batch', () => {
   test('the store goes from one version to the next in one step, for every reader', async () => {
-    const { clock, source, informer } = mirrorOf<Order, object>([], {})
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf<Order, object>([], {}))
     const sums = new Set<number>()
     const look = (): void => void sums.add(informer.list().reduce((sum, { total }) => sum + total, 0))
     informer.subscribe({ add: look, update: look, delete: look })
@@ -96,44 +48,8 @@ describe('no read sees part of a list or of a batch', () => {
     expect(sums).toEqual(new Set([0, 100]))
   })
 
-  test('no page of the first list is visible before the list is complete', async () => {
-    const source = scripted<number>()
-    const { clock, informer } = informerOf(source)
-    const sizes = new Set<number>()
-    informer.on('status', () => sizes.add(informer.size))
-    informer.start()
-    await clock.advance(0)
-    for (let i = 0; i < 5; i++) {
-      source.lists[0]?.page([put(`k${i}`, i)], '5')
-      await clock.advance(0)
-      sizes.add(informer.size)
-    }
-    source.lists[0]?.end()
-    await clock.advance(0)
-    expect([...sizes]).toEqual([0, 5])
-  })
-
-  test('an error listener that is called because of a batch sees the whole batch', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([put('a', 0), put('b', 0)], '5') })
-    const { clock, informer } = informerOf(source, {
-      indexes: (ix) => ({
-        broken: ix.equal((n) => {
-          if (Number(n) > 0) throw new Error('no')
-          return Number(n)
-        }),
-      }),
-    })
-    const seen: unknown[] = []
-    informer.on('error', () => seen.push([informer.get('a'), informer.get('b'), informer.version]))
-    informer.start()
-    await clock.advance(0)
-    source.watches[0]?.batch([put('a', 1), put('b', 1)], '6')
-    await clock.advance(0)
-    expect(seen).toEqual([[1, 1, '6']])
-  })
-
   test('a subscription that an error listener begins in the middle of a batch receives each object of it once', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([put('a', 0)], '5') })
+    const source = listed<number>([put('a', 0)], '5')
     const { clock, informer } = informerOf(source, {
       transform: (n: number, key: string) => {
         if (key === 'bad') throw new Error('no')
@@ -157,22 +73,16 @@ describe('no read sees part of a list or of a batch', () => {
 describe('indexes', () => {
   // I9
   test('indexes of every type follow the changes of the store', async () => {
-    const { clock, source, informer } = mirrorOf(
-      [
-        ['a', order(1)],
-        ['b', order(2, 'other', ['x'])],
-      ],
-      {
+    const { clock, source, informer } = await running(
+      mirrorOf(Object.entries({ a: order(1), b: order(2, 'other', ['x']) }), {
         indexes: (ix) => ({
           tenant: ix.equal((o: Order) => o.tenant),
           tag: ix.multi((o: Order) => o.tags ?? []),
           total: ix.ordered((o: Order) => o.total),
           latest: ix.compound((o: Order) => [o.tenant, o.total]),
         }),
-      },
+      }),
     )
-    informer.start()
-    await clock.advance(0)
     source.put('a', order(5, 'other', ['x', 'y']))
     source.put('c', order(3, 'other'))
     await clock.advance(0)
@@ -185,21 +95,11 @@ describe('indexes', () => {
   })
 
   test('an index that is added to a full store has its objects and follows later changes', async () => {
-    const { clock, source, informer } = mirrorOf([['a', order(1)]])
-    informer.start()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf([['a', order(1)]]))
     const byTotal = await informer.addIndex('total', (ix) => ix.equal((o) => o.total))
     source.put('b', order(1))
     await clock.advance(0)
     expect([byTotal(1).length, byTotal.count(2)]).toEqual([2, 0])
-  })
-
-  test('addIndex can be called before the first list', async () => {
-    const { clock, informer } = mirrorOf([['a', order(1)]])
-    const byTotal = await informer.addIndex('total', (ix) => ix.equal((o) => o.total))
-    informer.start()
-    await clock.advance(0)
-    expect(byTotal.count(1)).toBe(1)
   })
 
   test.each([
@@ -213,62 +113,9 @@ describe('indexes', () => {
     const { informer } = mirrorOf([['a', order(1)]], { indexes: (ix) => ({ total: ix.equal((o: Order) => o.total) }) })
     expect(() => Reflect.apply(informer.addIndex, informer, args)).toThrow(new TypeError(message))
   })
-
-  test('an index function that throws leaves the object out, is reported once, and stops nothing', async () => {
-    const { clock, source, informer, errors } = mirrorOf([['a', order(1)]], {
-      indexes: (ix) => ({
-        tenant: ix.equal((o: Order) => {
-          if (o.total > 1) throw new Error('no')
-          return o.tenant
-        }),
-      }),
-    })
-    informer.start()
-    await clock.advance(0)
-    source.put('b', order(2))
-    source.put('c', order(3))
-    await clock.advance(0)
-    expect([informer.size, informer.by.tenant.count('acme')]).toEqual([3, 1])
-    expect(errors).toMatchObject([{ code: 'DECODE', key: 'b', message: expect.stringContaining('"tenant"') }])
-  })
 })
 
 describe('a snapshot', () => {
-  test('a snapshot does not change while the store changes', async () => {
-    const { clock, source, informer } = mirrorOf(
-      [
-        ['a', order(1)],
-        ['b', order(2)],
-      ],
-      {
-        indexes: (ix) => ({ tenant: ix.equal((o: Order) => o.tenant) }),
-      },
-    )
-    informer.start()
-    await clock.advance(0)
-    using snapshot = informer.snapshot()
-    const { version } = informer
-    source.put('a', order(9, 'other'))
-    source.delete('b')
-    await clock.advance(0)
-    expect([snapshot.size, snapshot.get('a')?.total, snapshot.has('b'), snapshot.version]).toEqual([
-      2,
-      1,
-      true,
-      version,
-    ])
-    expect([snapshot.by.tenant.count('acme'), informer.by.tenant.count('acme')]).toEqual([2, 0])
-  })
-
-  test('a read of a disposed snapshot throws STOPPED', async () => {
-    const { clock, informer } = mirrorOf([['a', order(1)]])
-    informer.start()
-    await clock.advance(0)
-    const snapshot = informer.snapshot()
-    snapshot[Symbol.dispose]()
-    expect(() => snapshot.get('a')).toThrow(expect.objectContaining({ code: 'STOPPED' }))
-  })
-
   test('a snapshot from before the first list stays empty', async () => {
     const { clock, informer } = mirrorOf([['a', order(1)]])
     informer.start()
@@ -279,32 +126,16 @@ describe('a snapshot', () => {
 })
 
 describe('transform', () => {
-  test('transform makes the stored object from the object of the source', async () => {
-    const source = scripted<{ n: number }>({ onList: (list) => list.answer([put('a', { n: 1 })], '5') })
-    const { clock, informer } = informerOf<{ n: number }, object, typeof source>(source, {
-      transform: ({ n }, key) => ({ n: n * 10, key }),
-    })
-    informer.start()
-    await clock.advance(0)
-    expect(informer.get('a')).toEqual({ n: 10, key: 'a' })
-  })
-
   test('transform runs once for each object that arrives, also in a relist', async () => {
     const runs: number[] = []
-    const { clock, source, informer } = mirrorOf<number, object>(
-      [
-        ['a', 1],
-        ['b', 2],
-      ],
-      {
+    const { clock, source, informer } = await running(
+      mirrorOf<number, object>(Object.entries({ a: 1, b: 2 }), {
         transform: (n) => {
           runs.push(n)
           return n
         },
-      },
+      }),
     )
-    informer.start()
-    await clock.advance(0)
     source.put('a', 3)
     const relisted = informer.relist()
     await clock.advance(5_000)
@@ -313,15 +144,9 @@ describe('transform', () => {
   })
 
   test('an object for which transform returns undefined is not stored, or is removed', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>(
-      [
-        ['a', 1],
-        ['b', 20],
-      ],
-      {
-        transform: (n) => (n < 10 ? n : undefined),
-      },
-    )
+    const { clock, source, informer } = mirrorOf<number, object>(Object.entries({ a: 1, b: 20 }), {
+      transform: (n) => (n < 10 ? n : undefined),
+    })
     const told: string[] = []
     informer.subscribe({ add: ({ key }) => void told.push(`+${key}`), delete: ({ key }) => void told.push(`-${key}`) })
     informer.start()
@@ -333,20 +158,14 @@ describe('transform', () => {
   })
 
   test('[B15] a transform that throws makes the object invalid', async () => {
-    const { clock, informer, errors } = mirrorOf<number, object>(
-      [
-        ['a', 1],
-        ['b', 2],
-      ],
-      {
+    const { informer, errors } = await running(
+      mirrorOf<number, object>(Object.entries({ a: 1, b: 2 }), {
         transform: (n) => {
           if (n > 1) throw new Error('too large')
           return n
         },
-      },
+      }),
     )
-    informer.start()
-    await clock.advance(0)
     expect([[...informer.keys()], [...informer.invalid.keys()]]).toEqual([['a'], ['b']])
     expect(errors).toMatchObject([{ code: 'DECODE', key: 'b', cause: { message: 'too large' } }])
   })
@@ -398,58 +217,15 @@ describe('freezing', () => {
     expect(informer.get('a')?.total).toBe(1)
   })
 
-  test('freezing is deep, and does not freeze Dates and instances of classes', async () => {
-    class Money {
-      amount = 1
-    }
-    const object = { list: [{ n: 1 }], at: new Date(), money: new Money() }
-    const { clock, informer } = mirrorOf([['a', object]])
-    informer.start()
-    await clock.advance(0)
-    const stored = informer.get('a')
-    expect([stored, stored?.list, stored?.list[0]].every((each) => Object.isFrozen(each))).toBe(true)
-    expect([Object.isFrozen(stored?.at), Object.isFrozen(stored?.money)]).toEqual([false, false])
+  test.each<readonly [NODE_ENV: string, freeze: boolean | undefined, isFrozen: boolean]>([
+    ['production', undefined, false],
+    ['production', true, true],
+    ['test', undefined, true],
+    ['test', false, false],
+  ])('with NODE_ENV %s and the option freeze %s stored objects are frozen: %s', async (NODE_ENV, freeze, isFrozen) => {
+    vi.stubEnv('NODE_ENV', NODE_ENV)
+    const { informer } = await running(mirrorOf([['a', order(1)]], freeze === undefined ? {} : { freeze }))
+    vi.unstubAllEnvs()
+    expect(Object.isFrozen(informer.get('a'))).toBe(isFrozen)
   })
-
-  test('freeze: false stores objects that are not frozen', async () => {
-    const { clock, informer } = mirrorOf<Order, object>([['a', order(1)]], { freeze: false })
-    informer.start()
-    await clock.advance(0)
-    expect(Object.isFrozen(informer.get('a'))).toBe(false)
-  })
-
-  test('freeze is off by default if NODE_ENV is production', async () => {
-    const { env } = process
-    const before = env['NODE_ENV']
-    env['NODE_ENV'] = 'production'
-    const { clock, informer } = mirrorOf<Order, object>([['a', order(1)]])
-    env['NODE_ENV'] = before
-    informer.start()
-    await clock.advance(0)
-    expect(Object.isFrozen(informer.get('a'))).toBe(false)
-  })
-
-  test('the results of list and of an index are frozen', async () => {
-    const { clock, informer } = mirrorOf<Order, { tenant: (v: string) => readonly Order[] }>([['a', order(1)]], {
-      indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }),
-    })
-    informer.start()
-    await clock.advance(0)
-    expect([Object.isFrozen(informer.list()), Object.isFrozen(informer.by.tenant('acme'))]).toEqual([true, true])
-  })
-})
-
-test('an indexer that is used by hand without options emits its errors as process warnings', async () => {
-  const { Indexer } = await import('../../../src/store/indexer.js')
-  const said = warnings()
-  const indexer = new Indexer({
-    indexes: (ix: import('../../../src/store/indexes/index-types.js').IndexBuilder<number>) => ({
-      broken: ix.equal((): string => {
-        throw new Error('no')
-      }),
-    }),
-  })
-  const batch: WatchBatch<number> = { events: [put('a', 1)], version: '1' }
-  void indexer.apply(batch)
-  expect(said).toHaveLength(1)
 })

@@ -3,10 +3,9 @@ import { memorySource } from '../../../adapters/memory/index.js'
 import type { ListContext } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { InformerRegistry } from '../../../src/informer/registry.js'
-import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
-import { CountsByName } from '../../../src/subscriptions/feed-counts.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { assertCleanStop, informerOf, mirrorOf, order } from '../../support/informers.js'
+import { listed } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
 const orders = [
@@ -42,7 +41,7 @@ describe('inspect()', () => {
 
   test('[O5] keeps the last 50 transitions', async () => {
     const { clock, source, informer } = informerOf(
-      scripted<number>({ onList: (list) => list.answer([put('a', 1)], '1'), onWatch: (watch) => watch.end() }),
+      listed<number>([put('a', 1)], '1', { onWatch: (watch) => watch.end() }),
     )
     informer.start()
     while (source.watches.length < 30) await clock.advance(10_000)
@@ -154,16 +153,6 @@ describe('inspect()', () => {
     expect(pair).toMatchObject({ values: 6, largest: expect.arrayContaining([{ value: '0, 0', objects: 34 }]) })
   })
 
-  test('does not count the values of an ordered index with more than 100 000 objects', {
-    timeout: 60_000,
-  }, async () => {
-    const entries = Array.from({ length: 100_001 }, (_, i) => [`k${i}`, i] as const)
-    const indexes = (ix: IndexBuilder<number>) => ({ order: ix.ordered((n) => n), parity: ix.equal((n) => n % 2) })
-    const { informer } = mirrorOf(entries, { indexes })
-    await informer.start().synced()
-    expect(informer.inspect().indexes.first.map(({ values }) => values)).toEqual([null, 2])
-  })
-
   test('[O6] has invalid objects with their errors', async () => {
     const { informer } = mirrorOf<number, object>(
       Array.from({ length: 30 }, (_, i) => [`k${i}`, i] as const),
@@ -218,32 +207,9 @@ describe('inspect()', () => {
     // 24 for the object, 8 for each member, 16 and 84 for the text.
     expect(informer.inspect().memory).toEqual({ bytes: 1_000 * (140 + 150), bytesPerObject: 140, sampled: 100 })
   })
-
-  test('counts the memory of an object that refers to itself once, and of one whose getter throws as nothing', async () => {
-    const self: Record<string, unknown> = { text: 'abcd' }
-    self['self'] = self
-    const getter = {
-      get value(): string {
-        throw new Error('not now')
-      },
-    }
-    const entries = [
-      ['a', self],
-      ['b', getter],
-    ] as const
-    const { informer } = mirrorOf<object, object>(entries, { freeze: false })
-    await informer.start().synced()
-    expect(informer.inspect().memory.bytesPerObject).toBe((24 + 16 + 20) / 2)
-  })
 })
 
 describe('the name of an informer', () => {
-  test('is the option, or the name of its source', () => {
-    const { informer } = mirrorOf(orders, { name: 'named orders' })
-    expect(informer.name).toBe('named orders')
-    expect(informerOf({ ...scripted<number>(), name: 'a source of names' }).informer.name).toBe('a source of names')
-  })
-
   test('[O8] is unique among those that were not stopped', async () => {
     const [first, second] = [mirrorOf(orders, { name: 'twin' }).informer, mirrorOf(orders, { name: 'twin' }).informer]
     expect([first.name, second.name]).toEqual(['twin', 'twin#2'])
@@ -266,12 +232,4 @@ test('[O7] the registry holds informers weakly', async () => {
   }
   expect(registry.all).toEqual([])
   expect(registry.freeName('lost')).toBe('lost')
-})
-
-test('subscriptions beyond a thousand names share one count', () => {
-  const counts = new CountsByName()
-  for (let i = 0; i < 2_000; i++) counts.of('subscription', `s${i}`)
-  expect(counts.all.length).toBeLessThan(1_010)
-  expect(counts.of('subscription', 's5').name).toBe('s5')
-  expect(counts.of('subscription', 's1999')).toBe(counts.of('subscription'))
 })

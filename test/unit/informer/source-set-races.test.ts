@@ -10,105 +10,60 @@ import { SeededRandom } from '../../../testing/seeded-random.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { Fold } from '../../support/fold.js'
 import { assertCleanStop, outcomeOf } from '../../support/informers.js'
+import { listed, running, setOf } from '../../support/running.js'
 import { put, type Script, type ScriptedSource, scripted } from '../../support/scripted-source.js'
-
-function mirrorOf(set: SourceSet<string>, clock: VirtualClock, errors: SourceError[] = []): Informer<string> {
-  const informer = createInformer({ source: set, clock, random: new SeededRandom(1) })
-  return informer.on('error', (error) => errors.push(error))
-}
-
-/** Stops the informers at the end of the test. No timer may be left (I15). */
-function stopsClean(clock: VirtualClock, ...informers: readonly Informer<string>[]): void {
-  onTestFinished(() => assertCleanStop(groupInformers(informers), clock))
-}
 
 const contents = (informer: Informer<string>): Record<string, string> => Object.fromEntries(informer.entries())
 
-describe('a key that two sources provide while both are being listed', () => {
-  async function both(): Promise<{
-    clock: VirtualClock
-    errors: SourceError[]
-    informer: Informer<string>
-    eu: MemorySource<string>
-    us: MemorySource<string>
-  }> {
-    const clock = new VirtualClock()
-    const errors: SourceError[] = []
-    const memory = {
-      eu: memorySource({ name: 'eu', entries: [['k', 'of eu']] }),
-      us: memorySource({ name: 'us', entries: [['k', 'of us']] }),
-    }
-    const delayed = (source: MemorySource<string>, ms: number): ListerWatcher<string> => ({
-      name: source.name,
-      hasReached: (at, mark) => source.hasReached(at, mark),
-      watch: (context) => source.watch(context),
-      async *list(context) {
-        for await (const { version, ...page } of source.list(context)) {
-          yield page
-          await context.clock.sleep(ms, context.signal)
-          yield { events: [], ...(version === undefined ? {} : { version }) }
-        }
-      },
-    })
-    const informer = mirrorOf(sourceSet({ eu: delayed(memory.eu, 100), us: delayed(memory.us, 200) }), clock, errors)
-    stopsClean(clock, informer)
-    const synced = informer.start().synced()
-    await clock.advance(300)
-    await synced
-    return { clock, errors, informer, ...memory }
-  }
-
-  test('a shared key stays with the source whose list was complete first, and is reported', async () => {
-    const { informer, errors } = await both()
-    expect(contents(informer)).toEqual({ k: 'of eu' })
-    expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'k']])
+test('[M6] a key that two sources provide while both are being listed stays with the list that was complete first', async () => {
+  const delayed = (source: MemorySource<string>, ms: number): ListerWatcher<string> => ({
+    name: source.name,
+    hasReached: (at, mark) => source.hasReached(at, mark),
+    watch: (context) => source.watch(context),
+    async *list(context) {
+      for await (const { version, ...page } of source.list(context)) {
+        yield page
+        await context.clock.sleep(ms, context.signal)
+        yield { events: [], ...(version === undefined ? {} : { version }) }
+      }
+    },
   })
-
-  test('a shared key moves to the other source when the first deletes it', async () => {
-    const { informer, eu, us, clock } = await both()
-    us.delete('k')
-    us.put('k', 'of us, later')
-    eu.delete('k')
-    await clock.advance(5_000)
-    expect(contents(informer)).toEqual({ k: 'of us, later' })
-  })
+  const eu = memorySource({ name: 'eu', entries: [['k', 'of eu']] })
+  const us = memorySource({ name: 'us', entries: [['k', 'of us']] })
+  const { clock, informer, errors } = await running(setOf({ eu: delayed(eu, 100), us: delayed(us, 200) }))
+  await clock.advance(300)
+  expect(contents(informer)).toEqual({ k: 'of eu' })
+  expect(errors.map(({ code, key }) => [code, key])).toEqual([['PROTOCOL', 'k']])
+  us.delete('k')
+  us.put('k', 'of us, later')
+  eu.delete('k')
+  await clock.advance(5_000)
+  expect(contents(informer)).toEqual({ k: 'of us, later' })
 })
 
-describe('one source under two names', () => {
-  test('a source under two names is mirrored once, and stays when one of the names is removed', async () => {
-    const clock = new VirtualClock()
-    const errors: SourceError[] = []
-    const source = memorySource<string>({
-      entries: [
-        ['a', '1'],
-        ['b', '1'],
-      ],
-    })
-    const set = sourceSet({ one: source, two: source })
-    const informer = mirrorOf(set, clock, errors)
-    stopsClean(clock, informer)
-    const fold = new Fold<string>()
-    informer.subscribe(fold.handlers)
-    await informer.start().synced()
-    await clock.advance(10)
-    source.put('a', '2')
-    await clock.advance(10)
-    expect(contents(informer)).toEqual({ a: '2', b: '1' })
-    set.remove('one')
-    await clock.advance(5_000)
-    expect(contents(informer)).toEqual({ a: '2', b: '1' })
-    expect(Object.fromEntries(fold.objects)).toEqual({ a: '2', b: '1' })
-    expect(errors.map(({ code }) => code)).toEqual(['PROTOCOL'])
-  })
+test('a source under two names is mirrored once, and stays when one of the names is removed', async () => {
+  const source = memorySource({ entries: Object.entries({ a: '1', b: '1' }) })
+  const { clock, set, informer, errors } = setOf({ one: source, two: source })
+  const fold = new Fold<string>()
+  informer.subscribe(fold.handlers)
+  await running({ clock, informer })
+  source.put('a', '2')
+  await clock.advance(10)
+  expect(contents(informer)).toEqual({ a: '2', b: '1' })
+  set.remove('one')
+  await clock.advance(5_000)
+  expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual(Array(2).fill({ a: '2', b: '1' }))
+  expect(errors.map(({ code }) => code)).toEqual(['PROTOCOL'])
 })
 
 describe('[M7] a set that changes inside a listener', () => {
-  function world(): { clock: VirtualClock; set: SourceSet<string>; first: Informer<string>; second: Informer<string> } {
+  function world() {
     const clock = new VirtualClock()
-    const set = sourceSet({ eu: memorySource({ name: 'eu', entries: [['a', 'eu']] }) })
-    const [first, second] = [mirrorOf(set, clock), mirrorOf(set, clock)]
-    stopsClean(clock, first, second)
-    return { clock, set, first, second }
+    const source = sourceSet({ eu: memorySource({ name: 'eu', entries: [['a', 'eu']] }) })
+    const make = () => createInformer({ source, clock, random: new SeededRandom(1) }).on('error', () => {})
+    const [first, second] = [make(), make()]
+    onTestFinished(() => assertCleanStop(groupInformers([first, second]), clock))
+    return { clock, set: source, first, second }
   }
   const us = (): MemorySource<string> => memorySource({ name: 'us', entries: [['c', 'us']] })
 
@@ -123,71 +78,28 @@ describe('[M7] a set that changes inside a listener', () => {
   })
 
   test('an informer that starts while a source is added has the same sources', async () => {
-    const { clock, set, first } = world()
-    first.start()
-    await clock.advance(10)
-    let late: Informer<string> | undefined
-    first.on('status', () => {
-      late ??= mirrorOf(set, clock).start()
-    })
+    const { clock, set, first, second } = world()
+    await running({ clock, informer: first })
+    first.on('status', () => second.start())
     set.add('us', us())
     await clock.advance(10)
-    expect([contents(first), late && contents(late)]).toEqual([
-      { a: 'eu', c: 'us' },
-      { a: 'eu', c: 'us' },
-    ])
-    await late?.stop()
+    expect([first, second].map(contents)).toEqual(Array(2).fill({ a: 'eu', c: 'us' }))
   })
 
-  test('a source that is removed while the informer starts is not mirrored', async () => {
-    const { clock, set, first } = world()
-    set.add('us', us())
+  test.each<[string, Record<string, string>, (set: SourceSet<string>) => void]>([
+    ['removed right after it was added', { a: 'eu' }, (set) => set.add('us', us())],
+    ['replaced during its removal', { b: 'new' }, (set) => set.remove('eu')],
+  ])('a source that is %s is so in every informer', async (_what, expected, change) => {
+    const { clock, set, first, second } = world()
+    for (const informer of [first, second]) await running({ clock, informer })
     first.on('status', () => {
       if (set.sources.has('us')) set.remove('us')
-    })
-    first.start()
-    await clock.advance(10)
-    expect(contents(first)).toEqual({ a: 'eu' })
-    expect(Object.keys(first.status.sources ?? {})).toEqual(['eu'])
-  })
-
-  test('a source that is removed right after it was added is removed from every informer', async () => {
-    const { clock, set, first, second } = world()
-    first.start()
-    second.start()
-    await clock.advance(10)
-    first.on('status', () => {
-      if (set.sources.has('us')) set.remove('us')
-    })
-    set.add('us', us())
-    await clock.advance(10)
-    expect([contents(first), contents(second)]).toEqual([{ a: 'eu' }, { a: 'eu' }])
-    expect(Object.keys(second.status.sources ?? {})).toEqual(['eu'])
-  })
-
-  test('a source that is replaced during its removal is replaced in every informer', async () => {
-    const { clock, set, first, second } = world()
-    first.start()
-    second.start()
-    await clock.advance(10)
-    first.on('status', () => {
       if (!set.sources.has('eu')) set.add('eu', memorySource({ name: 'eu', entries: [['b', 'new']] }))
     })
-    set.remove('eu')
+    change(set)
     await clock.advance(5_000)
-    expect([contents(first), contents(second)]).toEqual([{ b: 'new' }, { b: 'new' }])
-  })
-
-  test('a source that is removed before the start does not count as listed', async () => {
-    const { clock, set, first } = world()
-    set.remove('eu')
-    const late = us()
-    late.fail(new SourceError('not now', { code: 'UNAVAILABLE' }))
-    set.add('us', late)
-    const synced = first.start().synced()
-    expect(await outcomeOf(synced, clock)).toBe('pending')
-    await clock.advance(5_000)
-    expect(await outcomeOf(synced, clock)).toBe('resolved')
+    expect([first, second].map(contents)).toEqual([expected, expected])
+    expect(Object.keys(second.status.sources ?? {})).toEqual(['eu'])
   })
 
   test('the deletes of a source that a listener removes are delivered after the change that caused the removal', async () => {
@@ -210,18 +122,13 @@ describe('[M7] a set that changes inside a listener', () => {
   })
 
   test('[M7] a source that a listener removes because it failed reports no error of its own', async () => {
-    const clock = new VirtualClock()
-    const errors: SourceError[] = []
-    const eu = { ...scripted<string>({ onList: (list) => list.answer([put('k', 'of eu')], '1') }), name: 'eu' }
-    const set = sourceSet<string>({ eu, us: memorySource({ name: 'us', entries: [['k', 'of us']] }) })
-    const informer = createInformer({ source: set, clock, random: new SeededRandom(1), onAccessLost: 'clear' })
-    informer.on('error', (error) => errors.push(error))
-    stopsClean(clock, informer)
+    const eu = { ...listed([put('k', 'of eu')], '1'), name: 'eu' }
+    const us = memorySource({ name: 'us', entries: [['k', 'of us']] })
+    const { clock, set, informer, errors } = setOf({ eu, us }, { onAccessLost: 'clear' })
     informer.on('status', () => {
       if (informer.status.sources?.['eu']?.state === 'failed') set.remove('eu')
     })
-    informer.start()
-    await clock.advance(0)
+    await running({ clock, informer })
     expect(contents(informer)).toEqual({ k: 'of eu' })
     // The deletion of the shared key causes a list of the other source, before the error is reported.
     eu.watches[0]?.fail(new SourceError('not for you', { code: 'UNAUTHORIZED' }))
@@ -247,25 +154,20 @@ describe('[M7] a set that changes inside a listener', () => {
 })
 
 describe('a source that is removed at any moment', () => {
-  /** Removes a source when `act` was followed by that number of promise callbacks. Returns the keys that are left. */
   async function keysAfterRemoval(
     callbacks: number,
     script: Script<string>,
     act: (eu: ScriptedSource<string>) => void,
   ): Promise<string[]> {
-    const clock = new VirtualClock()
     const eu = { ...scripted(script), name: 'eu' }
-    const set = sourceSet<string>({ eu, us: memorySource({ name: 'us', entries: [['u', 'of us']] }) })
-    const informer = mirrorOf(set, clock)
-    informer.start()
-    await clock.advance(0)
+    const us = memorySource({ name: 'us', entries: [['u', 'of us']] })
+    const { clock, set, informer } = await running(setOf({ eu, us }))
     act(eu)
     for (let i = 0; i < callbacks; i++) await Promise.resolve()
     set.remove('eu')
     await clock.advance(10_000)
-    const keys = [...informer.keys()]
     await assertCleanStop(informer, clock)
-    return keys
+    return [...informer.keys()]
   }
 
   test('[M2] of its first list leaves no object', async () => {

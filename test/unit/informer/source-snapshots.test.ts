@@ -8,6 +8,7 @@ import { memorySource, SeededRandom, VirtualClock } from '../../../testing/index
 import { waitUntil } from '../../servers/wait-until.js'
 import { assertCleanStop } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
+import { countLists } from '../../support/running.js'
 
 type Options = Partial<InformerOptions<number, object>>
 
@@ -29,13 +30,9 @@ function stage(open?: (context: MirrorCacheContext, saved: SavedMirror) => Promi
     },
     close: async () => {},
   }
-  let [lists, opens] = [0, 0]
-  const { list } = memory
+  let opens = 0
+  const lists = countLists(memory)
   const source = Object.assign(memory, {
-    list: (context: Parameters<typeof list>[0]) => {
-      lists++
-      return list.call(memory, context)
-    },
     openSnapshot: async (context: MirrorCacheContext) => {
       opens++
       return open === undefined ? saved : await open(context, saved)
@@ -54,7 +51,7 @@ function stage(open?: (context: MirrorCacheContext, saved: SavedMirror) => Promi
     onTestFinished(() => assertCleanStop(informer, clock))
     return informer
   }
-  return { clock, source, warnings, informerOf, lists: () => lists, opens: () => opens }
+  return { clock, source, warnings, informerOf, lists, opens: () => opens }
 }
 
 describe('a source with a snapshot', () => {
@@ -66,14 +63,6 @@ describe('a source with a snapshot', () => {
     expect(Object.fromEntries(informer.entries())).toEqual({ a: 1, b: 2, c: 3 })
     expect(informer.status).toMatchObject({ state: 'live', relists: 0 })
     expect([lists(), warnings]).toEqual([0, []])
-  })
-
-  test('is listed if there is none', async () => {
-    const { clock, informerOf, lists, warnings } = stage(async () => undefined)
-    const informer = informerOf().start()
-    await clock.advance(1)
-    expect(informer.size).toBe(2)
-    expect([lists(), warnings]).toEqual([1, []])
   })
 
   test('[H19] is listed if that cannot be opened, with a warning', async () => {
@@ -117,15 +106,6 @@ describe('a source with a snapshot', () => {
     informer.start()
     await clock.advance(1)
     expect(seen).toEqual(['a', 'b', 'c'])
-  })
-
-  test('of an earlier history is replaced by a list', async () => {
-    const { clock, source, informerOf, lists } = stage()
-    source.restore([['r', 9]])
-    const informer = informerOf().start()
-    await clock.advance(60_000)
-    expect(Object.fromEntries(informer.entries())).toEqual({ r: 9 })
-    expect(lists()).toBe(1)
   })
 
   const others: readonly [string, (source: never) => Options][] = [

@@ -36,20 +36,6 @@ describe('a schema', () => {
     expect(informer.invalid.get('a')?.message).toContain('the schema refuses it: rps: ')
   })
 
-  test('a schema runs once for each object that arrives', async () => {
-    let runs = 0
-    const schema = schemaOf<unknown>((value) => {
-      runs++
-      return { value }
-    })
-    const source = memorySource<unknown>({ entries: [['a', { rps: 7 }]] })
-    await using informer = createInformer({ source, schema })
-    await informer.start().synced()
-    expect(runs).toBe(1)
-    await informer.relist() // Every relist compares by content.
-    expect(runs).toBe(2)
-  })
-
   test.each<[string, () => unknown]>([
     ['undefined', () => undefined],
     ['a string', () => 'no'],
@@ -95,10 +81,6 @@ describe('the parser of a schema', () => {
     expect(() => parserOf(schemaOf(() => ({ issues })))({})).toThrow(
       'the schema refuses it: list.0: wrong 0; list.1: wrong 1; list.2: wrong 2; list.3: wrong 3; list.4: wrong 4; and 2 more',
     )
-  })
-
-  test('the message of an issue without a path has no path', () => {
-    expect(() => parserOf(schemaOf(() => ({ issues: [{ message: 'no' }] })))({})).toThrow(/refuses it: no$/)
   })
 
   test('an asynchronous schema is refused, and leaves no unhandled rejection', () => {

@@ -1,64 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
-import type { ListContext, ListerWatcher } from '../../../src/contract/source.js'
+import type { ListerWatcher } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import type { Informer, InformerOptions } from '../../../src/informer/informer-types.js'
 import { sourceSet } from '../../../src/informer/source-set.js'
-import { SeededRandom } from '../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { Fold } from '../../support/fold.js'
 import { assertCleanStop, deferred, outcomeOf, warnings } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
+import { countLists, heard, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
-
-type Options = Omit<InformerOptions<number, object>, 'source' | 'clock' | 'random' | 'cache'>
-
-interface Mirror {
-  readonly clock: VirtualClock
-  readonly informer: Informer<number>
-  readonly errors: SourceError[]
-  readonly fold: Fold<number>
-  readonly held: () => Record<string, number>
-}
+import { type CacheOptions, cacheAt, cached } from '../../support/warm-starts.js'
 
 /** An informer over a cache, with a subscription. It is not started. */
-function mirror(source: ListerWatcher<number>, cache: MemoryCache, options: Options = {}): Mirror {
-  const clock = new VirtualClock()
-  const errors: SourceError[] = []
-  const informer = createInformer<number, object>({
-    ...options,
-    source,
-    cache,
-    clock,
-    random: new SeededRandom(1),
-    logger: { debug() {}, info() {}, error() {}, warn: (message) => void cache.warnings.push(message) },
-  })
-  informer.on('error', (error) => errors.push(error))
+function mirror(source: ListerWatcher<number>, cache: MemoryCache, options: CacheOptions = {}) {
+  const world = cached(source, cache, options)
   const fold = new Fold<number>()
-  informer.subscribe(fold.handlers)
-  return { clock, informer, errors, fold, held: () => Object.fromEntries(informer.entries()) }
-}
-
-/** Counts the lists of a source. */
-function counting(source: MemorySource<number>): ListerWatcher<number> & { lists: number } {
-  const { hasReached, head } = source
-  const counted = {
-    name: source.name,
-    lists: 0,
-    list(context: ListContext) {
-      counted.lists++
-      return source.list(context)
-    },
-    watch: source.watch.bind(source),
-    hasReached: hasReached.bind(source),
-    head: head.bind(source),
-  }
-  return counted
+  world.informer.subscribe(fold.handlers)
+  return { ...world, fold }
 }
 
 /** Fills a cache with the objects of a source. */
-async function saved(source: ListerWatcher<number>, options: Options = {}): Promise<MemoryCache> {
+async function saved(source: ListerWatcher<number>, options: CacheOptions = {}): Promise<MemoryCache> {
   const cache = new MemoryCache()
   const { informer, clock } = mirror(source, cache, options)
   informer.start()
@@ -68,27 +30,19 @@ async function saved(source: ListerWatcher<number>, options: Options = {}): Prom
   return cache
 }
 
-async function begin(world: Mirror): Promise<Mirror> {
-  world.informer.start()
-  await world.clock.advance(0)
-  return world
-}
-
 describe('[H1] a mirror resumes from its saved content, without a list', () => {
   test.each([false, true])('changes made meanwhile follow (serveStale: %s)', async (serveStale) => {
-    const source = memorySource<number>({
-      entries: [
-        ['a', 1],
-        ['b', 2],
-      ],
-    })
+    const source = memorySource({ entries: Object.entries({ a: 1, b: 2 }) })
     const cache = await saved(source)
     cache.serveStale = serveStale
     source.put('c', 3)
     source.delete('a')
-    const counted = counting(source)
-    const world = await begin(mirror(counted, cache))
-    expect(counted.lists).toBe(0)
+    const lists = countLists(source)
+    const world = mirror(source, cache)
+    const lines = heard(world.informer, ({ type, key, object, origin }) => `${type} ${key} ${object} ${origin}`)
+    await running(world)
+    expect(lines).toEqual(['add a 1 initial', 'add b 2 initial', 'add c 3 watch', 'delete a 1 watch'])
+    expect(lists()).toBe(0)
     expect(world.held()).toEqual({ b: 2, c: 3 })
     expect(world.informer.status).toMatchObject({ state: 'live', isSynced: true, relists: 0, reconnects: 0 })
     expect(world.fold.objects).toEqual(new Map(Object.entries({ b: 2, c: 3 })))
@@ -98,37 +52,13 @@ describe('[H1] a mirror resumes from its saved content, without a list', () => {
     await assertCleanStop(world.informer, world.clock)
     expect(cache.opened).toBe(0)
   })
-
-  test('handlers hear the saved objects as initial, then the differences', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    source.put('a', 5)
-    const world = mirror(source, cache)
-    const heard: string[] = []
-    world.informer.subscribe({
-      add: ({ key, object, origin }) => void heard.push(`add ${key} ${object} ${origin}`),
-      update: ({ key, object, origin }) => void heard.push(`update ${key} ${object} ${origin}`),
-    })
-    await begin(world)
-    expect(heard).toEqual(['add a 1 initial', 'update a 5 watch'])
-    await assertCleanStop(world.informer, world.clock)
-  })
-
-  test('an idle source confirms at once, because the mirror waits', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    const { informer, clock } = await begin(mirror(source, cache))
-    expect(informer.status.state).toBe('live')
-    await assertCleanStop(informer, clock)
-  })
 })
 
 describe('[H2] nothing is visible before the source confirms, unless serveStale is set', () => {
   test('without it', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.content = contentAt('7', { a: 1 }, source)
-    const { informer, clock, held, fold } = await begin(mirror(source, cache))
+    const cache = cacheAt(source, '7', { a: 1 })
+    const { informer, clock, held, fold } = await running(mirror(source, cache))
     expect(source.watches[0]?.context).toMatchObject({ after: '7', resumeState: 'state', isUnconfirmed: true })
     expect(source.watches[0]?.context.hasWaiters?.()).toBe(true)
     expect(source.watches[0]?.progressRequests).toBe(1)
@@ -139,20 +69,17 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     expect([held(), informer.status.state, informer.version]).toEqual([{ a: 1, b: 2 }, 'live', '8'])
     expect(fold.objects.size).toBe(2)
     expect(source.lists).toEqual([])
-    await assertCleanStop(informer, clock)
   })
 
   test('with it the state is stale, and the mirror is not synced', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1 }, source)
+    const cache = cacheAt(source, '7', { a: 1 }, true)
     const world = mirror(source, cache)
     const runs: string[] = []
     world.informer.reconcile(async (key) => void runs.push(key))
     const states: string[] = []
     world.informer.on('status', ({ state }) => states.push(state))
-    const { informer, clock, held, fold } = await begin(world)
+    const { informer, clock, held, fold } = await running(world)
     const synced = informer.synced()
     expect(held()).toEqual({ a: 1 })
     expect(fold.objects.get('a')).toBe(1)
@@ -160,13 +87,8 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     expect(informer.inspect().sources.first[0]).toMatchObject({ state: 'stale', savedAt: new Date(5).toISOString() })
     expect(informer.health()).toMatchObject({ isLive: true, isReady: false })
     expect(await outcomeOf(synced, clock)).toBe('pending')
-    expect(
-      await outcomeOf(
-        informer.until('a', () => true),
-        clock,
-      ),
-    ).toBe('pending')
-    expect(await outcomeOf(informer.waitFor('7'), clock)).toBe('pending')
+    const waits = [informer.until('a', () => true), informer.waitFor('7')]
+    for (const wait of waits) expect(await outcomeOf(wait, clock)).toBe('pending')
     expect(runs, 'runs of a controller').toEqual([])
     source.watches[0]?.fail(new SourceError('broken', { code: 'UNAVAILABLE' }))
     await clock.advance(0)
@@ -178,67 +100,50 @@ describe('[H2] nothing is visible before the source confirms, unless serveStale 
     expect(informer.status).toMatchObject({ state: 'live', isSynced: true })
     expect(informer.status).not.toHaveProperty('savedAt')
     expect(informer.health().isReady).toBe(true)
-    expect(await outcomeOf(informer.waitFor('7'), clock)).toBe('resolved')
+    await Promise.all(waits)
     expect(runs).toEqual(['a'])
     expect(states.at(-1)).toBe('live')
     expect(new Set(states)).toEqual(new Set(['restoring', 'stale', 'live']))
-    await assertCleanStop(informer, clock)
   })
 })
 
 describe('[H3] if the source cannot resume, there is one list', () => {
-  test.each([
-    ['expired', (source: MemorySource<number>) => source.compact()],
-    ['another epoch', (source: MemorySource<number>) => void source.restore([['r', 9]])],
-  ])('%s', async (_name, strike) => {
+  test.each<[string, (source: MemorySource<number>) => void, Record<string, number>]>([
+    ['expired', (source) => source.compact(), { a: 1, b: 2 }],
+    ['another epoch', (source) => void source.restore([['r', 9]]), { r: 9 }],
+  ])('%s', async (_name, strike, expected) => {
     for (const serveStale of [false, true]) {
       const source = memorySource<number>({ entries: [['a', 1]] })
       const cache = await saved(source)
       cache.serveStale = serveStale
       source.put('b', 2)
       strike(source)
-      const counted = counting(source)
-      const world = await begin(mirror(counted, cache))
-      await world.clock.advance(2_000)
-      expect(counted.lists).toBe(1)
-      expect(world.informer.status).toMatchObject({ state: 'live', isSynced: true, relists: serveStale ? 1 : 0 })
-      expect(world.held()).toEqual(Object.fromEntries(await contentOf(source)))
-      expect(world.fold.objects).toEqual(await contentOf(source))
-      await assertCleanStop(world.informer, world.clock)
+      const lists = countLists(source)
+      const { clock, informer, held, fold } = await running(mirror(source, cache))
+      await clock.advance(2_000)
+      expect(lists()).toBe(1)
+      expect(informer.status).toMatchObject({ state: 'live', isSynced: true, relists: serveStale ? 1 : 0 })
+      expect([held(), Object.fromEntries(fold.objects)]).toEqual([expected, expected])
     }
   })
 
-  test('a first batch of another history confirms nothing', async () => {
+  test.each([
+    ['a first batch that is older than the content confirms nothing', '6', '7'],
+    ['a first batch of another history confirms nothing', 'x8', 'x9'],
+  ])('%s', async (_what, first, version) => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.content = contentAt('7', { a: 1 }, source)
-    const { informer, clock, held } = await begin(mirror(source, cache))
-    source.watches[0]?.batch([put('b', 2)], 'x8')
+    const { clock, held } = await running(mirror(source, cacheAt(source, '7', { a: 1 })))
+    source.watches[0]?.batch([put('b', 2)], first)
     await clock.advance(1_000)
-    expect(held()).toEqual({})
-    source.lists[0]?.answer([put('c', 3)], 'x9')
+    expect([held(), source.lists.length]).toEqual([{}, 1])
+    source.lists[0]?.answer([put('c', 3)], version)
     await clock.advance(0)
     expect(held()).toEqual({ c: 3 })
-    await assertCleanStop(informer, clock)
-  })
-
-  test('a first batch that is older than the content confirms nothing', async () => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.content = contentAt('7', { a: 1 }, source)
-    const { informer, clock, held } = await begin(mirror(source, cache))
-    source.watches[0]?.batch([], '6')
-    await clock.advance(1_000)
-    expect(held()).toEqual({})
-    expect(source.lists).toHaveLength(1)
-    await assertCleanStop(informer, clock)
   })
 
   test('[H3] a list that replaces visible content: a wait of a subscription ends when the handler that runs has finished', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1 }, source)
+    const cache = cacheAt(source, '7', { a: 1 }, true)
     const { informer, clock } = mirror(source, cache)
     const handling = deferred<void>()
     const subscription = informer.subscribe({ update: () => handling.promise }, { resyncMs: 500 })
@@ -254,7 +159,6 @@ describe('[H3] if the source cannot resume, there is one list', () => {
     expect(await outcomeOf(wait, clock)).toBe('pending')
     handling.resolve()
     expect(await outcomeOf(wait, clock)).toBe('resolved')
-    await assertCleanStop(informer, clock)
   })
 })
 
@@ -265,9 +169,9 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
       const cache = await saved(source)
       cache.serveStale = serveStale
       cache.damagedPage = page
-      const counted = counting(source)
-      const { informer, clock, held, fold } = await begin(mirror(counted, cache))
-      expect([counted.lists, held(), fold.objects.size]).toEqual([1, { a: 1, b: 1, c: 1, d: 1 }, 4])
+      const lists = countLists(source)
+      const { informer, clock, held, fold } = await running(mirror(source, cache))
+      expect([lists(), held(), fold.objects.size]).toEqual([1, { a: 1, b: 1, c: 1, d: 1 }, 4])
       expect(informer.status).toMatchObject({ state: 'live', relists: 0 })
       expect(cache.warnings).toEqual([
         `memory: memory:cache: the saved content cannot be used: page ${page} is damaged; the source is listed instead`,
@@ -277,39 +181,28 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
     }
   })
 
-  test('a record is missing', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    cache.content = { ...must(cache.content), records: [], parts: undefined }
-    const { informer, clock, held } = await begin(mirror(source, cache))
-    expect(held()).toEqual({ a: 1 })
-    expect(cache.warnings[0]).toContain('it has 0 records instead of 1')
-    await assertCleanStop(informer, clock)
-  })
-
   test('open throws, or never answers', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = new MemoryCache()
     cache.onOpen = () => {
       throw new Error('no disk')
     }
-    const first = await begin(mirror(source, cache))
+    const first = await running(mirror(source, cache))
     expect(first.held()).toEqual({ a: 1 })
     await assertCleanStop(first.informer, first.clock)
     cache.onOpen = () => new Promise(() => {})
-    const second = await begin(mirror(source, cache))
+    const second = await running(mirror(source, cache))
     expect(second.informer.status.state).toBe('restoring')
     await second.clock.advance(30_000)
     expect(second.held()).toEqual({ a: 1 })
     expect(cache.warnings).toHaveLength(2)
-    await assertCleanStop(second.informer, second.clock)
   })
 
   test('another fingerprint', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = await saved(source)
     const transform = (object: number): number => object * 2
-    const { informer, clock, held } = await begin(mirror(source, cache, { transform }))
+    const { informer, clock, held } = await running(mirror(source, cache, { transform }))
     expect([held(), informer.status.reconnects]).toEqual([{ a: 2 }, 0])
     expect(cache.warnings).toHaveLength(1)
     await assertCleanStop(informer, clock)
@@ -319,51 +212,31 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
 
 describe('[H5] saved objects are stored as they were', () => {
   test('schema and transform do not run again; filtered and invalid keys are restored', async () => {
-    const source = memorySource<number>({
-      entries: [
-        ['a', 1],
-        ['f', -1],
-        ['i', 13],
-      ],
-    })
+    const source = memorySource({ entries: Object.entries({ a: 1, f: -1, i: 13 }) })
     let calls = 0
     const transform = (object: number): number | undefined => {
       calls++
       if (object === 13) throw new Error('unlucky')
       return object < 0 ? undefined : object
     }
-    const options: Options = { transform, audit: { periodMs: 1_000 } }
+    const options: CacheOptions = { transform, audit: { periodMs: 1_000 } }
     const cache = await saved(source, options)
-    expect(cache.content?.records.map(({ type, key }) => `${type} ${key}`)).toEqual([
-      'entry a',
-      'filtered f',
-      'invalid i',
-    ])
+    const records = () => cache.content?.records.map(({ type, key }) => `${type} ${key}`)
+    expect(records()).toEqual(['entry a', 'filtered f', 'invalid i'])
     calls = 0
-    const { informer, clock, held, errors } = await begin(mirror(source, cache, options))
+    const { informer, clock, held, errors } = await running(mirror(source, cache, options))
     expect([calls, held()]).toEqual([0, { a: 1 }])
-    expect(informer.entry('a')).toEqual({
-      type: 'put',
-      key: 'a',
-      object: 1,
-      version: expect.any(String),
-      uid: expect.anything(),
-    })
+    const entry = { type: 'put', key: 'a', object: 1, version: expect.any(String), uid: expect.anything() }
+    expect(informer.entry('a')).toEqual(entry)
     expect(informer.invalid.get('i')?.message).toBe('the object "i" of memory is invalid: unlucky')
-    const [proof] = [informer.status.proof]
-    expect(proof).toMatchObject({ by: 'list', version: cache.content?.header.version })
+    expect(informer.status.proof).toMatchObject({ by: 'list', version: cache.content?.header.version })
     await clock.advance(1_500)
     expect(informer.status.proof).toMatchObject({ by: 'audit', foundDrift: 0 })
     expect(errors.filter(({ code }) => code !== 'DECODE')).toEqual([])
     source.put('b', 2)
     await clock.advance(0)
     await assertCleanStop(informer, clock)
-    expect(cache.content?.records.map(({ type, key }) => `${type} ${key}`)).toEqual([
-      'entry a',
-      'entry b',
-      'filtered f',
-      'invalid i',
-    ])
+    expect(records()).toEqual(['entry a', 'entry b', 'filtered f', 'invalid i'])
   })
 })
 
@@ -372,7 +245,7 @@ describe('[H6] saves', () => {
     const entries = Array.from({ length: 20 }, (_, at) => [`k${at}`, at] as const)
     const source = memorySource<number>({ entries })
     const cache = new MemoryCache()
-    const { informer, clock } = await begin(mirror(source, cache))
+    const { informer, clock } = await running(mirror(source, cache))
     await clock.advance(1)
     expect(cache.saves).toHaveLength(1)
     source.put('k1', 100)
@@ -397,45 +270,14 @@ describe('[H6] saves', () => {
     expect(cache.saves).toHaveLength(4)
   })
 
-  test('stop saves the last version', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    const { informer, clock } = await begin(mirror(source, cache))
-    const version = source.put('a', 2)
-    await clock.advance(0)
-    await assertCleanStop(informer, clock)
-    expect(cache.saves.at(-1)).toBe(version)
-  })
-
-  test('unconfirmed content is not saved', async () => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1 }, source)
-    const { informer, clock } = await begin(mirror(source, cache))
-    await clock.advance(5)
-    await assertCleanStop(informer, clock)
-    expect(cache.saves).toEqual([])
-  })
-
   test('a save reads one version, while the mirror changes', async () => {
-    const source = memorySource<number>({
-      entries: [
-        ['a', 1],
-        ['b', -1],
-        ['c', -1],
-      ],
-    })
+    const source = memorySource({ entries: Object.entries({ a: 1, b: -1, c: -1 }) })
     const cache = new MemoryCache()
     const transform = (object: number): number | undefined => (object < 0 ? undefined : object)
     const gate = deferred()
-    let isFirst = true
-    cache.onSave = () => {
-      if (!isFirst) return undefined
-      isFirst = false
-      return gate.promise
-    }
-    const { informer, clock } = await begin(mirror(source, cache, { transform, audit: { periodMs: 1e6 } }))
+    const gates = [gate.promise]
+    cache.onSave = () => gates.shift()
+    const { informer, clock } = await running(mirror(source, cache, { transform, audit: { periodMs: 1e6 } }))
     await clock.advance(1)
     source.put('a', 2)
     source.put('b', 3)
@@ -465,7 +307,7 @@ describe('[H6] saves', () => {
     cache.onSave = () => {
       throw new Error('the disk is full')
     }
-    const { informer, clock, errors } = await begin(mirror(source, cache))
+    const { informer, clock, errors } = await running(mirror(source, cache))
     await clock.advance(300_000)
     expect(errors.map(({ message }) => message)).toEqual([
       'memory could not be saved to memory:cache: the disk is full; it is tried again later',
@@ -474,21 +316,22 @@ describe('[H6] saves', () => {
     await clock.advance(60_000)
     expect(cache.saves).toHaveLength(1)
     expect(informer.status.state).toBe('live')
-    await assertCleanStop(informer, clock)
   })
 
   test('[H7] a save that hangs delays stop by 10 s at most', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = new MemoryCache()
     cache.onSave = () => new Promise(() => {})
-    const { informer, clock } = await begin(mirror(source, cache))
+    const { informer, clock } = await running(mirror(source, cache))
     await clock.advance(1)
     const stopped = informer.stop()
     expect(await outcomeOf(stopped, clock)).toBe('pending')
     await clock.advance(10_000)
     await stopped
-    expect(cache.contexts.at(-1)?.signal.aborted).toBe(true)
-    expect(clock.sleeping).toBe(0)
+    expect([cache.contexts.at(-1)?.signal.aborted, clock.sleeping]).toEqual([true, 0])
+    expect(cache.warnings).toEqual([
+      'memory: memory:cache: the last save did not end within 10 s; the next start uses the content before it',
+    ])
   })
 })
 
@@ -497,12 +340,10 @@ describe('[H8] a warm start meets another operation', () => {
     for (const at of ['onOpen', 'onPage', undefined] as const) {
       for (const serveStale of [false, true]) {
         const source = scripted<number>({ hasReached: numbered })
-        const cache = new MemoryCache()
-        cache.serveStale = serveStale
-        cache.content = contentAt('7', { a: 1, b: 2, c: 3 }, source)
+        const cache = cacheAt(source, '7', { a: 1, b: 2, c: 3 }, serveStale)
         const gate = deferred()
         if (at !== undefined) cache[at] = () => gate.promise
-        const { informer, clock } = await begin(mirror(source, cache))
+        const { informer, clock } = await running(mirror(source, cache))
         if (at === 'onPage') source.watches[0]?.batch([], '7')
         await clock.advance(0)
         await assertCleanStop(informer, clock)
@@ -523,15 +364,15 @@ describe('[H8] a warm start meets another operation', () => {
         const gate = deferred()
         if (when === 'opening') cache.onOpen = () => gate.promise
         if (when === 'reading') cache.onPage = () => gate.promise
-        const counted = counting(source)
-        const world = mirror(counted, cache)
+        const lists = countLists(source)
+        const world = mirror(source, cache)
         if (when === 'waiting') source.stall()
-        await begin(world)
+        await running(world)
         const listed = world.informer.relist()
         gate.resolve()
         await world.clock.advance(60_000)
         expect(await outcomeOf(listed, world.clock)).toBe('resolved')
-        expect(counted.lists).toBe(1)
+        expect(lists()).toBe(1)
         expect(world.held()).toEqual({ a: 1 })
         expect(world.informer.status.state).toBe('live')
         await assertCleanStop(world.informer, world.clock)
@@ -542,10 +383,8 @@ describe('[H8] a warm start meets another operation', () => {
 
   test('subscriptions, indexes and snapshots of stale content', async () => {
     const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1, b: 2 }, source)
-    const { informer, clock } = await begin(mirror(source, cache))
+    const cache = cacheAt(source, '7', { a: 1, b: 2 }, true)
+    const { informer, clock } = await running(mirror(source, cache))
     const late = new Fold<number>()
     const subscription = informer.subscribe(late.handlers)
     const odd = await informer.addIndex('odd', (ix) => ix.equal((object) => object % 2 === 1))
@@ -562,16 +401,13 @@ describe('[H8] a warm start meets another operation', () => {
     expect(late.objects).toEqual(new Map([['b', 3]]))
     expect(odd(true)).toEqual([3])
     expect(informer.status.state).toBe('connecting')
-    await assertCleanStop(informer, clock)
   })
 
   test('lost access deletes stale objects, and drops hidden ones', async () => {
     for (const serveStale of [false, true]) {
       const source = scripted<number>({ hasReached: numbered })
-      const cache = new MemoryCache()
-      cache.serveStale = serveStale
-      cache.content = contentAt('7', { a: 1 }, source)
-      const { informer, clock, held, fold } = await begin(mirror(source, cache, { onAccessLost: 'clear' }))
+      const cache = cacheAt(source, '7', { a: 1 }, serveStale)
+      const { informer, clock, held, fold } = await running(mirror(source, cache, { onAccessLost: 'clear' }))
       source.watches[0]?.fail(new SourceError('no', { code: 'UNAUTHORIZED' }))
       await clock.advance(0)
       expect([held(), fold.objects.size]).toEqual([{}, 0])
@@ -586,34 +422,6 @@ describe('[H8] a warm start meets another operation', () => {
       await assertCleanStop(informer, clock)
     }
   })
-
-  test('a wait that is pending when a stale resume expires resolves by the list', async () => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.serveStale = true
-    cache.content = contentAt('7', { a: 1 }, source)
-    const { informer, clock } = await begin(mirror(source, cache))
-    const waits = [informer.waitFor('8'), informer.synced(), informer.until('b', (object) => object === 2)]
-    source.watches[0]?.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' }))
-    await clock.advance(1_000)
-    expect(await outcomeOf(Promise.race(waits), clock)).toBe('pending')
-    source.lists[0]?.answer([put('b', 2)], '9')
-    await clock.advance(0)
-    await Promise.all(waits)
-    await assertCleanStop(informer, clock)
-  })
-
-  test('two informers over one cache save whole contents', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    const [one, two] = [await begin(mirror(source, cache)), await begin(mirror(source, cache))]
-    source.put('b', 2)
-    await one.clock.advance(0)
-    await two.clock.advance(0)
-    await assertCleanStop(one.informer, one.clock)
-    await assertCleanStop(two.informer, two.clock)
-    expect(cache.content?.records).toHaveLength(2)
-  })
 })
 
 test('[H9] a cache needs one source, and must be a cache', () => {
@@ -622,28 +430,3 @@ test('[H9] a cache needs one source, and must be a cache', () => {
   expect(() => createInformer({ source: sourceSet({ source }), cache: new MemoryCache() })).toThrow(OptionError)
   expect(() => createInformer({ source, cache: {} as MemoryCache })).toThrow(/"cache" must be a cache/)
 })
-
-function must<V>(value: V | undefined): V {
-  if (value === undefined) throw new Error('missing')
-  return value
-}
-
-async function contentOf(source: MemorySource<number>): Promise<Map<string, number>> {
-  const clock = new VirtualClock()
-  const informer = createInformer<number, object>({ source, clock })
-  informer.start()
-  await clock.advance(0)
-  const content = new Map(informer.entries())
-  await assertCleanStop(informer, clock)
-  return content
-}
-
-function contentAt(
-  version: string,
-  objects: Record<string, number>,
-  source: ListerWatcher<number>,
-): NonNullable<MemoryCache['content']> {
-  const records = Object.entries(objects).map(([key, object]) => ({ type: 'entry' as const, key, object }))
-  const fingerprint = JSON.stringify([source.name, null, null, null, 'keep-previous', false])
-  return { fingerprint, savedAt: 5, header: { version, size: records.length, resumeState: 'state' }, records }
-}

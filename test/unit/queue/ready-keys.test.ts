@@ -1,13 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { OrderedKeys, PrioritizedKeys, type ReadyKeys } from '../../../src/queue/ready-keys.js'
+import { expect, test } from 'vitest'
+import { OrderedKeys, PrioritizedKeys } from '../../../src/queue/ready-keys.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { AllKeyRecords } from '../../support/key-records.js'
-
-function takeAll(keys: ReadyKeys): string[] {
-  const taken: string[] = []
-  for (let key = keys.take(); key !== undefined; key = keys.take()) taken.push(key)
-  return taken
-}
 
 function ordered() {
   const keys = new OrderedKeys()
@@ -16,25 +10,7 @@ function ordered() {
   return { keys, add }
 }
 
-describe('[N9] ordered keys', () => {
-  test('are those that are last after all others', () => {
-    const { keys, add } = ordered()
-    expect([add('a', true), add('b', false), add('c', true), add('d', false)]).toEqual([true, true, true, true])
-    expect(keys.size).toBe(4)
-    expect(takeAll(keys)).toEqual(['b', 'd', 'a', 'c'])
-    expect(keys.size).toBe(0)
-  })
-
-  test('a key moves forward, and not back', () => {
-    const { keys, add } = ordered()
-    for (const key of ['a', 'b']) add(key, true)
-    add('c', false)
-    expect([add('b', false), add('c', true), add('a', true), keys.size]).toEqual([false, false, false, 3])
-    expect(takeAll(keys)).toEqual(['c', 'b', 'a'])
-  })
-})
-
-test('ordered keys equal two arrays, whatever is added and taken', () => {
+test('[N9] ordered keys equal two arrays, whatever is added and taken', () => {
   const random = new SeededRandom(5)
   const { keys, add } = ordered()
   let [first, last]: [string[], string[]] = [[], []]

@@ -19,123 +19,14 @@ function takeAll(queue: WorkQueue): string[] {
   return taken
 }
 
-describe('ready keys', () => {
-  test('leave in the order in which they came', () => {
-    const { queue } = setUp()
-    for (const key of ['b', 'a', 'c']) queue.add(key)
-    expect(takeAll(queue)).toEqual(['b', 'a', 'c'])
-  })
-
-  test('are there once, and keep their place', () => {
-    const { queue } = setUp()
-    for (const key of ['a', 'b', 'a']) queue.add(key)
-    expect(takeAll(queue)).toEqual(['a', 'b'])
-  })
-
-  test('are announced once each', () => {
-    const { queue, wakes } = setUp()
-    queue.add('a')
-    queue.add('a')
-    expect(wakes()).toBe(1)
-  })
-
-  test('an empty queue returns undefined', () => {
-    expect(setUp().queue.dequeue()).toBeUndefined()
-  })
-})
-
-describe('a key that is worked on', () => {
-  test('is not given out a second time', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.dequeue()
-    queue.add('a')
-    expect(queue.dequeue()).toBeUndefined()
-  })
-
-  test('is ready again as soon as it is done, if it was added meanwhile', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.dequeue()
-    queue.add('a')
-    queue.done('a')
-    expect(takeAll(queue)).toEqual(['a'])
-  })
-
-  test('is not ready again if it was not added', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.dequeue()
-    queue.done('a')
-    expect(queue.dequeue()).toBeUndefined()
-  })
-
-  test('is not ready again if done is called with false, though it was added meanwhile', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.dequeue()
-    queue.add('a')
-    queue.done('a', false)
-    expect(queue.dequeue()).toBeUndefined()
-  })
-
-  test('counts as active and as running until it is done', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.add('b')
-    queue.dequeue()
-    expect([queue.active, queue.running, queue.isRunning('a'), queue.isRunning('b')]).toEqual([2, 1, true, false])
-    queue.done('a')
-    expect([queue.active, queue.running]).toEqual([1, 0])
-  })
+test('ready keys leave in the order in which they came, once each, and are announced once', () => {
+  const { queue, wakes } = setUp()
+  expect(queue.dequeue()).toBeUndefined()
+  for (const key of ['b', 'a', 'c', 'b']) queue.add(key)
+  expect([wakes(), takeAll(queue)]).toEqual([3, ['b', 'a', 'c']])
 })
 
 describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set) => {
-  test('is ready at that time, and not before', async () => {
-    const { clock, queue, wakes } = setUp()
-    queue[set]('a', 100)
-    await clock.advance(99)
-    expect(queue.dequeue()).toBeUndefined()
-    await clock.advance(1)
-    expect([wakes(), queue.dequeue()]).toEqual([1, 'a'])
-  })
-
-  test('is ready at once if the time is past', () => {
-    const { queue } = setUp()
-    queue[set]('a', 0)
-    expect(queue.dequeue()).toBe('a')
-  })
-
-  test('is ready again if its time came while it was processed', async () => {
-    const { clock, queue } = setUp()
-    queue.add('a')
-    queue.dequeue()
-    queue[set]('a', 10)
-    await clock.advance(10)
-    expect([queue.dequeue(), queue.delayed]).toEqual([undefined, 0])
-    queue.done('a')
-    expect(takeAll(queue)).toEqual(['a'])
-  })
-
-  test('keeps an earlier time that was set before', async () => {
-    const { clock, queue } = setUp()
-    queue[set]('a', 100)
-    queue[set]('a', 200)
-    await clock.advance(100)
-    expect(takeAll(queue)).toEqual(['a'])
-  })
-
-  test('takes an earlier time that is set later, and is ready once', async () => {
-    const { clock, queue, wakes } = setUp()
-    queue[set]('a', 200)
-    queue[set]('a', 100)
-    await clock.advance(100)
-    expect(takeAll(queue)).toEqual(['a'])
-    queue.done('a')
-    await clock.advance(200)
-    expect(wakes()).toBe(1)
-  })
-
   test('a time that was overtaken takes no later one with it', async () => {
     const { clock, queue } = setUp()
     queue[set]('b', 100)
@@ -164,23 +55,10 @@ describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set)
     expect(new Map(taken.map(({ key, at }) => [key, at]))).toEqual(new Map(dues.map(({ key, due }) => [key, due])))
   })
 
-  test('needs one timer, however many keys wait', () => {
-    const { clock, queue } = setUp()
-    for (let i = 1; i <= 50; i++) queue[set](`k${i}`, i)
-    expect([clock.sleeping, queue.delayed]).toEqual([1, 50])
-    queue.close()
-  })
-
-  test('does not count as active', () => {
-    const { queue } = setUp()
-    queue[set]('a', 100)
-    expect(queue.active).toBe(0)
-    queue.close()
-  })
-
-  test('leaves no timer after close', async () => {
+  test('needs one timer, however many keys wait, is not active, and leaves no timer after close', async () => {
     const { clock, queue, wakes } = setUp()
-    queue[set]('a', 100)
+    for (let i = 1; i <= 50; i++) queue[set](`k${i}`, i)
+    expect([clock.sleeping, queue.delayed, queue.active]).toEqual([1, 50, 0])
     queue.close()
     await clock.advance(200)
     expect([clock.sleeping, queue.delayed, wakes()]).toEqual([0, 0, 0])
@@ -193,36 +71,33 @@ describe.each(['addAt', 'addBy'] as const)('a key with a time, set by %s', (set)
     expect(queue.heapSize).toBeLessThan(100)
     queue.close()
   })
+
+  test.each(['before', 'after'])(
+    'does not come once the queue is sealed, if the time was set %s that',
+    async (when) => {
+      const { clock, queue } = setUp()
+      if (when === 'after') queue.drain()
+      queue[set]('a', 100)
+      queue.drain()
+      await clock.advance(200)
+      expect([queue.dequeue(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
+    },
+  )
 })
 
 describe('a time by which a key is ready', () => {
-  test('is forgotten when the key is added before', async () => {
+  test.each<[string, (queue: WorkQueue) => void]>([
+    ['is forgotten when the key is added before', (queue) => void [queue.addBy('a', 100), queue.add('a')]],
+    ['is dropped if the key is ready already', (queue) => void [queue.add('a'), queue.addBy('a', 100)]],
+    ['is forgotten when the key is added at its time', (queue) => void [queue.addBy('a', 200), queue.addAt('a', 100)]],
+  ])('%s', async (_, act) => {
     const { clock, queue, wakes } = setUp()
-    queue.addBy('a', 100)
-    queue.add('a')
-    queue.dequeue()
+    act(queue)
+    await clock.advance(100)
+    expect([takeAll(queue), queue.delayed]).toEqual([['a'], 0])
     queue.done('a')
     await clock.advance(200)
     expect([wakes(), queue.delayed]).toEqual([1, 0])
-  })
-
-  test('is dropped if the key is ready already', async () => {
-    const { clock, queue, wakes } = setUp()
-    queue.add('a')
-    queue.addBy('a', 100)
-    expect(queue.delayed).toBe(0)
-    queue.dequeue()
-    queue.done('a')
-    await clock.advance(200)
-    expect(wakes()).toBe(1)
-  })
-
-  test('is forgotten when the time comes at which the key is added', async () => {
-    const { clock, queue } = setUp()
-    queue.addBy('a', 200)
-    queue.addAt('a', 100)
-    await clock.advance(100)
-    expect([queue.dequeue(), queue.delayed]).toEqual(['a', 0])
   })
 
   // I12
@@ -238,83 +113,28 @@ describe('a time by which a key is ready', () => {
   })
 })
 
-describe('a time at which a key is added', () => {
-  test('is kept when the key is added before', async () => {
-    const { clock, queue } = setUp()
-    queue.addAt('a', 100)
-    queue.add('a')
-    queue.done(queue.dequeue() ?? '')
-    await clock.advance(99)
-    expect(queue.dequeue()).toBeUndefined()
-    await clock.advance(1)
-    expect(queue.dequeue()).toBe('a')
-  })
-
-  test('is kept if the key is ready already', async () => {
-    const { clock, queue } = setUp()
-    queue.add('a')
-    queue.addAt('a', 100)
-    queue.done(queue.dequeue() ?? '')
-    await clock.advance(100)
-    expect(queue.dequeue()).toBe('a')
-  })
-
-  test('is kept when the time comes by which the key is ready', async () => {
-    const { clock, queue } = setUp()
-    queue.addAt('a', 200)
-    queue.addBy('a', 100)
-    await clock.advance(100)
-    queue.done(queue.dequeue() ?? '')
-    await clock.advance(100)
-    expect(queue.dequeue()).toBe('a')
-  })
-})
-
-describe('once it is sealed', () => {
-  test.each(['addAt', 'addBy'] as const)('a time that was set by %s before does not come', async (set) => {
-    const { clock, queue } = setUp()
-    queue[set]('a', 100)
-    queue.drain()
-    await clock.advance(200)
-    expect([queue.dequeue(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
-  })
-
-  test.each(['addAt', 'addBy'] as const)('a time that is set by %s after it does not come', async (set) => {
-    const { clock, queue } = setUp()
-    queue.drain()
-    queue[set]('a', 100)
-    await clock.advance(200)
-    expect([queue.dequeue(), queue.delayed, clock.sleeping]).toEqual([undefined, 0, 0])
-  })
-
-  test('what is added is ready all the same, during a run as well', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.drain()
-    queue.dequeue()
-    queue.add('a')
-    queue.done('a')
-    queue.addBy('b', 0)
-    expect(takeAll(queue)).toEqual(['a', 'b'])
-  })
+test('what is added to a sealed queue is ready all the same, during a run as well', () => {
+  const { queue } = setUp()
+  queue.add('a')
+  queue.drain()
+  queue.dequeue()
+  queue.add('a')
+  queue.done('a')
+  queue.addBy('b', 0)
+  expect(takeAll(queue)).toEqual(['a', 'b'])
 })
 
 describe('close', () => {
-  test('leaves no ready key', () => {
-    const { queue } = setUp()
-    queue.add('a')
-    queue.close()
-    expect(queue.dequeue()).toBeUndefined()
-  })
-
-  test('leaves none that was added while it was worked on', () => {
+  test('leaves no ready key, none that was added while it was worked on, and none that is added after it', () => {
     const { queue } = setUp()
     queue.add('a')
     queue.dequeue()
     queue.add('a')
+    queue.add('b')
     queue.close()
     queue.done('a')
-    expect(queue.active).toBe(0)
+    queue.add('c')
+    expect([queue.active, queue.dequeue()]).toEqual([0, undefined])
   })
 
   test('leaves none whose priority has closed the queue', () => {
@@ -330,12 +150,5 @@ describe('close', () => {
     )
     for (const key of ['a', 'b', 'c']) queue.add(key)
     expect([queue.active, queue.dequeue()]).toEqual([0, undefined])
-  })
-
-  test('nothing is added after it', () => {
-    const { queue } = setUp()
-    queue.close()
-    queue.add('a')
-    expect(queue.dequeue()).toBeUndefined()
   })
 })

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { ListEvent, WatchEvent } from '../../../src/contract/source.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import { reflect, store } from '../../support/reflectors.js'
-import { numbered, put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
+import { listed, ordered, reflected } from '../../support/running.js'
+import { put, type ScriptedSource, scripted } from '../../support/scripted-source.js'
 
 const FIVE_MINUTES = 300_000
 
@@ -33,20 +34,15 @@ describe('[B20] invalid versions', () => {
   ] as const
 
   test.each(bad)('a list version that is %s is PROTOCOL, and no watch is opened', async (_what, version) => {
-    const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], version) })
-    const { sink, objects } = store<number>()
-    const { errors, reflector } = await reflect(source, sink)
+    const { source, objects, errors, reflector } = await reflected(listed<number>([put('a', 1)], version))
     expect(errors).toMatchObject([{ code: 'PROTOCOL', phase: 'list' }])
     expect([reflector.state.name, source.watches.length, objects()]).toEqual(['failed', 0, {}])
   })
 
   test.each(bad)('a batch version that is %s is PROTOCOL, and the batch is not applied', async (_what, version) => {
-    const source = scripted<number>({
-      onList: (list) => list.answer([put('a', 1)], '5'),
-      onWatch: (watch, nth) => nth === 1 && watch.batch([put('a', 2)], version),
-    })
-    const { sink, objects } = store<number>()
-    const { clock, errors, reflector } = await reflect(source, sink)
+    const { source, objects, clock, errors, reflector } = await reflected(
+      listed<number>([put('a', 1)], '5', { onWatch: (watch, nth) => nth === 1 && watch.batch([put('a', 2)], version) }),
+    )
     expect(errors).toMatchObject([{ code: 'PROTOCOL', phase: 'watch' }])
     expect([reflector.state.name, objects()]).toEqual(['failed', { a: 1 }])
     await clock.advance(30_000)
@@ -55,46 +51,45 @@ describe('[B20] invalid versions', () => {
 
   test('a watch starts from a version of the greatest length with unusual characters', async () => {
     const version = `~ !{}${'9'.repeat(65_531)}`
-    const source = scripted<number>({ onList: (list) => list.answer([], version) })
+    const source = listed<number>([], version)
     await reflect(source, store<number>().sink)
     expect(source.watches[0]?.context.after).toBe(version)
   })
 
-  test('a list without a version fails with PROTOCOL', async () => {
+  test.each([
+    ['without a version', [put('a', 1)]],
+    ['without a page', undefined],
+  ])('a list %s fails with PROTOCOL', async (_what, page) => {
     const source = scripted<number>({
       onList: (list) => {
-        list.page([put('a', 1)])
+        if (page !== undefined) list.page(page)
         list.end()
       },
     })
-    const { errors } = await reflect(source, store<number>().sink)
+    const { errors } = await reflected(source)
     expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
     expect(errors[0]?.message).toContain('the version of the list is missing')
-  })
-
-  test('a list without a page fails with PROTOCOL', async () => {
-    const source = scripted<number>({ onList: (list) => list.end() })
-    const { errors } = await reflect(source, store<number>().sink)
-    expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
   })
 })
 
 describe('[B17] an event of an unknown type', () => {
   const unknown = odd<WatchEvent<number>>({ type: 'patch', key: 'a' })
 
-  test('an event of an unknown type is left out, and the rest of its batch is applied', async () => {
-    const source = healthy([put('a', 1)])
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
-    source.watches[0]?.batch([put('b', 2), unknown, put('c', 3)], '6')
-    await clock.advance(0)
-    expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
-    expect(reflector.state.name).toBe('live')
-  })
+  test.each([[unknown], [null], [undefined], [7], [{}]])(
+    '%j is left out, and the rest of its batch is applied',
+    async (event) => {
+      const source = healthy([put('a', 1)])
+      const { objects, clock, errors, reflector } = await reflected(source)
+      source.watches[0]?.batch([put('b', 2), odd(event), put('c', 3)], '6')
+      await clock.advance(0)
+      expect(objects()).toEqual({ a: 1, b: 2, c: 3 })
+      expect(errors).toMatchObject([{ code: 'DECODE' }])
+      expect(reflector.state.name).toBe('live')
+    },
+  )
 
   test('an event of an unknown type is reported at most once a minute', async () => {
-    const source = healthy()
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(healthy())
     for (let i = 0; i < 61; i++) {
       source.watches[0]?.batch([unknown, unknown], '6')
       await clock.advance(1_000)
@@ -106,30 +101,23 @@ describe('[B17] an event of an unknown type', () => {
     )
   })
 
-  test('an event of an unknown type schedules a relist 5 minutes after the last list', async () => {
+  test('an event of an unknown type causes a relist 5 minutes after the last list, or soon if that is longer ago', async () => {
     const source = healthy([put('a', 1)], [put('a', 2)])
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { objects, clock } = await reflected(source)
     await clock.advance(60_000)
     source.watches[0]?.batch([unknown], '6')
     await clock.advance(FIVE_MINUTES - 60_001)
     expect(source.lists).toHaveLength(1)
     await clock.advance(1_001)
     expect(objects()).toEqual({ a: 2 })
-  })
-
-  test('an event of an unknown type causes a relist soon, if the last list is older than 5 minutes', async () => {
-    const source = healthy()
-    const { clock } = await reflect(source, store<number>().sink)
     await clock.advance(2 * FIVE_MINUTES)
-    source.watches[0]?.batch([unknown], '6')
+    source.watches[1]?.batch([unknown], '26')
     await clock.advance(1_000)
-    expect(source.lists).toHaveLength(2)
+    expect(source.lists).toHaveLength(3)
   })
 
   test('events of an unknown type cause at most one relist in 5 minutes', async () => {
-    const source = healthy()
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(healthy())
     const listed: number[] = []
     for (let second = 0; second < 1_800; second++) {
       source.watches.at(-1)?.batch([unknown], `${100 + second}`)
@@ -141,18 +129,8 @@ describe('[B17] an event of an unknown type', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(299)
   })
 
-  test.each([[null], [undefined], [7], [{}]])('%j is an event of an unknown type', async (event) => {
-    const source = healthy()
-    const { clock, errors } = await reflect(source, store<number>().sink)
-    source.watches[0]?.batch([odd(event), put('b', 2)], '6')
-    await clock.advance(0)
-    expect(errors).toMatchObject([{ code: 'DECODE' }])
-  })
-
   test('a list with an event of an unknown type applies the other events', async () => {
-    const source = healthy([put('a', 1), odd(unknown), put('b', 2)])
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { source, objects, clock, errors } = await reflected(healthy([put('a', 1), odd(unknown), put('b', 2)]))
     expect(objects()).toEqual({ a: 1, b: 2 })
     expect(errors).toMatchObject([{ code: 'DECODE' }])
     await clock.advance(FIVE_MINUTES + 1_000)
@@ -163,40 +141,29 @@ describe('[B17] an event of an unknown type', () => {
 describe('[B18] an object without a key', () => {
   const keyless = odd<ListEvent<number>>({ type: 'put', object: 7 })
 
-  test('an object without a key is reported as invalid, and the other objects are applied', async () => {
+  test('an object without a key is reported as invalid and never stored, and the other objects are applied', async () => {
     const reported: string[] = []
     const sink = new Indexer<number>({}, { report: (error) => reported.push(`${error.code}: ${error.message}`) })
     const source = healthy([put('a', 1)])
     const { clock } = await reflect(source, sink)
-    source.watches[0]?.batch([keyless, put('b', 2)], '6')
+    source.watches[0]?.batch([keyless, put('b', 2)], '16')
+    source.watches[0]?.batch([odd({ type: 'put', key: 7, object: 7 })], '16')
     await clock.advance(0)
-    expect(sink.get('b')).toBe(2)
-    expect(reported).toEqual(['DECODE: an object whose key is unknown is invalid: its key is not a string'])
-  })
-
-  test('an object without a key is reported and never stored, also in a batch of the last version', async () => {
-    const reported: string[] = []
-    const sink = new Indexer<number>({}, { report: ({ code }) => reported.push(code) })
-    const source = healthy([put('a', 1)])
-    const { clock } = await reflect(source, sink)
-    source.watches[0]?.batch([odd({ type: 'put', key: 7, object: 7 })], '10')
-    await clock.advance(0)
-    expect([[...sink.entries()], reported]).toEqual([[['a', 1]], ['DECODE']])
+    expect(Object.fromEntries(sink.entries())).toEqual({ a: 1, b: 2 })
+    expect(reported).toEqual(
+      Array(2).fill('DECODE: an object whose key is unknown is invalid: its key is not a string'),
+    )
   })
 
   test('a list with an object without a key deletes nothing', async () => {
-    const source = healthy([put('a', 1), put('b', 1)], [put('a', 2), keyless])
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { objects, clock, reflector } = await reflected(healthy([put('a', 1), put('b', 1)], [put('a', 2), keyless]))
     reflector.relist('wanted')
     await clock.advance(1_000)
     expect(objects()).toEqual({ a: 2, b: 1 })
   })
 
   test('[C32] an object without a key schedules a relist after 5 minutes', async () => {
-    const source = healthy([put('a', 1), keyless], [put('a', 2)])
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(healthy([put('a', 1), keyless], [put('a', 2)]))
     await clock.advance(FIVE_MINUTES - 1)
     expect(source.lists).toHaveLength(1)
     await clock.advance(1_001)
@@ -206,8 +173,7 @@ describe('[B18] an object without a key', () => {
   test.each([{ type: 'put', key: 7, object: 1 }, { type: 'delete' }, { type: 'invalid', error: new Error('bad') }])(
     '%j is an event without a key, and causes a relist',
     async (event) => {
-      const source = healthy()
-      const { clock } = await reflect(source, store<number>().sink)
+      const { source, clock } = await reflected(healthy())
       source.watches[0]?.batch([odd(event)], '6')
       await clock.advance(FIVE_MINUTES + 1_000)
       expect(source.lists).toHaveLength(2)
@@ -217,9 +183,7 @@ describe('[B18] an object without a key', () => {
 
 describe('a batch of many events', () => {
   test('is validated in slices, with turns of the event loop in between', async () => {
-    const source = healthy()
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(healthy())
     let reads = 0
     const events = Array.from({ length: 1_000 }, (_, nth) => ({
       get type(): 'put' {
@@ -251,9 +215,7 @@ describe('a batch of many events', () => {
     ['in the middle of a slice', 600, 700],
     ['last', 999, 998],
   ])('keeps all valid events in order, with invalid events among them: %s', async (_place, keyless, unknown) => {
-    const source = healthy()
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { source, objects, clock, errors } = await reflected(healthy())
     const events: WatchEvent<number>[] = Array.from({ length: 1_000 }, (_, nth) => put(`k${nth % 900}`, nth))
     events[keyless] = odd({ type: 'put', object: 7 })
     events[unknown] = odd({ type: 'patch' })
@@ -266,74 +228,37 @@ describe('a batch of many events', () => {
     await clock.advance(FIVE_MINUTES + 1_000)
     expect(source.lists).toHaveLength(2)
   })
-
-  test('is not applied at all if a late event is malformed', async () => {
-    const source = healthy([put('a', 1)])
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
-    const events = [...Array.from({ length: 700 }, (_, nth) => put(`k${nth}`, nth)), odd({ type: 'replace' })]
-    source.watches[0]?.batch(events as WatchEvent<number>[], '60')
-    await clock.advance(0)
-    expect([errors.map(({ code }) => code), objects()]).toEqual([['PROTOCOL'], { a: 1 }])
-  })
 })
 
-test('a scheduled relist leaves no timer after the reflector has ended', async () => {
-  const source = healthy()
-  const { clock, stop } = await reflect(source, store<number>().sink)
-  source.watches[0]?.batch([odd({ type: 'patch' })], '6')
+test.each([
+  ['events that are not an array', 'put'],
+  ['a replace without entries', [{ type: 'replace' }]],
+  ['a replace with an entry that has no key', [{ type: 'replace', entries: [{ object: 1 }] }]],
+  [
+    'a late event that is malformed',
+    [...Array.from({ length: 700 }, (_, nth) => put(`k${nth}`, nth)), { type: 'replace' }],
+  ],
+])('a batch with %s fails with PROTOCOL, and nothing of it is applied', async (_what, events) => {
+  const source = healthy([put('a', 1)])
+  const { objects, clock, errors } = await reflected(source)
+  source.watches[0]?.batch(odd(events), '60')
   await clock.advance(0)
-  await stop()
-  await clock.advance(0)
-  expect(clock.sleeping).toBe(0)
+  expect([errors.map(({ code }) => code), objects()]).toEqual([['PROTOCOL'], { a: 1 }])
 })
 
-describe('a malformed batch fails with PROTOCOL', () => {
-  test.each([
-    ['events that are not an array', odd<WatchEvent<number>[]>('put')],
-    ['a replace without entries', [odd<WatchEvent<number>>({ type: 'replace' })]],
-    [
-      'a replace with an entry that has no key',
-      [odd<WatchEvent<number>>({ type: 'replace', entries: [{ object: 1 }] })],
-    ],
-  ])('%s', async (_what, events) => {
-    const source = healthy([put('a', 1)])
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
-    source.watches[0]?.batch(events, '60')
-    await clock.advance(0)
-    expect(errors).toMatchObject([{ code: 'PROTOCOL' }])
-    expect(objects()).toEqual({ a: 1 })
-  })
-})
-
-test('a replace event replaces the whole collection', async () => {
+test('[C36] a replace event replaces the whole collection', async () => {
   const source = healthy([put('a', 1), put('b', 2)])
-  const { sink, objects } = store<number>()
-  const { clock } = await reflect(source, sink)
-  source.watches[0]?.batch(
-    [
-      {
-        type: 'replace',
-        entries: [
-          { key: 'b', object: 3 },
-          { key: 'c', object: 4 },
-        ],
-      },
-    ],
-    '60',
-  )
+  const { objects, clock } = await reflected(source)
+  const entries = Object.entries({ b: 3, c: 4 }).map(([key, object]) => ({ key, object }))
+  source.watches[0]?.batch([{ type: 'replace', entries }], '60')
   await clock.advance(0)
   expect(objects()).toEqual({ b: 3, c: 4 })
 })
 
 test('[B30] hostile keys are keys like any other', async () => {
-  const source = scripted<number>({
-    hasReached: numbered,
-    onList: (list) => list.answer([put('__proto__', 1), put('constructor', 2), put('', 3)], '1'),
-  })
-  const { sink } = store<number>()
-  const { clock } = await reflect(source, sink)
+  const { source, sink, clock } = await reflected(
+    ordered<number>([put('__proto__', 1), put('constructor', 2), put('', 3)], '1'),
+  )
   source.watches[0]?.batch([put('__proto__', 4), { type: 'delete', key: 'constructor' }], '2')
   await clock.advance(0)
   expect([sink.get('__proto__'), sink.get('constructor'), sink.get(''), sink.size]).toEqual([4, undefined, 3, 2])

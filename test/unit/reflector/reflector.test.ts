@@ -4,20 +4,23 @@ import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ListEvent, Sink, WatchBatch, WatchEvent } from '../../../src/contract/source.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
-import type { Informer } from '../../../src/informer/informer-types.js'
-import type { Change } from '../../../src/queue/change.js'
 import { Reflector } from '../../../src/reflector/reflector.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { BusyClock } from '../../support/busy-clock.js'
 import { deferred, informerOf } from '../../support/informers.js'
 import { reflect, store } from '../../support/reflectors.js'
+import { heard, listed, ordered, reflected, running } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
+
+const remove = (key: string): WatchEvent<number> => ({ type: 'delete', key })
+const invalid = (key: string): WatchEvent<number> => ({ type: 'invalid', key, error: new Error('broken') })
+/** The collection has exactly this object. */
+const whole = (key: string, object: number): WatchEvent<number> => ({ type: 'replace', entries: [{ key, object }] })
 
 describe('over a memory source', () => {
   test('a reflector lists a memory source, then follows its changes', async () => {
     const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, states } = await reflect(source, sink)
+    const { objects, clock, states } = await reflected(source)
     source.put('b', 2)
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2 })
@@ -26,8 +29,7 @@ describe('over a memory source', () => {
 
   test('[C5] a break whose history is still there is resumed without a relist', async () => {
     const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { objects, clock, reflector } = await reflected(source)
     source.disconnect()
     source.put('a', 2)
     source.put('b', 3)
@@ -38,8 +40,7 @@ describe('over a memory source', () => {
 
   test('[C6] an expired version is exactly one relist', async () => {
     const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
+    const { objects, clock, reflector } = await reflected(source)
     source.disconnect()
     source.delete('a')
     source.put('b', 2)
@@ -48,46 +49,11 @@ describe('over a memory source', () => {
     expect(objects()).toEqual({ b: 2 })
     expect(reflector.state).toMatchObject({ name: 'live', relists: 1 })
   })
-
-  test('a restored backup is read again, though its versions look older', async () => {
-    const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
-    for (let i = 0; i < 10; i++) source.put('a', i)
-    await clock.advance(0)
-    source.restore([['z', 0]])
-    await clock.advance(2_000)
-    expect(objects()).toEqual({ z: 0 })
-    expect(reflector.state).toMatchObject({ name: 'live', relists: 1 })
-  })
-
-  test('a half-open connection times out, and causes no relist', async () => {
-    const source = memorySource({ entries: [['a', 1]] })
-    const { sink, objects } = store<number>()
-    const { clock, reflector } = await reflect(source, sink)
-    source.stall()
-    source.put('a', 2)
-    await clock.advance(24_999)
-    expect(objects()).toEqual({ a: 1 })
-    await clock.advance(1_001)
-    expect(objects()).toEqual({ a: 2 })
-    expect(reflector.state).toMatchObject({ name: 'live', relists: 0, reconnects: 1 })
-  })
-
-  test('a quiet source whose heartbeats arrive does not time out', async () => {
-    const { sink } = store<number>()
-    const { clock, reflector, errors } = await reflect(memorySource({ entries: [['a', 1]] }), sink)
-    await clock.advance(3_600_000)
-    expect(errors).toEqual([])
-    expect(reflector.state).toMatchObject({ name: 'live', reconnects: 0 })
-  })
 })
 
 describe('the list', () => {
   test('a list has the version of the last page that names one', async () => {
-    const source = scripted<number>()
-    const { sink } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, clock } = await reflected(scripted<number>())
     source.lists[0]?.page([put('a', 1)], '3')
     source.lists[0]?.page([put('b', 2)], '5')
     source.lists[0]?.page([put('c', 3)])
@@ -97,9 +63,7 @@ describe('the list', () => {
   })
 
   test('[I8] a list shows nothing before its last page', async () => {
-    const source = scripted<number>()
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(scripted<number>())
     source.lists[0]?.page([put('a', 1)], '5')
     await clock.advance(0)
     expect(objects()).toEqual({})
@@ -108,17 +72,10 @@ describe('the list', () => {
     expect(objects()).toEqual({ a: 1 })
   })
 
-  test('an empty collection is a list like any other', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '1') })
-    const { sink } = store<number>()
-    const { reflector } = await reflect(source, sink)
-    expect([sink.version, reflector.state.name]).toEqual(['1', 'connecting'])
-  })
-
   test('[B24] a list that breaks in the middle leaves nothing behind, and is read again from its beginning', async () => {
-    const source = scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('b', 2)], '6') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(
+      scripted<number>({ onList: (list, nth) => nth > 1 && list.answer([put('b', 2)], '6') }),
+    )
     source.lists[0]?.page([put('a', 1)])
     source.lists[0]?.fail(new Error('gone'))
     await clock.advance(0)
@@ -128,8 +85,7 @@ describe('the list', () => {
   })
 
   test('[C2] a list that yields no page for 30 s fails with UNAVAILABLE', async () => {
-    const source = scripted<number>()
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(scripted<number>())
     source.lists[0]?.page([put('a', 1)])
     await clock.advance(20_000)
     source.lists[0]?.page([put('b', 1)])
@@ -141,8 +97,7 @@ describe('the list', () => {
   })
 
   test('[C4] a list that calls alive may take longer than 30 s for a page, and fails 30 s after the last call', async () => {
-    const source = scripted<number>()
-    const { clock, errors } = await reflect(source, store<number>().sink)
+    const { source, clock, errors } = await reflected(scripted<number>())
     for (let times = 0; times < 3; times++) {
       await clock.advance(20_000)
       source.lists[0]?.context.alive?.()
@@ -172,8 +127,7 @@ describe('the list', () => {
   })
 
   test('a list context has the page size, clock and random numbers of the reflector', async () => {
-    const source = scripted<number>()
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(scripted<number>())
     expect(source.lists[0]?.context).toMatchObject({ pageSize: 1_000, clock })
     expect(source.lists[0]?.context.random.next()).toBeTypeOf('number')
   })
@@ -213,8 +167,7 @@ describe('[I11] the list floor', () => {
       onList: (list, nth) => list.answer([put('a', nth)], nth === 2 ? '4' : '9'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' })),
     })
-    const { sink, objects } = store<number>()
-    const { clock, errors } = await reflect(source, sink)
+    const { objects, clock, errors } = await reflected(source)
     await clock.advance(1_600)
     expect(source.lists).toHaveLength(2)
     expect(objects()).toEqual({ a: 1 })
@@ -223,47 +176,37 @@ describe('[I11] the list floor', () => {
     expect(objects()).toEqual({ a: 3 })
   })
 
-  test('a list has the shown version as its floor; the first list and one after EPOCH_CHANGED have none', async () => {
+  test('[B22] a list has the shown version as its floor; the first list and one after EPOCH_CHANGED have none', async () => {
     const source = scripted<number>({
       hasReached: numbered,
-      onList: (list, nth) => list.answer([put('a', nth)], '9'),
+      onList: (list, nth) => list.answer([put('a', nth)], nth === 1 ? '4' : '9'),
       onWatch: (watch, nth) => {
+        if (nth === 1) watch.batch([put('a', 5)], '9')
         if (nth < 3) watch.fail(new SourceError('gone', { code: nth === 1 ? 'VERSION_EXPIRED' : 'EPOCH_CHANGED' }))
       },
     })
-    const { clock } = await reflect(source, store<number>().sink)
+    const { clock } = await reflected(source)
     await clock.advance(10_000)
     expect(source.lists.map(({ context }) => context.floor)).toEqual([undefined, '9', undefined])
   })
 
-  test('a list that is as old as the shown state is applied', async () => {
+  test.each<[string, { readonly hasReached?: typeof numbered }, string]>([
+    ['that is as old as the shown state', { hasReached: numbered }, '9'],
+    ['of a source that cannot compare versions', {}, '4'],
+  ])('a list %s is applied', async (_what, script, version) => {
     const source = scripted<number>({
-      hasReached: numbered,
-      onList: (list, nth) => list.answer([put('a', nth)], '9'),
+      ...script,
+      onList: (list, nth) => list.answer([put('a', nth)], nth === 2 ? version : '9'),
       onWatch: (watch, nth) => nth === 1 && watch.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' })),
     })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
-    await clock.advance(2_000)
-    expect(objects()).toEqual({ a: 2 })
-  })
-
-  test('a list of a source that cannot compare versions is always applied', async () => {
-    const source = scripted<number>({
-      onList: (list, nth) => list.answer([put('a', nth)], nth === 2 ? '4' : '9'),
-      onWatch: (watch, nth) => nth === 1 && watch.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' })),
-    })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { objects, clock } = await reflected(source)
     await clock.advance(2_000)
     expect(objects()).toEqual({ a: 2 })
   })
 
   // I6
   test('[I6] an event that is older than the list changes nothing, whatever its key', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '9') })
-    const { sink, objects } = store<number>()
-    const { clock, ignored } = await reflect(source, sink)
+    const { source, objects, clock, ignored } = await reflected(ordered<number>([put('a', 1)], '9'))
     source.watches[0]?.batch([put('a', 0), put('gone', 0)], '7')
     source.watches[0]?.batch([{ type: 'delete', key: 'a' }], '8')
     await clock.advance(0)
@@ -274,9 +217,7 @@ describe('[I11] the list floor', () => {
 
 describe('batches', () => {
   test('[B26] a batch that the store includes already is dropped whole', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(ordered<number>([put('a', 1)], '5'))
     source.watches[0]?.batch([put('b', 7)], '7')
     source.watches[0]?.batch([put('b', 6), put('c', 6)], '6')
     await clock.advance(0)
@@ -284,90 +225,57 @@ describe('batches', () => {
   })
 
   test('[C33] a batch of an equal version is applied', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(ordered<number>([put('a', 1)], '5'))
     source.watches[0]?.batch([put('b', 2)], '5')
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2 })
   })
 
   // I3
-  test('[C33] a batch that is delivered again changes nothing', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
-    const { clock, informer } = informerOf<number, object, typeof source>(source, { onInvalid: 'omit' })
-    const told = followed(informer)
-    await informer.start().synced()
-    await clock.advance(0)
-    const events: readonly WatchEvent<number>[] = [
-      put('a', 1),
-      put('a', 2),
-      { type: 'delete', key: 'b' },
-      put('b', 1),
-      put('gone', 1),
-      { type: 'delete', key: 'gone' },
-      { type: 'invalid', key: 'c', error: new Error('broken') },
-      put('c', 1),
-    ]
+  test.each<
+    [string, 'omit' | 'keep-previous', readonly WatchEvent<number>[], Record<string, number>, readonly string[]]
+  >([
+    [
+      'with several events of a key',
+      'omit',
+      [put('a', 1), put('a', 2), remove('b'), put('b', 1), put('gone', 1), remove('gone'), invalid('d'), put('d', 1)],
+      { a: 2, b: 1, c: 0, d: 1 },
+      [],
+    ],
+    [
+      'with replace events',
+      'keep-previous',
+      [put('a', 1), put('b', 1), whole('a', 2), remove('a'), whole('a', 3), put('b', 2)],
+      { a: 3, b: 2 },
+      [],
+    ],
+    [
+      'with a replace and an invalid object',
+      'keep-previous',
+      [invalid('c'), put('b', 1), whole('a', 2)],
+      { a: 2, c: 0 },
+      ['c'],
+    ],
+    ['with a replace, then a delete of a key', 'omit', [whole('a', 1), remove('a')], {}, []],
+    ['with a replace, then an invalid object', 'omit', [whole('a', 1), invalid('a')], {}, ['a']],
+  ])('[C33] a batch %s that is delivered again changes nothing', async (_what, onInvalid, events, objects, keys) => {
+    const source = ordered([put('a', 0), put('c', 0)], '1')
+    const { clock, informer } = informerOf<number, object, typeof source>(source, { onInvalid })
+    const told = heard(informer, ({ type, key, object }) => `${type} ${key} ${object}`)
+    await running({ clock, informer })
+    const shown = () => [Object.fromEntries(informer.entries()), [...informer.invalid.keys()]]
     source.watches[0]?.batch(events, '2')
     await clock.advance(0)
     const once = [...told]
-    expect(once).toContain('update a 1')
+    expect(once.length).toBeGreaterThan(2)
+    expect(shown()).toEqual([objects, keys])
     source.watches[0]?.batch(events, '2')
     await clock.advance(0)
-    expect(told).toEqual(once)
-  })
-
-  test('[C33] a batch with a replace event that is delivered again changes nothing', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 0)], '1') })
-    const { clock, informer } = informerOf<number, object, typeof source>(source)
-    const told = followed(informer)
-    await informer.start().synced()
-    await clock.advance(0)
-    const all = (object: number): WatchEvent<number> => ({ type: 'replace', entries: [{ key: 'a', object }] })
-    const events = [put('a', 1), put('b', 1), all(2), { type: 'delete', key: 'a' } as const, all(3), put('b', 2)]
-    source.watches[0]?.batch(events, '2')
-    await clock.advance(0)
-    const once = [...told]
-    expect(Object.fromEntries(informer.entries())).toEqual({
-      a: 3,
-      b: 2,
-    })
-    source.watches[0]?.batch(events, '2')
-    await clock.advance(0)
-    expect(told.slice(once.length)).toEqual([])
-  })
-
-  test('a batch with a replace event and an invalid object that is delivered again keeps that object invalid', async () => {
-    const source = scripted<number>({
-      hasReached: numbered,
-      onList: (list) => list.answer([put('a', 0), put('c', 0)], '1'),
-    })
-    const { clock, informer } = informerOf<number, object, typeof source>(source)
-    const told = followed(informer)
-    await informer.start().synced()
-    await clock.advance(0)
-    const events: readonly WatchEvent<number>[] = [
-      { type: 'invalid', key: 'c', error: new Error('broken') },
-      put('gone', 1),
-      { type: 'replace', entries: [{ key: 'a', object: 2 }] },
-    ]
-    source.watches[0]?.batch(events, '2')
-    await clock.advance(0)
-    const once = [...told]
-    const expected = [Object.fromEntries(informer.entries()), [...informer.invalid.keys()]]
-    expect(expected).toEqual([{ a: 2, c: 0 }, ['c']])
-    source.watches[0]?.batch(events, '2')
-    await clock.advance(0)
-    expect([Object.fromEntries(informer.entries()), [...informer.invalid.keys()]]).toEqual(expected)
-    expect(told.slice(once.length)).toEqual([])
+    expect([shown(), told]).toEqual([[objects, keys], once])
   })
 
   test('a batch of an equal version reports each invalid event without a key', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([put('a', 1)], '5') })
-    const { clock, informer, errors } = informerOf(source)
-    await informer.start().synced()
-    await clock.advance(0)
+    const { clock, source, errors } = await running(informerOf(ordered<number>([put('a', 1)], '5')))
     const broken: WatchEvent<number> = { type: 'invalid', error: new Error('broken') }
     source.watches[0]?.batch([broken, broken], '5')
     await clock.advance(0)
@@ -375,9 +283,7 @@ describe('batches', () => {
   })
 
   test('without hasReached every batch is applied, whatever its version', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([put('a', 1)], '5') })
-    const { sink, objects } = store<number>()
-    const { clock } = await reflect(source, sink)
+    const { source, objects, clock } = await reflected(listed<number>([put('a', 1)], '5'))
     source.watches[0]?.batch([put('b', 2)], '3')
     await clock.advance(0)
     expect(objects()).toEqual({ a: 1, b: 2 })
@@ -385,8 +291,7 @@ describe('batches', () => {
 
   // I10
   test('[I10] an older version never moves the resume point back', async () => {
-    const source = scripted<number>({ hasReached: numbered, onList: (list) => list.answer([], '5') })
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(ordered<number>([], '5'))
     source.watches[0]?.batch([], '7')
     source.watches[0]?.batch([], '6')
     source.watches[0]?.fail(new Error('gone'))
@@ -395,22 +300,13 @@ describe('batches', () => {
   })
 
   test('a bookmark moves the resume point on', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock } = await reflect(source, store<number>().sink)
+    const { source, clock } = await reflected(listed<number>([], '5'))
     source.watches[0]?.batch([], '8')
     source.watches[0]?.end()
     await clock.advance(2_000)
     expect(source.watches[1]?.context.after).toBe('8')
   })
 })
-
-/** The changes that a handler receives, in their order. */
-function followed(informer: Informer<number>): string[] {
-  const told: string[] = []
-  const tell = ({ type, key, object }: Change<number>): void => void told.push(`${type} ${key} ${object}`)
-  informer.subscribe({ add: tell, update: tell, delete: tell })
-  return told
-}
 
 /** A sink with the given `apply`, which counts lists. */
 function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): Sink<number> & { listed: number } {
@@ -432,58 +328,34 @@ function slowSink(apply: (batch: WatchBatch<number>) => void | Promise<void>): S
 
 // I10
 describe('[I10] the resume point moves only after the sink has accepted', () => {
-  test('a batch that the sink rejects is applied again', async () => {
+  test.each<[string, () => Promise<void>]>([
+    ['rejects', () => Promise.reject(new Error('the disk is full'))],
+    [
+      'throws synchronously for',
+      () => {
+        throw new Error('the disk is full')
+      },
+    ],
+  ])('a batch that the sink %s is applied again, and the error is reported as that of the sink', async (_how, fail) => {
     const applied: string[] = []
-    const sink = slowSink(async ({ version }) => {
-      applied.push(version)
-      if (applied.length === 1) throw new Error('the disk is full')
-    })
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch) => watch.batch([put('a', 1)], '6'),
-    })
+    const sink = slowSink(({ version }) => (applied.push(version) === 1 ? fail() : undefined))
+    const source = listed([put('a', 0)], '5', { onWatch: (watch) => watch.batch([put('a', 1)], '6') })
     const { clock, errors } = await reflect(source, sink)
     await clock.advance(2_000)
     expect(source.watches.map(({ context }) => context.after)).toEqual(['5', '5'])
     expect(applied).toEqual(['6', '6'])
-    expect(errors).toMatchObject([{ code: 'UNAVAILABLE' }])
+    expect(errors).toMatchObject([{ code: 'UNAVAILABLE', phase: 'apply', source: source.name }])
   })
 
-  test("what a sink throws is reported as its own, not as the source's", async () => {
-    const sink = slowSink(() => {
-      throw new Error('the disk is full')
-    })
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch) => watch.batch([put('a', 1)], '6'),
-    })
-    const { errors } = await reflect(source, sink)
-    expect(errors[0]).toMatchObject({ phase: 'apply', source: source.name })
-  })
-
-  test('a batch for which the sink throws synchronously is applied again', async () => {
-    let times = 0
-    const sink = slowSink(() => {
-      if (++times === 1) throw new Error('no')
-    })
-    const source = scripted<number>({
-      onList: (list) => list.answer([], '5'),
-      onWatch: (watch) => watch.batch([put('a', 1)], '6'),
-    })
-    const { clock } = await reflect(source, sink)
-    await clock.advance(2_000)
-    expect([times, source.watches[1]?.context.after]).toEqual([2, '5'])
-  })
-
-  test('a slow sink delays the source, and its time does not count as silence of the source', async () => {
+  test('a slow sink delays the source, its time does not count as silence, and it does not delay the end', async () => {
     const { promise, resolve } = deferred()
     const applied: string[] = []
     const sink = slowSink(({ version }) => {
       applied.push(version)
-      return promise
+      return version === '6' ? promise : new Promise(() => {})
     })
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, errors } = await reflect(source, sink)
+    const source = listed<number>([], '5')
+    const { clock, errors, stop } = await reflect(source, sink)
     source.watches[0]?.batch([put('a', 1)], '6')
     source.watches[0]?.batch([put('a', 2)], '7')
     await clock.advance(600_000)
@@ -491,34 +363,15 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
     resolve()
     await clock.advance(0)
     expect(applied).toEqual(['6', '7'])
-  })
-
-  test('a sink that never accepts does not keep the reflector from stopping', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, stop } = await reflect(
-      source,
-      slowSink(() => new Promise(() => {})),
-    )
-    source.watches[0]?.batch([put('a', 1)], '6')
-    await clock.advance(0)
     await expect(stop()).resolves.toBeUndefined()
   })
 
   test('a list that the sink refuses is read again', async () => {
     const sink = slowSink(() => {})
-    const { replace } = sink
-    let times = 0
-    sink.replace = function (this: typeof sink) {
-      const replacement = replace.call(this)
-      return {
-        ...replacement,
-        commit: async (version) => {
-          if (++times === 1) throw new Error('no')
-          await replacement.commit(version)
-        },
-      }
-    }
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
+    const replacement = sink.replace()
+    const commits = [() => Promise.reject(new Error('no')), replacement.commit]
+    sink.replace = () => ({ ...replacement, commit: commits.shift() ?? replacement.commit })
+    const source = listed<number>([], '5')
     const { clock } = await reflect(source, sink)
     expect(source.watches).toHaveLength(0)
     await clock.advance(2_000)
@@ -526,44 +379,7 @@ describe('[I10] the resume point moves only after the sink has accepted', () => 
   })
 })
 
-describe('progressRequests', () => {
-  test('progress requests reach the open watch', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { reflector } = await reflect(source, store<number>().sink)
-    reflector.requestProgress()
-    expect(source.watches[0]?.progressRequests).toBe(1)
-  })
-
-  test('progress requests reach a watch that opens while a waiter exists', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    await reflect(source, store<number>().sink, { hasWaiters: () => true })
-    expect(source.watches[0]?.progressRequests).toBe(1)
-  })
-
-  test('progress requests do not reach a watch that is over', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, reflector } = await reflect(source, store<number>().sink)
-    source.watches[0]?.end()
-    await clock.advance(0)
-    reflector.requestProgress()
-    expect(source.watches[0]?.progressRequests).toBe(0)
-  })
-})
-
 describe('run', () => {
-  test('run opens nothing if its signal has aborted already, and resolves', async () => {
-    const source = scripted<number>()
-    await new Reflector(source, store<number>().sink).run({ signal: AbortSignal.abort() })
-    expect(source.lists).toHaveLength(0)
-  })
-
-  test('run resolves once its signal aborts, though the source ignores its own signal', async () => {
-    const source = scripted<number>()
-    const { stop } = await reflect(source, store<number>().sink)
-    await stop()
-    expect(source.lists[0]?.context.signal.aborted).toBe(true)
-  })
-
   // I15
   test('run leaves no listener on the signal and no timer', async () => {
     const clock = new VirtualClock()
@@ -577,14 +393,6 @@ describe('run', () => {
     expect([clock.sleeping, getEventListeners(control.signal, 'abort').length]).toEqual([0, 0])
   })
 
-  test('run resolves if its signal aborts during the delay of the next attempt', async () => {
-    const source = scripted<number>({ onList: (list) => list.fail(new Error('no')) })
-    const { reflector, stop } = await reflect(source, store<number>().sink)
-    expect(reflector.state.name).toBe('backing-off')
-    await expect(stop()).resolves.toBeUndefined()
-    expect(reflector.state.name).toBe('stopped')
-  })
-
   test('a second run is a TypeError', async () => {
     const reflector = new Reflector(scripted<number>(), store<number>().sink)
     await reflector.run({ signal: AbortSignal.abort() })
@@ -592,8 +400,7 @@ describe('run', () => {
   })
 
   test('iterators are closed when their attempt is over', async () => {
-    const source = scripted<number>({ onList: (list) => list.answer([], '5') })
-    const { clock, stop } = await reflect(source, store<number>().sink)
+    const { source, clock, stop } = await reflected(listed<number>([], '5'))
     expect(source.lists[0]?.isReturned).toBe(true)
     await stop()
     await clock.advance(0)

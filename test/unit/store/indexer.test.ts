@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { SourceError } from '../../../src/contract/errors.js'
 import type { Delete, ListEvent, Put, WatchEvent } from '../../../src/contract/source.js'
 import type { Change } from '../../../src/queue/change.js'
@@ -6,7 +6,6 @@ import type { Commit } from '../../../src/store/commit.js'
 import { Indexer } from '../../../src/store/indexer.js'
 import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
 import type { WriterHooks } from '../../../src/store/store-writer.js'
-import { hostileKeys } from '../../support/hostile-keys.js'
 
 interface Item {
   readonly color?: string | null
@@ -91,25 +90,39 @@ function seen(indexer: Indexer<Item, ReturnType<typeof declare>>): object {
   }
 }
 
+function emptyCommit(origin: string, version: string, committedAt?: number): object {
+  return {
+    origin,
+    changes: [],
+    memberships: [],
+    tracked: [],
+    version,
+    position: version,
+    source: undefined,
+    committedAt,
+  }
+}
+
 const red = { color: 'red', n: 1 }
 const blue = { color: 'blue', n: 2 }
+const onlyRed = (object: unknown): Item | undefined => ((object as Item).color === 'red' ? (object as Item) : undefined)
 
 describe('reading', () => {
-  test('an object is found by its key', () => {
+  test('an object is returned without a copy, by its key and by every accessor', () => {
     const { indexer, apply } = made()
-    apply('1', put('a', red))
-    expect([indexer.get('a'), indexer.has('a'), indexer.get('b'), indexer.has('b')]).toEqual([
-      red,
+    apply('1', put('a', red, { version: '7', uid: 'u' }), put('b', blue))
+    expect([indexer.get('a') === red, indexer.has('a'), indexer.get('c'), indexer.has('c')]).toEqual([
+      true,
       true,
       undefined,
       false,
     ])
-  })
-
-  test('an object is returned without a copy', () => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red))
-    expect(indexer.get('a')).toBe(red)
+    expect([indexer.size, [...indexer.keys()], indexer.list()]).toEqual([2, ['a', 'b'], [red, blue]])
+    expect(['a', 'b', 'c'].map((key) => indexer.entry(key))).toMatchObject([
+      { key: 'a', object: red, version: '7', uid: 'u' },
+      { key: 'b', object: blue },
+      undefined,
+    ])
   })
 
   test('[S13] entries and keys return iterators like those of a Map', () => {
@@ -123,18 +136,6 @@ describe('reading', () => {
       expect([colors, [...view.keys().filter((key) => key === 'a')]]).toEqual([['a: red', 'b: blue'], ['a']])
       expect([[...view.by.color.entries('red')], view.by.n.entriesIn().toArray().length]).toEqual([[['a', red]], 2])
     }
-  })
-
-  test('size, keys, entries and list return the same objects', () => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red, { version: '7', uid: 'u' }), put('b', blue))
-    expect([indexer.size, [...indexer.keys()], indexer.list()]).toEqual([2, ['a', 'b'], [red, blue]])
-    expect(new Map(indexer.entries())).toEqual(new Map(Object.entries({ a: red, b: blue })))
-    expect(['a', 'b', 'c'].map((key) => indexer.entry(key))).toMatchObject([
-      { key: 'a', object: red, version: '7', uid: 'u' },
-      { key: 'b', object: blue },
-      undefined,
-    ])
   })
 
   test('version is undefined before the first list, then the version of the last list or batch', () => {
@@ -153,10 +154,8 @@ describe('reading', () => {
     const list = indexer.list()
     apply('2', put('a', red))
     expect([indexer.list() === list, Object.isFrozen(list)]).toEqual([true, true])
-  })
-
-  test('an indexer without indexes has none', () => {
-    expect(Object.keys(new Indexer().by)).toEqual([])
+    apply('3', put('a', blue))
+    expect([indexer.list(), list]).toEqual([[blue], [red]])
   })
 })
 
@@ -182,75 +181,44 @@ describe('a batch', () => {
     expect(states).toEqual([[2, '1', 2]])
   })
 
-  test('a delete with a final state reports that and the stored object', () => {
+  test('a delete with a final state reports that and the stored object, and nothing of an unknown key', () => {
     const { apply, commits } = made()
     apply('1', put('a', red))
-    apply('2', gone('a', blue))
-    expect(commits.at(-1)?.changes).toMatchObject([{ object: blue, previous: red, finalState: 'known' }])
+    apply('2', gone('a', blue), gone('b', red))
+    expect(commits.at(-1)?.changes).toMatchObject([{ key: 'a', object: blue, previous: red, finalState: 'known' }])
   })
 
-  test('a delete of an unknown key reports no change', () => {
-    const { apply, told } = made()
-    apply('1', gone('a', red))
-    expect(told()).toEqual([])
-  })
-
-  test('a bookmark changes the version, and its commit has no changes', () => {
-    const { apply, commits } = made()
-    apply('7')
-    expect(commits).toEqual([
-      {
-        origin: 'watch',
-        changes: [],
-        memberships: [],
-        tracked: [],
-        version: '7',
-        position: '7',
-        source: undefined,
-        committedAt: undefined,
-      },
-    ])
-  })
-
-  test('a commit has the time of its batch', () => {
+  test('a bookmark changes the version, and its commit has no changes, and the time of its batch', () => {
     const { indexer, commits } = made()
     void indexer.apply({ events: [], version: '7', committedAt: 1_234 })
-    expect(commits[0]?.committedAt).toBe(1_234)
-  })
-
-  test('later events of a batch override earlier ones, and each is reported', () => {
-    const { indexer, apply, told } = made()
-    apply('1', put('a', red), put('a', blue), gone('a'), put('a', red))
-    expect(indexer.get('a')).toBe(red)
-    expect(told()).toEqual([
-      'add a {"color":"red","n":1} watch',
-      'update a {"color":"blue","n":2} watch',
-      'delete a {"color":"blue","n":2} watch known',
-      'add a {"color":"red","n":1} watch',
-    ])
+    expect(commits).toEqual([emptyCommit('watch', '7', 1_234)])
   })
 })
 
 describe('[S1] an equal object is not a change', () => {
-  test('an equal object keeps the stored one, and reports no change', () => {
-    const { indexer, apply, told } = made()
-    apply('1', put('a', red))
-    apply('2', put('a', { ...red }))
-    expect([indexer.get('a') === red, told()]).toEqual([true, []])
-  })
-
-  test('an equal object with a newer version changes the version of its entry', () => {
-    const { indexer, apply, told } = made()
+  test('an equal object keeps the stored one with its newer version, and reports no change', () => {
+    const { indexer, apply, list, told } = made()
     apply('1', put('a', red, { version: '1' }))
     apply('2', put('a', { ...red }, { version: '2' }))
-    expect([indexer.entry('a')?.version, told()]).toEqual(['2', []])
+    expect([indexer.get('a') === red, indexer.entry('a')?.version, told()]).toEqual([true, '2', []])
+    list('3', put('a', { ...red }, { version: '3', uid: 'u' }))
+    expect([indexer.get('a') === red, indexer.entry('a'), told()]).toMatchObject([true, { version: '3', uid: 'u' }, []])
   })
 
-  test('[S2] an object with the same version is not compared: equal versions mean equal objects', () => {
-    const { indexer, apply } = made()
+  test('[S2] an object with the same version is not prepared or compared, except by a list that ignores versions', () => {
+    let prepared = 0
+    const { indexer, apply, list, listByContent } = made({
+      prepare: (object) => {
+        prepared++
+        return object as Item
+      },
+    })
     apply('1', put('a', red, { version: '1' }))
     apply('2', put('a', blue, { version: '1' }))
-    expect(indexer.get('a')).toBe(red)
+    list('3', put('a', blue, { version: '1' }))
+    expect([indexer.get('a'), prepared]).toEqual([red, 1])
+    listByContent('4', put('a', blue, { version: '1' }))
+    expect([indexer.get('a'), prepared]).toEqual([blue, 2])
   })
 
   test('an equals function of the caller decides which objects are equal', () => {
@@ -261,35 +229,29 @@ describe('[S1] an equal object is not a change', () => {
   })
 
   test('if equals throws, the object counts as changed and the error is reported once', () => {
+    const cause = new Error('cyclic')
     const { indexer, apply, reports } = made({
       equals: () => {
-        throw new Error('cyclic')
+        throw cause
       },
     })
     apply('1', put('a', red))
     apply('2', put('a', { ...red, n: 2 }))
     apply('3', put('a', { ...red, n: 3 }))
-    expect([indexer.get('a'), reports.map(({ message }) => message)]).toEqual([
-      { color: 'red', n: 3 },
-      ['the equals function failed: cyclic; such objects count as changed'],
-    ])
+    const message = 'the equals function failed: cyclic; such objects count as changed'
+    expect(indexer.get('a')).toEqual({ color: 'red', n: 3 })
+    expect(reports).toEqual([expect.objectContaining({ code: 'DECODE', phase: 'apply', cause, message })])
   })
 })
 
 describe('[C28] another uid under the same key is another object', () => {
-  test('another uid is reported as a delete, then an add', () => {
-    const { apply, told } = made()
-    apply('1', put('a', red, { uid: 'first' }))
-    apply('2', put('a', blue, { uid: 'second' }))
-    expect(told()).toEqual(['delete a {"color":"red","n":1} watch unknown', 'add a {"color":"blue","n":2} watch'])
-  })
-
-  test('another uid is another object, even if contents and versions are equal', () => {
+  test('another uid is reported as a delete, then an add, even if contents and versions are equal', () => {
     const { indexer, apply, told } = made()
     apply('1', put('a', red, { uid: 'first', version: '1' }))
     const twin = { ...red }
     apply('2', put('a', twin, { uid: 'second', version: '1' }))
-    expect([told().length, indexer.get('a') === twin]).toEqual([2, true])
+    expect(told()).toEqual(['delete a {"color":"red","n":1} watch unknown', 'add a {"color":"red","n":1} watch'])
+    expect(indexer.get('a')).toBe(twin)
   })
 
   test('another uid in a relist is another object', () => {
@@ -301,92 +263,32 @@ describe('[C28] another uid under the same key is another object', () => {
 })
 
 describe('the first list', () => {
-  test('the first list is one commit of origin initial, without changes', () => {
-    const { list, commits } = made()
-    list('5', put('a', red), put('b', blue))
-    expect(commits).toEqual([
-      {
-        origin: 'initial',
-        changes: [],
-        memberships: [],
-        tracked: [],
-        version: '5',
-        position: '5',
-        source: undefined,
-        committedAt: undefined,
-      },
-    ])
-  })
-
-  test('[B19] later events override earlier ones', () => {
-    const { indexer, list } = made()
+  test('[B19] the first list is one commit without changes, in which later events override earlier ones', () => {
+    const { indexer, list, commits } = made()
     list('5', put('a', red), put('b', blue), put('a', blue), gone('b'))
+    expect(commits).toEqual([emptyCommit('initial', '5')])
     expect([...indexer.entries()]).toEqual([['a', blue]])
   })
 
-  test('an empty first list is a list', () => {
-    const { indexer, list, commits } = made()
-    list('5')
-    expect([indexer.version, commits.map(({ origin }) => origin)]).toEqual(['5', ['initial']])
-  })
-
-  test('a first list that is abandoned leaves nothing in the store', () => {
-    const { indexer, commits } = made()
+  test('a first list that is abandoned leaves nothing in the store, and the list after it is a first list', () => {
+    const { indexer, list, commits } = made({ remembersFiltered: true, prepare: onlyRed })
     const before = seen(indexer)
     const replacement = indexer.replace()
-    void replacement.page([put('a', red), invalid('x')])
+    void replacement.page([put('a', red), put('b', blue), invalid('x')])
+    expect(indexer.whole.unstored('b')).toBeDefined()
     replacement.abandon()
-    expect([seen(indexer), indexer.invalid.size, commits]).toEqual([before, 0, []])
-  })
-
-  test('a first list that is abandoned leaves no filtered key behind', () => {
-    const { indexer } = made({ remembersFiltered: true, prepare: () => undefined })
-    const replacement = indexer.replace()
-    void replacement.page([put('a', red)])
-    expect(indexer.whole.unstored('a')).toBeDefined()
-    replacement.abandon()
-    expect(indexer.whole.unstored('a')).toBeUndefined()
-  })
-
-  test('the list after an abandoned first list is a first list', () => {
-    const { indexer, list, commits } = made()
-    const replacement = indexer.replace()
-    void replacement.page([put('a', red)])
-    replacement.abandon()
-    list('5', put('b', blue))
-    expect([[...indexer.keys()], commits.map(({ origin }) => origin)]).toEqual([['b'], ['initial']])
+    expect([seen(indexer), indexer.invalid.size, commits, indexer.whole.unstored('b')]).toEqual([
+      before,
+      0,
+      [],
+      undefined,
+    ])
+    list('5')
+    expect([indexer.version, commits.map(({ origin }) => origin)]).toEqual(['5', ['initial']])
   })
 })
 
 describe('[I8] no read sees part of a list or of a batch', () => {
-  test('during the first list no accessor returns an object', () => {
-    const { indexer } = made()
-    const before = seen(indexer)
-    const replacement = indexer.replace()
-    void replacement.page([put('a', red), put('b', blue)])
-    expect(seen(indexer)).toEqual(before)
-    void replacement.page([put('c', red)])
-    expect(seen(indexer)).toEqual(before)
-    void replacement.commit('5')
-    expect([indexer.size, indexer.by.color.count('red'), indexer.by.n().length]).toEqual([3, 2, 3])
-  })
-
-  test('a snapshot that is taken during the first list is empty and remains so', () => {
-    const { indexer } = made()
-    const replacement = indexer.replace()
-    void replacement.page([put('a', red)])
-    const snapshot = indexer.snapshot()
-    void replacement.commit('5')
-    expect([snapshot.size, snapshot.get('a'), snapshot.list(), snapshot.by.color('red'), snapshot.by.n()]).toEqual([
-      0,
-      undefined,
-      [],
-      [],
-      [],
-    ])
-    expect(snapshot.version).toBeUndefined()
-  })
-
   test('an index that is added during the first list returns nothing until the list is complete', async () => {
     const { indexer } = made()
     const replacement = indexer.replace()
@@ -397,27 +299,49 @@ describe('[I8] no read sees part of a list or of a batch', () => {
     expect(late(1)).toEqual([red])
   })
 
-  test('during a later list every accessor returns the state before it', () => {
-    const { indexer, list } = made()
+  test('an object that cannot be frozen does not break its batch in two', () => {
+    const { indexer, apply } = made({ freeze: true })
+    const hostile = Object.defineProperty({}, 'trap', {
+      enumerable: true,
+      get: () => {
+        throw new Error('a getter threw')
+      },
+    })
+    apply('1', put('a', red), put('b', hostile), put('c', blue))
+    expect([[...indexer.keys()], indexer.version, indexer.invalid.get('b')?.message]).toEqual([
+      ['a', 'c'],
+      '1',
+      'the object "b" is invalid: a getter threw',
+    ])
+  })
+})
+
+describe('a later list', () => {
+  test('a relist reports new, changed and deleted objects', () => {
+    const { list, told, commits } = made()
     list('5', put('a', red), put('b', blue))
-    const before = seen(indexer)
-    const replacement = indexer.replace()
-    void replacement.page([put('a', blue), put('c', red), invalid('b')])
-    expect([seen(indexer), indexer.invalid.size]).toEqual([before, 0])
-    void replacement.commit('6')
-    expect([...indexer.keys()].sort()).toEqual(['a', 'b', 'c'])
+    list('6', put('c', red), put('b', red))
+    expect(told().sort()).toEqual([
+      'add c {"color":"red","n":1} relist',
+      'delete a {"color":"red","n":1} relist unknown',
+      'update b {"color":"red","n":1} relist',
+    ])
+    expect(commits.at(-1)).toMatchObject({ origin: 'relist', version: '6' })
   })
 
-  test('a later list that is abandoned changes nothing', () => {
-    const { indexer, list, commits } = made()
-    list('5', put('a', red))
-    const before = seen(indexer)
-    const replacement = indexer.replace()
-    void replacement.page([put('a', blue), put('c', red)])
-    replacement.abandon()
-    expect([seen(indexer), commits.length]).toEqual([before, 1])
+  test.each([
+    ['objects that it could not decode', 'a'],
+    ['all keys that it does not name, if it is incomplete', undefined],
+  ])('[S3] a relist of another history removes the versions of %s', (_, bad) => {
+    const { indexer, list, listByContent, apply, told } = made()
+    list('1', put('a', { n: 1 }, { version: '5' }))
+    listByContent('1', invalid(bad))
+    apply('2', put('a', { n: 2 }, { version: '5' }))
+    expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
   })
+})
 
+describe('[S16][B29] too many objects', () => {
   test.each<[string, WatchEvent<Item>[]]>([
     ['puts', [put('c', red), put('d', red)]],
     ['a replace', [replaced(put('c', red), put('d', red), put('e', red))]],
@@ -440,134 +364,6 @@ describe('[I8] no read sees part of a list or of a batch', () => {
     expect(seen(indexer)).toEqual(before)
   })
 
-  test('an object that cannot be frozen does not break its batch in two', () => {
-    const { indexer, apply } = made({ freeze: true })
-    const hostile = Object.defineProperty({}, 'trap', {
-      enumerable: true,
-      get: () => {
-        throw new Error('a getter threw')
-      },
-    })
-    apply('1', put('a', red), put('b', hostile), put('c', blue))
-    expect([[...indexer.keys()], indexer.version, [...indexer.invalid.keys()]]).toEqual([['a', 'c'], '1', ['b']])
-  })
-})
-
-describe('a later list', () => {
-  test('an equal object in a relist keeps the stored one and reports no change', () => {
-    const { indexer, list, told } = made()
-    list('5', put('a', red), put('b', blue))
-    list('6', put('a', { ...red }), put('b', { ...blue }))
-    expect([told(), indexer.get('a') === red, indexer.version]).toEqual([[], true, '6'])
-  })
-
-  test('a relist reports new, changed and deleted objects', () => {
-    const { list, told, commits } = made()
-    list('5', put('a', red), put('b', blue))
-    list('6', put('c', red), put('b', red))
-    expect(told().sort()).toEqual([
-      'add c {"color":"red","n":1} relist',
-      'delete a {"color":"red","n":1} relist unknown',
-      'update b {"color":"red","n":1} relist',
-    ])
-    expect(commits.at(-1)).toMatchObject({ origin: 'relist', version: '6' })
-  })
-
-  test('a relist does not compare or prepare an object with an equal version', () => {
-    let prepared = 0
-    const { list, listByContent } = made({
-      prepare: (object) => {
-        prepared++
-        return object as Item
-      },
-    })
-    list('5', put('a', red, { version: '1' }))
-    list('6', put('a', red, { version: '1' }))
-    expect(prepared).toBe(1)
-    listByContent('7', put('a', red, { version: '1' }))
-    expect(prepared).toBe(2)
-  })
-
-  test('a relist that ignores versions compares contents', () => {
-    const { indexer, list, listByContent } = made()
-    list('5', put('a', red, { version: '1' }))
-    listByContent('6', put('a', blue, { version: '1' }))
-    expect(indexer.get('a')).toBe(blue)
-  })
-
-  test('[S3] a relist of another history removes the versions of objects that it could not decode', () => {
-    const { indexer, list, listByContent, apply, told } = made()
-    list('1', put('a', { n: 1 }, { version: '5' }))
-    listByContent('1', invalid('a'))
-    apply('2', put('a', { n: 2 }, { version: '5' }))
-    expect([told(), indexer.get('a')]).toEqual([['update a {"n":2} watch'], { n: 2 }])
-  })
-
-  test('[S3] a relist of another history that is incomplete removes the versions of all keys that it does not name', () => {
-    const { list, listByContent, apply, told } = made()
-    list('1', put('a', { n: 1 }, { version: '5' }))
-    listByContent('1', invalid())
-    apply('2', put('a', { n: 2 }, { version: '5' }))
-    expect(told()).toEqual(['update a {"n":2} watch'])
-  })
-
-  test('a relist changes the version of an unchanged entry', () => {
-    const { indexer, list } = made()
-    list('5', put('a', red, { version: '1' }))
-    list('6', put('a', { ...red }, { version: '2' }))
-    expect(indexer.entry('a')?.version).toBe('2')
-  })
-
-  test.each<[string, ListEvent<Item>[], Record<string, Item>]>([
-    ['a change and back', [put('a', blue), put('a', red)], { a: red }],
-    ['a put, then a delete', [put('a', blue), gone('a')], {}],
-    ['a new key, then a delete', [put('a', red), put('c', red), gone('c')], { a: red }],
-    ['a delete, then a put', [put('a', red), gone('a'), put('a', blue)], { a: blue }],
-    ['a new key twice', [put('a', red), put('c', red), put('c', blue)], { a: red, c: blue }],
-  ])('[B19] later events override earlier ones: %s', (_, events, expected) => {
-    const { indexer, list } = made()
-    list('5', put('a', red))
-    list('6', ...events)
-    expect(Object.fromEntries(indexer.entries())).toEqual(expected)
-  })
-
-  test('a list after a batch is compared with the objects of the batch', () => {
-    const { indexer, apply, list, told } = made()
-    apply('4', put('a', red))
-    list('5', put('b', blue))
-    expect([told(), [...indexer.keys()]]).toEqual([
-      ['delete a {"color":"red","n":1} relist unknown', 'add b {"color":"blue","n":2} relist'],
-      ['b'],
-    ])
-  })
-
-  test('a relist above the capacity is rejected as a whole', () => {
-    const { indexer, list } = made({ maxObjects: 2 })
-    list('5', put('a', red), put('b', blue))
-    const before = seen(indexer)
-    expect(() => list('6', put('a', blue), put('c', red), put('d', red))).toThrow('there are more than 2 objects')
-    expect(seen(indexer)).toEqual(before)
-  })
-
-  test('a relist that changes all objects of a full store is accepted', () => {
-    const { indexer, list } = made({ maxObjects: 2 })
-    list('5', put('a', red), put('b', blue))
-    list('6', put('a', blue), put('b', red))
-    expect([...indexer.entries()]).toEqual([
-      ['a', blue],
-      ['b', red],
-    ])
-  })
-
-  test('a relist that fits after its deletions is accepted', () => {
-    const { indexer, list } = made({ maxObjects: 2 })
-    list('5', put('a', red), put('b', blue))
-    list('6', put('c', red), put('d', red))
-    expect([...indexer.keys()].sort()).toEqual(['c', 'd'])
-  })
-})
-
-describe('[S16][B29] too many objects', () => {
   test('a first list above the capacity is rejected, and no object of it is visible', () => {
     const { indexer } = made({ maxObjects: 2 })
     const replacement = indexer.replace()
@@ -578,25 +374,25 @@ describe('[S16][B29] too many objects', () => {
     expect([indexer.size, indexer.by.color('red')]).toEqual([0, []])
   })
 
-  test('a batch that changes and deletes objects of a full store is accepted', () => {
+  test.each<[string, WatchEvent<Item>[], string[]]>([
+    ['changes and deletes its objects', [put('a', blue), put('a', red), put('b', blue), gone('a')], ['b']],
+    ['deletes as many objects as it adds', [gone('a'), put('c', red)], ['b', 'c']],
+    ['replaces all of them', [replaced(put('c', red), put('d', red))], ['c', 'd']],
+  ])('a batch for a full store that %s is accepted', (_, events, expected) => {
     const { indexer, list, apply } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', red))
-    apply('6', put('a', blue), put('a', red), put('b', blue), gone('a'))
-    expect([...indexer.entries()]).toEqual([['b', blue]])
+    apply('6', ...events)
+    expect([...indexer.keys()].sort()).toEqual(expected)
   })
 
-  test('a batch that deletes as many objects as it adds is accepted', () => {
-    const { indexer, list, apply } = made({ maxObjects: 2 })
+  test.each([
+    ['changes all objects', ['a', 'b']],
+    ['fits after its deletions', ['c', 'd']],
+  ])('a relist of a full store that %s is accepted', (_, keys) => {
+    const { indexer, list } = made({ maxObjects: 2 })
     list('5', put('a', red), put('b', red))
-    apply('6', gone('a'), put('c', red))
-    expect([...indexer.keys()].sort()).toEqual(['b', 'c'])
-  })
-
-  test('a replace of all objects of a full store is accepted', () => {
-    const { indexer, list, apply } = made({ maxObjects: 2 })
-    list('5', put('a', red), put('b', red))
-    apply('6', replaced(put('c', red), put('d', red)))
-    expect([...indexer.keys()].sort()).toEqual(['c', 'd'])
+    list('6', ...keys.map((key) => put(key, blue)))
+    expect([...indexer.entries()].sort()).toEqual(keys.map((key) => [key, blue]))
   })
 })
 
@@ -610,62 +406,42 @@ describe('[C36] a replace inside a batch', () => {
       'update b {"color":"red","n":1} watch',
       'add c {"color":"red","n":1} watch',
     ])
-  })
-
-  test('a replace with the stored objects reports no change', () => {
-    const { apply, told } = made()
-    apply('1', put('a', red), put('b', blue))
-    apply('2', replaced(put('a', { ...red }), put('b', { ...blue })))
+    apply('3', replaced(put('b', { ...red }), put('c', { ...red })))
     expect(told()).toEqual([])
   })
 
-  test.each<[string, WatchEvent<Item>[]]>([
-    ['after', [replaced(put('b', red)), invalid('a')]],
-    ['before', [invalid('a'), replaced(put('b', red))]],
-  ])('a key that an invalid event names %s it counts as listed', (_, events) => {
+  test.each<[string, WatchEvent<Item>[], string[]]>([
+    ['is named after it', [replaced(put('b', red)), invalid('a')], ['a']],
+    ['is named before it', [invalid('a'), replaced(put('b', red))], ['a']],
+    ['may be an invalid object without a key', [replaced(put('b', red)), invalid()], []],
+  ])('a key that %s counts as listed', (_, events, bad) => {
     const { indexer, apply } = made()
     apply('1', put('a', red), put('b', blue))
     apply('2', ...events)
-    expect([indexer.get('a'), indexer.get('b'), [...indexer.invalid.keys()]]).toEqual([red, red, ['a']])
-  })
-
-  test('an invalid event without a key suppresses its deletions', () => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red), put('b', blue))
-    apply('2', replaced(put('b', red)), invalid())
-    expect([indexer.get('a'), indexer.get('b')]).toEqual([red, red])
-  })
-
-  test('a replace clears invalid keys that it does not name', () => {
-    const { indexer, apply } = made()
-    apply('1', invalid('a'), invalid('b'))
-    apply('2', replaced(put('b', red)))
-    expect(indexer.invalid.size).toBe(0)
+    expect([indexer.get('a'), indexer.get('b'), [...indexer.invalid.keys()]]).toEqual([red, red, bad])
   })
 })
 
 describe('an invalid object', () => {
-  test('an invalid object changes the version, and its key and error are kept', () => {
-    const { indexer, apply } = made()
-    apply('1', invalid('a', new Error('no such field')))
-    expect([indexer.version, indexer.invalid.get('a')]).toMatchObject([
-      '1',
+  test('an invalid object changes the version, keeps the last good object, and its key and error are kept', () => {
+    const { indexer, apply, told } = made()
+    apply('1', put('a', red))
+    apply('2', invalid('a', new Error('no such field')))
+    expect([indexer.version, indexer.get('a'), told(), indexer.invalid.get('a')]).toMatchObject([
+      '2',
+      red,
+      [],
       { code: 'DECODE', phase: 'decode', key: 'a', message: 'the object "a" is invalid: no such field' },
     ])
   })
 
-  test('an invalid object keeps the last good object, and reports no change', () => {
-    const { indexer, apply, told } = made()
-    apply('1', put('a', red))
+  test('with omit an invalid object deletes the last good object, of a batch and of a list', () => {
+    const { indexer, apply, list, told } = made({ onInvalid: 'omit' })
+    apply('1', put('a', red), put('b', red))
     apply('2', invalid('a'))
-    expect([indexer.get('a'), told()]).toEqual([red, []])
-  })
-
-  test('with omit an invalid object deletes the last good object', () => {
-    const { indexer, apply, told } = made({ onInvalid: 'omit' })
-    apply('1', put('a', red))
-    apply('2', invalid('a'))
-    expect([indexer.has('a'), told()]).toEqual([false, ['delete a {"color":"red","n":1} watch unknown']])
+    expect(told()).toEqual(['delete a {"color":"red","n":1} watch unknown'])
+    list('3', invalid('b'))
+    expect([indexer.size, told()]).toEqual([0, ['delete b {"color":"red","n":1} relist unknown']])
   })
 
   test('an invalid object is reported once, and again for another error', () => {
@@ -673,164 +449,71 @@ describe('an invalid object', () => {
     apply('1', invalid('a', 'one'))
     apply('2', invalid('a', 'one'))
     apply('3', invalid('a', 'other'))
+    apply('4', invalid())
     expect(reports.map(({ message }) => message)).toEqual([
       'the object "a" is invalid: one',
       'the object "a" is invalid: other',
+      'an object whose key is unknown is invalid: bad',
     ])
-  })
-
-  test('an invalid object without a key is reported', () => {
-    const { apply, reports } = made()
-    apply('1', invalid())
-    expect(reports.map(({ message }) => message)).toEqual(['an object whose key is unknown is invalid: bad'])
-  })
-
-  test.each<[string, WatchEvent<Item>]>([
-    ['a good object', put('a', red)],
-    ['a delete', gone('a')],
-  ])('is cleared by %s', (_, event) => {
-    const { indexer, apply } = made()
-    apply('1', invalid('a'))
-    apply('2', event)
-    expect(indexer.invalid.size).toBe(0)
-  })
-
-  test('an invalid key is cleared by a good object with the stored version', () => {
-    const { indexer, apply } = made()
-    apply('1', put('a', red, { version: '1' }))
-    apply('2', invalid('a'))
-    apply('3', put('a', red, { version: '1' }))
-    expect(indexer.invalid.size).toBe(0)
-  })
-
-  test('an invalid object in a list counts as listed', () => {
-    const { indexer, list, told } = made()
-    list('5', put('a', red), put('b', blue))
-    list('6', put('b', blue), invalid('a'))
-    expect([indexer.get('a'), told(), [...indexer.invalid.keys()]]).toEqual([red, [], ['a']])
-  })
-
-  test('with omit an invalid object in a list deletes the object', () => {
-    const { indexer, list, told } = made({ onInvalid: 'omit' })
-    list('5', put('a', red))
-    list('6', invalid('a'))
-    expect([indexer.size, told()]).toEqual([0, ['delete a {"color":"red","n":1} relist unknown']])
-  })
-
-  test('with omit an invalid object in a first list leaves no object of its key', () => {
-    const { indexer, list } = made({ onInvalid: 'omit' })
-    list('5', put('a', red), invalid('a'))
-    expect([indexer.size, [...indexer.invalid.keys()]]).toEqual([0, ['a']])
-  })
-
-  test('an invalid object without a key suppresses the deletions of its list', () => {
-    const { indexer, list, reports } = made()
-    list('5', put('a', red), put('b', blue))
-    list('6', put('b', red), invalid())
-    expect([indexer.get('a'), indexer.get('b'), reports.length]).toEqual([red, red, 1])
-  })
-
-  test('an invalid key is cleared by a list in which it is good and equal to the stored object', () => {
-    const { indexer, list } = made()
-    list('5', put('a', red))
-    list('6', invalid('a'))
-    list('7', put('a', { ...red }))
-    expect(indexer.invalid.size).toBe(0)
-  })
-
-  test('an invalid key is cleared by a list in which it is good, even if that list has an invalid object without a key', () => {
-    const { indexer, list } = made()
-    list('5', put('a', red))
-    list('6', invalid('a'))
-    list('7', put('a', { ...red }), invalid())
-    expect(indexer.invalid.size).toBe(0)
-  })
-
-  test('an invalid key is cleared by a list that does not name it', () => {
-    const { indexer, list } = made()
-    list('5')
-    list('6', invalid('a'))
-    list('7')
-    expect(indexer.invalid.size).toBe(0)
-  })
-
-  test('an invalid key remains after a list that has an invalid object without a key', () => {
-    const { indexer, list } = made()
-    list('5', invalid('a'))
-    list('6', invalid())
-    expect([...indexer.invalid.keys()]).toEqual(['a'])
   })
 })
 
 describe('an object that prepare filters out', () => {
-  const onlyRed = (object: unknown): Item | undefined =>
-    (object as Item).color === 'red' ? (object as Item) : undefined
-
-  test('a filtered object is not in the store', () => {
-    const { indexer, list, apply } = made({ prepare: onlyRed })
-    list('5', put('a', red), put('b', blue))
-    apply('6', put('c', blue))
-    expect([...indexer.keys()]).toEqual(['a'])
-  })
-
-  test('a stored object that is filtered out is deleted', () => {
-    const { apply, told } = made({ prepare: onlyRed })
-    apply('1', put('a', red))
+  test('a stored object that is filtered out is deleted, with its last known state in a batch', () => {
+    const { indexer, apply, list, told } = made({ prepare: onlyRed })
+    apply('1', put('a', red), put('b', red))
     apply('2', put('a', blue))
     expect(told()).toEqual(['delete a {"color":"red","n":1} watch known'])
+    list('3', put('b', blue))
+    expect([indexer.size, told()]).toEqual([0, ['delete b {"color":"red","n":1} relist unknown']])
   })
 
-  test('a stored object that is filtered out of a list is deleted', () => {
-    const { indexer, list, told } = made({ prepare: onlyRed })
-    list('5', put('a', red))
-    list('6', put('a', blue))
-    expect([indexer.size, told()]).toEqual([0, ['delete a {"color":"red","n":1} relist unknown']])
+  test('prepare receives the key, and the last state of a delete; without a result the stored object is reported', () => {
+    const { indexer, apply, told } = made({
+      prepare: (object, key) => (onlyRed(object) === undefined ? undefined : { ...(object as Item), n: key.length }),
+    })
+    apply('1', put('key', red), put('other', red))
+    expect(indexer.get('key')).toEqual({ color: 'red', n: 3 })
+    apply('2', gone('key', blue), gone('other', { color: 'red', n: 7 }))
+    expect(told()).toEqual([
+      'delete key {"color":"red","n":3} watch known',
+      'delete other {"color":"red","n":5} watch known',
+    ])
   })
 
-  test('a filtered object is not invalid any more', () => {
-    const { indexer, apply, list } = made({ prepare: onlyRed })
-    list('5')
-    apply('6', invalid('a'))
-    apply('7', put('a', blue))
-    expect(indexer.invalid.size).toBe(0)
-  })
-
-  test('if prepare throws, the object is invalid and the last good one remains', () => {
-    const { indexer, apply } = made({
+  test.each<[string, unknown, string]>([
+    ['an Error', new Error('two'), 'two'],
+    ['a value without a string form', Object.create(null), 'an object'],
+  ])('if prepare throws %s, the object is invalid and the last good one remains', (_, thrown, message) => {
+    const { indexer, apply, told } = made({
       prepare: (object) => {
-        if ((object as Item).n === 2) throw new Error('two')
+        if ((object as Item).n === 2) throw thrown
         return object as Item
       },
     })
     apply('1', put('a', red))
     apply('2', put('a', blue))
-    expect([indexer.get('a'), indexer.invalid.get('a')?.message]).toEqual([red, 'the object "a" is invalid: two'])
-  })
-
-  test('if prepare filters out a last state, the stored object is reported', () => {
-    const { apply, told } = made({ prepare: onlyRed })
-    apply('1', put('a', red))
-    apply('2', gone('a', blue))
+    expect(indexer.get('a')).toBe(red)
+    expect(indexer.invalid.get('a')).toMatchObject({
+      code: 'DECODE',
+      phase: 'decode',
+      cause: thrown,
+      message: `the object "a" is invalid: ${message}`,
+    })
+    apply('3', gone('a', blue))
     expect(told()).toEqual(['delete a {"color":"red","n":1} watch known'])
   })
 })
 
-describe('freeze', () => {
-  test('with freeze, stored objects are frozen', () => {
-    const { indexer, list } = made({ freeze: true })
-    list('5', put('a', { color: 'red' }))
-    expect(Object.isFrozen(indexer.get('a'))).toBe(true)
-  })
-
-  test('without freeze, stored objects are not frozen', () => {
-    const { indexer, list } = made()
-    list('5', put('a', { color: 'red' }))
-    expect(Object.isFrozen(indexer.get('a'))).toBe(false)
-  })
+test.each([true, false])('stored objects are deeply frozen with freeze, and only then: %s', (freeze) => {
+  const { indexer, list } = made({ freeze })
+  const deep = { list: [] }
+  list('5', put('a', { color: 'red', ...{ deep } }))
+  expect([indexer.get('a'), deep, deep.list].map(Object.isFrozen)).toEqual([freeze, freeze, freeze])
 })
 
 describe('deltas of a DeltaFIFO', () => {
-  test('deltas are applied in order, at the version of their batch', () => {
+  test('deltas are applied in order, at the version of their batch; those with equal objects report no change', () => {
     const { indexer, told } = made()
     void indexer.apply({
       deltas: [
@@ -845,6 +528,9 @@ describe('deltas of a DeltaFIFO', () => {
     })
     expect([indexer.get('a'), indexer.has('b'), indexer.get('c'), indexer.version]).toEqual([blue, false, red, '1'])
     expect(told()).toHaveLength(5)
+    const deltas = [{ type: 'replaced', key: 'c', object: { ...red }, version: '2' }] as const
+    void indexer.apply({ deltas, version: '2', isBoundary: true })
+    expect([told(), indexer.get('c') === red]).toEqual([[], true])
   })
 
   test('deltas between two batch boundaries do not change the version', () => {
@@ -857,59 +543,25 @@ describe('deltas of a DeltaFIFO', () => {
     })
     expect([indexer.get('a'), indexer.version]).toEqual([red, '1'])
   })
-
-  test('deltas with equal objects report no change', () => {
-    const { indexer, apply, told } = made()
-    apply('1', put('a', red))
-    const deltas = [{ type: 'replaced', key: 'a', object: { ...red }, version: '2' }] as const
-    void indexer.apply({ deltas, version: '2', isBoundary: true })
-    expect([told(), indexer.get('a') === red]).toEqual([[], true])
-  })
 })
 
 describe('indexes', () => {
-  test('indexes are available by name, each with its own values', () => {
-    const { indexer, list } = made()
-    list('5', put('a', { color: 'red', n: 3 }), put('b', { color: 'red blue', n: 1 }), put('c', { n: 2 }))
-    const { by } = indexer
-    expect([by.color('red').length, by.colors('red').length, by.n({ gte: 2 }), by.both(['red']).length]).toEqual([
-      1,
-      2,
-      [{ n: 2 }, { color: 'red', n: 3 }],
-      1,
-    ])
-  })
-
-  test('an object whose index value is null or undefined is not in the index', () => {
-    const { indexer, list } = made()
-    list('5', put('a', { color: null }), put('b', {}))
-    expect([[...indexer.by.color.values()], [...indexer.by.n.values()], indexer.size]).toEqual([[], [], 2])
-  })
-
-  test('indexes follow batches, lists, and entries of which only the version changes', () => {
-    const { indexer, list, apply } = made()
-    list('5', put('a', red, { version: '1' }), put('b', blue))
-    apply('6', put('a', { ...red }, { version: '2' }), gone('b'))
-    expect([...indexer.by.color.entries('red')]).toEqual([['a', red]])
-    list('7', put('b', red))
-    expect([indexer.by.color.count('red'), indexer.by.color.count('blue'), indexer.by.n.count(1)]).toEqual([1, 0, 1])
-  })
-
-  test('an index function is called once for each object, and never for an old or an equal one', () => {
+  test('[S4] an index function is called once for each object, and never for an old or an equal one', () => {
     const asked: unknown[] = []
-    const indexer = new Indexer<Item, object>({
-      indexes: (ix) => ({
-        it: ix.equal((item) => {
-          asked.push(item.n)
-          return item.n
-        }),
-      }),
+    const ask = (item: Item): number => {
+      asked.push(item.n)
+      return item.n ?? 0
+    }
+    const indexer = new Indexer({
+      indexes: (ix: IndexBuilder<Item>) => ({ equal: ix.equal(ask), ordered: ix.ordered(ask) }),
     })
     void indexer.apply({ events: [put('a', { n: 1 })], version: '1' })
     void indexer.apply({ events: [put('a', { n: 1 })], version: '2' })
+    indexer.by.ordered()
     void indexer.apply({ events: [put('a', { n: 2 })], version: '3' })
+    indexer.by.ordered()
     void indexer.apply({ events: [gone('a')], version: '4' })
-    expect(asked).toEqual([1, 2])
+    expect(asked).toEqual([1, 1, 2, 2])
   })
 
   test('[S5] if an index function throws, the object is stored and the error is reported once', () => {
@@ -935,152 +587,71 @@ describe('indexes', () => {
     ])
   })
 
-  test('addIndex on a store with objects indexes them and follows changes', async () => {
-    const { indexer, list, apply } = made()
-    list('5', put('a', red), put('b', blue))
-    const late = await indexer.addIndex('late', (ix) => ix.ordered((item) => item.color))
-    expect(late()).toEqual([blue, red])
-    apply('6', gone('b'), put('c', { color: 'green' }))
-    expect(late()).toEqual([{ color: 'green' }, red])
-  })
-
-  test('addIndex returns the index that is also available by its name', async () => {
-    const { indexer } = made()
-    const late = await indexer.addIndex('late', (ix) => ix.equal((item) => item.n))
-    expect(Object.entries(indexer.by).find(([name]) => name === 'late')?.[1]).toBe(late)
-  })
+  test.each(['late', '__proto__', 'constructor'])(
+    'addIndex with the name %s on a store with objects indexes them, and follows changes',
+    async (name) => {
+      const { indexer, list, apply } = made()
+      list('5', put('a', red), put('b', blue))
+      const late = await indexer.addIndex(name, (ix) => ix.ordered((item) => item.color))
+      expect(late()).toEqual([blue, red])
+      apply('6', gone('b'), put('c', { color: 'green' }))
+      expect(late()).toEqual([{ color: 'green' }, red])
+      expect(Object.entries(indexer.by).find(([each]) => each === name)?.[1]).toBe(late)
+      expect(Object.getPrototypeOf(indexer.by)).toBe(null)
+    },
+  )
 
   test('addIndex with a name that is taken is a TypeError', () => {
     expect(() => made().indexer.addIndex('color', (ix) => ix.equal((item) => item.n))).toThrow(
       new TypeError('addIndex: there is an index "color" already'),
     )
   })
-
-  test.each(['__proto__', 'constructor'])(
-    'addIndex with the hostile name %s is an index like any other',
-    async (name) => {
-      const { indexer, list } = made()
-      list('5', put('a', red))
-      const late = await indexer.addIndex(name, (ix) => ix.equal((item) => item.n))
-      expect([late(1), Object.keys(indexer.by).includes(name), Object.getPrototypeOf(indexer.by)]).toEqual([
-        [red],
-        true,
-        null,
-      ])
-    },
-  )
 })
 
-describe('memberships, beside the changes of a commit', () => {
-  test('memberships are empty if no index is tracked', () => {
-    const { apply, commits } = made()
-    apply('1', put('a', red))
-    expect(commits[0]?.memberships).toEqual([])
-  })
-
-  test('memberships are the values before and after, in the order of the tracked indexes', () => {
-    const { indexer, apply, commits } = made()
-    for (const name of ['n', 'colors']) {
-      const index = indexer.declared.get(name)
-      if (index !== undefined) indexer.writer.track(index)
-    }
-    apply('1', put('a', red))
-    apply('2', put('a', blue))
-    apply('3', gone('a'))
-    expect(commits.map(({ memberships }) => memberships)).toEqual([
-      [[undefined, undefined, [1], ['red']]],
-      [[[1], ['red'], [2], ['blue']]],
-      [[[2], ['blue'], undefined, undefined]],
-    ])
-  })
-
-  test('memberships of another uid belong to the delete and to the add', () => {
-    const { indexer, apply, commits } = made()
-    const index = indexer.declared.get('color')
-    if (index !== undefined) indexer.writer.track(index)
-    apply('1', put('a', red, { uid: 'first' }))
-    apply('2', put('a', blue, { uid: 'second' }))
-    expect(commits.at(-1)?.memberships).toEqual([
-      ['red', undefined],
-      [undefined, 'blue'],
-    ])
-  })
-
-  test('commits have memberships until the last tracker stops', () => {
-    const { indexer, apply, commits } = made()
-    const index = indexer.declared.get('color')
-    const untrack = index === undefined ? [] : [indexer.writer.track(index), indexer.writer.track(index)]
-    untrack[0]?.()
-    apply('1', put('a', red))
-    untrack[1]?.()
-    apply('2', put('a', blue))
-    expect([commits[0]?.memberships.length, commits[1]?.memberships.length, [...indexer.writer.tracked]]).toEqual([
-      1,
-      0,
-      [],
-    ])
-  })
+test('commits have memberships until the last tracker stops', () => {
+  const { indexer, apply, commits } = made()
+  const index = indexer.declared.get('color')
+  const untrack = index === undefined ? [] : [indexer.writer.track(index), indexer.writer.track(index)]
+  untrack[0]?.()
+  apply('1', put('a', red))
+  untrack[1]?.()
+  apply('2', put('a', blue))
+  expect([commits.map(({ memberships }) => memberships), [...indexer.writer.tracked]]).toEqual([
+    [[[undefined, 'red']], []],
+    [],
+  ])
 })
 
-describe('commits', () => {
-  test('lists, batches and bookmarks are counted as commits', () => {
-    const { indexer, list, apply } = made()
-    list('1')
-    apply('2', put('a', red))
-    apply('3')
-    list('4')
-    expect(indexer.writer.commits).toBe(4)
-  })
-
-  test('an abandoned list is not counted as a commit', () => {
-    const { indexer } = made()
-    indexer.replace().abandon()
-    expect(indexer.writer.commits).toBe(0)
-  })
+test('lists, batches and bookmarks are counted as commits, an abandoned list is not', () => {
+  const { indexer, list, apply } = made()
+  list('1')
+  apply('2', put('a', red))
+  apply('3')
+  indexer.replace().abandon()
+  list('4')
+  expect(indexer.writer.commits).toBe(4)
 })
 
-describe('hostile keys', () => {
-  test.each(hostileKeys)('a key %s is a key like any other', (_, key) => {
-    const { indexer, list, apply, told } = made()
-    expect([indexer.get(key), indexer.has(key)]).toEqual([undefined, false])
-    list('5', put(key, red))
-    apply('6', put(key, blue), invalid(`${key}!`))
-    expect([indexer.get(key), indexer.by.color.count('blue'), [...indexer.keys()]]).toEqual([blue, 1, [key]])
-    list('7')
-    expect([told().length, indexer.size]).toEqual([1, 0])
-  })
-
-  test('[B30] an object with an own __proto__ property pollutes nothing', () => {
-    const { indexer, apply } = made({ freeze: true })
-    apply('1', put('a', JSON.parse('{"__proto__":{"color":"polluted"},"color":"red"}')))
-    expect([indexer.by.color.count('red'), Object.hasOwn(Object.prototype, 'color')]).toEqual([1, false])
-  })
+test('[B30] an object with an own __proto__ property pollutes nothing', () => {
+  const { indexer, apply } = made({ freeze: true })
+  apply('1', put('a', JSON.parse('{"__proto__":{"color":"polluted"},"color":"red"}')))
+  expect([indexer.by.color.count('red'), Object.hasOwn(Object.prototype, 'color')]).toEqual([1, false])
 })
 
-describe('options', () => {
-  test('an unknown option is a TypeError that names it', () => {
-    const options: object = { index: declare }
-    expect(() => new Indexer(options)).toThrow('new Indexer: unknown option "index"; allowed are indexes')
-  })
-
-  test('an indexes option that is not a function is a TypeError', () => {
-    const options: object = { indexes: {} }
-    expect(() => new Indexer(options)).toThrow('new Indexer: option "indexes" must be a function, got an object')
-  })
+test.each<[string, object]>([
+  ['unknown option "index"; allowed are indexes', { index: declare }],
+  ['option "indexes" must be a function, got an object', { indexes: {} }],
+])('options: %s', (flaw, options) => {
+  expect(() => new Indexer(options)).toThrow(new TypeError(`new Indexer: ${flaw}`))
 })
 
-describe('without an informer', () => {
-  afterEach(() => {
-    vi.restoreAllMocks()
-  })
-
-  test('an indexer without an informer reports errors as process warnings', () => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    const indexer = new Indexer<Item, object>({ indexes: (ix) => ({ bad: ix.multi(() => 'text') }) })
-    void indexer.apply({ events: [put('a', red)], version: '1' })
-    expect(warn).toHaveBeenCalledWith(expect.stringContaining('index "bad" failed'), {
-      type: 'ListwatchWarning',
-      code: 'DECODE',
-    })
+test('an indexer without an informer reports errors as process warnings', () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => warn.mockRestore())
+  const indexer = new Indexer<Item, object>({ indexes: (ix) => ({ bad: ix.multi(() => 'text') }) })
+  void indexer.apply({ events: [put('a', red)], version: '1' })
+  expect(warn).toHaveBeenCalledWith(expect.stringContaining('index "bad" failed'), {
+    type: 'ListwatchWarning',
+    code: 'DECODE',
   })
 })

@@ -28,19 +28,6 @@ describe('equal subtrees', () => {
     expect(b).not.toBe(a)
   })
 
-  test('of different depths are the same object', () => {
-    const interner = new Interner()
-    const a = interner.intern({ labels: { app: 'web' } })
-    const b = interner.intern({ template: { metadata: { labels: { app: 'web' } } } })
-    expect(b.template.metadata.labels).toBe(a.labels)
-  })
-
-  test('inside one object are the same object', () => {
-    const made = new Interner().intern({ a: [1, { n: 1 }], b: [1, { n: 1 }] })
-    expect(made).toEqual({ a: [1, { n: 1 }], b: [1, { n: 1 }] })
-    expect(made.a).toBe(made.b)
-  })
-
   test.each([
     ['another value', { app: 'web' }, { app: 'db' }],
     ['another name', { app: 'web' }, { abb: 'web' }],
@@ -198,15 +185,6 @@ describe('ingest with intern', () => {
     expect((after as typeof before).object).not.toBe(before.object)
   })
 
-  test('shared subtrees are frozen with freeze', () => {
-    const it = intake({ freeze: true })
-    for (const name of ['a', 'b']) {
-      const entry = it.ingest({ key: name, object: pod(name) }, undefined, false)
-      if (typeof entry === 'symbol' || entry instanceof Error) throw new Error('no entry')
-      expect([entry.object, entry.object.labels, entry.object.owners[0]].every(Object.isFrozen)).toBe(true)
-    }
-  })
-
   test('objects of a saved mirror share subtrees with later ones', () => {
     const it = intake()
     const saved = it.restored({ type: 'entry', key: 'a', object: pod('a') })
@@ -231,14 +209,6 @@ describe('an informer with intern', () => {
     const [a, b] = informer.list()
     expect(a).toEqual({ name: '', labels: { app: 'web-frontend', tier: 'a', more: 'yes' }, owners: pod('a').owners })
     expect(b?.labels).toBe(a?.labels)
-  })
-
-  test('without intern equal labels of two objects are two objects', async () => {
-    const { clock, informer } = mirrorOf<Pod, object>(entries)
-    informer.start()
-    await clock.advance(0)
-    const [a, b] = informer.list()
-    expect(b?.labels).not.toBe(a?.labels)
   })
 
   test('a handler that changes a shared subtree throws a TypeError with freeze', async () => {

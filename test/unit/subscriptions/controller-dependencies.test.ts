@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type MemorySource, memorySource } from '../../../adapters/memory/index.js'
 import { OptionError, SourceError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
@@ -24,6 +24,7 @@ class World {
 
   #informer<T>(source: MemorySource<T>): Informer<T, object> {
     const informer = createInformer<T, object, T>({ source, clock: this.clock, random: new SeededRandom(1) })
+    onTestFinished(() => informer.stop())
     return informer.on('error', (error) => this.errors.push(error))
   }
 
@@ -46,7 +47,6 @@ describe('watches', () => {
     podSource.delete('p2')
     await clock.advance(10)
     expect(seen.slice(1)).toEqual(['old watches', 'old watches', 'new watches', 'new watches'])
-    await Promise.all([sites.stop(), pods.stop()])
   })
 
   test('run no key before the other informer is synced', async () => {
@@ -58,7 +58,6 @@ describe('watches', () => {
     pods.start()
     await clock.advance(10)
     expect(seen).toEqual(['shop initial'])
-    await Promise.all([sites.stop(), pods.stop()])
   })
 
   test('report a keys function that throws, and enqueue the keys of the current state after one that throws', async () => {
@@ -78,7 +77,6 @@ describe('watches', () => {
       ['HANDLER', 'p2'],
       ['HANDLER', 'p2'],
     ])
-    await Promise.all([sites.stop(), pods.stop()])
   })
 
   test('end with the controller, and are closed if one of them cannot begin', async () => {
@@ -96,7 +94,6 @@ describe('watches', () => {
     expect(() => sites.reconcile(fn, { watches })).toThrow(expect.objectContaining({ code: 'STOPPED' }))
     await clock.advance(0)
     expect([pods.inspect().subscriptions.count, sites.inspect().subscriptions.count]).toEqual([0, 0])
-    await Promise.all([sites.stop(), pods.stop()])
   })
 
   test('a draining controller runs what they enqueued before, and nothing later', async () => {
@@ -117,7 +114,6 @@ describe('watches', () => {
     await clock.advance(1_000)
     await closed
     expect(seen).toEqual(['shop watches', 'before watches'])
-    await Promise.all([sites.stop(), pods.stop()])
   })
 })
 
@@ -136,7 +132,6 @@ describe('after', () => {
     await other.clock.advance(10)
     await clock.advance(0)
     expect(seen).toEqual(['shop initial'])
-    await Promise.all([sites.stop(), pods.stop(), other.pods.stop()])
   })
 
   test('[N11] if one is stopped before it is synced, that is reported, no key runs, and a drain ends', async () => {
@@ -159,7 +154,6 @@ describe('after', () => {
     await controller.close()
     await clock.advance(0)
     expect(clock.sleeping).toBe(0)
-    await Promise.all([sites.stop(), pods.stop()])
   })
 })
 
@@ -228,21 +222,6 @@ describe('a group', () => {
       'resolved',
     ])
     expect(world.clock.now() - since).toBe(5_000)
-  })
-
-  test('each stage has the part of drainMs that the stages before it left', async () => {
-    const { world, members } = chain()
-    const [c, b] = members
-    c?.reconcile(() => world.clock.sleep(2_000))
-    b?.reconcile(() => new Promise(() => {}))
-    const group = groupInformers([...members]).start()
-    await world.clock.advance(500)
-    const stopped = group.stop({ drainMs: 2_000 })
-    // The first stage takes 1 500 ms. The second has 500 ms, and waits one more second for the run that hangs.
-    await world.clock.advance(2_999)
-    expect(await outcomeOf(stopped, world.clock)).toBe('pending')
-    await world.clock.advance(1)
-    expect(await outcomeOf(stopped, world.clock)).toBe('resolved')
   })
 
   test('[G6] does not count what a closed controller waited for', async () => {

@@ -1,15 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { OptionError } from '../../../src/contract/errors.js'
 import type { ReconcileOptions, RunReason } from '../../../src/subscriptions/controller-types.js'
-import { numbers, Runs, reconcile } from '../../support/controllers.js'
+import { numbers, Runs, reconcile, running } from '../../support/controllers.js'
 import { mirrorOf, outcomeOf } from '../../support/informers.js'
 
 describe('a paused controller', () => {
   test('[N7] starts no run, and continues to receive changes', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn, { concurrency: 3 })
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]], { concurrency: 3 })
     expect(controller.isPaused).toBe(false)
     controller.pause()
     mirror.put('b', 1, '6').put('b', 2, '7')
@@ -24,10 +21,7 @@ describe('a paused controller', () => {
   })
 
   test('does not interrupt a run in progress, and does not retry it', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     controller.pause()
     expect(runs.contexts[0]?.signal.aborted).toBe(false)
     runs.fail()
@@ -39,10 +33,10 @@ describe('a paused controller', () => {
   })
 
   test('[N7] that is drained waits for the runs in progress only', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([
+      ['a', 1],
+      ['b', 1],
+    ])
     controller.pause()
     const closed = controller.close({ drain: true })
     expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
@@ -105,10 +99,7 @@ describe('the option rateLimit', () => {
 describe('the option priority', () => {
   /** The keys in the order of their runs, while `a` holds the only place. */
   async function orderOf(options: ReconcileOptions<number>, act: (enqueue: (key: string) => void) => void) {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn, options)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]], options)
     act((key) => controller.enqueue(key))
     mirror.put('changed', 1, '6')
     for (let n = 0; n < 10; n++) {

@@ -4,7 +4,7 @@ import { SourceError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { sourceSet } from '../../../src/informer/source-set.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { numbers, Runs, reconcile } from '../../support/controllers.js'
+import { numbers, reconcile, running } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
 import { assertCleanStop, mirrorOf, type Order, order } from '../../support/informers.js'
 
@@ -22,10 +22,7 @@ describe('the reason of a run is', () => {
   })
 
   test('enqueued for an enqueue, also one with a delay or during a run', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     controller.enqueue('a')
     runs.succeed()
     await mirror.clock.advance(0)
@@ -40,10 +37,7 @@ describe('the reason of a run is', () => {
   })
 
   test('retry after a failure, and requeued after requeueAfter', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs } = await running([['a', 1]])
     runs.fail()
     await mirror.clock.advance(100)
     runs.contexts[1]?.requeueAfter(50)
@@ -71,10 +65,7 @@ describe('the reason of a run is', () => {
   })
 
   test('[N1] of several the strongest one', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     mirror.put('a', 2, '6')
     await mirror.clock.advance(0)
     controller.enqueue('a') // Weaker than the change.

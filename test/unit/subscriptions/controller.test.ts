@@ -4,21 +4,11 @@ import type { FeedController } from '../../../src/subscriptions/controller.js'
 import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
 import { Feed } from '../../../src/subscriptions/feed.js'
 import type { VirtualClock } from '../../../testing/virtual-clock.js'
-import { numbers, type Reconcile, Runs, reconcile } from '../../support/controllers.js'
+import { numbers, type Reconcile, Runs, reconcile, running } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
 import { type Order, order, outcomeOf } from '../../support/informers.js'
 
 describe('a controller', () => {
-  test('runs each key of the store once, and then each changed key, with the current state', async () => {
-    const mirror = numbers(['a', 1], ['b', 2])
-    const runs: string[] = []
-    reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
-    await mirror.clock.advance(0)
-    mirror.put('a', 3, '6').put('a', 4, '7')
-    await mirror.clock.advance(0)
-    expect(runs).toEqual(['a=1', 'b=2', 'a=4'])
-  })
-
   test('a run that does not settle for 60 s is reported, once', async () => {
     const mirror = numbers(['a', 1])
     reconcile(mirror, () => new Promise(() => {}), { name: 'scaler' })
@@ -30,23 +20,8 @@ describe('a controller', () => {
     ])
   })
 
-  test('begins after the first list, though a key was enqueued before', async () => {
-    const mirror = new Mirror<number>()
-    const runs: string[] = []
-    const controller = reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
-    controller.enqueue('a')
-    await mirror.clock.advance(60_000)
-    expect(runs).toEqual([])
-    mirror.list([['a', 1]], '5')
-    await mirror.clock.advance(0)
-    expect(runs).toEqual(['a=1'])
-  })
-
   test('receives the last state of a deleted key, until a run for the delete has succeeded', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     runs.succeed()
     mirror.delete('a', '6')
     await mirror.clock.advance(0)
@@ -65,20 +40,8 @@ describe('a controller', () => {
     ])
   })
 
-  test('a key that was recreated has no last state', async () => {
-    const mirror = numbers(['a', 1])
-    const seen: unknown[] = []
-    reconcile(mirror, async (_key, { object, deleted }) => void seen.push([object, deleted]))
-    mirror.delete('a', '6').put('a', 2, '7')
-    await mirror.clock.advance(0)
-    expect(seen).toEqual([[2, undefined]])
-  })
-
   test('a key that is deleted again while its deletion is reconciled is run again, with the later state', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs } = await running([['a', 1]])
     runs.succeed()
     mirror.delete('a', '6')
     await mirror.clock.advance(0)
@@ -107,25 +70,11 @@ describe('a controller', () => {
     await mirror.clock.advance(100)
     expect(seen).toEqual([undefined, state, state])
   })
-
-  test('of a scope receives an object that leaves the scope as deleted', async () => {
-    const mirror = new Mirror<Order>((ix) => ({ tenant: ix.equal((o) => o.tenant) })).list([['a', order(1)]], '5')
-    const seen: string[] = []
-    const options = { where: { tenant: 'acme' } }
-    reconcile(mirror, async (key, c) => void seen.push(`${key} ${c.object?.total} ${c.deleted?.total}`), options)
-    await mirror.clock.advance(0)
-    mirror.put('a', order(2, 'other'), '6').put('b', order(3, 'other'), '7')
-    await mirror.clock.advance(0)
-    expect(seen).toEqual(['a 1 undefined', 'a undefined 1'])
-  })
 })
 
 describe('runs', () => {
   test('of one key never overlap: changes during a run cause one more run', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn, { concurrency: 4 })
-    await mirror.clock.advance(0)
+    const { mirror, runs } = await running([['a', 1]], { concurrency: 4 })
     mirror.put('a', 2, '6').put('a', 3, '7')
     await mirror.clock.advance(0)
     expect(runs.begun).toEqual(['a=1'])
@@ -200,10 +149,7 @@ describe('a run that fails', () => {
   })
 
   test('a success resets the attempt number and the delay', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([['a', 1]])
     for (let i = 0; i < 3; i++) {
       runs.fail()
       await mirror.clock.advance(5_000)
@@ -218,67 +164,30 @@ describe('a run that fails', () => {
     expect(runs.begun).toHaveLength(6)
   })
 
-  test('a change of the key shortens the delay to 100 ms, and no further', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+  test.each<[string, number, (fail: () => void, put: () => void, enqueue: () => void) => void]>([
+    ['a change of the key', 2, (fail, put) => void [fail(), put()]],
+    ['a change during the run', 2, (fail, put) => void [put(), fail()]],
+    ['an enqueue during the run', 1, (fail, _put, enqueue) => void [enqueue(), fail()]],
+  ])('%s shortens the delay to 100 ms, and no further', async (_, value, act) => {
+    const { mirror, runs, controller } = await running([['a', 1]])
     for (let i = 0; i < 8; i++) {
       runs.fail()
       await mirror.clock.advance(30_000)
     }
     const before = runs.begun.length
-    runs.fail()
-    await mirror.clock.advance(10)
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(89)
-    expect(runs.begun).toHaveLength(before)
-    await mirror.clock.advance(1)
-    expect(runs.begun.at(-1)).toBe('a=2')
-  })
-
-  test('a change during the run shortens the delay too', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
-    for (let i = 0; i < 8; i++) {
-      runs.fail()
-      await mirror.clock.advance(30_000)
-    }
-    const before = runs.begun.length
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(0)
-    runs.fail()
+    act(
+      () => runs.fail(),
+      () => void mirror.put('a', 2, '6'),
+      () => controller.enqueue('a'),
+    )
     await mirror.clock.advance(99)
     expect(runs.begun).toHaveLength(before)
     await mirror.clock.advance(1)
-    expect(runs.begun).toHaveLength(before + 1)
-  })
-
-  test('an enqueue during the run counts as a change', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
-    for (let i = 0; i < 8; i++) {
-      runs.fail()
-      await mirror.clock.advance(30_000)
-    }
-    const before = runs.begun.length
-    controller.enqueue('a')
-    runs.fail()
-    await mirror.clock.advance(99)
-    expect(runs.begun).toHaveLength(before)
-    await mirror.clock.advance(1)
-    expect(runs.begun).toHaveLength(before + 1)
+    expect(runs.begun.slice(before)).toEqual([`a=${value}`])
   })
 
   test('a change during a second run waits for its failure, not for the one before', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs } = await running([['a', 1]])
     runs.fail()
     for (let ms = 0; ms < 98 && runs.begun.length < 2; ms++) await mirror.clock.advance(1)
     expect(runs.begun).toHaveLength(2)
@@ -304,62 +213,29 @@ describe('a run that fails', () => {
     }
     expect(runs).toBeLessThanOrEqual(12)
   })
-
-  test('delays no other key', async () => {
-    const mirror = numbers(['bad', 1], ['good', 1])
-    const good: number[] = []
-    reconcile(mirror, async (key, { object }) => {
-      if (key === 'bad') throw new Error('no')
-      good.push(object ?? -1)
-    })
-    for (let i = 2; i <= 5; i++) {
-      await mirror.clock.advance(1_000)
-      mirror.put('good', i, `${4 + i}`)
-    }
-    await mirror.clock.advance(0)
-    expect(good).toEqual([1, 2, 3, 4, 5])
-  })
 })
 
 describe('requeueAfter', () => {
-  test('runs the key again after the delay', async () => {
+  test('runs the key again after the delay if the run succeeds, and does not delay the version', async () => {
     const mirror = numbers(['a', 1])
     const at: number[] = []
     const begun = mirror.clock.now()
-    reconcile(mirror, async (_key, { requeueAfter }) => {
+    const controller = reconcile(mirror, async (_key, { requeueAfter }) => {
       at.push(mirror.clock.now() - begun)
-      if (at.length < 3) requeueAfter(5_000)
+      if (at.length < 4) requeueAfter(5_000)
+      if (at.length === 2) throw new Error('no')
     })
+    await mirror.clock.advance(0)
+    expect(controller.version).toBe('5')
     await mirror.clock.advance(60_000)
-    expect(at).toEqual([0, 5_000, 10_000])
+    const retried = at[2] ?? 0
+    expect([at.length, at[1], retried < 5_200, at[3]]).toEqual([4, 5_000, true, retried + 5_000])
   })
 
-  test('counts only if the run succeeds', async () => {
-    const mirror = numbers(['a', 1])
-    let runs = 0
-    reconcile(mirror, async (_key, { requeueAfter }) => {
-      requeueAfter(5_000)
-      if (++runs === 1) throw new Error('no')
-    })
-    await mirror.clock.advance(1_000)
-    expect(runs).toBe(2)
-  })
-
-  test('is overtaken by an earlier change', async () => {
-    const mirror = numbers(['a', 1])
-    const at: number[] = []
-    const begun = mirror.clock.now()
-    reconcile(mirror, async (_key, { requeueAfter }) => {
-      at.push(mirror.clock.now() - begun)
-      if (at.length === 1) requeueAfter(5_000)
-    })
-    await mirror.clock.advance(1_000)
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(60_000)
-    expect(at).toEqual([0, 1_000])
-  })
-
-  test('is overtaken by an enqueue', async () => {
+  test.each<[string, (controller: FeedController<number>, mirror: Mirror<number>) => unknown]>([
+    ['a change', (_, mirror) => mirror.clock.sleep(1_000).then(() => mirror.put('a', 2, '6'))],
+    ['an enqueue', (controller) => controller.enqueue('a', { delayMs: 1_000 })],
+  ])('is overtaken by %s', async (_, act) => {
     const mirror = numbers(['a', 1])
     const at: number[] = []
     const begun = mirror.clock.now()
@@ -368,7 +244,7 @@ describe('requeueAfter', () => {
       if (at.length === 1) requeueAfter(5_000)
     })
     await mirror.clock.advance(0)
-    controller.enqueue('a', { delayMs: 1_000 })
+    void act(controller, mirror)
     await mirror.clock.advance(60_000)
     expect(at).toEqual([0, 1_000])
   })
@@ -384,13 +260,6 @@ describe('requeueAfter', () => {
     await mirror.clock.advance(500)
     await closed
     expect(mirror.clock.sleeping).toBe(0)
-  })
-
-  test('does not delay the version', async () => {
-    const mirror = numbers(['a', 1])
-    const controller = reconcile(mirror, async (_key, { requeueAfter }) => requeueAfter(5_000))
-    await mirror.clock.advance(0)
-    expect(controller.version).toBe('5')
   })
 
   test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('of %d makes the run fail', async (delayMs) => {
@@ -412,17 +281,6 @@ describe('enqueue', () => {
     controller.enqueue('nobody')
     await mirror.clock.advance(0)
     expect(runs).toEqual(['a=1', 'a=1', 'nobody=undefined'])
-  })
-
-  test('with delayMs, after that delay', async () => {
-    const mirror = numbers()
-    const runs: string[] = []
-    const controller = reconcile(mirror, async (key) => void runs.push(key))
-    controller.enqueue('a', { delayMs: 100 })
-    await mirror.clock.advance(99)
-    expect(runs).toEqual([])
-    await mirror.clock.advance(1)
-    expect(runs).toEqual(['a'])
   })
 
   describe('with delayMs', () => {
@@ -514,41 +372,26 @@ describe('enqueue', () => {
 })
 
 describe('the version includes only changes that were reconciled with success', () => {
-  test('it includes a change during a failed run once a later run has succeeded', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
-    runs.succeed()
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(0)
-    mirror.put('a', 3, '7')
-    await mirror.clock.advance(0)
-    runs.fail()
-    await mirror.clock.advance(5_000)
-    expect([runs.begun, controller.version]).toEqual([['a=1', 'a=2', 'a=3'], '5'])
-    runs.succeed()
-    await mirror.clock.advance(0)
-    expect(controller.version).toBe('7')
-  })
-
-  test('it waits for a run in progress', async () => {
+  test('it waits for a run in progress, and for the run after it if the key changes meanwhile', async () => {
     const mirror = numbers(['a', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, runs.fn)
     const synced = controller.synced()
     await mirror.clock.advance(0)
     expect([controller.version, await outcomeOf(synced, mirror.clock)]).toEqual([undefined, 'pending'])
+    mirror.put('a', 2, '6')
+    const waited = controller.waitFor('6')
+    await mirror.clock.advance(0)
     runs.succeed()
     expect(await outcomeOf(synced, mirror.clock)).toBe('resolved')
-    expect(controller.version).toBe('5')
+    expect([controller.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'pending'])
+    runs.succeed()
+    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
+    expect(controller.version).toBe('6')
   })
 
   test('it does not pass a run that failed', async () => {
-    const mirror = numbers()
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn, { concurrency: 2 })
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([], { concurrency: 2 })
     mirror.put('a', 1, '6').put('b', 1, '7')
     await mirror.clock.advance(0)
     runs.fail()
@@ -559,35 +402,6 @@ describe('the version includes only changes that were reconciled with success', 
     runs.succeed()
     await mirror.clock.advance(0)
     expect(controller.version).toBe('7')
-  })
-
-  test('a change during a run waits for the run after it', async () => {
-    const mirror = numbers()
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
-    mirror.put('a', 1, '6')
-    await mirror.clock.advance(0)
-    mirror.put('a', 2, '7')
-    await mirror.clock.advance(0)
-    runs.succeed()
-    await mirror.clock.advance(0)
-    expect(controller.version).toBe('6')
-    runs.succeed()
-    await mirror.clock.advance(0)
-    expect(controller.version).toBe('7')
-  })
-
-  test('waitFor resolves when the version is reached', async () => {
-    const mirror = numbers()
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
-    mirror.put('a', 1, '6')
-    const waited = controller.waitFor('6')
-    expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
-    runs.succeed()
-    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
   })
 
   // I12
@@ -630,58 +444,32 @@ describe('the version includes only changes that were reconciled with success', 
     expect(controller.version).toBe('8')
   })
 
-  test('the backlog has the number of pending keys and the age of the oldest', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const controller = reconcile(mirror, () => new Promise(() => {}))
-    await mirror.clock.advance(300)
-    expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
-  })
-
-  test('the age of a key starts at the time that requeueAfter has set', async () => {
+  test('the backlog has the number of pending keys, and the age of the oldest since it was to run', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const runs = new Runs()
     const controller = reconcile(mirror, (key, context) => {
-      context.requeueAfter(1_000)
+      if (key === 'a') context.requeueAfter(1_000)
       return runs.fn(key, context)
     })
-    for (let i = 0; i < 2; i++) {
-      await mirror.clock.advance(0)
-      runs.succeed()
-    }
-    await mirror.clock.advance(999)
-    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
-    await mirror.clock.advance(301)
+    await mirror.clock.advance(300)
     expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
-  })
-
-  test('the age of a key starts at the time that enqueue has set', async () => {
-    const mirror = numbers()
-    const controller = reconcile(mirror, () => new Promise(() => {}))
-    for (const key of ['a', 'b']) controller.enqueue(key, { delayMs: 1_000 })
-    await mirror.clock.advance(999)
-    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
-    await mirror.clock.advance(301)
-    expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
-  })
-
-  test('a key that was enqueued during its run is ready after it', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
-    controller.enqueue('a')
     runs.succeed()
     await mirror.clock.advance(0)
-    expect([runs.begun, controller.backlog.keys]).toEqual([['a=1', 'b=1'], 2])
+    runs.succeed()
+    controller.enqueue('c', { delayMs: 1_000 })
+    await mirror.clock.advance(999)
+    expect(controller.backlog).toEqual({ keys: 0, oldestMs: 0 })
+    await mirror.clock.advance(301)
+    expect(controller.backlog).toMatchObject({ keys: 2, oldestMs: 300 })
   })
 })
 
 describe('close', () => {
   test('[F10] starts no more runs, and aborts the signals of the current runs', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+    const { mirror, runs, controller } = await running([
+      ['a', 1],
+      ['b', 1],
+    ])
     const closed = controller.close()
     expect(runs.contexts[0]?.signal.aborted).toBe(true)
     expect(runs.contexts[0]?.signal.reason).toMatchObject({ code: 'STOPPED' })
@@ -702,11 +490,9 @@ describe('close', () => {
     expect([await outcomeOf(closed, mirror.clock), mirror.clock.sleeping]).toEqual(['resolved', 0])
   })
 
-  test('a run that fails because of the close is neither reported nor retried', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    const controller = reconcile(mirror, runs.fn)
-    await mirror.clock.advance(0)
+  test('a run that fails because of the close is neither reported nor retried, and no delayed key keeps a timer', async () => {
+    const { mirror, runs, controller } = await running([['a', 1]])
+    controller.enqueue('b', { delayMs: 5_000 })
     const closed = controller.close()
     runs.fail()
     await closed
@@ -728,29 +514,6 @@ describe('close', () => {
     const left = controller.close().then(() => mirror.clock.sleeping)
     await mirror.clock.advance(0)
     expect(await left).toBe(0)
-  })
-
-  test('leaves no timer of a retry or of a delayed key', async () => {
-    const mirror = numbers(['a', 1])
-    const controller = reconcile(mirror, async () => {
-      throw new Error('no')
-    })
-    await mirror.clock.advance(0)
-    controller.enqueue('b', { delayMs: 5_000 })
-    await controller.close()
-    expect(mirror.clock.sleeping).toBe(0)
-  })
-
-  test('with drain, settles after all pending keys have run', async () => {
-    const mirror = numbers(['a', 1], ['b', 1])
-    const runs: string[] = []
-    const controller = reconcile(mirror, async (key) => {
-      await mirror.clock.sleep(10)
-      runs.push(key)
-    })
-    const closed = controller.close({ drain: true })
-    await mirror.clock.advance(100)
-    expect([await outcomeOf(closed, mirror.clock), runs]).toEqual(['resolved', ['a', 'b']])
   })
 
   describe('[F7] with drain, runs receive the current state', () => {
@@ -816,42 +579,21 @@ describe('close', () => {
       expect([seen, controller.version]).toEqual([['k1 1 undefined', 'k2 2 undefined', 'k3 3 undefined'], '5'])
     })
   })
+})
 
-  test('notifies its informer, and leaves no feed', async () => {
-    const mirror = numbers()
-    await reconcile(mirror, async () => {}).close()
-    expect(mirror.router.feeds.size).toBe(0)
-    await mirror.clock.advance(0)
-    expect(mirror.released.size).toBe(1)
-  })
-
-  test('its signal closes it, and keeps no listener', async () => {
-    const mirror = numbers(['a', 1])
-    const control = new AbortController()
-    const runs = new Runs()
-    reconcile(mirror, runs.fn, { signal: control.signal })
-    await mirror.clock.advance(0)
-    control.abort()
-    expect(runs.contexts[0]?.signal.aborted).toBe(true)
-    expect(getEventListeners(control.signal, 'abort')).toHaveLength(0)
-    runs.succeed()
-    await mirror.clock.advance(0)
-  })
-
-  test('a controller whose signal has already aborted starts no run', async () => {
-    const mirror = numbers(['a', 1])
-    const runs = new Runs()
-    reconcile(mirror, runs.fn, { signal: AbortSignal.abort() })
-    await mirror.clock.advance(0)
-    expect(runs.begun).toEqual([])
-  })
-
-  test('rejects pending waits', async () => {
-    const controller = reconcile(new Mirror<number>(), async () => {})
-    const waits = [controller.synced(), controller.waitFor('9')]
-    await controller.close()
-    for (const wait of waits) await expect(wait).rejects.toMatchObject({ code: 'STOPPED' })
-  })
+test.each([false, true])('its signal closes it, and keeps no listener: aborted before %s', async (isBefore) => {
+  const mirror = numbers(['a', 1])
+  const control = new AbortController()
+  const runs = new Runs()
+  if (isBefore) control.abort()
+  reconcile(mirror, runs.fn, { signal: control.signal })
+  await mirror.clock.advance(0)
+  control.abort()
+  expect(runs.contexts.map(({ signal }) => signal.aborted)).toEqual(isBefore ? [] : [true])
+  runs.succeed()
+  await mirror.clock.advance(0)
+  expect(getEventListeners(control.signal, 'abort')).toHaveLength(0)
+  expect([mirror.router.feeds.size, mirror.released.size, mirror.clock.sleeping]).toEqual([0, 1, 0])
 })
 
 test('options of another kind of subscription are TypeErrors', () => {

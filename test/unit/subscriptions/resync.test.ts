@@ -20,31 +20,12 @@ describe('resyncMs', () => {
     await clock.advance(500)
     expect([half > 5 && half < 15, changes.length]).toEqual([true, 20])
     expect(new Set(told(changes))).toEqual(new Set(entries.map(([key]) => `update ${key} resync`)))
-    expect(changes.every(({ object, previous, key }) => object === previous && object === informer.get(key))).toBe(true)
+    for (const { key, object, previous, version } of changes)
+      expect([object === previous, object === informer.get(key), version]).toEqual([true, true, undefined])
     await clock.advance(1_000)
     expect(changes.length).toBe(40)
     expect(informer.status.relists).toBe(0)
     source.disconnect()
-  })
-
-  test.each(['initial', 'resync'])('%s changes have no version', async (wanted) => {
-    const { informer, clock } = mirrorOf(entries)
-    const versions = new Set<unknown>()
-    const note = ({ origin, version }: Change<Order>): unknown => origin === wanted && versions.add(version)
-    informer.subscribe({ add: note, update: note }, { resyncMs: 1_000 })
-    await informer.start().synced()
-    await clock.advance(2_000)
-    expect([...versions]).toEqual([undefined])
-  })
-
-  test('resync delivers the objects in scope only', async () => {
-    const { informer, clock, source } = mirrorOf(entries, { indexes: (ix) => ({ tenant: ix.equal((o) => o.tenant) }) })
-    const keys: string[] = []
-    await informer.start().synced()
-    informer.subscribe({ update: ({ key }) => keys.push(key) }, { resyncMs: 1_000, where: { tenant: 'acme' } })
-    await informer.waitFor(source.put('k0', order(0, 'other')))
-    await clock.advance(1_000)
-    expect(keys.sort()).toEqual(['k10', 'k12', 'k14', 'k16', 'k18', 'k2', 'k4', 'k6', 'k8'])
   })
 
   test('resync misses no object if others leave the scope and return meanwhile', async () => {
@@ -62,7 +43,7 @@ describe('resyncMs', () => {
       await clock.advance(1)
     }
     await clock.advance(450)
-    expect(keys).toEqual(expect.arrayContaining(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
+    expect(new Set(keys)).toEqual(new Set(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
   })
 
   test('[F2] resync adds nothing while changes are pending', async () => {
@@ -97,17 +78,6 @@ describe('resyncMs', () => {
     await clock.advance(10)
     expect([subscription.version, subscription.backlog.keys]).toEqual([informer.version, 0])
     expect(await outcomeOf(subscription.waitFor(source.put('b', 1)), clock)).toBe('resolved')
-  })
-
-  test('resync happens also if the source sends nothing', async () => {
-    const { informer, clock, source } = mirrorOf(entries, { memory: { heartbeatMs: 3_600_000 } })
-    await informer.start().synced()
-    await clock.advance(1_000)
-    const keys = new Set<string>()
-    informer.subscribe({ update: ({ key }) => keys.add(key) }, { resyncMs: 1_000 })
-    await clock.advance(2_000)
-    expect(keys.size).toBe(20)
-    expect(source.heartbeatMs).toBe(3_600_000)
   })
 
   test('resync does not close a subscription with onOverflow `fail`', async () => {
@@ -159,16 +129,6 @@ describe('resyncMs', () => {
       ])
     },
   )
-
-  test('resync runs the keys of a controller again', async () => {
-    const { informer, clock } = mirrorOf(entries)
-    const runs = new Map<string, number>()
-    await informer.start().synced()
-    informer.reconcile(async (key) => void runs.set(key, (runs.get(key) ?? 0) + 1), { resyncMs: 1_000 })
-    await clock.advance(5_000)
-    expect([...runs.values()].every((count) => count >= 4 && count <= 7)).toBe(true)
-    expect(runs.size).toBe(20)
-  })
 
   test('[F3] resync does not shorten the delay of a key whose runs fail', async () => {
     const { informer, clock } = mirrorOf(entries)

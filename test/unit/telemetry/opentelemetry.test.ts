@@ -17,6 +17,8 @@ import {
   instrumentInformers,
 } from '../../../telemetry/opentelemetry/index.js'
 import { informerOf, mirrorOf, order } from '../../support/informers.js'
+import { RELIST_REASONS } from '../../support/prometheus-text.js'
+import { listed, running } from '../../support/running.js'
 import { put, scripted } from '../../support/scripted-source.js'
 
 const orders = [
@@ -76,27 +78,19 @@ describe('instrumentInformers', () => {
     expect((await points('listwatch.objects', after.name)).map(({ value }) => value)).toEqual([0])
   })
 
-  test('exports the state of an informer that has stopped once more', async () => {
-    const { points } = instrumented()
-    const { clock, informer } = mirrorOf(orders, { name: 'stopping' })
-    await informer.start().synced()
-    await clock.advance(0)
-    const state = async (): Promise<unknown> =>
-      (await points('listwatch.state', informer.name)).find(({ value }) => value === 1)?.attributes['listwatch.state']
-    expect(await state()).toBe('live')
-    await informer.stop()
-    expect([await state(), await state()]).toEqual(['stopped', 'stopped'])
-  })
-
-  test('exports an informer that has stopped before its first export', async () => {
-    const { points } = instrumented()
-    const { informer } = mirrorOf(orders, { name: 'short-lived' })
-    await informer.start().synced()
-    await informer.stop()
-    expect((await points('listwatch.objects', informer.name)).map(({ value }) => value)).toEqual([2])
-    const states = await points('listwatch.state', informer.name)
-    expect(states.find(({ value }) => value === 1)?.attributes['listwatch.state']).toBe('stopped')
-  })
+  test.each([true, false])(
+    'exports an informer that has stopped, also if it was exported before: %s',
+    async (isFirst) => {
+      const { points } = instrumented()
+      const { informer } = await running(mirrorOf(orders, { name: 'stopping' }))
+      const state = async (): Promise<unknown> =>
+        (await points('listwatch.state', informer.name)).find(({ value }) => value === 1)?.attributes['listwatch.state']
+      if (!isFirst) expect(await state()).toBe('live')
+      await informer.stop()
+      expect([await state(), await state()]).toEqual(['stopped', 'stopped'])
+      expect((await points('listwatch.objects', informer.name)).map(({ value }) => value)).toEqual([2])
+    },
+  )
 
   test('[O8] exports no numbers of a stopped informer whose name another one has since', async () => {
     const { points } = instrumented()
@@ -119,9 +113,7 @@ describe('instrumentInformers', () => {
 
   test('a reading after its end exports the numbers at the end', async () => {
     const { end, points } = instrumented()
-    const { clock, source, informer } = mirrorOf(orders, { name: 'last reading' })
-    await informer.start().synced()
-    await clock.advance(0)
+    const { clock, source, informer } = await running(mirrorOf(orders, { name: 'last reading' }))
     const values = async (name: string): Promise<readonly number[]> =>
       (await points(name, informer.name)).map(({ value }) => value)
     expect(await values('listwatch.changes')).toEqual([0])
@@ -159,25 +151,12 @@ describe('instrumentInformers', () => {
   test('[O10] exports each usual reason of relists as 0 before the first relist', async () => {
     const { points } = instrumented()
     const { clock, informer } = mirrorOf(orders, { name: 'relists' })
-    const relists = async (): Promise<Readonly<Record<string, number>>> =>
-      Object.fromEntries(
-        (await points('listwatch.relists', informer.name)).map(({ attributes, value }) => [
-          String(attributes['listwatch.reason']),
-          value,
-        ]),
-      )
-    const none = await relists()
-    expect(none).toEqual({
-      requested: 0,
-      audit: 0,
-      version_expired: 0,
-      epoch_changed: 0,
-      stale_list: 0,
-      unavailable: 0,
-      timeout: 0,
-      incomplete: 0,
-      released_key: 0,
-    })
+    const relists = async (): Promise<Readonly<Record<string, number>>> => {
+      const all = await points('listwatch.relists', informer.name)
+      return Object.fromEntries(all.map(({ attributes, value }) => [String(attributes['listwatch.reason']), value]))
+    }
+    const none = Object.fromEntries(RELIST_REASONS.map((reason) => [reason, 0]))
+    expect(await relists()).toEqual(none)
     await informer.start().synced()
     const listed = informer.relist()
     await clock.advance(5_000)
@@ -187,15 +166,16 @@ describe('instrumentInformers', () => {
 
   test('records histograms of writes, batches, handlers and runs', async () => {
     const { points } = instrumented()
-    const { clock, source, informer } = informerOf(
-      scripted<number>({ onList: (list) => list.answer([put('a', 1), put('b', 1)], '1') }),
-      { name: 'histograms' },
+    const source = listed([put('a', 1), put('b', 1)], '1')
+    const { clock, informer } = informerOf<number, object, typeof source>(source, { name: 'histograms' })
+    // A handler may return a promise for some changes only.
+    informer.subscribe(
+      { add: ({ key }) => (key === 'a' ? undefined : clock.sleep(40)), update: () => {} },
+      { name: 'view' },
     )
-    informer.subscribe({ add: () => clock.sleep(40), update: () => {} }, { name: 'view' })
     informer.reconcile(() => clock.sleep(70).then(() => Promise.reject(new Error('no'))), { name: 'ledger' })
-    await informer.start().synced()
-    await clock.advance(0)
-    source.watches[0]?.send({ events: [put('a', 2), put('b', 2)], version: '2', committedAt: clock.now() - 250 })
+    await running({ clock, informer })
+    source.watches[0]?.send({ events: [put('a', 2), put('c', 2)], version: '2', committedAt: clock.now() - 250 })
     await clock.advance(100)
     const of = (name: string): Promise<readonly DataPoint<Histogram>[]> => points<Histogram>(name, informer.name)
     expect((await of('listwatch.apply.duration')).map(({ value }) => value.count)).toEqual([2])
@@ -212,23 +192,6 @@ describe('instrumentInformers', () => {
     const [runs] = await of('listwatch.reconcile.duration')
     expect(runs?.value).toMatchObject({ count: 1, sum: 0.07 })
     expect(runs?.attributes).toMatchObject({ 'listwatch.controller': 'ledger', 'listwatch.result': 'failure' })
-  })
-
-  test('measures the promise of a handler that returned none before', async () => {
-    const { points } = instrumented()
-    const { clock, source, informer } = informerOf(
-      scripted<number>({ onList: (list) => list.answer([put('a', 1)], '1') }),
-      { name: 'mixed' },
-    )
-    informer.subscribe({ add: () => {}, update: ({ object }) => (object === 2 ? clock.sleep(40) : undefined) })
-    await informer.start().synced()
-    await clock.advance(0)
-    for (const value of [2, 3, 2]) {
-      source.watches[0]?.batch([put('a', value)], `${value}${clock.now()}`)
-      await clock.advance(100)
-    }
-    const [handlers] = await points<Histogram>('listwatch.handler.duration', informer.name)
-    expect(handlers?.value).toMatchObject({ count: 2, sum: 0.08 })
   })
 
   test('creates a span for each list, watch and commit, without a parent', async () => {
@@ -302,8 +265,8 @@ describe('instrumentInformers', () => {
     const applied = (spans: readonly { readonly name: string }[]): number =>
       spans.filter(({ name }) => name === 'listwatch apply').length
 
-    test('creates the spans together, soon or when there are 256', async () => {
-      const { spans } = instrumented()
+    test('creates the spans together, soon, or when there are 256, or at the end of the instrumentation', async () => {
+      const { end, spans } = instrumented()
       commit('soon', 1)
       await new Promise((resolve) => setImmediate(resolve))
       commit('soon', 2)
@@ -311,6 +274,9 @@ describe('instrumentInformers', () => {
       await expect.poll(() => applied(spans('soon'))).toBe(2)
       for (let nth = 0; nth < 256; nth++) commit('soon', nth)
       expect(applied(spans('soon'))).toBe(258)
+      commit('soon', 256)
+      end()
+      expect(applied(spans('soon'))).toBe(259)
     })
 
     test('a reading of the metrics includes them', async () => {
@@ -343,13 +309,6 @@ describe('instrumentInformers', () => {
       diagnostics.channel('listwatch:reconcile:start').publish(run)
       expect([run.around(() => 'done'), active]).toEqual(['done', [true]])
       diagnostics.channel('listwatch:reconcile:end').publish(run)
-    })
-
-    test('the end of the instrumentation creates their spans', () => {
-      const { end, spans } = instrumented()
-      commit('late', 1)
-      end()
-      expect(applied(spans('late'))).toBe(1)
     })
   })
 

@@ -7,14 +7,6 @@ const draw = (seed: number, length = 1_000): number[] => {
 }
 
 describe('SeededRandom', () => {
-  test('equal seeds return equal sequences', () => {
-    expect(draw(42)).toEqual(draw(42))
-  })
-
-  test('two seeds give two sequences', () => {
-    expect(draw(1, 4)).not.toEqual(draw(2, 4))
-  })
-
   test('the sequence of a seed is the same in every release: recorded seeds stay reproducible', () => {
     expect(draw(1, 3)).toEqual([0.6270739405881613, 0.002735721180215478, 0.5274470399599522])
   })
@@ -34,16 +26,10 @@ describe('SeededRandom', () => {
     expect([...drawn].toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4])
   })
 
-  test('chance(p) is true with that probability', () => {
+  test.each([0, 0.25, 1])('chance(%d) is true with that probability', (probability) => {
     const random = new SeededRandom(4)
-    const hits = Array.from({ length: 10_000 }, () => random.chance(0.25)).filter(Boolean).length
-    expect(Math.abs(hits - 2_500)).toBeLessThan(200)
-  })
-
-  test('chance(0) is never true, chance(1) always', () => {
-    const random = new SeededRandom(5)
-    const drawn = Array.from({ length: 1_000 }, () => [random.chance(0), random.chance(1)])
-    expect(drawn.every(([never, always]) => never === false && always === true)).toBe(true)
+    const hits = Array.from({ length: 10_000 }, () => random.chance(probability)).filter(Boolean).length
+    expect(Math.abs(hits - 10_000 * probability)).toBeLessThanOrEqual(probability === 0.25 ? 200 : 0)
   })
 
   test('pick returns every element', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
 import { createInformer, type ListerWatcher, SourceError, sourceSet } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
-import { type Account, fetchFrom, servedAccounts } from './mirror.js'
+import { type Account, fetchFrom, served, servedAccounts } from './mirror.js'
 
 const twoTenants = [
   ['1', { tenant: 'acme', balance: 1 }],
@@ -15,23 +15,15 @@ function withBalance<E extends { readonly object: Account }>(event: E, balance: 
 
 describe('a follower', () => {
   test('[V3] has the objects of the mirror, and receives its changes', async () => {
-    await using served = servedAccounts(twoTenants)
-    const follower = served.follow({ upstream: served.source })
-    await follower.synced()
-    expect(new Map(follower.entries())).toEqual(new Map(served.informer.entries()))
-    served.source.delete('2')
-    await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 2_000 })
+    await using accounts = servedAccounts(twoTenants)
+    const follower = await accounts.joined({ upstream: accounts.source })
+    expect(new Map(follower.entries())).toEqual(new Map(accounts.informer.entries()))
+    accounts.source.delete('2')
+    await follower.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 2_000 })
     expect([...follower.keys()].sort()).toEqual(['1', '3'])
+    for (const key of ['1', '3']) expect(follower.entry(key)).toEqual(accounts.informer.entry(key))
     expect(follower.by.tenant('acme')).toHaveLength(2)
     expect(follower.status.relists).toBe(0)
-  })
-
-  test('has the versions and uids of the objects', async () => {
-    await using served = servedAccounts(twoTenants)
-    const follower = served.follow({ upstream: served.source })
-    await follower.synced()
-    await follower.waitFor(served.source.put('1', { tenant: 'acme', balance: 10 }))
-    for (const key of ['1', '2']) expect(follower.entry(key)).toEqual(served.informer.entry(key))
   })
 
   test('[V14] has an object that a list of the mirror has changed without another version', async () => {
@@ -48,35 +40,28 @@ describe('a follower', () => {
       hasReached: (at, mark) => inner.hasReached(at, mark),
       head: () => inner.head(),
     }
-    const informer = createInformer({ source }).start()
-    await using mirror = serveMirror(informer, { heartbeatMs: 200 })
-    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), heartbeatMs: 200 })
-    const follower = createInformer({ source: from }).start()
-    await follower.synced()
+    await using changing = served({ source })
+    const follower = await changing.joined()
     balance = 5
-    await informer.relist()
-    expect(informer.get('1')?.balance).toBe(5)
+    await changing.informer.relist()
+    expect(changing.informer.get('1')?.balance).toBe(5)
     await follower.fresh({ timeoutMs: 2_000 })
-    expect(new Map(follower.entries())).toEqual(new Map(informer.entries()))
-    await follower.stop()
-    await informer.stop()
+    expect(new Map(follower.entries())).toEqual(new Map(changing.informer.entries()))
   })
 
   test('that calls fresh has every write to the upstream before the call', async () => {
-    await using served = servedAccounts(twoTenants)
-    const follower = served.follow()
-    await follower.synced()
-    served.source.put('1', { tenant: 'acme', balance: 10 })
+    await using accounts = servedAccounts(twoTenants)
+    const follower = await accounts.joined()
+    accounts.source.put('1', { tenant: 'acme', balance: 10 })
     await follower.fresh({ timeoutMs: 2_000 })
     expect(follower.get('1')?.balance).toBe(10)
     await follower.fresh({ timeoutMs: 2_000 })
   })
 
   test('[V3] without the option "upstream" rejects marks of the upstream, and says why', async () => {
-    await using served = servedAccounts(twoTenants)
-    const follower = served.follow()
-    await follower.synced()
-    await expect(follower.waitFor(served.source.put('1', twoTenants[0][1]))).rejects.toMatchObject({
+    await using accounts = servedAccounts(twoTenants)
+    const follower = await accounts.joined()
+    await expect(follower.waitFor(accounts.source.put('1', twoTenants[0][1]))).rejects.toMatchObject({
       code: 'PROTOCOL',
       message: expect.stringContaining('the option "upstream"'),
     })
@@ -84,52 +69,40 @@ describe('a follower', () => {
 
   test('waits for a mark of the upstream while the mirror has no version because access was lost', async () => {
     const source = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
-    const informer = createInformer({ source, onAccessLost: 'clear' })
-    informer.on('error', () => {})
-    await using mirror = serveMirror(informer.start(), { heartbeatMs: 200 })
-    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), upstream: source })
-    const follower = createInformer({ source: from }).start()
-    await follower.synced()
+    await using clearing = served({ source, onAccessLost: 'clear' })
+    const follower = await clearing.joined({ upstream: source })
     source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
     source.disconnect()
     await vi.waitFor(() => expect(follower.size).toBe(0), { timeout: 4_000 })
     await follower.waitFor(source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 10_000 })
     expect(follower.size).toBe(3)
-    await follower.stop()
-    await informer.stop()
   }, 20_000)
 
   test('of a mirror of several sources rejects marks of one of them, and says why', async () => {
     const source = memorySource<Account>({ entries: twoTenants, heartbeatMs: 200 })
-    const informer = createInformer({ source: sourceSet({ accounts: source }) }).start()
-    await using mirror = serveMirror(informer, { heartbeatMs: 200 })
-    const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), upstream: source })
-    const follower = createInformer({ source: from }).start()
-    await follower.synced()
+    await using several = served({ source: sourceSet({ accounts: source }) })
+    const follower = await several.joined({ upstream: source })
     expect(follower.size).toBe(2)
     await expect(follower.waitFor(await source.head())).rejects.toThrow('the mirror has several sources')
-    await follower.stop()
-    await informer.stop()
   })
 
   test('of a follower has the same objects', async () => {
-    await using served = servedAccounts(twoTenants)
-    const first = served.follow({ upstream: served.source })
+    await using accounts = servedAccounts(twoTenants)
+    const first = accounts.follow({ upstream: accounts.source })
     await using second = serveMirror(first, { heartbeatMs: 200 })
-    const compare = httpSource({ url: 'http://mirror.test', upstream: served.source })
-    const last = served.follow({ fetch: fetchFrom(() => second), upstream: compare })
-    await last.synced()
-    await last.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 2_000 })
+    const compare = httpSource({ url: 'http://mirror.test', upstream: accounts.source })
+    const last = await accounts.joined({ fetch: fetchFrom(() => second), upstream: compare })
+    await last.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 2_000 })
     expect(last.size).toBe(3)
   })
 
   test('[V7] lists once if it is further behind than the history', async () => {
-    await using served = servedAccounts(twoTenants, { historyBytes: 500 })
+    await using accounts = servedAccounts(twoTenants, { historyBytes: 500 })
     let isCut = false
     let cut = new AbortController()
-    const fetch = fetchFrom(() => served.mirror)
-    const follower = served.follow({
-      upstream: served.source,
+    const fetch = fetchFrom(() => accounts.mirror)
+    const follower = accounts.follow({
+      upstream: accounts.source,
       fetch: (url, init) => {
         if (isCut) return Promise.reject(new TypeError('no network'))
         return fetch(url, { ...init, signal: AbortSignal.any([cut.signal, init.signal as AbortSignal]) })
@@ -138,9 +111,9 @@ describe('a follower', () => {
     await vi.waitFor(() => expect(follower.status.state).toBe('live'))
     isCut = true
     cut.abort(new Error('the network is gone'))
-    for (let i = 0; i < 20; i++) served.source.put('1', { tenant: 'acme', balance: i })
-    const mark = served.source.delete('2')
-    await served.informer.waitFor(mark)
+    for (let i = 0; i < 20; i++) accounts.source.put('1', { tenant: 'acme', balance: i })
+    const mark = accounts.source.delete('2')
+    await accounts.informer.waitFor(mark)
     cut = new AbortController()
     isCut = false
     await follower.waitFor(mark, { timeoutMs: 4_000 })
@@ -149,43 +122,42 @@ describe('a follower', () => {
   })
 
   test('resumes after the end of a watch, without a list', async () => {
-    await using served = servedAccounts(twoTenants, { watchMs: 100 })
-    const follower = served.follow({ upstream: served.source })
-    await follower.synced()
+    await using accounts = servedAccounts(twoTenants, { watchMs: 100 })
+    const follower = await accounts.joined({ upstream: accounts.source })
     await vi.waitFor(() => expect(follower.status.reconnects).toBeGreaterThan(0), { timeout: 3_000 })
-    await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 3_000 })
+    await follower.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 3_000 })
     expect(follower.status.relists).toBe(0)
   })
 
   test('[V4] has a new epoch when the upstream has one, and rejects waits for the old one', async () => {
-    await using served = servedAccounts(twoTenants)
-    const follower = served.follow()
+    await using accounts = servedAccounts(twoTenants)
+    const follower = accounts.follow()
     await vi.waitFor(() => expect(follower.status.state).toBe('live'))
     const [, feed, sequence] = /^h1\.(.{22})\.(\d+)\./.exec(follower.version ?? '') ?? []
     const wait = follower.waitFor(`h1.${feed}.${Number(sequence) + 1_000}.`)
     wait.catch(() => {})
-    served.source.restore([['9', { tenant: 'acme', balance: 9 }]])
+    accounts.source.restore([['9', { tenant: 'acme', balance: 9 }]])
     await expect(wait).rejects.toMatchObject({ code: 'EPOCH_CHANGED' })
     await vi.waitFor(() => expect([...follower.keys()]).toEqual(['9']), { timeout: 4_000 })
   })
 
   test('[V5] of a server that was restarted lists again', async () => {
-    await using served = servedAccounts(twoTenants)
-    let handler = served.mirror
-    const follower = served.follow({ fetch: fetchFrom(() => handler), upstream: served.source })
+    await using accounts = servedAccounts(twoTenants)
+    let handler = accounts.mirror
+    const follower = accounts.follow({ fetch: fetchFrom(() => handler), upstream: accounts.source })
     await vi.waitFor(() => expect(follower.status.state).toBe('live'))
     await handler.close()
-    await using second = serveMirror(served.informer, { heartbeatMs: 200 })
+    await using second = serveMirror(accounts.informer, { heartbeatMs: 200 })
     handler = second
-    await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 4_000 })
+    await follower.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }), { timeoutMs: 4_000 })
     expect(follower.status.lastError?.code).toBe('VERSION_EXPIRED')
   })
 
   test('[V6] with the option "upstream" never goes back to the earlier state of another server', async () => {
-    await using served = servedAccounts(twoTenants)
-    let handler = served.mirror
-    const follower = served.follow({ fetch: fetchFrom(() => handler), upstream: served.source })
-    await follower.waitFor(served.source.put('3', { tenant: 'acme', balance: 3 }))
+    await using accounts = servedAccounts(twoTenants)
+    let handler = accounts.mirror
+    const follower = accounts.follow({ fetch: fetchFrom(() => handler), upstream: accounts.source })
+    await follower.waitFor(accounts.source.put('3', { tenant: 'acme', balance: 3 }))
     const before = follower.version?.replace(/^h1\..{22}\.\d+\./, '') ?? ''
     const older = before.replace(/\d+$/, (sequence) => String(Number(sequence) - 1))
     const held = createInformer({
@@ -193,8 +165,8 @@ describe('a follower', () => {
         name: 'held',
         list: () => pages(),
         watch: (context) => silent(context.signal),
-        head: () => served.source.head(),
-        hasReached: (at, mark) => served.source.hasReached(at, mark),
+        head: () => accounts.source.head(),
+        hasReached: (at, mark) => accounts.source.hasReached(at, mark),
       },
     }).start()
     async function* pages() {

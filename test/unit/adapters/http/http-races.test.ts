@@ -1,15 +1,15 @@
 import { expect, test, vi } from 'vitest'
-import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
+import { httpSource } from '../../../../adapters/http/index.js'
 import {
   type Clock,
-  createInformer,
+  type IndexBuilder,
   type ListerWatcher,
   SourceError,
   sourceSet,
   systemClock,
 } from '../../../../src/index.js'
 import { memorySource, VirtualClock } from '../../../../testing/index.js'
-import { type Account, fetchFrom, servedAccounts } from './mirror.js'
+import { type Account, fetchFrom, served, servedAccounts } from './mirror.js'
 
 const get = (path: string, init?: RequestInit): Request => new Request(`http://mirror.test/accounts${path}`, init)
 
@@ -24,35 +24,16 @@ async function jsonOf(response: Promise<Response>) {
 
 const one = [['0', { tenant: 'acme', balance: 0 }]] as const
 
-test('[V8] scopes of a compound index whose joined values are equal have a feed each', async () => {
-  const source = memorySource<{ a: string; b: string }>({
-    entries: [
-      ['1', { a: 'x,string y', b: 'z' }],
-      ['2', { a: 'x', b: 'y,string z' }],
-      ['3', { a: 'x', b: 'y,string z' }],
-    ],
-  })
-  const informer = createInformer({ source, indexes: (ix) => ({ pair: ix.compound(({ a, b }) => [a, b]) }) }).start()
-  await using mirror = serveMirror(informer, {
-    scope: (request) => ({ where: { pair: JSON.parse(request.headers.get('x-pair') ?? '') as [string, string] } }),
-  })
-  const size = async (pair: readonly string[]) =>
-    (await jsonOf(mirror(get('/list', { headers: { 'x-pair': JSON.stringify(pair) } })))).size
-  expect(await size(['x,string y', 'z'])).toBe(1)
-  expect(await size(['x', 'y,string z'])).toBe(2)
-  await informer.stop()
-})
-
 test('[V1] a list whose changes end early fails, and is read again', async () => {
-  await using served = servedAccounts(one)
-  await served.informer.synced()
-  await jsonOf(served.mirror(get('/list')))
-  const mark = served.source.put('1', { tenant: 'acme', balance: 1 })
-  await served.informer.waitFor(mark)
-  const fetch = fetchFrom(() => served.mirror)
+  await using accounts = servedAccounts(one)
+  await accounts.informer.synced()
+  await jsonOf(accounts.mirror(get('/list')))
+  const mark = accounts.source.put('1', { tenant: 'acme', balance: 1 })
+  await accounts.informer.waitFor(mark)
+  const fetch = fetchFrom(() => accounts.mirror)
   let cuts = 1
-  const follower = served.follow({
-    upstream: served.source,
+  const follower = accounts.follow({
+    upstream: accounts.source,
     fetch: async (url, init) => {
       const response = await fetch(url, init)
       if (!url.includes('until=') || cuts-- <= 0) return response
@@ -67,29 +48,29 @@ test('[V1] a list whose changes end early fails, and is read again', async () =>
 
 test('a request that waits while the mirror is closed is answered with 503, and begins no feed', async () => {
   let admit: (scope: object) => void = () => {}
-  await using served = servedAccounts(one, { scope: () => new Promise((resolve) => (admit = resolve)) })
-  await served.informer.synced()
-  const changes = vi.spyOn(served.informer, 'changes')
-  const response = served.mirror(get('/list'))
-  await served.mirror.close()
+  await using accounts = servedAccounts(one, { scope: () => new Promise((resolve) => (admit = resolve)) })
+  await accounts.informer.synced()
+  const changes = vi.spyOn(accounts.informer, 'changes')
+  const response = accounts.mirror(get('/list'))
+  await accounts.mirror.close()
   admit({})
   expect((await response).status).toBe(503)
   expect(changes).not.toHaveBeenCalled()
 })
 
 test('[V3] while a batch is sent in parts, a list does not have the upstream version of that batch', async () => {
-  await using served = servedAccounts(one)
-  await served.informer.synced()
-  const { version } = await jsonOf(served.mirror(get('/list')))
-  const { body } = await served.mirror(get(`/watch?after=${encodeURIComponent(version)}`))
+  await using accounts = servedAccounts(one)
+  await accounts.informer.synced()
+  const { version } = await jsonOf(accounts.mirror(get('/list')))
+  const { body } = await accounts.mirror(get(`/watch?after=${encodeURIComponent(version)}`))
   const reader = body?.getReader()
-  const mark = served.source.transaction((tx) => {
+  const mark = accounts.source.transaction((tx) => {
     for (let i = 1; i < 30_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
   })
   let text = ''
   while (!text.includes('event: part')) text += new TextDecoder().decode((await reader?.read())?.value)
-  const compare = httpSource({ url: 'http://mirror.test', upstream: served.source })
-  const list = await jsonOf(served.mirror(get('/list')))
+  const compare = httpSource({ url: 'http://mirror.test', upstream: accounts.source })
+  const list = await jsonOf(accounts.mirror(get('/list')))
   const isApplied = list.changes.until > Number(version.split('.')[2]) + 29
   expect(compare.hasReached(list.version, mark)).toBe(isApplied)
   await reader?.cancel()
@@ -99,34 +80,32 @@ test.each([
   ['all objects', {}],
   ['a scope', { where: { tenant: 'acme' } }],
 ])('[V13] while a large commit is queued for a feed of %s, requests wait for it', async (_what, scope) => {
-  await using served = servedAccounts(one, { scope: () => scope })
-  await served.informer.synced()
-  await jsonOf(served.mirror(get('/list')))
-  const mark = served.source.transaction((tx) => {
+  await using accounts = servedAccounts(one, { scope: () => scope })
+  await accounts.informer.synced()
+  await jsonOf(accounts.mirror(get('/list')))
+  const mark = accounts.source.transaction((tx) => {
     for (let i = 1; i < 60_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
   })
-  const compare = httpSource({ url: 'http://mirror.test', upstream: served.source })
-  while (!served.informer.has('59999')) await new Promise((resolve) => setImmediate(resolve))
-  const { version } = await jsonOf(served.mirror(get('/version')))
+  const compare = httpSource({ url: 'http://mirror.test', upstream: accounts.source })
+  while (!accounts.informer.has('59999')) await new Promise((resolve) => setImmediate(resolve))
+  const { version } = await jsonOf(accounts.mirror(get('/version')))
   expect(compare.hasReached(version, mark)).toBe(true)
 })
 
 test('[V13] of several sources, requests wait while a large commit is queued, too', async () => {
   const a = memorySource<Account>({ entries: one, name: 'a' })
   const b = memorySource<Account>({ name: 'b' })
-  const informer = createInformer({
-    source: sourceSet<Account>({ a, b }),
-    indexes: (ix) => ({ tenant: ix.equal(({ tenant }) => tenant) }),
-  })
-  await informer.start().synced()
-  await using mirror = serveMirror(informer, { scope: () => ({ where: { tenant: 'acme' } }), heartbeatMs: 60_000 })
+  const indexes = (ix: IndexBuilder<Account>) => ({ tenant: ix.equal(({ tenant }) => tenant) })
+  const scope = () => ({ where: { tenant: 'acme' } })
+  await using both = served({ source: sourceSet<Account>({ a, b }), indexes }, { scope, heartbeatMs: 60_000 })
+  const { informer, mirror } = both
+  await informer.synced()
   const before = (await jsonOf(mirror(get('/version')))).version
   a.transaction((tx) => {
     for (let i = 1; i < 20_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
   })
   while (!informer.has('19999')) await new Promise((resolve) => setImmediate(resolve))
   expect((await jsonOf(mirror(get('/version')))).version).not.toBe(before)
-  await informer.stop()
 })
 
 test('[V1] a part of a list that was dropped after lost access is not one of a later list', async () => {
@@ -140,10 +119,8 @@ test('[V1] a part of a list that was dropped after lost access is not one of a l
   }
   const entries = Array.from({ length: 1_500 }, (_, i) => [`${i}`, { tenant: 'acme', balance: i }] as const)
   const source = memorySource<Account>({ entries, heartbeatMs: 60_000 })
-  const informer = createInformer({ source, onAccessLost: 'clear' })
-  informer.on('error', () => {})
-  await informer.start().synced()
-  await using mirror = serveMirror(informer, { clock, heartbeatMs: 60_000 })
+  await using clearing = served({ source, onAccessLost: 'clear' }, { clock, heartbeatMs: 60_000 })
+  const { informer, mirror } = clearing
   await vi.waitFor(() => expect(informer.status.state).toBe('live'))
   const [part] = (await jsonOf(mirror(get('/list')))).chunks
   isHeld = true
@@ -158,35 +135,25 @@ test('[V1] a part of a list that was dropped after lost access is not one of a l
   for (const turn of turns) turn()
   expect((await later).status).toBe(200)
   expect((await response).status).toBe(410)
-  await informer.stop()
 })
 
 test('[V9] followers that list again at once share one list', async () => {
-  await using served = servedAccounts(one, { historyBytes: 300 })
-  await served.informer.synced()
-  await jsonOf(served.mirror(get('/list')))
-  for (let i = 0; i < 20; i++) await served.informer.waitFor(served.source.put('0', { tenant: 'acme', balance: i }))
-  await jsonOf(served.mirror(get('/version')))
-  const snapshots = vi.spyOn(served.informer, 'snapshot')
-  await Promise.all(Array.from({ length: 10 }, () => jsonOf(served.mirror(get('/list')))))
+  await using accounts = servedAccounts(one, { historyBytes: 300 })
+  await accounts.informer.synced()
+  await jsonOf(accounts.mirror(get('/list')))
+  for (let i = 0; i < 20; i++) await accounts.informer.waitFor(accounts.source.put('0', { tenant: 'acme', balance: i }))
+  await jsonOf(accounts.mirror(get('/version')))
+  const snapshots = vi.spyOn(accounts.informer, 'snapshot')
+  await Promise.all(Array.from({ length: 10 }, () => jsonOf(accounts.mirror(get('/list')))))
   expect(snapshots).toHaveBeenCalledTimes(1)
 })
 
-test('a request after the stop of the informer is answered with 503', async () => {
-  const source = memorySource<Account>({ entries: one })
-  const informer = createInformer({ source }).start()
-  await informer.synced()
-  await using mirror = serveMirror(informer)
-  await informer.stop()
-  expect((await mirror(get('/list'))).status).toBe(503)
-})
-
 test('a request that waits for its feed when the epoch ends is answered with 503', async () => {
-  await using served = servedAccounts(one)
-  await served.informer.synced()
+  await using accounts = servedAccounts(one)
+  await accounts.informer.synced()
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  const statuses = Array.from({ length: 20 }, async () => (await served.mirror(get('/list'))).status)
-  served.source.restore([['9', { tenant: 'acme', balance: 9 }]])
+  const statuses = Array.from({ length: 20 }, async () => (await accounts.mirror(get('/list'))).status)
+  accounts.source.restore([['9', { tenant: 'acme', balance: 9 }]])
   expect((await Promise.all(statuses)).filter((status) => status === 500)).toEqual([])
   expect(warned.mock.calls.filter(([message]) => String(message).startsWith('serveMirror'))).toEqual([])
   warned.mockRestore()
@@ -194,10 +161,10 @@ test('a request that waits for its feed when the epoch ends is answered with 503
 
 test('a scope without requests for 5 minutes ends, also if no other scope is requested', async () => {
   const clock = new VirtualClock()
-  await using served = servedAccounts(one, { clock, heartbeatMs: 10_000 })
-  await served.informer.synced()
-  const changes = vi.spyOn(served.informer, 'changes')
-  const list = served.mirror(get('/list'))
+  await using accounts = servedAccounts(one, { clock, heartbeatMs: 10_000 })
+  await accounts.informer.synced()
+  const changes = vi.spyOn(accounts.informer, 'changes')
+  const list = accounts.mirror(get('/list'))
   await clock.advance(100)
   expect((await list).status).toBe(200)
   const signal = changes.mock.calls[0]?.[0]?.signal
@@ -218,21 +185,17 @@ test('[V11] requests are answered after an epoch that ended during the first lis
     },
     watch: (context) => inner.watch(context),
   }
-  const informer = createInformer({ source })
-  informer.on('error', () => {})
-  await using mirror = serveMirror(informer)
-  await informer.start().synced()
-  expect((await mirror(get('/list'))).status).toBe(200)
-  await informer.stop()
+  await using ended = served({ source })
+  await ended.informer.synced()
+  expect((await ended.mirror(get('/list'))).status).toBe(200)
 })
 
 test('[V11] requests are answered after a source whose epoch ended was replaced under its name', async () => {
   const a = memorySource<Account>({ entries: one, heartbeatMs: 100 })
   const sources = sourceSet<Account>({ a })
-  const informer = createInformer({ source: sources })
-  informer.on('error', () => {})
-  await informer.start().synced()
-  await using mirror = serveMirror(informer)
+  await using replaced = served({ source: sources })
+  const { informer, mirror } = replaced
+  await informer.synced()
   const ended = new Promise<void>((resolve) => {
     informer.on('status', ({ lastError }) => lastError?.code === 'EPOCH_CHANGED' && resolve())
   })
@@ -242,16 +205,13 @@ test('[V11] requests are answered after a source whose epoch ended was replaced 
   sources.add('a', memorySource<Account>({ entries: one, heartbeatMs: 100 }))
   await vi.waitFor(() => expect(informer.status.state).toBe('live'))
   expect((await mirror(get('/list'))).status).toBe(200)
-  await informer.stop()
 })
 
 test('[V11] of several sources, an error of another one does not repeat the end of an epoch', async () => {
   const a = memorySource<Account>({ entries: one, heartbeatMs: 100, name: 'a' })
   const b = memorySource<Account>({ entries: [['9', { tenant: 'acme', balance: 9 }]], heartbeatMs: 100, name: 'b' })
-  const informer = createInformer({ source: sourceSet<Account>({ a, b }) })
-  informer.on('error', () => {})
-  await informer.start().synced()
-  await using mirror = serveMirror(informer, { heartbeatMs: 100 })
+  await using both = served({ source: sourceSet<Account>({ a, b }) }, { heartbeatMs: 100 })
+  const { informer, mirror } = both
   const isLive = () => expect(informer.status.state).toBe('live')
   await vi.waitFor(isLive)
   a.restore([['1', { tenant: 'acme', balance: 1 }]])
@@ -262,5 +222,4 @@ test('[V11] of several sources, an error of another one does not repeat the end 
   await vi.waitFor(() => expect(informer.status.reconnects).toBeGreaterThan(0), { timeout: 3_000 })
   await vi.waitFor(isLive, { timeout: 3_000 })
   expect((await mirror(get('/list'))).status).toBe(200)
-  await informer.stop()
 })

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
 import { createInformer, type Informer, sourceSet } from '../../../../src/index.js'
 import { memorySource, SeededRandom } from '../../../../testing/index.js'
-import { type Account, fetchFrom, servedAccounts } from './mirror.js'
+import { type Account, fetchFrom, served, servedAccounts } from './mirror.js'
 
 const accounts = [
   ['1', { tenant: 'acme', balance: 1 }],
@@ -19,23 +19,21 @@ function invalidIn(follower: Informer<Account>): readonly string[] {
 }
 
 test('[V18] an object that is invalid in the mirror is invalid in followers, which keep its last state', async () => {
-  await using served = servedAccounts(accounts)
-  const follower = served.follow({ upstream: served.source })
-  await follower.synced()
-  served.source.corrupt('1', new Error('secret'))
-  await follower.waitFor(served.source.corrupt('3', new Error('secret')), { timeoutMs: 2_000 })
+  await using all = servedAccounts(accounts)
+  const follower = await all.joined({ upstream: all.source })
+  all.source.corrupt('1', new Error('secret'))
+  await follower.waitFor(all.source.corrupt('3', new Error('secret')), { timeoutMs: 2_000 })
   expect(invalidIn(follower)).toEqual(['1', '3'])
   expect(balances(follower)).toEqual({ 1: 1, 2: 2 })
   // An error of a decoder or of a schema can quote what `transform` removes.
   expect(follower.invalid.get('1')?.message).toMatch(/ "1" of .* is invalid: its newest state is invalid in the mirror/)
   // A follower that lists now, too.
-  const late = served.follow({ upstream: served.source })
-  await late.synced()
+  const late = await all.joined({ upstream: all.source })
   expect([invalidIn(late), balances(late)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
   await follower.relist()
   expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
-  served.source.put('1', accounts[0][1])
-  const mark = served.source.delete('3')
+  all.source.put('1', accounts[0][1])
+  const mark = all.source.delete('3')
   for (const each of [follower, late]) {
     await each.waitFor(mark, { timeoutMs: 2_000 })
     expect([invalidIn(each), balances(each)]).toEqual([[], { 1: 1, 2: 2 }])
@@ -44,16 +42,15 @@ test('[V18] an object that is invalid in the mirror is invalid in followers, whi
 })
 
 test('[V18] an object that was valid for one large batch is invalid in followers with its last state', async () => {
-  await using served = servedAccounts(accounts)
-  const follower = served.follow({ upstream: served.source })
-  await follower.synced()
-  await follower.waitFor(served.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
+  await using all = servedAccounts(accounts)
+  const follower = await all.joined({ upstream: all.source })
+  await follower.waitFor(all.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
   // The next write is in the mirror while this batch is sent in parts.
-  served.source.transaction((tx) => {
+  all.source.transaction((tx) => {
     for (let nth = 0; nth < 2_500; nth++) tx.put(`more ${nth}`, { tenant: 'acme', balance: 0 })
     tx.put('1', { tenant: 'acme', balance: 5 })
   })
-  await follower.waitFor(served.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
+  await follower.waitFor(all.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
   expect([invalidIn(follower), follower.get('1')?.balance]).toEqual([['1'], 5])
 })
 
@@ -64,17 +61,14 @@ test('[V18] a list of the mirror that makes an object valid, and changes none, r
     if (isRefused) throw new Error('no')
     return account
   }
-  await using informer = createInformer({ source, transform }).start()
-  await using mirror = serveMirror(informer, { heartbeatMs: 200 })
-  const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror), heartbeatMs: 200 })
-  await using follower = createInformer({ source: from }).start()
-  await follower.synced()
+  await using all = served({ source, transform })
+  const follower = await all.joined()
   isRefused = true
   source.put('1', accounts[0][1])
   await vi.waitFor(() => expect(invalidIn(follower)).toEqual(['1']), 2_000)
   isRefused = false
-  await informer.relist()
-  expect(informer.invalid.size).toBe(0)
+  await all.informer.relist()
+  expect(all.informer.invalid.size).toBe(0)
   await vi.waitFor(() => expect(invalidIn(follower)).toEqual([]), 2_000)
   expect(balances(follower)).toEqual({ 1: 1, 2: 2 })
 })
@@ -99,11 +93,8 @@ test.each([1, 2])('the first list of a silent mirror of %i sources has its inval
 
 test('[V18] an object of several sources that is invalid in the mirror is invalid in followers', async () => {
   const [eu, us] = [memorySource<Account>({ entries: accounts }), memorySource<Account>()]
-  await using informer = createInformer({ source: sourceSet({ eu, us }) }).start()
-  await using mirror = serveMirror(informer)
-  const from = httpSource<Account>({ url: 'http://mirror.test', fetch: fetchFrom(() => mirror) })
-  await using follower = createInformer({ source: from }).start()
-  await follower.synced()
+  await using all = served({ source: sourceSet({ eu, us }) })
+  const follower = await all.joined()
   us.corrupt('3', 'bad')
   eu.corrupt('1', 'bad')
   await follower.fresh({ timeoutMs: 2_000 })
@@ -115,33 +106,31 @@ test('[V18] an object of several sources that is invalid in the mirror is invali
 })
 
 test('[V18] an object that is deleted, and invalid again, is invalid in followers', async () => {
-  await using served = servedAccounts(accounts)
-  await served.informer.synced()
-  served.source.corrupt('1', 'bad')
-  await served.informer.waitFor(served.source.corrupt('3', 'bad'))
-  const follower = served.follow()
-  await follower.synced()
+  await using all = servedAccounts(accounts)
+  await all.informer.synced()
+  all.source.corrupt('1', 'bad')
+  await all.informer.waitFor(all.source.corrupt('3', 'bad'))
+  const follower = await all.joined()
   expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
-  served.source.delete('1')
-  served.source.corrupt('1', 'bad')
+  all.source.delete('1')
+  all.source.corrupt('1', 'bad')
   await follower.fresh({ timeoutMs: 2_000 })
   expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 2: 2 }])
 })
 
 test('[V18] a follower that lists again has the invalid objects of now, and their states that the mirror has', async () => {
-  await using served = servedAccounts(accounts, { historyBytes: 500, watchMs: 50 })
+  await using all = servedAccounts(accounts, { historyBytes: 500, watchMs: 50 })
   let isCut = false
   const fetch = (url: string, init: RequestInit): Promise<Response> =>
-    isCut ? Promise.reject(new TypeError('cut')) : fetchFrom(() => served.mirror)(url, init)
-  const follower = served.follow({ upstream: served.source, fetch })
-  await follower.synced()
+    isCut ? Promise.reject(new TypeError('cut')) : fetchFrom(() => all.mirror)(url, init)
+  const follower = await all.joined({ upstream: all.source, fetch })
   isCut = true
   await vi.waitFor(() => expect(follower.status.state).toBe('backing-off'), 2_000)
-  served.source.delete('1')
-  served.source.corrupt('1', 'bad')
-  for (let nth = 0; nth < 20; nth++) served.source.put('2', { tenant: 'birch', balance: nth })
-  const mark = served.source.corrupt('2', 'bad')
-  await served.informer.waitFor(mark)
+  all.source.delete('1')
+  all.source.corrupt('1', 'bad')
+  for (let nth = 0; nth < 20; nth++) all.source.put('2', { tenant: 'birch', balance: nth })
+  const mark = all.source.corrupt('2', 'bad')
+  await all.informer.waitFor(mark)
   isCut = false
   await follower.waitFor(mark, { timeoutMs: 5_000 })
   expect(follower.status.relists).toBe(1)
@@ -154,40 +143,39 @@ test.each([2, 8, 13, 15, 32])(
     const random = new SeededRandom(seed)
     const among = (n: number): number => random.below(n)
     // With a short history, the mirror is listed from the store again and again.
-    await using served = servedAccounts(accounts, { historyBytes: 500 })
-    const follow = (): Informer<Account> => served.follow({ upstream: served.source })
+    await using all = servedAccounts(accounts, { historyBytes: 500 })
+    const follow = (): Informer<Account> => all.follow({ upstream: all.source })
     const followers = [follow()]
     for (let nth = 0; nth < 300; nth++) {
       const key = String(among(8))
       const act = among(12)
-      if (act < 4) served.source.put(key, { tenant: 'acme', balance: among(3) })
-      else if (act < 7) served.source.corrupt(key, 'bad')
-      else if (act < 9) served.source.delete(key)
+      if (act < 4) all.source.put(key, { tenant: 'acme', balance: among(3) })
+      else if (act < 7) all.source.corrupt(key, 'bad')
+      else if (act < 9) all.source.delete(key)
       else if (act === 9 && followers.length < 6) followers.push(follow())
       else if (act === 10) void followers[among(followers.length)]?.relist().catch(() => {})
       if (among(3) === 0) for (let turn = among(20); turn > 0; turn--) await new Promise(setImmediate)
     }
-    const mark = served.source.put('end', { tenant: 'acme', balance: 0 })
+    const mark = all.source.put('end', { tenant: 'acme', balance: 0 })
     for (const each of followers) {
       await each.waitFor(mark, { timeoutMs: 5_000 })
-      expect([invalidIn(each), balances(each)]).toEqual([invalidIn(served.informer), balances(served.informer)])
+      expect([invalidIn(each), balances(each)]).toEqual([invalidIn(all.informer), balances(all.informer)])
     }
   },
 )
 
 test('[V18] a follower of one scope has no invalid objects, because nothing tells their scope', async () => {
-  await using served = servedAccounts(accounts, { scope: () => ({ where: { tenant: 'acme' } }) })
-  const follower = served.follow({ upstream: served.source })
-  await follower.synced()
-  await follower.waitFor(served.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
+  await using all = servedAccounts(accounts, { scope: () => ({ where: { tenant: 'acme' } }) })
+  const follower = await all.joined({ upstream: all.source })
+  await follower.waitFor(all.source.corrupt('1', 'bad'), { timeoutMs: 2_000 })
   expect([invalidIn(follower), balances(follower)]).toEqual([[], { 1: 1 }])
 })
 
 test('[V18] a program that does not know invalid objects reads their last state', async () => {
-  await using served = servedAccounts(accounts)
-  await served.informer.synced()
-  await served.informer.waitFor(served.source.corrupt('1', 'bad'))
-  const get = (path: string): Promise<Response> => served.mirror(new Request(`http://mirror.test${path}`))
+  await using all = servedAccounts(accounts)
+  await all.informer.synced()
+  await all.informer.waitFor(all.source.corrupt('1', 'bad'))
+  const get = (path: string): Promise<Response> => all.mirror(new Request(`http://mirror.test${path}`))
   const { chunks, size } = (await (await get('/list')).json()) as { chunks: string[]; size: number }
   const events = (await (await get(`/list/${chunks[0]}`)).json()) as { type: string; key: string }[]
   expect([size, events.map(({ type, key }) => `${type} ${key}`)]).toEqual([2, ['put 1', 'put 2']])

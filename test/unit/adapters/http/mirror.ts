@@ -4,7 +4,7 @@ import {
   type ServeMirrorOptions,
   serveMirror,
 } from '../../../../adapters/http/index.js'
-import type { Equal, IndexBuilder, Informer } from '../../../../src/index.js'
+import type { Equal, IndexBuilder, Informer, InformerOptions } from '../../../../src/index.js'
 import { createInformer } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
 
@@ -23,7 +23,43 @@ export function fetchFrom(handler: () => (request: Request) => Promise<Response>
   }
 }
 
-const indexes = (ix: IndexBuilder<Account>) => ({ tenant: ix.equal(({ tenant }) => tenant) })
+/** An informer that is started and served, and what makes followers of it. */
+export function served<T, I extends object>(given: InformerOptions<T, I, T>, options: ServeMirrorOptions<I> = {}) {
+  const informer = createInformer<T, I, T>(given)
+  informer.on('error', () => {})
+  const mirror = serveMirror(informer.start(), { heartbeatMs: 200, ...options })
+  const { indexes, freeze = true } = given
+  const followers: Informer<T, I>[] = []
+  const follow = (own: Partial<HttpSourceOptions> = {}) => {
+    const from = httpSource<T>({
+      url: 'http://mirror.test/accounts',
+      heartbeatMs: 200,
+      fetch: fetchFrom(() => mirror),
+      ...own,
+    })
+    const follower = createInformer<T, I, T>({ source: from, freeze, ...(indexes && { indexes }) })
+    follower.on('error', () => {})
+    followers.push(follower)
+    return follower.start()
+  }
+  /** A follower that has the objects. */
+  const joined = async (own?: Partial<HttpSourceOptions>) => {
+    const follower = follow(own)
+    await follower.synced()
+    return follower
+  }
+  return {
+    informer,
+    mirror,
+    follow,
+    joined,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(followers.map((each) => each.stop()))
+      await mirror.close()
+      await informer.stop()
+    },
+  }
+}
 
 /** A collection in memory, an informer that mirrors it and is served, and what makes followers of it. */
 export function servedAccounts(
@@ -31,30 +67,6 @@ export function servedAccounts(
   options: ServeMirrorOptions<{ tenant: Equal<Account, string> }> = {},
 ) {
   const source = memorySource<Account>({ entries, name: 'accounts', heartbeatMs: 200 })
-  const informer = createInformer({ source, indexes }).start()
-  const mirror = serveMirror(informer, { heartbeatMs: 200, ...options })
-  const followers: Informer<Account>[] = []
-  const follow = (own: Partial<HttpSourceOptions> = {}) => {
-    const from = httpSource<Account>({
-      url: 'http://mirror.test/accounts',
-      heartbeatMs: 200,
-      fetch: fetchFrom(() => mirror),
-      ...own,
-    })
-    const follower = createInformer({ source: from, indexes })
-    follower.on('error', () => {})
-    followers.push(follower)
-    return follower.start()
-  }
-  return {
-    source,
-    informer,
-    mirror,
-    follow,
-    async [Symbol.asyncDispose]() {
-      await Promise.all(followers.map((each) => each.stop()))
-      await mirror.close()
-      await informer.stop()
-    },
-  }
+  const indexes = (ix: IndexBuilder<Account>) => ({ tenant: ix.equal(({ tenant }) => tenant) })
+  return { source, ...served({ source, indexes }, options) }
 }

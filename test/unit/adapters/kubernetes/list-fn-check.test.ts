@@ -31,7 +31,7 @@ describe('a listFn', () => {
     expect(await compareList(mirrorOf([object('a')]), () => listOf(object('a')))).toBeUndefined()
   })
 
-  test('that selects fewer objects is described with their number', async () => {
+  test('[D8] that selects fewer objects is described with their number', async () => {
     const mirrored = mirrorOf([object('a'), object('b'), object('c')])
     expect(await compareList(mirrored, () => listOf(object('a')))).toBe('listFn leaves out 2 of the 3 objects')
   })

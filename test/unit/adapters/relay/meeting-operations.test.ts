@@ -1,16 +1,15 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   type MemoryRelayStore,
   memoryLeases,
   memoryRelayStore,
   memorySource,
 } from '../../../../adapters/memory/index.js'
-import { type PublishOptions, publish, type Relay, relayCache, relaySource } from '../../../../adapters/relay/index.js'
+import { publish, relayCache } from '../../../../adapters/relay/index.js'
 import type { MirrorCache, SavedMirror } from '../../../../src/contract/mirror-cache.js'
 import type { RelayStore } from '../../../../src/contract/relay-store.js'
 import {
   createInformer,
-  type Informer,
   type Leases,
   type ListContext,
   type ListerWatcher,
@@ -20,75 +19,23 @@ import {
   type WatchBatch,
   type WatchContext,
 } from '../../../../src/index.js'
-import { SeededRandom } from '../../../../testing/seeded-random.js'
-import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { MemoryCache } from '../../../support/memory-cache.js'
-
-interface Item {
-  readonly n: unknown
-}
-
-const clock = new VirtualClock()
-const random = new SeededRandom(1)
-const stops: (() => Promise<void>)[] = []
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-
-afterEach(async () => {
-  const stopping = Promise.all(stops.splice(0).map((stop) => stop()))
-  await clock.advance(30_000)
-  await stopping
-})
-
-interface RelayProcess {
-  readonly informer: Informer<Item>
-  readonly relay: Relay
-  readonly errors: SourceError[]
-}
-
-/** A relay with a mirror of its own. */
-function relayOf(
-  source: ListerWatcher<Item>,
-  store: RelayStore,
-  {
-    onAccessLost = 'keep',
-    cache = relayCache(store),
-    ...options
-  }: PublishOptions & { onAccessLost?: 'keep' | 'clear'; cache?: MirrorCache } = {},
-): RelayProcess {
-  const informer = createInformer({ source, clock, random, onAccessLost, logger: quiet, cache })
-  const relay = publish(informer, store, { clock, random, ...options })
-  const errors: SourceError[] = []
-  relay.on('error', (error) => errors.push(error))
-  informer.start()
-  stops.push(async () => {
-    await relay.stop()
-    await informer.stop()
-  })
-  return { informer, relay, errors }
-}
-
-/** A store as another process opens it, some members of which are replaced. */
-function storeOf(store: MemoryRelayStore, replaced: Partial<RelayStore> = {}): RelayStore {
-  const { name, collection, maxChanges, maxBytes } = store
-  return {
-    name,
-    collection,
-    maxChanges,
-    maxBytes,
-    read: (...args) => store.read(...args),
-    write: (...args) => store.write(...args),
-    close: async () => {},
-    ...replaced,
-  }
-}
-
-/** Starts a follower. Returns a function that returns its objects. */
-function followerOf(store: RelayStore): () => Record<string, unknown> {
-  const informer = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet })
-  informer.start()
-  stops.push(() => informer.stop())
-  return () => Object.fromEntries(Array.from(informer.entries(), ([key, { n }]) => [key, n]))
-}
+import {
+  clock,
+  context,
+  followerOf,
+  type Item,
+  items,
+  meanwhile,
+  noAccess,
+  type RelayProcess,
+  random,
+  relayed,
+  relayedAndStopped,
+  relayFrom,
+  relayOf,
+  storeOf,
+} from './relays.js'
 
 /** A source whose watch can lose the events of a batch. */
 class LossySource implements ListerWatcher<Item> {
@@ -113,24 +60,12 @@ class LossySource implements ListerWatcher<Item> {
   }
 }
 
-/** Stops a relay and its mirror. */
-async function stopped({ informer, relay }: RelayProcess): Promise<void> {
-  await Promise.all([relay.stop(), informer.stop(), clock.advance(2_000)])
-}
-
-/** An earlier process: it relays the source to the store, and ends. */
-async function relayAndStop(source: ListerWatcher<Item>, store: MemoryRelayStore): Promise<void> {
-  const first = relayOf(source, storeOf(store))
-  await clock.advance(2_000)
-  await stopped(first)
-}
-
 /** Loses a change of `a`, whose version reaches the store, and stops the relay. Then a list repairs the mirror. */
 async function loseAndRepair(source: LossySource, { informer, relay }: RelayProcess): Promise<void> {
   source.losesEvents = true
   source.memory.put('a', { n: 1 })
   await clock.advance(6_000)
-  await Promise.all([relay.stop(), clock.advance(2_000)])
+  await meanwhile(2_000, relay.stop())
   void informer.relist()
   await clock.advance(10_000)
   expect(informer.get('a')).toEqual({ n: 1 })
@@ -141,19 +76,20 @@ function epochIn(store: MemoryRelayStore): number {
   return Number(/"epoch":(\d+)/.exec(store.texts.get('\0relay') ?? '')?.[1])
 }
 
-function items(...keys: string[]): [string, Item][] {
-  return keys.map((key) => [key, { n: 0 }])
+/** The keys that are deleted from a store from now on. */
+function deletesOf(store: MemoryRelayStore): string[] {
+  const deleted: string[] = []
+  const write = store.write.bind(store)
+  store.write = async (changes, ...rest) => {
+    deleted.push(...changes.filter(({ text }) => text === undefined).map(({ key }) => key))
+    return await write(changes, ...rest)
+  }
+  return deleted
 }
 
 describe('a relay that starts', () => {
   test('[Y8] does not restore the content of a store that is flushed between two reads', async () => {
-    const source = memorySource<Item>({ entries: items('a', 'b') })
-    const store = memoryRelayStore()
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
-    const stopping = first.relay.stop()
-    await clock.advance(2_000)
-    await stopping
+    const { source, store } = await relayedAndStopped(['a', 'b'])
     let reads = 0
     const flushed = storeOf(store, {
       read: async (...args) => {
@@ -167,13 +103,11 @@ describe('a relay that starts', () => {
     expect([...second.informer.keys()]).toEqual(['a', 'b'])
     const follower = followerOf(store)
     await clock.advance(5_000)
-    expect(follower()).toEqual({ a: 0, b: 0 })
+    expect(follower.content()).toEqual({ a: 0, b: 0 })
   })
 
-  test('[Y4a] restores a store that takes minutes to read, as long as pages arrive', async () => {
-    const source = memorySource<Item>({ entries: items('a', 'b', 'c') })
-    const store = memoryRelayStore()
-    await relayAndStop(source, store)
+  test('[Y4a] restores a store that takes minutes to read, as long as pages arrive, and does not keep the content', async () => {
+    const { source, store } = await relayedAndStopped(['a', 'b', 'c'])
     const list = store.collection.list.bind(store.collection)
     vi.spyOn(store.collection, 'list').mockImplementation(async function* (context) {
       for await (const page of list({ ...context, pageSize: 1 })) {
@@ -181,39 +115,31 @@ describe('a relay that starts', () => {
         yield page
       }
     })
-    const second = relayOf(source, storeOf(store))
-    const listed = vi.spyOn(source, 'list')
-    await clock.advance(120_000)
-    expect([...second.informer.keys()]).toEqual(['a', 'b', 'c'])
-    expect(listed).not.toHaveBeenCalled()
-  })
-
-  test('[Y4] does not restore a store that lacks objects, which it could not take', async () => {
-    const source = memorySource<Item>({ entries: items('a') })
-    source.put('long', { n: 'x'.repeat(5_000) })
-    const store = memoryRelayStore({ maxBytes: 4_000 })
-    await relayAndStop(source, store)
-    const second = relayOf(source, storeOf(store, { maxBytes: 10_000 }))
-    const follower = followerOf(store)
-    await clock.advance(10_000)
-    expect([...second.informer.keys()]).toEqual(['a', 'long'])
-    expect(Object.keys(follower())).toEqual(['a', 'long'])
-  })
-
-  test('does not keep the content that it has restored, besides its mirror', async () => {
-    const source = memorySource<Item>({ entries: items('a', 'b') })
-    const store = memoryRelayStore()
-    await relayAndStop(source, store)
     const own = storeOf(store)
     const cache = relayCache(own)
     let saved: SavedMirror | undefined
     const open: MirrorCache['open'] = async (context) => (saved = await cache.open(context))
-    relayOf(source, own, { cache: { ...cache, open } })
-    await clock.advance(2_000)
-    expect(saved?.size).toBe(2)
+    const second = relayOf(source, own, { cache: { ...cache, open } })
+    const listed = vi.spyOn(source, 'list')
+    await clock.advance(120_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'b', 'c'])
+    expect(listed).not.toHaveBeenCalled()
+    expect(saved?.size).toBe(3)
     const kept: unknown[] = []
     for await (const page of saved?.pages?.() ?? []) kept.push(...page)
     expect(kept).toEqual([])
+  })
+
+  test('[Y4] does not restore a store that lacks objects, which it could not take', async () => {
+    const { source, store, first } = await relayed(['a'], { maxBytes: 4_000 })
+    source.put('long', { n: 'x'.repeat(5_000) })
+    await clock.advance(1_000)
+    await meanwhile(2_000, first.stop())
+    const second = relayOf(source, storeOf(store, { maxBytes: 10_000 }))
+    const follower = followerOf(store)
+    await clock.advance(10_000)
+    expect([...second.informer.keys()]).toEqual(['a', 'long'])
+    expect(Object.keys(follower.content())).toEqual(['a', 'long'])
   })
 
   test('[Y4a] over a mirror that another cache has restored compares the store, which may differ at that version', async () => {
@@ -223,94 +149,69 @@ describe('a relay that starts', () => {
     const first = relayOf(source, storeOf(store), { cache })
     await clock.advance(2_000)
     await loseAndRepair(source, first)
-    await Promise.all([first.informer.stop(), clock.advance(2_000)])
+    await meanwhile(2_000, first.informer.stop())
     relayOf(source, storeOf(store), { cache })
     const follower = followerOf(store)
     await clock.advance(10_000)
-    expect(follower()).toEqual({ a: 1, b: 0 })
+    expect(follower.content()).toEqual({ a: 1, b: 0 })
   })
 
   test('[Y4a] again over the mirror of an earlier relay compares the store, which may differ at that version', async () => {
     const source = new LossySource()
     const store = memoryRelayStore()
-    await relayAndStop(source, store)
+    const first = relayOf(source, storeOf(store))
+    await clock.advance(2_000)
+    await meanwhile(2_000, first.stop())
     const own = storeOf(store)
     const second = relayOf(source, own)
     await clock.advance(2_000)
     await loseAndRepair(source, second)
-    const third = publish(second.informer, own, { clock, random })
-    stops.push(() => third.stop())
+    relayFrom(second.informer, own)
     const follower = followerOf(store)
     await clock.advance(10_000)
-    expect(follower()).toEqual({ a: 1, b: 0 })
+    expect(follower.content()).toEqual({ a: 1, b: 0 })
   })
 
   test('[Y4a] after its mirror has restored the store and has changed since compares the store', async () => {
-    const source = memorySource<Item>({ entries: items('a', 'b') })
-    const store = memoryRelayStore()
-    await relayAndStop(source, store)
+    const { source, store, follower } = await relayedAndStopped(['a', 'b'])
     const own = storeOf(store)
-    const informer = createInformer({ source, clock, random, logger: quiet, cache: relayCache(own) }).start()
+    const informer = createInformer({ source, clock, random, cache: relayCache(own) }).start()
     await clock.advance(2_000)
     source.put('a', { n: 1 })
     await clock.advance(2_000)
-    const late = publish(informer, own, { clock, random })
-    stops.push(
-      () => late.stop(),
-      () => informer.stop(),
-    )
-    const follower = followerOf(store)
+    relayFrom(informer, own)
     await clock.advance(10_000)
-    expect(follower()).toEqual({ a: 1, b: 0 })
+    expect(follower.content()).toEqual({ a: 1, b: 0 })
   })
 
   test('[Y1] with a store whose content was cleared by an earlier relay does not clear it again', async () => {
     const source = memorySource<Item>({ entries: items('a') })
     const store = memoryRelayStore()
+    source.fail(noAccess(), 2)
     const own = storeOf(store)
-    source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
     const first = relayOf(source, own, { onAccessLost: 'clear' })
     await clock.advance(60_000)
-    const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
-    await clock.advance(5_000)
-    await stopping
+    await meanwhile(5_000, first.stop())
     const follower = followerOf(store)
     await clock.advance(1_000)
-    expect(follower()).toEqual({ a: 0 })
-    let deletes = 0
-    const write = store.write.bind(store)
-    Object.assign(own, {
-      write: (...[changes, ...rest]: Parameters<typeof write>) => {
-        deletes += changes.filter(({ text }) => text === undefined).length
-        return write(changes, ...rest)
-      },
-    })
+    expect(follower.content()).toEqual({ a: 0 })
+    const deleted = deletesOf(store)
     relayOf(source, own, { onAccessLost: 'clear' })
     await clock.advance(5_000)
-    expect(deletes).toBe(0)
-    expect(follower()).toEqual({ a: 0 })
+    expect(deleted).toEqual([])
+    expect(follower.content()).toEqual({ a: 0 })
   })
 })
 
 describe('a relay that restored its mirror from the store', () => {
   test('[Y8] repeats a comparison that failed, although the store has the version of the mirror', async () => {
-    const source = memorySource<Item>({ entries: items('a') })
-    const store = memoryRelayStore()
-    const context = { signal: new AbortController().signal, clock, random }
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
-    const stopping = first.relay.stop()
-    await clock.advance(2_000)
-    await stopping
+    const { source, store } = await relayedAndStopped(['a'])
     let failing = 0
-    relayOf(source, {
-      ...storeOf(store, {
-        write: async (...args) => {
-          if (failing-- > 0) throw new SourceError('the response was lost', { code: 'UNAVAILABLE' })
-          return await store.write(...args)
-        },
-      }),
-    })
+    const write: RelayStore['write'] = async (...args) => {
+      if (failing-- > 0) throw new SourceError('the response was lost', { code: 'UNAVAILABLE' })
+      return await store.write(...args)
+    }
+    relayOf(source, storeOf(store, { write }))
     await clock.advance(2_000)
     // Another relay has written a wrong text at the same version.
     const { text: header = '', position } = await store.read('\0relay', context)
@@ -324,15 +225,13 @@ describe('a relay that restored its mirror from the store', () => {
     await store.write(changes, position, context)
     const follower = followerOf(store)
     await clock.advance(2_000)
-    expect(follower()).toEqual({ a: 'wrong' })
+    expect(follower.content()).toEqual({ a: 'wrong' })
     await clock.advance(60_000)
-    expect(follower()).toEqual({ a: 0 })
+    expect(follower.content()).toEqual({ a: 0 })
   })
 
   test('[Y8] compares the store after a failover to the restored content, because its mirror has changed since', async () => {
-    const source = memorySource<Item>({ entries: items('a', 'b') })
-    const store = memoryRelayStore()
-    await relayAndStop(source, store)
+    const { source, store, follower } = await relayedAndStopped(['a', 'b'])
     let isDamaged = false
     const read: RelayStore['read'] = async (...args) => {
       if (isDamaged) throw new SourceError('the header is not valid', { code: 'PROTOCOL' })
@@ -340,48 +239,38 @@ describe('a relay that restored its mirror from the store', () => {
     }
     relayOf(source, storeOf(store, { read }))
     await clock.advance(2_000)
-    const follower = followerOf(store)
     source.put('a', { n: 1 })
     await clock.advance(2_000)
-    expect(follower()).toEqual({ a: 1, b: 0 })
+    expect(follower.content()).toEqual({ a: 1, b: 0 })
     isDamaged = true
     await clock.advance(6_000)
     store.fork(2) // The relay took over, and wrote the change.
     isDamaged = false
     await clock.advance(60_000)
-    expect(follower()).toEqual({ a: 1, b: 0 })
+    expect(follower.content()).toEqual({ a: 1, b: 0 })
   })
 
   test('[Y10] writes that an invalid object has its last state again, although it was so when the relay started', async () => {
-    const source = memorySource<Item>({ entries: items('a', 'b') })
-    const store = memoryRelayStore()
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
+    const { source, store, first, follower } = await relayed(['a', 'b'])
     source.corrupt('a', new Error('not a number'))
     await clock.advance(2_000)
-    await stopped(first)
-    const follower = createInformer({ source: relaySource<Item>({ store }), clock, random, logger: quiet }).start()
-    stops.push(() => follower.stop())
-    await clock.advance(2_000)
-    expect([...follower.invalid.keys()]).toEqual(['a'])
+    await meanwhile(2_000, first.stop())
+    expect([...follower.informer.invalid.keys()]).toEqual(['a'])
     source.put('a', { n: 0 })
     const second = relayOf(source, storeOf(store))
     await clock.advance(60_000)
-    expect([...second.informer.invalid.keys()]).toEqual([])
-    expect([...follower.invalid.keys()]).toEqual([])
+    for (const { informer } of [second, follower]) expect([...informer.invalid.keys()]).toEqual([])
   })
 })
 
 test('relays with leases of different groups report CONFLICT, and the error names the group', async () => {
-  const source = memorySource<Item>({ entries: items('a') })
-  const store = memoryRelayStore()
-  const [one, two] = ['one', 'two'].map((group) =>
-    relayOf(source, storeOf(store), { replicas: memoryLeases({ group, clock, mode: 'leader' }) }),
-  )
+  const replicas = (group: string): Leases => memoryLeases({ group, clock, mode: 'leader' })
+  const { source, store, first } = await relayed(['a'], { replicas: replicas('one') })
+  const second = relayOf(source, storeOf(store), { replicas: replicas('two') })
   await clock.advance(10_000)
   source.put('a', { n: 1 })
   await clock.advance(30_000)
-  const errors = [...(one?.errors ?? []), ...(two?.errors ?? [])].filter(({ code }) => code === 'CONFLICT')
+  const errors = [...first.errors, ...second.errors].filter(({ code }) => code === 'CONFLICT')
   expect(errors.map(({ message }) => message)).toContainEqual(
     expect.stringMatching(/another relay has written to memory relay: .* its leases are not those of .*(one|two)/),
   )
@@ -389,11 +278,10 @@ test('relays with leases of different groups report CONFLICT, and the error name
 
 test('a relay that waits after a failed comparison holds no snapshot of its mirror', async () => {
   const source = memorySource<Item>({ entries: items('a') })
-  const store = memoryRelayStore()
   const refused = async (): Promise<never> => {
     throw new SourceError('the engine is away', { code: 'UNAVAILABLE' })
   }
-  const informer = createInformer({ source, clock, random, logger: quiet })
+  const informer = createInformer({ source, clock, random })
   let [taken, held] = [0, 0]
   const { snapshot } = informer
   Object.defineProperty(informer, 'snapshot', {
@@ -411,50 +299,47 @@ test('a relay that waits after a failed comparison holds no snapshot of its mirr
       return view
     },
   })
-  const relay = publish(informer, storeOf(store, { write: refused }), { clock, random, logger: quiet })
-  informer.start()
-  stops.push(async () => {
-    await relay.stop()
-    await informer.stop()
-  })
+  const { relay } = relayFrom(informer, storeOf(memoryRelayStore(), { write: refused }))
   await clock.advance(5_000)
   expect(relay.status.state).toBe('backing-off')
   expect(taken).toBeGreaterThan(1)
   expect(held).toBe(0)
 })
 
-test('[Y1] a relay that had no access while it waited for the lease does not clear the followers later', async () => {
-  const source = memorySource<Item>({ entries: items('a') })
-  const store = memoryRelayStore()
-  const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
-  const first = relayOf(source, storeOf(store), { replicas })
-  await clock.advance(5_000)
-  source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }), 2)
-  const second = relayOf(source, storeOf(store), { replicas, onAccessLost: 'clear' })
-  await clock.advance(60_000)
-  expect([...second.informer.keys()]).toEqual(['a'])
-  expect(second.relay.status.state).toBe('standby')
-  const deleted: string[] = []
-  const write = store.write.bind(store)
-  store.write = async (changes, ...rest) => {
-    deleted.push(...changes.filter(({ text }) => text === undefined).map(({ key }) => key))
-    return await write(changes, ...rest)
-  }
-  const stopping = first.relay.stop()
-  await clock.advance(20_000)
-  await stopping
-  expect(second.relay.status.state).toBe('live')
-  expect(deleted).toEqual([])
+describe('a relay that waits for a lease', () => {
+  const replicas = (): Leases => memoryLeases({ group: 'relays', clock, mode: 'leader' })
+
+  test('[Y1] and had no access meanwhile does not clear the followers later', async () => {
+    const leases = replicas()
+    const { source, store, first } = await relayed(['a'], { replicas: leases })
+    await clock.advance(3_000)
+    source.fail(noAccess(), 2)
+    const second = relayOf(source, storeOf(store), { replicas: leases, onAccessLost: 'clear' })
+    await clock.advance(60_000)
+    expect([...second.informer.keys()]).toEqual(['a'])
+    expect(second.relay.status.state).toBe('standby')
+    const deleted = deletesOf(store)
+    await meanwhile(20_000, first.relay.stop())
+    expect(second.relay.status.state).toBe('live')
+    expect(deleted).toEqual([])
+  })
+
+  test('ends when its informer is stopped', async () => {
+    const leases = replicas()
+    const { source, store, first } = await relayed(['a'], { replicas: leases })
+    await clock.advance(3_000)
+    const second = relayOf(source, storeOf(store), { replicas: leases })
+    await clock.advance(5_000)
+    expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
+    await meanwhile(15_000, second.informer.stop())
+    expect(second.relay.status.state).toBe('stopped')
+    expect(first.relay.status.replica?.members).toHaveLength(1)
+    expect(second.errors).toEqual([])
+  })
 })
 
 test('a key that the store refuses stops a relay until the source removes it', async () => {
-  const source = memorySource<Item>({ entries: items('a') })
-  const store = memoryRelayStore()
-  const first = relayOf(source, storeOf(store))
-  await clock.advance(2_000)
-  const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
-  await clock.advance(2_000)
-  await stopping
+  const { source, store, follower } = await relayedAndStopped(['a'])
   const refusing = storeOf(store, {
     write: async (changes, ...rest) => {
       if (!changes.some(({ key, text }) => key === 'bad' && text !== undefined))
@@ -463,7 +348,6 @@ test('a key that the store refuses stops a relay until the source removes it', a
     },
   })
   const { relay } = relayOf(source, refusing)
-  const follower = followerOf(store)
   await clock.advance(2_000)
   source.transaction((tx) => {
     tx.put('bad', { n: 1 })
@@ -471,38 +355,29 @@ test('a key that the store refuses stops a relay until the source removes it', a
   })
   await clock.advance(20_000)
   expect(relay.status).toMatchObject({ state: 'backing-off', reason: 'the key is too long' })
-  expect(follower()).toEqual({ a: 0 })
+  expect(follower.content()).toEqual({ a: 0 })
   source.delete('bad')
   await clock.advance(20_000)
   expect(relay.status.state).toBe('live')
-  expect(follower()).toEqual({ a: 0, b: 1 })
+  expect(follower.content()).toEqual({ a: 0, b: 1 })
 })
 
 test('[Y8] a relay finds what another client has written to its store, and removes it', async () => {
-  const source = memorySource<Item>({ entries: items('a', 'b') })
-  const store = memoryRelayStore()
-  const { relay, errors } = relayOf(source, storeOf(store))
-  const follower = followerOf(store)
-  await clock.advance(2_000)
-  const context = { signal: new AbortController().signal, clock, random }
+  const { store, first, follower } = await relayed(['a', 'b'])
   const { position } = await store.read('a', context)
   await store.write([{ key: 'a', text: undefined }], position, context)
   await clock.advance(10_000)
-  expect(errors.map(({ code }) => code)).toEqual(['CONFLICT'])
-  expect(relay.status.state).toBe('live')
-  expect(follower()).toEqual({ a: 0, b: 0 })
+  expect(first.errors.map(({ code }) => code)).toEqual(['CONFLICT'])
+  expect(first.relay.status.state).toBe('live')
+  expect(follower.content()).toEqual({ a: 0, b: 0 })
 })
 
 test.each(['a relay that runs', 'the next relay'])(
   '[Y8] after the header was removed, which leaves the history of the engine, %s begins another epoch',
   async (which) => {
-    const source = memorySource<Item>({ entries: items('a', 'b') })
-    const store = memoryRelayStore()
-    const first = relayOf(source, storeOf(store))
-    await clock.advance(2_000)
+    const { source, store, first } = await relayed(['a', 'b'])
     const before = epochIn(store)
-    if (which === 'the next relay') await stopped(first)
-    const context = { signal: new AbortController().signal, clock, random }
+    if (which === 'the next relay') await meanwhile(2_000, first.stop())
     const { position } = await store.read('a', context)
     const changes = Array.from(store.texts.keys(), (key) => ({ key, text: undefined }))
     await store.write(changes, position, context)
@@ -516,15 +391,11 @@ test.each(['a relay that runs', 'the next relay'])(
 test('[Y12] a follower has a state soon, although the relay has always written a part of a batch when a list ends', async () => {
   const source = memorySource<Item>({ entries: items('a') })
   const memory = memoryRelayStore({ maxChanges: 10 })
-  relayOf(
-    source,
-    storeOf(memory, {
-      write: async (changes, after, context) => {
-        await clock.sleep(20, context.signal)
-        return await memory.write(changes, after, context)
-      },
-    }),
-  )
+  const write: RelayStore['write'] = async (changes, after, context) => {
+    await clock.sleep(20, context.signal)
+    return await memory.write(changes, after, context)
+  }
+  relayOf(source, storeOf(memory, { write }))
   const { collection } = memory
   const { name } = collection
   async function* list(context: ListContext): AsyncGenerator<ListPage<string>> {
@@ -544,7 +415,7 @@ test('[Y12] a follower has a state soon, although the relay has always written a
     }
   }
   await writes(2_000, () => {})
-  const content = followerOf(storeOf(memory, { collection: { name, list, watch, hasReached } }))
+  const { content } = followerOf(storeOf(memory, { collection: { name, list, watch, hasReached } }))
   const sizes = new Set<number>()
   await writes(10_000, () => sizes.add(new Set(Object.values(content())).size))
   expect(Object.keys(content())).toHaveLength(101)
@@ -552,20 +423,17 @@ test('[Y12] a follower has a state soon, although the relay has always written a
 })
 
 test('a relay without changes tries again soon after a failure, although it was away before', async () => {
-  const source = memorySource<Item>({ entries: items('a') })
-  const store = memoryRelayStore()
-  const { relay } = relayOf(source, storeOf(store))
-  await clock.advance(2_000)
+  const { store, first } = await relayed(['a'])
   store.setAvailable(false)
   await clock.advance(300_000)
   store.setAvailable(true)
   await clock.advance(60_000)
-  expect(relay.status.state).toBe('live')
+  expect(first.relay.status.state).toBe('live')
   store.setAvailable(false)
-  while (relay.status.state === 'live') await clock.advance(100)
+  while (first.relay.status.state === 'live') await clock.advance(100)
   store.setAvailable(true)
   await clock.advance(500)
-  expect(relay.status.state).toBe('live')
+  expect(first.relay.status.state).toBe('live')
 })
 
 test('a source that reports its version and cannot compare versions is published again', async () => {
@@ -575,70 +443,31 @@ test('a source that reports its version and cannot compare versions is published
   const store = memoryRelayStore()
   const first = relayOf(plain, storeOf(store))
   await clock.advance(2_000)
-  const stopping = Promise.all([first.relay.stop(), first.informer.stop()])
-  await clock.advance(2_000)
-  await stopping
+  await meanwhile(2_000, first.stop())
   source.put('a', { n: 1 })
-  const informer = createInformer({ source: plain, clock, random, logger: quiet })
-  const relay = publish(informer, storeOf(store), { clock, random, logger: quiet })
-  informer.start()
-  stops.push(async () => {
-    await relay.stop()
-    await informer.stop()
-  })
+  const { relay } = relayOf(plain, storeOf(store), { cache: undefined })
   await clock.advance(5_000)
   expect(relay.status).toMatchObject({ state: 'live', lastError: undefined })
   const follower = followerOf(store)
   await clock.advance(2_000)
-  expect(follower()).toEqual({ a: 1 })
+  expect(follower.content()).toEqual({ a: 1 })
 })
 
-test('a relay that waits for a lease ends when its informer is stopped', async () => {
-  const source = memorySource<Item>({ entries: items('a') })
-  const store = memoryRelayStore()
+test('stop ends a relay whose store cannot be closed', async () => {
+  const store = storeOf(memoryRelayStore(), { close: () => Promise.reject(new Error('not closed')) })
+  const { relay } = relayOf(memorySource<Item>({ entries: items('a') }), store)
+  await clock.advance(1_000)
+  await meanwhile(5_000, relay.stop())
+  expect(relay.status.state).toBe('stopped')
+})
+
+test('publish of an informer that was stopped throws STOPPED, and opens no leases', async () => {
+  const informer = createInformer({ source: memorySource<Item>(), clock, random })
+  await informer.stop()
   const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
-  const first = relayOf(source, storeOf(store), { replicas })
-  await clock.advance(5_000)
-  const second = relayOf(source, storeOf(store), { replicas })
-  await clock.advance(5_000)
-  expect([first.relay.status.state, second.relay.status.state]).toEqual(['live', 'standby'])
-  const stopping = second.informer.stop()
-  await clock.advance(15_000)
-  await stopping
-  expect(second.relay.status.state).toBe('stopped')
-  expect(first.relay.status.replica?.members).toHaveLength(1)
-  expect(second.errors).toEqual([])
-})
-
-describe('stop', () => {
-  test('ends a relay whose store cannot be closed', async () => {
-    const source = memorySource<Item>({ entries: items('a') })
-    const store = storeOf(memoryRelayStore(), { close: () => Promise.reject(new Error('not closed')) })
-    const { relay } = relayOf(source, store)
-    await clock.advance(1_000)
-    const stopping = relay.stop()
-    await clock.advance(5_000)
-    await stopping
-    expect(relay.status.state).toBe('stopped')
-  })
-})
-
-describe('publish', () => {
-  test('of an informer that was stopped throws STOPPED, and opens no leases', async () => {
-    const informer = createInformer({ source: memorySource<Item>(), clock, random })
-    await informer.stop()
-    const replicas = memoryLeases({ group: 'relays', clock, mode: 'leader' })
-    let opened = 0
-    const counting: Leases = {
-      ...replicas,
-      open: () => {
-        opened++
-        return replicas.open()
-      },
-    }
-    expect(() => publish(informer, memoryRelayStore(), { clock, random, replicas: counting })).toThrow(
-      expect.objectContaining({ code: 'STOPPED' }),
-    )
-    expect(opened).toBe(0)
-  })
+  const open = vi.spyOn(replicas, 'open')
+  expect(() => publish(informer, memoryRelayStore(), { clock, random, replicas })).toThrow(
+    expect.objectContaining({ code: 'STOPPED' }),
+  )
+  expect(open).not.toHaveBeenCalled()
 })

@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { memorySource } from '../../../../adapters/memory/index.js'
 import { createInformer } from '../../../../src/informer/create-informer.js'
 import { Indexer } from '../../../../src/store/indexer.js'
@@ -36,6 +36,7 @@ async function live() {
   informer.start()
   await clock.advance(10)
   expect(cache.saves).toEqual([informer.version])
+  onTestFinished(() => assertCleanStop(informer, clock))
   return { source, cache, clock, errors, informer }
 }
 
@@ -53,7 +54,6 @@ test('[S9] a mirror whose indexes are damaged is not saved, and is saved after t
   repair()
   await clock.advance(120_000)
   expect([informer.by.half.count(1), cache.saves.length, cache.saves.at(-1)]).toEqual([2, 2, informer.version])
-  await assertCleanStop(informer, clock)
 })
 
 test('[S9] the last save of a mirror whose indexes are damaged keeps the content before it', async () => {
@@ -86,7 +86,6 @@ test('[H7] an index that throws while a save prepares it is reported once, and t
   prepare.mockRestore()
   await clock.advance(60_000)
   expect(cache.saves.at(-1)).toBe(informer.version)
-  await assertCleanStop(informer, clock)
 })
 
 test('an index that throws while a new history is saved is prepared again later', async () => {
@@ -106,7 +105,6 @@ test('an index that throws while a new history is saved is prepared again later'
   prepare.mockRestore()
   await clock.advance(60_000)
   expect(cache.saves.at(-1)).toBe(informer.version)
-  await assertCleanStop(informer, clock)
 })
 
 test('[S9] damaged indexes are not packed, and leave no pin', () => {

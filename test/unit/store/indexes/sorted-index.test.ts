@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../../../src/contract/source.js'
-import type { Range } from '../../../../src/store/indexes/index-types.js'
 import type { Scalar } from '../../../../src/store/indexes/scalar.js'
 import { SortedIndex } from '../../../../src/store/indexes/sorted-index.js'
-import type { Pin } from '../../../../src/store/pin.js'
 import { Store } from '../../../../src/store/store.js'
 import { SeededRandom } from '../../../../testing/seeded-random.js'
 
@@ -31,7 +29,6 @@ function sorted(items: Readonly<Record<string, Tuple | undefined>> = {}) {
 }
 
 const names = (items: Iterable<Item>): string => Array.from(items, ({ name }) => name).join('')
-const keys = (entries: Iterable<[string, Item]>): string => Array.from(entries, ([key]) => key).join('')
 
 const digits = { e: [5], a: [1], d: [4], b: [2], c: [3] }
 
@@ -43,115 +40,11 @@ describe('an ordered index', () => {
     expect(index.buckets()).toBeDefined()
   })
 
-  test.each<[string, Range<Scalar>]>([
-    ['abcde', {}],
-    ['edcba', { reverse: true }],
-    ['cde', { gt: 2 }],
-    ['bcde', { gte: 2 }],
-    ['abc', { lt: 4 }],
-    ['abcd', { lte: 4 }],
-    ['bcd', { gte: 2, lte: 4 }],
-    ['c', { gt: 2, lt: 4 }],
-    ['dc', { gt: 2, lte: 4, reverse: true }],
-    ['cd', { gt: 2, gte: 1, limit: 2 }],
-    ['ed', { reverse: true, limit: 2 }],
-    ['cde', { gt: 2.5 }],
-    ['cde', { gt: 2n }],
-    ['', { gt: 5 }],
-    ['', { lt: 1, reverse: true }],
-    ['', { gt: 4, lt: 2 }],
-    ['', { gt: 4, lt: 2, reverse: true }],
-    ['', { gt: 'a' }],
-    ['abcde', { lt: 'a' }],
-    ['abcde', { limit: 100 }],
-    ['b', { gte: 2, lte: 2 }],
-  ])('an ordered index returns "%s" for %o', (expected, range) => {
-    const { by } = sorted(digits)
-    expect([names(by(range)), keys(by.entriesIn(range))]).toEqual([expected, expected])
-  })
-
-  test.each<[string, Range<Scalar> & { prefix?: string }]>([
-    ['bcd', { prefix: 'ap' }],
-    ['dcb', { prefix: 'ap', reverse: true }],
-    ['dc', { prefix: 'ap', reverse: true, limit: 2 }],
-    ['c', { prefix: 'ap', gt: 'ap', lt: 'apz' }],
-    ['abcde', { prefix: '' }],
-    ['', { prefix: 'x' }],
-    ['c', { prefix: 'app' }],
-  ])('an ordered index returns "%s" for the strings in %o', (expected, range) => {
-    const { by } = sorted({ a: ['am'], b: ['ap'], c: ['app'], d: ['apz'], e: ['aq'], n: [1], o: [new Date(0)] })
-    expect(names(by(range))).toBe(expected)
-  })
-
-  test('equal values are in the order of their keys', () => {
-    expect(names(sorted({ c: [1], a: [1], d: [0], b: [1] }).by())).toBe('dabc')
-  })
-
-  test('equal values are in the order of their keys after changes, too', () => {
-    const { by, put } = sorted()
-    by()
-    for (const name of ['c', 'a', 'b']) put(name, [1])
-    expect([names(by()), names(by({ reverse: true }))]).toEqual(['abc', 'cba'])
-  })
-
-  test('an object without a value is not in an ordered index', () => {
-    expect(names(sorted({ a: [1], b: undefined }).by())).toBe('a')
-  })
-
-  test('entries, count and values return results for one value', () => {
-    const { by } = sorted({ a: [1], b: [2], c: [2] })
-    expect([keys(by.entries(2)), by.count(2), by.count(9), [...by.values()]]).toEqual(['bc', 2, 0, [1, 2]])
-  })
-
-  test('Dates match by value', () => {
-    const { by } = sorted({ a: [new Date(7)], b: [new Date(7)], c: [new Date(8)] })
-    expect([by.count(new Date(7)), [...by.values()].length, names(by({ gt: new Date(7) }))]).toEqual([2, 2, 'c'])
-  })
-
-  test('values of all types have one order: booleans, numbers, Dates, strings', () => {
-    const { by } = sorted({ d: ['a'], a: [true], c: [new Date(0)], b: [2n] })
-    expect(names(by())).toBe('abcd')
-  })
-
-  test.each(['before the first read', 'after it'])('it follows changes, deletions and lost values %s', (when) => {
-    const { by, store, put } = sorted(digits)
-    if (when === 'after it') by()
-    put('a', [9])
-    put('b')
-    store.delete('c')
-    put('f', [0])
-    expect([names(by()), by.count(3)]).toEqual(['fdea', 0])
-  })
-
-  test('a new object with the same value replaces the old one', () => {
-    const { by, put } = sorted(digits)
-    by()
-    put('a', [1])
-    expect(by()[0]).toEqual({ name: 'a', at: [1] })
-  })
-
   test('a result of an ordered index never changes', () => {
     const { by, store } = sorted(digits)
     const before = by()
     store.delete('a')
     expect(names(before)).toBe('abcde')
-  })
-
-  test('the index function is called once for each object that arrives, and never for an old one', () => {
-    const store = new Store<Item>()
-    const asked: string[] = []
-    const index = new SortedIndex<Item>(store, ({ object }) => {
-      asked.push(`${object.name}${String(object.at)}`)
-      return object.at
-    })
-    store.addIndex(index)
-    const by = index.ordered()
-    store.set(entry('a', [1]))
-    by()
-    store.set(entry('a', [2]))
-    by()
-    store.delete('a')
-    expect(asked).toEqual(['a1', 'a2'])
   })
 
   test('an ordered index of a cleared store is empty and usable', () => {
@@ -239,30 +132,6 @@ describe('an ordered index', () => {
 })
 
 describe('a compound index', () => {
-  const orders = {
-    a: ['acme', 1],
-    b: ['acme', 2],
-    c: ['acme', 3],
-    d: ['bolt', 1],
-    e: ['bolt', 2],
-    f: ['a', 9],
-  }
-
-  test.each<[string, Tuple, Range<Scalar>]>([
-    ['fabcde', [], {}],
-    ['abc', ['acme'], {}],
-    ['cb', ['acme'], { reverse: true, limit: 2 }],
-    ['bc', ['acme'], { gte: 2 }],
-    ['a', ['acme'], { lt: 2 }],
-    ['b', ['acme', 2], {}],
-    ['', ['nobody'], {}],
-    ['', ['acme', 9], {}],
-    ['de', [], { gt: 'acme' }],
-    ['fabc', [], { lte: 'acme' }],
-  ])('a compound index returns "%s" for the prefix %j and %o', (expected, prefix, range) => {
-    expect(names(sorted(orders).compound(prefix, range))).toBe(expected)
-  })
-
   test.each([
     ['ordered', false],
     ['compound', true],
@@ -314,76 +183,13 @@ describe('a compound index', () => {
     expect(places).toEqual(places.toSorted((a, b) => Number(a) - Number(b)))
   })
 
-  test('entries, count and values return results for whole tuples', () => {
-    const { compound, put } = sorted(orders)
-    put('g', ['acme', 2])
-    expect([keys(compound.entries(['acme', 2])), compound.count(['acme', 2]), [...compound.values()]]).toEqual([
-      'bg',
-      2,
-      [
-        ['a', 9],
-        ['acme', 1],
-        ['acme', 2],
-        ['acme', 3],
-        ['bolt', 1],
-        ['bolt', 2],
-      ],
-    ])
-  })
-
-  describe('with tuples of several lengths', () => {
-    const ragged = {
-      a: ['acme'],
-      b: ['acme', 1],
-      c: ['acme', 1, 'x'],
-      d: ['acme', 'text'],
-      e: ['acme', new Date(7)],
-      f: [],
-      g: ['bolt', 1],
-    }
-
-    test.each<[string, Tuple, Range<Scalar>]>([
-      ['fabcedg', [], {}],
-      ['abced', ['acme'], {}],
-      ['bc', ['acme', 1], {}],
-      ['e', ['acme', new Date(7)], {}],
-      ['d', ['acme', 'text'], {}],
-      ['c', ['acme', 1, 'x'], {}],
-      ['bc', ['acme'], { gte: 0, lte: 1 }],
-      ['bc', ['acme'], { lte: 1 }],
-      ['ed', ['acme'], { gt: 1 }],
-      ['de', ['acme'], { gt: 1, reverse: true }],
-      ['g', [], { gt: 'acme' }],
-    ])(
-      'it returns "%s" for the prefix %j and %o: a tuple without a next component is outside every range',
-      (expected, prefix, range) => {
-        expect(names(sorted(ragged).compound(prefix, range))).toBe(expected)
-      },
-    )
-
-    test('count and entries agree', () => {
-      const { compound } = sorted(ragged)
-      expect([compound.count(['acme', 1]), keys(compound.entries(['acme', 1]))]).toEqual([2, 'bc'])
-      expect([compound.count(['acme', new Date(7)]), keys(compound.entries(['acme', new Date(7)]))]).toEqual([1, 'e'])
-    })
-
-    test('changes keep the order of the first sort', () => {
-      const kept = sorted()
-      kept.compound([])
-      for (const [name, at] of Object.entries(ragged)) kept.put(name, at)
-      for (const name of Object.keys(ragged)) kept.put(name, [1, name])
-      for (const [name, at] of Object.entries(ragged).toReversed()) kept.put(name, at)
-      expect(names(kept.compound([]))).toBe('fabcedg')
-    })
-  })
-
   test.each<[string, unknown]>([
     ['a string', 'acme'],
     ['a hole', [undefined]],
     ['null inside', ['acme', null]],
     ['an object', { 0: 'acme' }],
   ])('a prefix that is %s is a TypeError', (_, prefix) => {
-    expect(() => sorted(orders).compound(prefix as Tuple)).toThrow(
+    expect(() => sorted(digits).compound(prefix as Tuple)).toThrow(
       /^an index: the prefix must be an array of scalars, such as \['acme'\], got /,
     )
   })
@@ -410,92 +216,14 @@ describe('ranges are checked', () => {
     }
   })
 
-  test('a prefix that is not a string is a TypeError that names it', () => {
+  test('only an ordered index has a prefix in its range, which is a string', () => {
+    const { by, compound } = sorted(digits)
     const range: object = { prefix: 1 }
-    expect(() => sorted(digits).by(range)).toThrow('option "prefix" must be a string')
-  })
-
-  test('a compound index has no prefix in its range: the first argument is one', () => {
-    const range: object = { prefix: 'a' }
-    expect(() => sorted(digits).compound([], range)).toThrow('unknown option "prefix"')
+    expect(() => by(range)).toThrow('option "prefix" must be a string')
+    expect(() => compound([], range)).toThrow('unknown option "prefix"')
   })
 
   test('a range that is undefined is everything', () => {
     expect(names(sorted(digits).by(undefined))).toBe('abcde')
-  })
-})
-
-describe('a sorted index over a pinned store', () => {
-  function pinned(): { pin: Pin<Item>; index: SortedIndex<Item>; store: Store<Item> } {
-    const { store, index, by, put } = sorted(digits)
-    by()
-    const pin = store.pin()
-    put('a', [9])
-    store.delete('b')
-    put('c')
-    put('d', [4])
-    put('x', [3])
-    store.delete('e')
-    put('y', [5])
-    return { pin, index, store }
-  }
-
-  test.each<[string, Range<Scalar>]>([
-    ['abcde', {}],
-    ['edcba', { reverse: true }],
-    ['ab', { limit: 2 }],
-    ['ed', { reverse: true, limit: 2 }],
-    ['bcd', { gte: 2, lte: 4 }],
-    ['bc', { gte: 2, limit: 2 }],
-    ['', { gt: 5 }],
-  ])('an ordered index over a pin returns "%s" for %o', (expected, range) => {
-    const { pin, index } = pinned()
-    expect(names(index.ordered(pin)(range))).toBe(expected)
-  })
-
-  test('a sorted index over a pin counts and returns the pinned values', () => {
-    const { pin, index } = pinned()
-    const at = index.ordered<Scalar>(pin)
-    expect([at.count(3), at.count(9), keys(at.entries(2)), [...at.values()]]).toEqual([1, 0, 'b', [1, 2, 3, 4, 5]])
-  })
-
-  test('a sorted index over a pin returns the same instances', () => {
-    const { pin, index } = pinned()
-    expect(index.ordered(pin)({ gte: 1, lte: 1 })).toEqual([{ name: 'a', at: [1] }])
-  })
-
-  test('a compound index over a pin returns the pinned tuples', () => {
-    const { store, index, put } = sorted({ a: ['acme', 1], b: ['acme', 2], c: ['bolt', 1] })
-    const pin = store.pin()
-    put('a', ['bolt', 0])
-    store.delete('c')
-    const at = index.compound<Tuple>(pin)
-    expect([names(at(['acme'])), names(at(['bolt'])), at.count(['acme', 1]), [...at.values()]]).toEqual([
-      'ab',
-      'c',
-      1,
-      [
-        ['acme', 1],
-        ['acme', 2],
-        ['bolt', 1],
-      ],
-    ])
-  })
-})
-
-describe('[I8] while the store is hidden', () => {
-  test('a sorted index shows nothing', () => {
-    const { store, by, compound, put } = sorted()
-    store.isVisible = false
-    put('a', [1])
-    expect([by(), [...by.entries(1)], [...by.entriesIn()], by.count(1), [...by.values()]]).toEqual([[], [], [], 0, []])
-    expect([compound([]), compound.count([1]), [...compound.entries([1])], [...compound.values()]]).toEqual([
-      [],
-      0,
-      [],
-      [],
-    ])
-    store.isVisible = true
-    expect([names(by()), names(compound([1]))]).toEqual(['a', 'a'])
   })
 })

@@ -141,19 +141,6 @@ describe('the membership of a replica', () => {
     expect(first.runs().length).toBeLessThan(before.length)
   })
 
-  test('a key that another member holds waits until the run settles', () => {
-    const [first] = joined(1) as [Member]
-    for (const key of KEYS) first.membership.begin(key)
-    const second = new Member(9)
-    pass(14_000, first, second)
-    expect(second.runs()).toEqual([])
-    const [held = ''] = recordOf(first)?.holds ?? []
-    expect(KEYS).toContain(held)
-    first.membership.end(held)
-    pass(2_500, first, second)
-    expect(second.runs()).toEqual([held])
-  })
-
   test('a run that timed out and its retry both have to settle', () => {
     const [first] = joined(1) as [Member]
     first.membership.begin('key-1')

@@ -37,39 +37,6 @@ describe('the lease store in memory', () => {
     expect(() => memoryLeases({ group: 'a' }).fork(0)).toThrow('"writes"')
   })
 
-  test('refuses a renewal that is late, repeated, or of a record that is missing', async () => {
-    const { session } = open()
-    await expect(renewed(session, 'a', 1)).rejects.toMatchObject({ code: 'LEASE_LOST', name: 'LeaseLostError' })
-    await renewed(session, 'a', 0)
-    await expect(renewed(session, 'a', 0)).rejects.toMatchObject({ code: 'LEASE_LOST' })
-    await renewed(session, 'a', 2)
-    await expect(renewed(session, 'a', 1)).rejects.toMatchObject({ code: 'LEASE_LOST' })
-  })
-
-  test('shows all records with their ages, and a fence that grows', async () => {
-    const { session } = open()
-    const { fence } = await renewed(session, 'a', 0)
-    await clock.advance(500)
-    const view = await renewed(session, 'b', 0)
-    expect(view.fence).toBeGreaterThan(fence)
-    expect(view.records.map(({ member, ageMs }) => [member, ageMs])).toEqual([
-      ['a', 500],
-      ['b', 0],
-    ])
-  })
-
-  test('evicts a record only if its renewal is still this one', async () => {
-    const { leases, session } = open()
-    await renewed(session, 'a', 0)
-    await renewed(session, 'a', 1)
-    const { signal } = new AbortController()
-    const record = { member: 'b', members: [], holds: [] }
-    await session.renew({ ...record, renewal: 0 }, [{ member: 'a', renewal: 0 }], signal)
-    expect(leases.records).toHaveLength(2)
-    await session.renew({ ...record, renewal: 1 }, [{ member: 'a', renewal: 1 }], signal)
-    expect(leases.records.map(({ member }) => member)).toEqual(['b'])
-  })
-
   test('loses and delays requests and replies as scripted', async () => {
     const { leases, session } = open()
     leases.disturb('lost request')

@@ -88,6 +88,13 @@ class Group {
 
 let group = new Group()
 
+/** Starts a group, and waits until its replicas own all keys. */
+async function joined(replicas: 1 | 2): Promise<void> {
+  group = new Group()
+  for (let nth = 0; nth < replicas; nth++) group.add()
+  await group.clock.advance(replicas === 1 ? JOIN_MS : 15_000)
+}
+
 afterEach(async () => {
   const stopped = Promise.all(group.informers.map((informer) => informer.stop()))
   await group.clock.advance(20_000)
@@ -109,10 +116,7 @@ describe('a controller on several replicas', () => {
   })
 
   test('runs a change on the owner of its key, and waits for its version on every replica', async () => {
-    group = new Group()
-    group.add()
-    group.add()
-    await group.clock.advance(15_000)
+    await joined(2)
     const owner = group.runs.findLast(({ key }) => key === 'key-3')?.replica
     group.taken()
     const mark = group.source.put('key-3', 2)
@@ -122,21 +126,8 @@ describe('a controller on several replicas', () => {
     expect(group.taken()).toEqual([`${owner}:key-3`])
   })
 
-  test('without replicas there is no fence and no status', async () => {
-    group = new Group()
-    const informer = createInformer({ source: group.source, clock: group.clock })
-    const fences: unknown[] = []
-    const controller = informer.reconcile(async (_key, { fence }) => void fences.push(fence))
-    group.informers.push(informer.start())
-    await group.clock.advance(100)
-    expect(fences).toEqual(KEYS.map(() => undefined))
-    expect(controller.replicas).toBeUndefined()
-  })
-
   test('[L3][L9] a replica that joins gains keys, and runs each of them once; the others run none again', async () => {
-    group = new Group()
-    group.add()
-    await group.clock.advance(JOIN_MS)
+    await joined(1)
     const fences = new Map(group.runs.map(({ key, context }) => [key, context.fence ?? 0]))
     group.taken()
     group.add()
@@ -186,10 +177,7 @@ describe('a controller on several replicas', () => {
   })
 
   test('[L10] a replica that is closed releases its keys at once', async () => {
-    group = new Group()
-    group.add()
-    group.add()
-    await group.clock.advance(15_000)
+    await joined(2)
     const released = group.keysOf(0)
     group.taken()
     const closed = group.controllers[0]?.close()
@@ -220,9 +208,7 @@ describe('a controller on several replicas', () => {
   )
 
   test('a replica that stops during a renewal reports no error', async () => {
-    group = new Group()
-    group.add()
-    await group.clock.advance(15_000)
+    await joined(1)
     group.leases.disturb('late reply')
     await group.clock.advance(2_500) // The renewal has no reply yet.
     const stopped = group.informers[0]?.stop()
@@ -232,10 +218,7 @@ describe('a controller on several replicas', () => {
   })
 
   test('[L10] a replica that drains runs what it owns, and then leaves', async () => {
-    group = new Group()
-    group.add()
-    group.add()
-    await group.clock.advance(15_000)
+    await joined(2)
     const owned = group.keysOf(0)
     group.taken()
     group.work = () => group.clock.sleep(100)
@@ -340,10 +323,7 @@ describe('a controller on several replicas', () => {
   })
 
   test('[L9] a key that was enqueued on another replica is run by the next owner', async () => {
-    group = new Group()
-    group.add()
-    group.add()
-    await group.clock.advance(15_000)
+    await joined(2)
     const owner = new Owners('share', group.controllers[0]?.replicas?.members ?? [])
     const member = group.controllers[0]?.replicas?.member ?? ''
     const key = Array.from({ length: 50 }, (_, nth) => `other-${nth}`).find((each) => owner.owns(member, hashOf(each)))
@@ -358,9 +338,7 @@ describe('a controller on several replicas', () => {
   })
 
   test('[L9] a deletion while the lease store is away is run when it is back', async () => {
-    group = new Group()
-    group.add()
-    await group.clock.advance(15_000)
+    await joined(1)
     group.leases.setAvailable(false)
     await group.clock.advance(10_000)
     group.source.delete('key-3')
@@ -372,9 +350,7 @@ describe('a controller on several replicas', () => {
   })
 
   test('[L10] a replica whose controller is closed by an error leaves its group', async () => {
-    group = new Group()
-    group.add()
-    await group.clock.advance(15_000)
+    await joined(1)
     const startReplay = vi.spyOn(Feed.prototype, 'startReplay').mockImplementation(function (this: Feed<unknown>) {
       this.fail(new Error('a defect'))
     })
@@ -387,9 +363,7 @@ describe('a controller on several replicas', () => {
   })
 
   test('a controller that is closed by an error aborts its runs after the commit', async () => {
-    group = new Group()
-    group.add()
-    await group.clock.advance(15_000)
+    await joined(1)
     group.work = async ({ context }) => {
       context.signal.addEventListener('abort', () => waiting.push(other?.backlog.keys))
       await group.clock.sleep(1_000)

@@ -1,0 +1,28 @@
+import { filesUnder, textOf } from '../support/sources.js'
+import { type Entry, entriesOf } from './format.js'
+import type { Mutant } from './mutant.js'
+
+/** The files of mutants, with their entries. */
+export const files: ReadonlyMap<string, readonly Entry[]> = new Map(
+  filesUnder(['test/mutants'], '.mutants').map((path) => [path, entriesOf(path, textOf(path))]),
+)
+
+function mutantsOf(isWanted: (path: string) => boolean): readonly Mutant[] {
+  return Array.from(files).flatMap(([path, entries]) => (isWanted(path) ? entries.map(({ mutant }) => mutant) : []))
+}
+
+/** All mutants. */
+export const allMutants: readonly Mutant[] = mutantsOf(() => true)
+
+/** Defects by authors who had read SPEC.md and src/, but no test; in three rounds, each by other authors. */
+export const foreignMutants: readonly Mutant[] = mutantsOf((path) => path.startsWith('test/mutants/foreign/'))
+
+/** Defects of an adapter, each with the test that has to fail because of it. */
+export const adapterMutants: readonly (Mutant & Required<Pick<Mutant, 'onlyBy'>>)[] = mutantsOf((path) =>
+  path.startsWith('test/mutants/adapters/'),
+).flatMap((mutant) => (mutant.onlyBy === undefined ? [] : [{ ...mutant, onlyBy: mutant.onlyBy }]))
+
+/** Defects of our own that the simulator has to find, or a test in virtual time that they name. */
+export const mutants: readonly Mutant[] = mutantsOf((path) => !path.startsWith('test/mutants/foreign/')).filter(
+  ({ onlyBy }) => onlyBy === undefined || /^(unit|property)\//.test(onlyBy.test),
+)

@@ -1,0 +1,59 @@
+import type { Leases, ListContext, ListerWatcher, SourceContext, Version, VersionPage } from 'listwatch'
+export interface EtcdAuth {
+  readonly password: string
+  readonly username: string
+}
+export interface EtcdClient {
+  readonly kv: {
+    range(request: object, options?: object): Promise<object>
+    txn(request: object, options?: object): Promise<object>
+  }
+  readonly maintenance: { status(options?: object): Promise<object> }
+  readonly watchClient: { watch(options?: object): Promise<object> }
+}
+export type EtcdCodec<T> = (value: Uint8Array, key: string) => T
+export interface EtcdCredentials {
+  readonly certChain?: Buffer
+  readonly privateKey?: Buffer
+  readonly rootCertificate: Buffer
+}
+export type EtcdKeys = 'string' | 'bytes'
+export interface EtcdLeasesOptions
+  extends LeaseOptions,
+    Pick<EtcdSourceOptions<unknown>, 'client' | 'endpoints' | 'credentials' | 'auth'> {
+  readonly prefix?: string
+}
+export interface EtcdRange {
+  readonly from: KeyBytes
+  readonly to?: KeyBytes
+}
+export interface EtcdSource<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  readonly heartbeatMs: number
+  versions(context: ListContext): AsyncIterable<VersionPage>
+}
+export interface EtcdSourceOptions<T> {
+  readonly auth?: EtcdAuth
+  readonly client?: EtcdClient
+  readonly codec?: 'json' | 'string' | 'bytes' | EtcdCodec<T>
+  readonly credentials?: EtcdCredentials
+  readonly endpoints?: string | readonly string[]
+  readonly keys?: EtcdKeys
+  readonly maxCatchup?: number
+  readonly pageSize?: number
+  readonly prefix?: KeyBytes
+  readonly progressMs?: number
+  readonly range?: EtcdRange
+  readonly requireLeader?: boolean
+  readonly stallMs?: number
+}
+export type KeyBytes = string | Uint8Array
+export interface LeaseOptions {
+  readonly group: string
+  readonly leaseMs?: number
+  readonly mode?: 'share' | 'leader'
+  readonly renewMs?: number
+}
+export declare function etcdLeases(options: EtcdLeasesOptions): Leases
+export declare function etcdSource<T = unknown>(options: EtcdSourceOptions<T>): EtcdSource<T>

@@ -1,0 +1,58 @@
+import type { Clock, IndexValue, Informer, ListerWatcher, SourceContext, Version } from 'listwatch'
+export interface HttpSource<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  isLaterEpoch(at: Version, mark: Version): boolean
+}
+export interface HttpSourceOptions {
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+  readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>)
+  readonly heartbeatMs?: number
+  readonly name?: string
+  readonly upstream?: UpstreamVersions
+  readonly url: string | URL
+}
+export interface MirrorHandler extends AsyncDisposable {
+  (request: Request): Promise<Response>
+  close(): Promise<void>
+}
+export interface MirrorScope<I = {}> {
+  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
+}
+export interface NodeRequest {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+}
+export interface NodeResponse {
+  destroy(): unknown
+  readonly destroyed: boolean
+  end(): unknown
+  flushHeaders(): void
+  readonly headersSent: boolean
+  off(event: 'close' | 'drain', listener: () => void): unknown
+  once(event: 'close' | 'drain', listener: () => void): unknown
+  write(chunk: Uint8Array): boolean
+  writeHead(status: number, headers: Record<string, string>): unknown
+}
+export type RequestHeaders = Headers | Readonly<Record<string, string>>
+export interface ServeMirrorOptions<I = {}> {
+  readonly clock?: Clock
+  readonly heartbeatMs?: number
+  readonly historyBytes?: number
+  readonly maxScopes?: number
+  readonly scope?: (request: Request) => MirrorScope<I> | Response | Promise<MirrorScope<I> | Response>
+  readonly watchMs?: number
+}
+export interface UpstreamVersions {
+  hasReached(at: Version, mark: Version): boolean
+  isLaterEpoch?(at: Version, mark: Version): boolean
+}
+export declare function httpSource<T>(options: HttpSourceOptions): HttpSource<T>
+export declare function nodeListener(
+  handler: (request: Request) => Promise<Response>,
+): (request: NodeRequest, response: NodeResponse) => void
+export declare function serveMirror<T, I extends object>(
+  informer: Informer<T, I>,
+  options?: ServeMirrorOptions<I>,
+): MirrorHandler

@@ -1,0 +1,53 @@
+import type { Clock, LeaseRecord, Leases, ListerWatcher, RelayStore, SourceError, Version } from 'listwatch'
+export type LeaseFault = 'lost request' | 'lost reply' | 'late request' | 'late reply'
+export interface MemoryLeases extends Leases {
+  deliver(): void
+  disturb(fault: LeaseFault, times?: number): void
+  fork(writes?: number): void
+  readonly records: readonly LeaseRecord[]
+  setAvailable(isAvailable: boolean): void
+}
+export interface MemoryLeasesOptions {
+  readonly clock?: Clock
+  readonly group: string
+  readonly leaseMs?: number
+  readonly mode?: 'share' | 'leader'
+  readonly renewMs?: number
+}
+export interface MemoryRelayStore extends RelayStore {
+  readonly collection: MemorySource<string>
+  deliver(): void
+  disturb(fault: RelayFault, times?: number): void
+  flush(): void
+  fork(writes?: number): void
+  setAvailable(isAvailable: boolean): void
+  readonly texts: ReadonlyMap<string, string>
+}
+export interface MemoryRelayStoreOptions {
+  readonly maxBytes?: number
+  readonly maxChanges?: number
+  readonly name?: string
+}
+export interface MemorySource<T> extends ListerWatcher<T> {
+  compact(): void
+  corrupt(key: string, error: unknown): Version
+  delete(key: string): Version
+  disconnect(): void
+  fail(error: SourceError, times?: number): void
+  hasReached(at: Version, mark: Version): boolean
+  head(): Promise<Version>
+  put(key: string, object: T): Version
+  restore(entries: Iterable<readonly [string, T]>): Version
+  stall(): void
+  transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
+}
+export interface MemorySourceOptions<T> {
+  readonly entries?: Iterable<readonly [string, T]>
+  readonly heartbeatMs?: number
+  readonly history?: number
+  readonly name?: string
+}
+export type RelayFault = 'lost request' | 'lost reply' | 'late request'
+export declare function memoryLeases(options: MemoryLeasesOptions): MemoryLeases
+export declare function memoryRelayStore(options?: MemoryRelayStoreOptions): MemoryRelayStore
+export declare function memorySource<T>(options?: MemorySourceOptions<T>): MemorySource<T>

@@ -1,0 +1,57 @@
+import type { Leases, ListContext, ListerWatcher, RelayStore, SourceContext, Version, VersionPage } from 'listwatch'
+export interface LeaseOptions {
+  readonly group: string
+  readonly leaseMs?: number
+  readonly mode?: 'share' | 'leader'
+  readonly renewMs?: number
+}
+export interface NatsClient {
+  isClosed(): boolean
+  isDraining(): boolean
+  publish(subject: string, payload: string, options?: { reply?: string; headers?: object }): void
+  status(): AsyncIterable<{ readonly type: string }>
+  subscribe(
+    subject: string,
+    options: { callback: (error: Error | null, message: NatsMessage) => void },
+  ): { unsubscribe(): void }
+}
+export type NatsCodec<T> = (value: Uint8Array, key: string) => T
+export interface NatsKvOptions<T> {
+  readonly bucket: string
+  readonly codec?: 'json' | 'string' | 'bytes' | NatsCodec<T>
+  readonly connection: NatsClient
+  readonly domain?: string
+  readonly filter?: string | readonly string[]
+  readonly heartbeatMs?: number
+  readonly timeoutMs?: number
+  readonly verifyMs?: number
+}
+export interface NatsKvSource<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  readonly heartbeatMs: number
+  versions(context: ListContext): AsyncIterable<VersionPage>
+}
+export interface NatsLeasesOptions extends LeaseOptions {
+  readonly bucket?: string
+  readonly connection: NatsClient
+  readonly domain?: string
+  readonly replicas?: number
+}
+export interface NatsMessage {
+  readonly data: Uint8Array
+  readonly headers?: { readonly code: number; readonly description: string; get(name: string): string }
+  readonly reply?: string
+  readonly subject: string
+}
+export interface NatsRelayStoreOptions {
+  readonly connection: NatsClient
+  readonly domain?: string
+  readonly heartbeatMs?: number
+  readonly name: string
+  readonly replicas?: number
+  readonly timeoutMs?: number
+}
+export declare function natsKvSource<T = unknown>(options: NatsKvOptions<T>): NatsKvSource<T>
+export declare function natsLeases(options: NatsLeasesOptions): Leases
+export declare function natsRelayStore(options: NatsRelayStoreOptions): RelayStore

@@ -1,0 +1,94 @@
+import type { Leases, ListerWatcher, SourceContext, Version } from 'listwatch'
+export interface ChangeLog {
+  readonly keyColumns: readonly string[]
+  readonly level: string
+  readonly log: string
+  readonly logBytes: number
+  readonly logRows: number
+  readonly problems: readonly string[]
+  readonly readers: readonly string[]
+  readonly table: string
+  readonly wake: string
+}
+export interface ChangeLogOptions {
+  readonly bulk?: number
+  readonly grant?: readonly string[]
+  readonly key?: readonly string[]
+  readonly level?: 'auto' | 'statement' | 'row'
+  readonly table: string
+  readonly wake?: 'auto' | 'bucket' | 'each' | 'none'
+}
+export interface ChangeLogStatus {
+  readonly notifyQueueUsage: number
+  readonly oldestTransactionMs: number
+  readonly schemaVersion: number | undefined
+  readonly tables: readonly ChangeLog[]
+}
+export interface InstallLeasesOptions {
+  readonly grant?: readonly string[]
+  readonly groups?: readonly string[]
+}
+export interface LeaseOptions {
+  readonly group: string
+  readonly leaseMs?: number
+  readonly mode?: 'share' | 'leader'
+  readonly renewMs?: number
+}
+export interface PgClient {
+  connect(): Promise<unknown>
+  end(): Promise<void>
+  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
+}
+export type PgConnected = Pick<PgClient, 'query'>
+export interface PgPool {
+  connect(): Promise<PgPoolClient>
+  off?(event: 'error', listener: (error: Error) => void): unknown
+  on?(event: 'error', listener: (error: Error) => void): unknown
+}
+export interface PgPoolClient {
+  off(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  query(text: string): Promise<unknown>
+  release(isBroken?: boolean): void
+}
+export interface PgTransaction {
+  query(text: string): Promise<{ rows: unknown[] }>
+}
+export interface PostgresLeasesOptions extends LeaseOptions {
+  readonly listen?: () => PgClient | Promise<PgClient>
+  readonly pool: PgPool
+}
+export interface PostgresSource<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  readonly heartbeatMs: number
+  key(...columns: readonly (string | number | bigint)[]): string
+  mark(tx: PgTransaction): Promise<Version>
+  readonly waking: 'notify' | 'poll' | undefined
+}
+export interface PostgresSourceOptions {
+  readonly client: () => PgClient | Promise<PgClient>
+  readonly columns?: readonly string[]
+  readonly heartbeatTimeoutMs?: number
+  readonly maxDeltaRows?: number
+  readonly maxObjectBytes?: number
+  readonly pollIntervalMs?: number
+  readonly rls?: 'row-local'
+  readonly table: string
+  readonly trimEveryMs?: number | false
+  readonly wake?: 'notify' | 'poll'
+  readonly where?: string
+}
+export declare function changeLogStatus(client: PgConnected): Promise<ChangeLogStatus>
+export declare function installChangeLog(client: PgConnected, options: ChangeLogOptions): Promise<void>
+export declare function installChangeLogSql(options: ChangeLogOptions): string
+export declare function installLeases(client: PgConnected, options?: InstallLeasesOptions): Promise<void>
+export declare function installLeasesSql(options?: InstallLeasesOptions): string
+export declare function postgresLeases(options: PostgresLeasesOptions): Leases
+export declare function postgresSource<T = unknown>(options: PostgresSourceOptions): PostgresSource<T>
+export declare function trimChangeLogs(client: PgConnected, keepSeconds?: number): Promise<number>
+export declare function uninstallChangeLog(
+  client: PgConnected,
+  options: { readonly table: string } | { readonly all: true },
+): Promise<boolean>
+export declare function uninstallChangeLogSql(options: { readonly table: string } | { readonly all: true }): string

@@ -1,0 +1,124 @@
+import type { Clock, Leases, ListerWatcher, Random, RelayStore, SourceContext, Version } from 'listwatch'
+export interface ApplyOptions {
+  readonly ifVersion?: Version | undefined
+}
+export interface LeaseOptions {
+  readonly group: string
+  readonly leaseMs?: number
+  readonly mode?: 'share' | 'leader'
+  readonly renewMs?: number
+}
+export type RedisChange<T> = { readonly put: string; readonly object: T } | { readonly delete: string }
+export interface RedisClient {
+  call(command: string, ...args: string[]): Promise<unknown>
+  duplicate(override?: object): unknown
+  readonly options: object
+}
+export type RedisCodecName = 'json' | 'string' | 'bytes'
+export interface RedisCollection<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  readonly heartbeatMs: number
+}
+export interface RedisCollectionOptions<T> {
+  readonly blockMs?: number
+  readonly client: RedisClient
+  readonly codec?: RedisCodecName | RedisDecode<T>
+  readonly keys?: RedisKeys
+  readonly name: string
+  readonly shards?: number
+  readonly timeoutMs?: number
+}
+export type RedisDecode<T> = (value: Uint8Array, key: string) => T
+export type RedisEncode<T> = (object: T, key: string) => Uint8Array | string
+export type RedisKeys = 'string' | 'bytes'
+export interface RedisKeysOptions<T> {
+  readonly blockMs?: number
+  readonly client: RedisClient
+  readonly codec?: RedisCodecName | RedisDecode<T>
+  readonly keys?: RedisKeys
+  readonly maxKeys?: number
+  readonly prefix: string
+  readonly timeoutMs?: number
+}
+export interface RedisKeysSource<T> extends ListerWatcher<T> {
+  readonly heartbeatMs: number
+}
+export interface RedisLeasesOptions extends LeaseOptions {
+  readonly client: RedisClient
+  readonly waitForReplicas?: number
+}
+export interface RedisRelayStoreOptions {
+  readonly blockMs?: number
+  readonly client: RedisClient
+  readonly name: string
+  readonly retention?: number
+  readonly timeoutMs?: number
+}
+export interface RedisShardedWriter<T> extends RedisWriter<T> {
+  shardOf(key: string): string
+  readonly shards: ReadonlyMap<string, RedisWriter<T>>
+}
+export interface RedisStream<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  readonly heartbeatMs: number
+}
+export interface RedisStreamOptions<T> {
+  readonly blockMs?: number
+  readonly client: RedisClient
+  readonly decode: StreamDecode<T>
+  readonly snapshot?: (context: Pick<SourceContext, 'signal'>) => Promise<StreamSnapshot<T>>
+  readonly stream: string
+  readonly timeoutMs?: number
+  readonly whenTrimmed?: 'refuse' | 'fold'
+}
+export type RedisWriteCode = 'CONFLICT' | 'NOT_WRITTEN' | 'OUTCOME_UNKNOWN'
+export declare class RedisWriteError extends Error {
+  constructor(code: RedisWriteCode, message: string, options?: { readonly cause?: unknown; readonly version?: Version })
+  readonly code: RedisWriteCode
+  readonly name = 'RedisWriteError'
+  readonly version: Version | undefined
+}
+export interface RedisWriter<T> extends AsyncDisposable {
+  apply(changes: readonly RedisChange<T>[], options?: ApplyOptions): Promise<Version>
+  close(): Promise<void>
+}
+export interface RedisWriterOptions<T> {
+  readonly client: RedisClient
+  readonly clock?: Clock
+  readonly codec?: RedisCodecName | RedisEncode<T>
+  readonly keys?: RedisKeys
+  readonly name: string
+  readonly random?: Random
+  readonly retention?: number
+  readonly shards?: number
+  readonly timeoutMs?: number
+}
+export type StreamChange<T> =
+  | { readonly key: string; readonly object: T | undefined }
+  | { readonly key: string; readonly error: unknown }
+export type StreamDecode<T> = (
+  fields: ReadonlyMap<string, string>,
+  id: string,
+) => StreamChange<T> | readonly StreamChange<T>[] | undefined
+export interface StreamSnapshot<T> {
+  readonly after: string
+  readonly entries: Iterable<readonly [key: string, object: T]>
+}
+export declare function redisCollection<T = unknown>(
+  options: RedisCollectionOptions<T> & { readonly shards: number },
+): Readonly<Record<string, RedisCollection<T>>>
+export declare function redisCollection<T = unknown>(
+  options: RedisCollectionOptions<T> & { readonly shards?: undefined },
+): RedisCollection<T>
+export declare function redisKeys<T = unknown>(options: RedisKeysOptions<T>): RedisKeysSource<T>
+export declare function redisLeases(options: RedisLeasesOptions): Leases
+export declare function redisRelayStore(options: RedisRelayStoreOptions): RelayStore
+export declare function redisStream<T = unknown>(options: RedisStreamOptions<T>): RedisStream<T>
+export declare function redisWriter<T = unknown>(
+  options: RedisWriterOptions<T> & { readonly shards: number },
+): RedisShardedWriter<T>
+export declare function redisWriter<T = unknown>(
+  options: RedisWriterOptions<T> & { readonly shards?: undefined },
+): RedisWriter<T>

@@ -1,0 +1,56 @@
+import type {
+  Clock,
+  Informer,
+  Leases,
+  ListerWatcher,
+  Logger,
+  MirrorCache,
+  Random,
+  RelayStore,
+  ReplicaStatus,
+  SourceContext,
+  SourceError,
+  Version,
+  Wait,
+} from 'listwatch'
+export interface PublishOptions {
+  readonly clock?: Clock
+  readonly logger?: Logger
+  readonly random?: Random
+  readonly replicas?: Leases
+  readonly secrets?: boolean
+}
+export interface Relay extends AsyncDisposable {
+  off(event: 'error', listener: (error: SourceError) => void): this
+  on(event: 'error', listener: (error: SourceError) => void): this
+  readonly status: RelayStatus
+  stop(options?: { readonly drainMs?: number | undefined }): Promise<void>
+  synced(wait?: Wait): Promise<void>
+}
+export interface RelaySource<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  isLaterEpoch(at: Version, mark: Version): boolean
+}
+export interface RelaySourceOptions {
+  readonly store: RelayStore
+  readonly upstream?: UpstreamVersions
+}
+export type RelayState = 'waiting' | 'standby' | 'comparing' | 'live' | 'backing-off' | 'stopped'
+export interface RelayStatus {
+  readonly backlog: { readonly keys: number; readonly oldestMs: number }
+  readonly batches: number
+  readonly changes: number
+  readonly lastError: SourceError | undefined
+  readonly reason: string
+  readonly replica: ReplicaStatus | undefined
+  readonly state: RelayState
+  readonly version: Version | undefined
+}
+export interface UpstreamVersions {
+  hasReached(at: Version, mark: Version): boolean
+  isLaterEpoch?(at: Version, mark: Version): boolean
+}
+export declare function publish<T, I>(informer: Informer<T, I>, store: RelayStore, options?: PublishOptions): Relay
+export declare function relayCache(store: RelayStore): MirrorCache
+export declare function relaySource<T>(options: RelaySourceOptions): RelaySource<T>

@@ -1,0 +1,33 @@
+import type { Clock, IndexValue, Informer, ListerWatcher, SourceContext, Version } from 'listwatch'
+import type { MessagePort } from 'node:worker_threads'
+export interface HttpSource<T> extends ListerWatcher<T> {
+  hasReached(at: Version, mark: Version): boolean
+  head(context: SourceContext): Promise<Version>
+  isLaterEpoch(at: Version, mark: Version): boolean
+}
+export interface MirrorScope<I = {}> {
+  readonly where?: { readonly [K in keyof I]?: IndexValue<I[K]> }
+}
+export interface Share<I = {}> extends AsyncDisposable {
+  close(): Promise<void>
+  listen(path: string, scope?: MirrorScope<I>): Promise<void>
+  port(scope?: MirrorScope<I>): MessagePort
+}
+export interface ShareOptions {
+  readonly clock?: Clock
+  readonly heartbeatMs?: number
+  readonly historyBytes?: number
+}
+export interface SharedSourceOptions {
+  readonly heartbeatMs?: number
+  readonly name?: string
+  readonly path?: string
+  readonly port?: MessagePort
+  readonly upstream?: UpstreamVersions
+}
+export interface UpstreamVersions {
+  hasReached(at: Version, mark: Version): boolean
+  isLaterEpoch?(at: Version, mark: Version): boolean
+}
+export declare function shareInformer<T, I extends object>(informer: Informer<T, I>, options?: ShareOptions): Share<I>
+export declare function sharedSource<T>(options: SharedSourceOptions): HttpSource<T>

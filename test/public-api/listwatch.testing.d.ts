@@ -1,0 +1,142 @@
+import type {
+  Clock,
+  Controller,
+  Informer,
+  Leases,
+  ListerWatcher,
+  Random,
+  ReconcileContext,
+  ReconcileOptions,
+  RelayStore,
+  SourceError,
+  Version,
+} from 'listwatch'
+export type CommitTransaction = () => Promise<Version | undefined> | Version | undefined
+export type ConformanceCapability =
+  | 'transactions'
+  | 'openTransactions'
+  | 'bigObjects'
+  | 'compaction'
+  | 'epochs'
+  | 'corruption'
+  | 'outage'
+  | 'connections'
+  | 'head'
+  | 'hasReached'
+  | 'versions'
+  | 'progressRequests'
+  | 'ownHeap'
+export interface ConformanceCase {
+  readonly name: string
+  readonly needs: readonly ConformanceCapability[]
+  run(harness: ListerWatcherHarness<unknown>): Promise<ConformanceOutcome>
+  readonly theme: string
+}
+export interface ConformanceChange {
+  readonly key: string
+  readonly value: string | undefined
+}
+export interface ConformanceOptions {
+  readonly heartbeatMs: number
+}
+export type ConformanceOutcome = { readonly type: 'passed' } | { readonly type: 'skipped'; readonly reason: string }
+export interface LeasesCase {
+  readonly name: string
+  readonly needsHints: boolean
+  run(harness: LeasesHarness): Promise<void>
+}
+export interface LeasesHarness {
+  create(group: string): Leases | Promise<Leases>
+  readonly timeoutMs?: number
+  readonly withoutHints?: string
+}
+export interface ListerWatcherHarness<T> {
+  create(options: ConformanceOptions): ListerWatcherSubject<T> | Promise<ListerWatcherSubject<T>>
+  readonly timeoutMs?: number | undefined
+  readonly unsupported?: Readonly<Partial<Record<ConformanceCapability, string>>> | undefined
+}
+export interface ListerWatcherSubject<T> {
+  begin?(changes: readonly ConformanceChange[]): Promise<CommitTransaction> | CommitTransaction
+  compact?(): Promise<void> | void
+  connections?(): Promise<number> | number
+  corrupt?(key: string): Promise<void> | void
+  disconnect?(): Promise<void> | void
+  dispose?(): Promise<void> | void
+  keyOf?(key: string): string
+  read(object: T): string
+  refuses?(key: string): string | undefined
+  restore?(): Promise<void> | void
+  readonly source: ListerWatcher<T>
+  write(changes: readonly ConformanceChange[]): Promise<Version | undefined> | Version | undefined
+}
+export interface MemorySource<T> extends ListerWatcher<T> {
+  compact(): void
+  corrupt(key: string, error: unknown): Version
+  delete(key: string): Version
+  disconnect(): void
+  fail(error: SourceError, times?: number): void
+  hasReached(at: Version, mark: Version): boolean
+  head(): Promise<Version>
+  put(key: string, object: T): Version
+  restore(entries: Iterable<readonly [string, T]>): Version
+  stall(): void
+  transaction(fn: (tx: { put(key: string, object: T): void; delete(key: string): void }) => void): Version
+}
+export interface MemorySourceOptions<T> {
+  readonly entries?: Iterable<readonly [string, T]>
+  readonly heartbeatMs?: number
+  readonly history?: number
+  readonly name?: string
+}
+export interface RelayStoreCase {
+  readonly name: string
+  run(harness: RelayStoreHarness): Promise<void>
+}
+export interface RelayStoreHarness {
+  create(name: string): RelayStore | Promise<RelayStore>
+  remove(name: string): Promise<void>
+  readonly timeoutMs?: number
+}
+export declare class SeededRandom implements Random {
+  constructor(seed: number)
+  below(below: number): number
+  chance(probability: number): boolean
+  next(): number
+  pick<T>(from: readonly T[]): T
+}
+export interface TestController<T> extends AsyncDisposable {
+  readonly clock: VirtualClock
+  readonly controller: Controller
+  readonly errors: readonly SourceError[]
+  readonly informer: Informer<T>
+  readonly runs: readonly TestedRun<T>[]
+  readonly source: MemorySource<T>
+  untilIdle(options?: { readonly limitMs?: number }): Promise<void>
+}
+export interface TestControllerOptions<T, W extends readonly unknown[] = readonly unknown[]>
+  extends ReconcileOptions<T, {}, W> {
+  readonly clock?: VirtualClock
+  readonly objects?: Iterable<readonly [string, T]>
+  readonly reconcile: (key: string, context: ReconcileContext<T>) => Promise<void>
+}
+export interface TestedRun<T> extends Omit<ReconcileContext<T>, 'signal' | 'requeueAfter'> {
+  readonly key: string
+  readonly result: 'success' | 'failure' | undefined
+}
+export declare class VirtualClock implements Clock {
+  constructor(start?: number)
+  advance(ms: number): Promise<void>
+  now(): number
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  get sleeping(): number
+}
+export declare const conformanceCases: readonly ConformanceCase[]
+export declare function describeListerWatcher<T>(name: string, harness: ListerWatcherHarness<T>): Promise<void>
+export declare const leasesCases: readonly LeasesCase[]
+export declare function leasesConformance(name: string, harness: LeasesHarness): Promise<void>
+export declare function memorySource<T>(options?: MemorySourceOptions<T>): MemorySource<T>
+export declare const relayStoreCases: readonly RelayStoreCase[]
+export declare function relayStoreConformance(name: string, harness: RelayStoreHarness): Promise<void>
+export declare function testController<T, const W extends readonly unknown[] = readonly []>(
+  settings: TestControllerOptions<T, W>,
+): TestController<T>

@@ -1,9 +1,0 @@
-/**
- * An API server of Kubernetes in memory, for tests.
- *
- * @module listwatch/testing/kubernetes
- */
-export { fakeKubernetes } from './fake-kubernetes.js';
-export type { FakeFailure, FakeKubernetes, FakeKubernetesOptions, FakeRequest } from './fake-kubernetes-types.js';
-export type { FakeObject, FakeObjectDraft, FakeReference } from './fake-object.js';
-export type { FakeResource } from './fake-resources.js';

@@ -1,0 +1,39 @@
+/**
+ * The gate runs the whole of `npm test`, and a third of the mutants and of the campaigns: `LISTWATCH_DRAW` is the id of its
+ * commit, which determines the third. `first` stands for the first of each, which is what `npm test` has. Without the
+ * variable everything runs.
+ */
+const PARTS = 3
+
+/** A hash (FNV-1a) that depends on each character. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
+  return hash
+}
+
+/** The third of this run: 0, 1 or 2. */
+function part(): number | undefined {
+  const id = process.env['LISTWATCH_DRAW'] ?? ''
+  if (id === '' || id === 'first') return undefined
+  if (/^[0-9a-f]{8,40}$/.test(id)) return Number.parseInt(id.slice(0, 8), 16) % PARTS
+  throw new Error(`LISTWATCH_DRAW must be the id of a commit, "first" or empty, got ${id}`)
+}
+
+/** Whether this run has the mutant of this name. Three runs with different thirds have every mutant. */
+export function isDrawn(name: string): boolean {
+  const drawn = part()
+  return drawn === undefined || hashOf(name) % PARTS === drawn
+}
+
+/** Returns those that this run has, at least one. */
+export function drawn<T>(all: readonly T[]): readonly T[] {
+  const drawn = part()
+  const parts = Math.min(PARTS, all.length)
+  return drawn === undefined ? all : all.filter((_, at) => at % parts === drawn % parts)
+}
+
+/** Returns the campaigns that this run has, at least one. */
+export function drawnCampaigns<T>(all: readonly T[]): readonly T[] {
+  return process.env['LISTWATCH_DRAW'] === 'first' ? all.slice(0, 1) : drawn(all)
+}
