@@ -3,6 +3,7 @@ import * as vitest from 'vitest'
 
 // Vitest's own parts ask for it.
 Reflect.set(globalThis, '__vitest_worker__', {
+  metaEnv: process.env,
   config: { fakeTimers: { loopLimit: 10_000, shouldClearNativeTimers: true }, expect: {} },
 })
 
