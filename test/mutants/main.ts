@@ -1,5 +1,6 @@
 import { textOf } from '../support/sources.js'
 import { files } from './index.js'
+import { matrix } from './matrix.js'
 import { sourcesUnder } from './quotes.js'
 import { reanchored } from './reanchor.js'
 
@@ -7,11 +8,14 @@ const USAGE = `Usage: npm run mutants -- COMMAND
 
 list [TEXT]   prints the mutants whose names contain the text, each with its file and line
 reanchor      prints a patch that quotes the nearest lines instead of what is gone or not unique any more:
-              npm run --silent mutants -- reanchor | git apply`
+              npm run --silent mutants -- reanchor | git apply
+matrix        finds which unit and property test kills which mutant, for hours: matrix.jsonl, matrix-report/
+              --report prints what is known; --only TEXT, --tests PREFIX, --per-file N, --jobs N`
 
 const [command, ...words] = process.argv.slice(2)
 if (command === 'list') list(words.join(' '))
 else if (command === 'reanchor') reanchor()
+else if (command === 'matrix') await matrix(words)
 else {
   console.log(USAGE)
   if (command !== undefined) process.exitCode = 2
