@@ -27,8 +27,9 @@ export interface CampaignCommand {
 export async function runCampaign({ seed, kind, minutes, mutant, json, ...command }: CampaignCommand): Promise<void> {
   const { runs = kindTable[kind ?? 'one'].runs ?? 50_000 } = command
   const since = performance.now()
+  const which = kind === undefined ? mixedKinds : [kind]
   // The stored seeds are for the source without defects.
-  const kept = mutant === undefined ? await rerunSeeds() : []
+  const kept = mutant === undefined ? await rerunSeeds(which) : []
   const until = since + 60_000 * minutes
   const onProgress = (soFar: StatsByKind): void => {
     if (process.stderr.isTTY) process.stderr.write(`\r${progressOf(soFar, { runs, kind, since })}\u001b[K`)
@@ -36,7 +37,6 @@ export async function runCampaign({ seed, kind, minutes, mutant, json, ...comman
   const statsByKind = await campaign({ runs, seed, kind, until, mutant, onProgress })
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const seconds = (performance.now() - since) / 1_000
-  const which = kind === undefined ? mixedKinds : [kind]
   const ran = statsByKind[kind ?? 'one'].schedules
   const missed = which.map((each) => unreached(statsByKind[each], each))
   const [never, notYet] = [missed.flatMap((each) => each.never), missed.flatMap((each) => each.notYet)]

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { runOne } from './interleaved-runner.js'
 import { type Failure, failureOf } from './run-stats.js'
+import type { Kind } from './schedule.js'
 import type { Shrunk } from './shrink.js'
 
 /**
@@ -27,10 +28,11 @@ export function storeSeed({ kind, seed, invariant, of, message, only }: Regressi
   return 'test/simulation/seeds.jsonl'
 }
 
-/** Runs them as they were stored and with all decisions of their seed. Returns the failures. */
-export async function rerunSeeds(): Promise<readonly Failure[]> {
+/** Runs those of some kinds as they were stored and with all decisions of their seed. Returns the failures. */
+export async function rerunSeeds(kinds: readonly Kind[]): Promise<readonly Failure[]> {
   const failures: Failure[] = []
   for (const { kind, seed, only } of regressionSeeds()) {
+    if (!kinds.includes(kind)) continue
     for (const options of [{ kind, only }, { kind }]) {
       const outcome = await runOne(seed, options)
       if (outcome.violation !== undefined) failures.push(failureOf(outcome, outcome.violation))
