@@ -367,7 +367,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('table-list'),
     edits: [['codec.fromCopyLine(line, bytes, at),', 'codec.fromCopyLine(line, bytes, 0),']],
     test: 'postgres/keys.test.ts',
-    named: 'bigint reads the same',
+    named: 'by triggers for each statement, reads the same',
     server: 'postgres 18',
   },
   {
@@ -428,7 +428,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('row-codec'),
     edits: [['      .sort((a, b) => a.keyPosition - b.keyPosition)\n', '']],
     test: 'postgres/keys.test.ts',
-    named: 'by triggers for each statement.*several columns',
+    named: 'by triggers for each statement, reads the same',
     server: 'postgres 18',
   },
   {
@@ -474,7 +474,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
       ["IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (%4$s) IS DISTINCT FROM (%3$s)) THEN", "IF TG_OP = 'DELETE' THEN"],
     ],
     test: 'postgres/statements.test.ts',
-    named: 'by triggers for each row.*a changed key',
+    named: 'by triggers for each row arrives',
     server: 'postgres 18',
   },
   {
@@ -500,7 +500,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'postgres/fingerprint.test.ts',
-    named: 'a value of an enum that is renamed',
+    named: 'moves when the shape moves: types of columns',
     server: 'postgres 18',
   },
   {
