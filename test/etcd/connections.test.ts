@@ -311,7 +311,6 @@ describeEtcd('a connection that fails', (server) => {
       const sent = (): number => mirror.proxy.bytes.get('toClient') ?? 0
       // What comes after a second without any is held up.
       for (let before = -1; sent() > before; await sleep(1_000)) before = sent()
-      console.log('SENT', sent())
       expect(sent()).toBeLessThan(40_000_000)
       let told = 0
       while (told < 60) told += (await batches.next()).value?.events.length ?? 0
