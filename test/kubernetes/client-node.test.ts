@@ -16,7 +16,7 @@ function configOf(kubernetes: Kubernetes): KubeConfig {
   return config
 }
 
-describeKubernetes("in the place of client-node's", (server) => {
+describeKubernetes('with a server', (server) => {
   const own = useKubernetes(server)
   let namespaces = 0
 
@@ -61,19 +61,7 @@ describeKubernetes("in the place of client-node's", (server) => {
     expect(connects).toBeGreaterThan(0)
   })
 
-  test('continues after an error, which client-node does not', async () => {
-    const { admin, path, informer, delivered } = await stage()
-    const errors: unknown[] = []
-    informer.on('error', (error) => errors.push(error))
-    await informer.start()
-    await own.kubernetes.api.kill()
-    await until('the error', () => errors.length > 0)
-    await own.kubernetes.api.start()
-    await admin.create(path, draft('after', 1))
-    await until('what happened afterwards', () => delivered.includes('add after 1'))
-  })
-
-  test('that is started again delivers the changes since it was stopped, each once', async () => {
+  test('an informer that is started again delivers the changes since it was stopped, each once', async () => {
     const { admin, path, informer, delivered } = await stage()
     for (const name of ['same', 'changed', 'gone', 'recreated']) await admin.create(path, draft(name, 1))
     await informer.start()
@@ -118,12 +106,8 @@ describeKubernetes("in the place of client-node's", (server) => {
     await isThere
     expect(heard).toEqual(['a'])
   })
-})
 
-describeKubernetes('several namespaces as one informer', (server) => {
-  const own = useKubernetes(server)
-
-  test('may come and go while it runs', async () => {
+  test('several namespaces as one informer may come and go while it runs', async () => {
     const { admin } = own.kubernetes
     for (const name of ['a', 'b']) {
       await admin.create('/api/v1/namespaces', { metadata: { name } })
@@ -145,12 +129,8 @@ describeKubernetes('several namespaces as one informer', (server) => {
     expect(before).toEqual(['a/one'])
     expect([...maps.keys(), maps.by.ns('b').length]).toEqual(['b/one', 1])
   })
-})
 
-describeKubernetes('a version that is waited for', (server) => {
-  const own = useKubernetes(server)
-
-  test('is reached within seconds even if no mirrored object changes', async () => {
+  test('a version that is waited for is reached within seconds even if no mirrored object changes', async () => {
     const { admin } = own.kubernetes
     const kubeConfig = configOf(own.kubernetes)
     const source = kubernetesSource({ kubeConfig, kind: 'ConfigMap', namespace: 'default', labelSelector: 'no=one' })
@@ -162,6 +142,18 @@ describeKubernetes('a version that is waited for', (server) => {
     await maps.waitFor(metadata.resourceVersion ?? '', { timeoutMs: 30_000 })
     await maps.fresh({ timeoutMs: 60_000 })
     expect(maps.size).toBe(0)
+  })
+
+  test("an informer in the place of client-node's continues after an error, which client-node does not", async () => {
+    const { admin, path, informer, delivered } = await stage()
+    const errors: unknown[] = []
+    informer.on('error', (error) => errors.push(error))
+    await informer.start()
+    await own.kubernetes.api.kill()
+    await until('the error', () => errors.length > 0)
+    await own.kubernetes.api.start()
+    await admin.create(path, draft('after', 1))
+    await until('what happened afterwards', () => delivered.includes('add after 1'))
   })
 })
 

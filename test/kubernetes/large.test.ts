@@ -3,8 +3,8 @@ import { describeKubernetes } from '../servers/index.js'
 import { Stage } from './stage.js'
 import { useKubernetes } from './support.js'
 
-/** As many as are requested; the full number takes a minute to write. */
-const OBJECTS = Number(process.env['LISTWATCH_KUBERNETES_OBJECTS'] ?? 50_000)
+/** As many as are requested; 50 000 take a minute to write. */
+const OBJECTS = Number(process.env['LISTWATCH_KUBERNETES_OBJECTS'] ?? 5_000)
 
 describeKubernetes(`${OBJECTS} objects`, (server) => {
   const own = useKubernetes(server)

@@ -117,27 +117,21 @@ async function together(collection: Collection, shards: readonly Mirrored[]): Pr
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, at) => from + at)
 
 describeKubernetes('shards', (server) => {
-  const ways = {
-    'streamed lists': {},
-    'lists in pages': { watchList: false },
-    'no watch cache': { watchCache: false },
-  }
-  describe.each(Object.entries(ways))('of a server with the feature and %s', (_name, way) => {
-    const own = useKubernetes(server, { flags: [GATE], ...way })
+  describe('of a server with the feature', () => {
+    const own = useKubernetes(server, { flags: [GATE] })
+    const uncached = useKubernetes(server, { flags: [GATE], watchCache: false })
 
     test.each([
-      ['ConfigMaps', CONFIGMAPS, false],
-      ['the metadata of ConfigMaps', CONFIGMAPS, true],
-      ['custom resources', WIDGETS, false],
+      ['ConfigMaps in streamed lists', CONFIGMAPS, {}, own],
+      ['the metadata of ConfigMaps, in pages', CONFIGMAPS, { metadataOnly: true, streamingLists: false }, own],
+      ['custom resources without a watch cache', WIDGETS, {}, uncached],
     ])(
       '%s: are together the collection, and disjoint, through changes and a relist',
-      async (_what, resource, metadataOnly) => {
-        if (resource === WIDGETS) await createWidgets(own.kubernetes)
-        const collection = await Collection.create(own.kubernetes, resource)
+      async (_what, resource, options, { kubernetes }) => {
+        if (resource === WIDGETS) await createWidgets(kubernetes)
+        const collection = await Collection.create(kubernetes, resource)
         await collection.fill(range(0, OBJECTS))
-        const shards = range(0, COUNT).map((index) =>
-          collection.mirror({ metadataOnly, shard: { index, count: COUNT } }),
-        )
+        const shards = range(0, COUNT).map((index) => collection.mirror({ ...options, shard: { index, count: COUNT } }))
         await Promise.all(shards.map(({ informer }) => informer.synced({ timeoutMs: 30_000 })))
         await together(collection, shards)
         for (const { informer } of shards) expect(informer.size).toBeGreaterThan(0)
@@ -156,15 +150,18 @@ describeKubernetes('shards', (server) => {
     )
   })
 
-  describe.each(Object.entries(ways))('of a server without the feature, with %s', (_name, way) => {
-    const own = useKubernetes(server, way)
+  describe('of a server without the feature', () => {
+    const own = useKubernetes(server)
 
-    test('are refused at the first object of another shard, in a list and in a watch', async () => {
+    test.each([
+      ['a streamed list', true],
+      ['a list in pages', false],
+    ])('are refused at the first object of another shard, in %s and in a watch', async (_list, streamingLists) => {
       const collection = await Collection.create(own.kubernetes, CONFIGMAPS)
-      const watched = collection.mirror({ shard: { index: 0, count: 1_000_000 } })
+      const watched = collection.mirror({ streamingLists, shard: { index: 0, count: 1_000_000 } })
       await watched.informer.synced({ timeoutMs: 30_000 })
       await collection.fill([0, 1, 2])
-      const listed = collection.mirror({ shard: { index: 0, count: 1_000_000 } })
+      const listed = collection.mirror({ streamingLists, shard: { index: 0, count: 1_000_000 } })
       for (const { informer, errors } of [watched, listed]) {
         await waitUntil('an error', () => errors.length > 0)
         expect(errors[0]).toMatchObject({

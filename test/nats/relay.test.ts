@@ -106,84 +106,82 @@ class RelayStage {
   }
 }
 
-function relayTests(engine: () => Engine): void {
-  test('a follower waits for marks of the upstream, and receives each batch as a whole', async (context) => {
-    const stage = new RelayStage(engine(), context)
-    stage.write()
-    const { relay } = await stage.relay()
-    await relay.synced(WAIT)
-    const follower = await stage.follower()
-    await follower.start().synced(WAIT)
-    for (let round = 0; round < 20; round++) {
-      const mark = await stage.writes(10)
-      await follower.waitFor(mark, WAIT)
-      expect(follower.get('a')?.n).toBeGreaterThanOrEqual(round * 10)
-    }
-    await stage.agree(follower)
-    expect(follower.status.relists).toBe(0)
-  })
-
-  test('relays are killed at any moment, and others continue: the follower reads no list', async (context) => {
-    const stage = new RelayStage(engine(), context)
-    stage.write()
-    let { relay, kill } = await stage.relay()
-    await relay.synced(WAIT)
-    const follower = await stage.follower()
-    await follower.start().synced(WAIT)
-    for (let round = 0; round < 5; round++) {
-      const writing = stage.writes(60)
-      await sleep(20 + 17 * round)
-      await kill()
-      ;({ relay, kill } = await stage.relay())
-      await writing
-    }
-    await stage.agree(follower)
-    expect(follower.status.relists).toBe(0)
-  })
-
-  test('of two relays with leases one writes, and the other replaces it', async (context) => {
-    const stage = new RelayStage(engine(), context)
-    stage.write()
-    const leases = memoryLeases({ group: stage.name, mode: 'leader', leaseMs: 3_000 })
-    const one = await stage.relay(leases)
-    await one.relay.synced(WAIT)
-    const two = await stage.relay(leases)
-    const follower = await stage.follower()
-    await follower.start().synced(WAIT)
-    await stage.writes(50)
-    await stage.agree(follower)
-    expect(two.relay.status.batches).toBe(0)
-    await one.kill()
-    await stage.writes(50)
-    await stage.agree(follower)
-    await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
-    expect(follower.status.relists).toBe(0)
-  })
-
-  test('another history of the upstream is one of the follower', async (context) => {
-    const stage = new RelayStage(engine(), context)
-    stage.write()
-    const { relay } = await stage.relay()
-    await relay.synced(WAIT)
-    const follower = await stage.follower()
-    const codes: string[] = []
-    follower.on('error', ({ code }) => codes.push(code))
-    await follower.start().synced(WAIT)
-    stage.upstream.restore(new Map([['other', { n: 1 }]]))
-    await waitUntil('the restored content', () => follower.size === 1 && follower.get('other')?.n === 1, 60_000)
-    expect(codes).toContain('EPOCH_CHANGED')
-    await stage.agree(follower)
-  })
-}
-
 describeServer('nats 2.15', 'a relay through NATS', (server) => {
   describe.concurrent('one server', () => {
     const started = startForTests(() => NatsServer.start({ server }))
-    relayTests(() => ({ connect: () => started().connect(), replicas: 1 }))
+    const engine = (): Engine => ({ connect: () => started().connect(), replicas: 1 })
+
+    test('a follower waits for marks of the upstream, and receives each batch as a whole', async (context) => {
+      const stage = new RelayStage(engine(), context)
+      stage.write()
+      const { relay } = await stage.relay()
+      await relay.synced(WAIT)
+      const follower = await stage.follower()
+      await follower.start().synced(WAIT)
+      for (let round = 0; round < 20; round++) {
+        const mark = await stage.writes(10)
+        await follower.waitFor(mark, WAIT)
+        expect(follower.get('a')?.n).toBeGreaterThanOrEqual(round * 10)
+      }
+      await stage.agree(follower)
+      expect(follower.status.relists).toBe(0)
+    })
+
+    test('relays are killed at any moment, and others continue: the follower reads no list', async (context) => {
+      const stage = new RelayStage(engine(), context)
+      stage.write()
+      let { relay, kill } = await stage.relay()
+      await relay.synced(WAIT)
+      const follower = await stage.follower()
+      await follower.start().synced(WAIT)
+      for (let round = 0; round < 5; round++) {
+        const writing = stage.writes(60)
+        await sleep(20 + 17 * round)
+        await kill()
+        ;({ relay, kill } = await stage.relay())
+        await writing
+      }
+      await stage.agree(follower)
+      expect(follower.status.relists).toBe(0)
+    })
+
+    test('of two relays with leases one writes, and the other replaces it', async (context) => {
+      const stage = new RelayStage(engine(), context)
+      stage.write()
+      const leases = memoryLeases({ group: stage.name, mode: 'leader', leaseMs: 3_000 })
+      const one = await stage.relay(leases)
+      await one.relay.synced(WAIT)
+      const two = await stage.relay(leases)
+      const follower = await stage.follower()
+      await follower.start().synced(WAIT)
+      await stage.writes(50)
+      await stage.agree(follower)
+      expect(two.relay.status.batches).toBe(0)
+      await one.kill()
+      await stage.writes(50)
+      await stage.agree(follower)
+      await waitUntil('the second relay', () => two.relay.status.state === 'live', 60_000)
+      expect(follower.status.relists).toBe(0)
+    })
+
+    test('another history of the upstream is one of the follower', async (context) => {
+      const stage = new RelayStage(engine(), context)
+      stage.write()
+      const { relay } = await stage.relay()
+      await relay.synced(WAIT)
+      const follower = await stage.follower()
+      const codes: string[] = []
+      follower.on('error', ({ code }) => codes.push(code))
+      await follower.start().synced(WAIT)
+      stage.upstream.restore(new Map([['other', { n: 1 }]]))
+      await waitUntil('the restored content', () => follower.size === 1 && follower.get('other')?.n === 1, 60_000)
+      expect(codes).toContain('EPOCH_CHANGED')
+      await stage.agree(follower)
+    })
 
     /** A relay that has written the first objects, and a follower that has them. */
     async function followed(context: TestContext) {
-      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 }, context)
+      const stage = new RelayStage(engine(), context)
       stage.write()
       const { relay, informer } = await stage.relay()
       await relay.synced(WAIT)
@@ -215,7 +213,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     })
 
     test('two relays without leases never write a state that the upstream did not have', async (context) => {
-      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 }, context)
+      const stage = new RelayStage(engine(), context)
       stage.write()
       const one = await stage.relay()
       await one.relay.synced(WAIT)
@@ -229,7 +227,7 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     })
 
     test('a follower that receives a few bytes at a time shows each batch as a whole', async (context) => {
-      const stage = new RelayStage({ connect: () => started().connect(), replicas: 1 }, context)
+      const stage = new RelayStage(engine(), context)
       stage.write()
       const { relay } = await stage.relay()
       await relay.synced(WAIT)
@@ -408,7 +406,6 @@ describeServer('nats 2.15', 'a relay through NATS', (server) => {
     const started = startForTests(() => NatsCluster.start(server))
     const engine = (): Engine => ({ connect: () => started().connect(), replicas: 3 })
     afterEach(() => started().mend())
-    relayTests(engine)
 
     test('the leader of the bucket is killed again and again: batches stay whole, and nothing is lost', async (context) => {
       const stage = new RelayStage(engine(), context)

@@ -104,17 +104,15 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
         expect([stage.relists, stage.reconnects, stage.errors.length]).toEqual([0, 0, 0])
       }))
 
-    for (const bytes of [1, 2, 3]) {
-      test(`in pieces of ${bytes} bytes causes no error`, () =>
-        Stage.with({ server, rows: 100, source: { heartbeatTimeoutMs: 10_000 } }, async (stage) => {
-          stage.proxy.chop(bytes)
-          await stage.live(60_000)
-          stage.load(20)
-          await sleep(2_000)
-          await stage.healed()
-          expect([stage.relists, stage.reconnects, stage.errors.length]).toEqual([0, 0, 0])
-        }))
-    }
+    test('in pieces of 3 bytes causes no error', () =>
+      Stage.with({ server, rows: 100, source: { heartbeatTimeoutMs: 10_000 } }, async (stage) => {
+        stage.proxy.chop(3)
+        await stage.live(60_000)
+        stage.load(20)
+        await sleep(2_000)
+        await stage.healed()
+        expect([stage.relists, stage.reconnects, stage.errors.length]).toEqual([0, 0, 0])
+      }))
   })
 
   describe.concurrent('reset', () => {

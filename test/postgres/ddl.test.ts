@@ -1,25 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { changeLogStatus } from '../../adapters/postgres/index.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { blocksOf } from '../support/documents.js'
 import { changes, ROWS } from './ddl-changes.js'
-import {
-  type Database,
-  errorOf,
-  expectMirrorEqualsTable,
-  type Mirror,
-  mirror,
-  nakedDelta,
-  snapshotOf,
-  type TestSourceOptions,
-  useServer,
-} from './support.js'
+import { errorOf, expectMirrorEqualsTable, type Mirror, mirror, nakedDelta, snapshotOf, useServer } from './support.js'
 
 /** What `pg_restore --data-only --disable-triggers` runs around the rows: the triggers no longer fire for replicas. */
 const DEMOTED = 'ALTER TABLE t DISABLE TRIGGER ALL; ALTER TABLE t ENABLE TRIGGER ALL'
 /** A write by which demoted triggers are not fired. */
 const SILENT = `SET session_replication_role = replica; UPDATE t SET n = 99; RESET session_replication_role`
+
+/** A watch that is live for a second ends the growth of the delays. */
+async function settled({ informer }: Mirror): Promise<void> {
+  await waitUntil('the watch', () => informer.status.state === 'live')
+  await sleep(1_000)
+}
 
 describePostgres('the definition of a table', (postgres) => {
   const at = useServer(postgres)
@@ -27,22 +24,27 @@ describePostgres('the definition of a table', (postgres) => {
   describe('a change of the table that fires no trigger', () => {
     const major = Number.parseInt(postgres.version, 10)
 
-    for (const { name, setup, ddl, since = 0 } of changes) {
-      test.skipIf(major < since)(`arrives by one relist, though the log is silent: ${name}`, async () => {
-        const db = await at.database()
-        await db.sql(setup)
+    test.concurrent.for(Object.entries(changes))(
+      'arrives by one relist, though the log is silent: %s',
+      async ([, { setup, each }], { onTestFinished }) => {
+        const possible = each.filter(({ since = 0 }) => since <= major)
+        const db = await at.database(onTestFinished)
+        await db.sql(setup(major))
         await db.install('t')
         const rows = await mirror(db, { table: 't' })
-        const before = await db.sql('SELECT t::text FROM t ORDER BY id')
-        const snapshot = await snapshotOf(db)
-        await db.sql(ddl)
-        expect(await nakedDelta(db, await db.log('t'), snapshot)).toEqual([])
-        if (!ddl.includes('RENAME COLUMN'))
-          expect(await db.sql('SELECT t::text FROM t ORDER BY id')).not.toEqual(before)
-        await expectMirrorEqualsTable(rows)
-        expect(rows.informer.status.relists).toBe(1)
-      })
-    }
+        for (const [done, { name, ddl }] of possible.entries()) {
+          const before = await db.sql('SELECT t::text FROM t ORDER BY id')
+          const snapshot = await snapshotOf(db)
+          await db.sql(ddl)
+          expect(await nakedDelta(db, await db.log('t'), snapshot), name).toEqual([])
+          if (!ddl.includes('RENAME COLUMN'))
+            expect(await db.sql('SELECT t::text FROM t ORDER BY id'), name).not.toEqual(before)
+          await expectMirrorEqualsTable(rows)
+          expect(rows.informer.status.relists, name).toBe(done + 1)
+          await settled(rows)
+        }
+      },
+    )
 
     test('does not hide what is written after it', async () => {
       const db = await at.database()
@@ -60,27 +62,31 @@ describePostgres('the definition of a table', (postgres) => {
       ])
     })
 
-    test.each([
-      'ANALYZE t',
-      'VACUUM t',
-      'CREATE INDEX ON t (n)',
-      'GRANT SELECT ON t TO PUBLIC',
-      `COMMENT ON TABLE t IS 'x'`,
-      'ALTER TABLE t ALTER COLUMN n SET DEFAULT 5',
-      'ALTER TABLE t ALTER COLUMN n SET STATISTICS 50',
-      'CREATE TRIGGER mine AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
-    ])('costs no relist if it changes neither rows nor their meaning: %s', async (ddl) => {
-      const db = await at.database()
+    test.concurrent('costs no relist if it changes neither rows nor their meaning', async ({ onTestFinished }) => {
+      const db = await at.database(onTestFinished)
       await db.sql(ROWS)
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
-      await db.sql(ddl)
-      await expectMirrorEqualsTable(rows)
-      expect(rows.informer.status.relists).toBe(0)
+      for (const ddl of [
+        'ANALYZE t',
+        'VACUUM t',
+        'CREATE INDEX ON t (n)',
+        'GRANT SELECT ON t TO PUBLIC',
+        `COMMENT ON TABLE t IS 'x'`,
+        'ALTER TABLE t ALTER COLUMN n SET DEFAULT 5',
+        'ALTER TABLE t ALTER COLUMN n SET STATISTICS 50',
+        'CREATE TRIGGER mine AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
+      ]) {
+        await db.sql(ddl)
+        await expectMirrorEqualsTable(rows)
+        expect(rows.informer.status.relists, ddl).toBe(0)
+      }
     })
 
-    test('an ALTER TABLE in a long transaction keeps the watch waiting without breaking it', async () => {
-      const db = await at.database()
+    test.concurrent('an ALTER TABLE in a long transaction keeps the watch waiting without breaking it', async ({
+      onTestFinished,
+    }) => {
+      const db = await at.database(onTestFinished)
       await db.sql(ROWS)
       await db.install('t')
       // Of a query that waits for a lock one hears after half of this time.
@@ -94,8 +100,10 @@ describePostgres('the definition of a table', (postgres) => {
       await expectMirrorEqualsTable(rows)
     })
 
-    test('an ALTER TABLE in a long transaction keeps the first list waiting without breaking it', async () => {
-      const db = await at.database()
+    test.concurrent('an ALTER TABLE in a long transaction keeps the first list waiting without breaking it', async ({
+      onTestFinished,
+    }) => {
+      const db = await at.database(onTestFinished)
       await db.sql(ROWS)
       await db.install('t')
       const migration = await db.connect()
@@ -162,51 +170,40 @@ describePostgres('the definition of a table', (postgres) => {
     })
   })
 
-  describe('a table that is gone', () => {
-    async function mirrored(options: Partial<TestSourceOptions> = {}): Promise<Mirror & { readonly db: Database }> {
-      const db = await at.database()
-      await db.sql(ROWS)
-      await db.install('t')
-      return { ...(await mirror(db, { table: 't', ...options })), db }
-    }
-
-    const losses: readonly (readonly [string, string, string])[] = [
-      ['a dropped table', 'DROP TABLE t', 'there is no table "t"'],
-      ['a renamed table', 'ALTER TABLE t RENAME TO other', 'there is no table "t"'],
-      ['dropped triggers', `SELECT listwatch.uninstall('t')`, `run: npx listwatch pg install <url> --table 'public.t'`],
-      [
-        'one dropped trigger',
-        'DROP TRIGGER zz_listwatch_u ON t',
-        `run: npx listwatch pg install <url> --table 'public.t'`,
-      ],
-      [
-        'a trigger that is switched off',
-        'ALTER TABLE t DISABLE TRIGGER zz_listwatch_d',
-        `run: npx listwatch pg install <url> --table 'public.t'`,
-      ],
-      [
-        'triggers that a data-only restore has demoted',
-        DEMOTED,
-        `run: npx listwatch pg install <url> --table 'public.t'`,
-      ],
+  test.concurrent('a table that is gone makes the mirror fail with NOT_FOUND, say what to do, and recover', async ({
+    onTestFinished,
+  }) => {
+    const command = `run: npx listwatch pg install <url> --table 'public.t'`
+    const losses: readonly (readonly [name: string, ddl: string, says: string, undo?: string])[] = [
+      ['a renamed table', 'ALTER TABLE t RENAME TO other', 'there is no table "t"', 'ALTER TABLE other RENAME TO t'],
+      ['dropped triggers', `SELECT listwatch.uninstall('t')`, command],
+      ['one dropped trigger', 'DROP TRIGGER zz_listwatch_u ON t', command],
+      ['a trigger that is switched off', 'ALTER TABLE t DISABLE TRIGGER zz_listwatch_d', command],
+      ['triggers that a data-only restore has demoted', DEMOTED, command],
       [
         'a trigger that fires only for replicas',
         'ALTER TABLE t ENABLE REPLICA TRIGGER zz_listwatch_i',
         'fires only if',
       ],
-      ['a dropped schema', 'DROP SCHEMA listwatch CASCADE', `run: npx listwatch pg install <url> --table 'public.t'`],
+      ['a dropped schema', 'DROP SCHEMA listwatch CASCADE', command],
+      ['a dropped table', 'DROP TABLE t', 'there is no table "t"', ROWS],
     ]
-
-    test.each(losses)('%s makes the mirror fail with NOT_FOUND, and say what to do', async (_name, ddl, says) => {
-      const { db, ...rows } = await mirrored()
+    const db = await at.database(onTestFinished)
+    await db.sql(ROWS)
+    await db.install('t')
+    const rows = await mirror(db, { table: 't' })
+    for (const [name, ddl, says, undo = ''] of losses) {
       await db.sql(ddl)
-      await waitUntil('the failure', () => rows.informer.status.state === 'failed')
-      expect(rows.informer.status.lastError).toMatchObject({
-        code: 'NOT_FOUND',
-        message: expect.stringContaining(says),
-      })
-      expect(rows.informer.size).toBe(2)
-    })
+      await waitUntil(`the failure after ${name}`, () => rows.informer.status.state === 'failed')
+      const { lastError } = rows.informer.status
+      expect(lastError, name).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining(says) })
+      expect(rows.informer.size, name).toBe(2)
+      await db.sql(undo)
+      await db.install('t')
+      await rows.informer.relist({ timeoutMs: 60_000 })
+      await settled(rows)
+    }
+    await expectMirrorEqualsTable(rows)
   })
 
   describe('triggers that do not fire if session_replication_role is replica', () => {
@@ -258,38 +255,30 @@ describePostgres('the definition of a table', (postgres) => {
       expect(await db.sql('SELECT * FROM seen')).toEqual([])
     })
 
-    const writes: readonly (readonly [string, string])[] = [
-      ['to the parent', `INSERT INTO t VALUES (2, '2026-01-02', 2); UPDATE t SET n = 5; DELETE FROM t WHERE id = 1`],
-      [
-        'to a partition in the middle',
-        `INSERT INTO t_2026 VALUES (2, '2026-01-02', 2); UPDATE t_2026 SET n = 5; DELETE FROM t_2026 WHERE id = 1`,
-      ],
-      [
-        'to a leaf',
-        `INSERT INTO t_2026_01 VALUES (2, '2026-01-02', 2); UPDATE t_2026_01 SET n = 5; DELETE FROM t_2026_01 WHERE id = 1`,
-      ],
-    ]
-
-    test.each(writes)('writes %s arrive without a relist', async (_name, sql) => {
+    test('writes to the parent, to a partition in the middle and to a leaf arrive, and only a new leaf costs a relist', async () => {
       const db = await at.database()
       await db.sql(TREE)
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
-      await db.sql(sql)
-      await expectMirrorEqualsTable(rows, { key })
-      expect(rows.informer.status.relists).toBe(0)
-    })
-
-    test('writes to a leaf that was made after the installation arrive', async () => {
-      const db = await at.database()
-      await db.sql(TREE)
-      await db.install('t')
-      const rows = await mirror(db, { table: 't' })
+      for (const [at, table] of ['t', 't_2026', 't_2026_01'].entries()) {
+        await db.sql(
+          `INSERT INTO ${table} VALUES (${at + 2}, '2026-01-02', 2); UPDATE ${table} SET n = n + 5; DELETE FROM ${table} WHERE id = ${at + 1}`,
+        )
+        await expectMirrorEqualsTable(rows, { key })
+      }
+      expect([[...rows.informer.keys()], rows.informer.status.relists]).toEqual([['4/2026-01-02'], 0])
       await db.sql(FEBRUARY)
       await expectMirrorEqualsTable(rows, { key })
       await db.sql(`INSERT INTO t_2026_02 VALUES (2, '2026-02-02', 2)`)
       await expectMirrorEqualsTable(rows, { key })
       expect([rows.informer.size, rows.informer.status.relists]).toEqual([2, 1])
+      // The row moves to another partition.
+      await db.sql(`UPDATE t SET day = '2026-02-01' WHERE id = 4`)
+      await expectMirrorEqualsTable(rows, { key })
+      expect([[...rows.informer.keys()].sort(), rows.informer.status.relists]).toEqual([
+        ['2/2026-02-02', '4/2026-02-01'],
+        1,
+      ])
     })
 
     test('writes with session_replication_role = replica arrive, of old leaves and new', async () => {
@@ -318,17 +307,6 @@ describePostgres('the definition of a table', (postgres) => {
       })
       await db.install('t')
       expect((await changeLogStatus(await db.connect())).tables).toMatchObject([{ problems: [] }])
-    })
-
-    test('a row that moves between partitions arrives', async () => {
-      const db = await at.database()
-      await db.sql(TREE)
-      await db.sql(FEBRUARY)
-      await db.install('t')
-      const rows = await mirror(db, { table: 't' })
-      await db.sql(`UPDATE t SET day = '2026-02-01'`)
-      await expectMirrorEqualsTable(rows, { key })
-      expect([...rows.informer.keys()]).toEqual(['1/2026-02-01'])
     })
 
     test('a statement-level log of it is refused', async () => {
@@ -429,47 +407,35 @@ describePostgres('the definition of a table', (postgres) => {
   })
 
   describe('a change of the key', () => {
-    const narrow: readonly (readonly [string, string, string, string, string])[] = [
-      ['int becomes bigint', 'int', 'ALTER TABLE t ALTER id TYPE bigint', '5000000000', '22003'],
-      ['smallint becomes int', 'smallint', 'ALTER TABLE t ALTER id TYPE int', '70000', '22003'],
-      ['varchar becomes longer', 'varchar(3)', 'ALTER TABLE t ALTER id TYPE varchar(30)', `'longer'`, '22001'],
-      ['varchar becomes text', 'varchar(3)', 'ALTER TABLE t ALTER id TYPE text', `'longer'`, '22001'],
-      ['char becomes longer', 'char(3)', 'ALTER TABLE t ALTER id TYPE char(30)', `'longer'`, '22001'],
-    ]
-
-    test.each(narrow)(
-      '%s: a log as narrow as the key breaks writers, ours does not',
-      async (_name, type, ddl, value, code) => {
-        const db = await at.database()
-        await db.sql(`CREATE TABLE t (id ${type} PRIMARY KEY, n int)`)
-        await db.sql(`CREATE TABLE naive_log (id ${type}); CREATE TABLE naive (id ${type});
-      CREATE FUNCTION naive() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO naive_log VALUES (NEW.id); RETURN NULL; END $$;
-      CREATE TRIGGER naive AFTER INSERT ON naive FOR EACH ROW EXECUTE FUNCTION naive()`)
-        await db.sql(ddl.replace(' t ', ' naive '))
-        expect((await errorOf(db.sql(`INSERT INTO naive VALUES (${value})`))).code).toBe(code)
-
-        await db.install('t')
-        const rows = await mirror(db, { table: 't' })
-        await db.sql(ddl)
-        await db.sql(`INSERT INTO t VALUES (${value}, 1)`)
-        await expectMirrorEqualsTable(rows)
-      },
-    )
-
-    test('a renamed key column breaks writers if listwatch.reinstall is not part of the migration', async () => {
+    test('a key column that becomes wider breaks no writer', async () => {
+      const wider: readonly (readonly [column: string, type: string, values: string])[] = [
+        ['a', 'bigint', `5000000000, 1, 'x', 'x', 'x'`],
+        ['b', 'int', `1, 70000, 'x', 'x', 'x'`],
+        ['c', 'varchar(30)', `1, 1, 'longer', 'x', 'x'`],
+        ['d', 'text', `1, 1, 'x', 'longer', 'x'`],
+        ['e', 'char(30)', `1, 1, 'x', 'x', 'longer'`],
+      ]
+      const key = wider.map(([column]) => column)
       const db = await at.database()
-      await db.sql(ROWS)
+      await db.sql(
+        `CREATE TABLE t (a int, b smallint, c varchar(3), d varchar(3), e char(3), PRIMARY KEY (${key.join()}))`,
+      )
       await db.install('t')
-      await db.sql('ALTER TABLE t RENAME COLUMN id TO number')
-      expect(await errorOf(db.sql('INSERT INTO t VALUES (3)'))).toMatchObject({ code: '42703' })
+      const rows = await mirror(db, { table: 't' })
+      for (const [column, type, values] of wider) {
+        await db.sql(`ALTER TABLE t ALTER ${column} TYPE ${type}`)
+        await db.sql(`INSERT INTO t VALUES (${values})`)
+        await expectMirrorEqualsTable(rows, { key })
+      }
     })
 
-    test('a key column that was renamed without it makes a mirror fail, and say what to do', async () => {
+    test('a renamed key column breaks writers without listwatch.reinstall, and makes a mirror fail and say what to do', async () => {
       const db = await at.database()
       await db.sql(ROWS)
       await db.install('t')
       const rows = await mirror(db, { table: 't' })
       await db.sql('ALTER TABLE t RENAME COLUMN id TO number')
+      expect(await errorOf(db.sql('INSERT INTO t VALUES (3)'))).toMatchObject({ code: '42703' })
       await waitUntil('the failure', () => rows.informer.status.state === 'failed')
       expect(rows.informer.status.lastError).toMatchObject({
         code: 'NOT_FOUND',
@@ -478,30 +444,30 @@ describePostgres('the definition of a table', (postgres) => {
       expect(rows.informer.size).toBe(2)
     })
 
-    const migrations: readonly (readonly [string, string, readonly string[], string])[] = [
-      ['a renamed column', 'ALTER TABLE t RENAME COLUMN id TO number', ['number'], 'INSERT INTO t VALUES (3, 30)'],
-      ['another type', 'ALTER TABLE t ALTER id TYPE text', ['id'], `INSERT INTO t VALUES ('three', 30)`],
-      [
-        'another primary key',
-        'ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (n, id)',
-        ['n', 'id'],
-        'INSERT INTO t VALUES (1, 30)',
-      ],
-    ]
-
-    test.each(migrations)(
-      '%s with listwatch.reinstall in the same migration breaks no writer',
-      async (_name, ddl, key, insert) => {
-        const db = await at.database()
-        await db.sql(ROWS)
-        await db.install('t')
-        const rows = await mirror(db, { table: 't' })
+    test.concurrent('another name, type and primary key break no writer if listwatch.reinstall is in the same migration', async ({
+      onTestFinished,
+    }) => {
+      const migrations: readonly (readonly [ddl: string, key: readonly string[], insert: string])[] = [
+        ['ALTER TABLE t RENAME COLUMN id TO number', ['number'], 'INSERT INTO t VALUES (3, 30)'],
+        ['ALTER TABLE t ALTER number TYPE text', ['number'], `INSERT INTO t VALUES ('four', 40)`],
+        [
+          'ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (n, number)',
+          ['n', 'number'],
+          `INSERT INTO t VALUES ('1', 30)`,
+        ],
+      ]
+      const db = await at.database(onTestFinished)
+      await db.sql(ROWS)
+      await db.install('t')
+      const rows = await mirror(db, { table: 't' })
+      for (const [done, [ddl, key, insert]] of migrations.entries()) {
         await db.sql(`BEGIN; ${ddl}; SELECT listwatch.reinstall('t'); COMMIT`)
         await db.sql(insert)
         await expectMirrorEqualsTable(rows, { key })
-        expect([rows.informer.size, rows.informer.status.relists]).toEqual([3, 1])
-      },
-    )
+        expect([rows.informer.size, rows.informer.status.relists], ddl).toEqual([3 + done, 1 + done])
+        await settled(rows)
+      }
+    })
 
     test('the migration in docs/postgres.md breaks no writer', async () => {
       const [migration] = blocksOf(['docs/postgres.md']).filter(({ language }) => language === 'sql')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { type Change, changes, ROWS } from './ddl-changes.js'
-import { expectMirrorEqualsTable, mirror, useServer } from './support.js'
+import { type Database, expectMirrorEqualsTable, mirror, useServer } from './support.js'
 
 const PARTITIONED = `CREATE TABLE t (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
   CREATE TABLE mid PARTITION OF t FOR VALUES FROM (0) TO (200) PARTITION BY RANGE (id);
@@ -11,7 +11,7 @@ const SECURED = `${ROWS}; CREATE POLICY p ON t USING (n = 10); ALTER TABLE t ENA
 const RANGES = `CREATE TYPE pair AS (x int, y int); CREATE TYPE pairs AS RANGE (subtype = pair); CREATE TABLE t (id int PRIMARY KEY, r pairs)`
 
 /** All else that the shape sees. */
-const more: readonly Change[] = [
+const more: readonly (Change & { readonly setup: string })[] = [
   {
     name: 'a column that is added and dropped',
     setup: ROWS,
@@ -94,27 +94,41 @@ describePostgres('the fingerprint of the definition of a table', (postgres) => {
   const at = useServer(postgres)
   const major = Number.parseInt(postgres.version, 10)
 
-  for (const { name, setup, ddl, since = 0 } of [...changes, ...more]) {
-    test.skipIf(major < since)(`[P14] moves when the shape moves: ${name}`, async () => {
-      const db = await at.database()
-      await db.sql(setup)
-      await db.install('t')
-      const rel = String(await db.value(`SELECT 't'::regclass::oid::text`))
-      const look = async (): Promise<readonly [shape: unknown, fingerprint: unknown]> => {
-        const sql = `SELECT listwatch.shape(${rel}), listwatch.fingerprint(${rel})::text`
-        const { shape, fingerprint } = (await db.sql(sql))[0] ?? {}
-        return [shape, fingerprint]
-      }
-      const before = await look()
-      expect(await look(), 'at rest').toEqual(before)
-      await db.sql(ddl)
-      const after = await look()
-      expect(after[0], 'the shape').not.toBe(before[0])
-      expect(after[1], 'the fingerprint').not.toBe(before[1])
-      if (name === 'a subscription')
-        await db.sql('ALTER SUBSCRIPTION s DISABLE; ALTER SUBSCRIPTION s SET (slot_name = NONE); DROP SUBSCRIPTION s')
-    })
+  /** Runs the SQL, after which the shape and the fingerprint of the table `t` have to be others. */
+  async function expectMoved(db: Database, { name, ddl }: Change): Promise<void> {
+    const rel = String(await db.value(`SELECT 't'::regclass::oid::text`))
+    const look = async (): Promise<unknown[]> => {
+      const [row] = await db.sql(`SELECT listwatch.shape(${rel}), listwatch.fingerprint(${rel})::text`)
+      return [row?.['shape'], row?.['fingerprint']]
+    }
+    const before = await look()
+    expect(await look(), `${name}: at rest`).toEqual(before)
+    await db.sql(ddl)
+    const after = await look()
+    expect(after[0], `${name}: the shape`).not.toBe(before[0])
+    expect(after[1], `${name}: the fingerprint`).not.toBe(before[1])
   }
+
+  test.each(Object.entries(changes))('[P14] moves when the shape moves: %s', async (_of, { setup, each }) => {
+    const db = await at.database()
+    await db.sql(setup(major))
+    await db.install('t')
+    for (const change of each) if ((change.since ?? 0) <= major) await expectMoved(db, change)
+  })
+
+  test('[P14] moves when the shape moves in another way', async () => {
+    const db = await at.database()
+    await db.sql(ROWS)
+    await db.install('t')
+    for (const [n, change] of more.entries()) {
+      if ((change.since ?? 0) > major) continue
+      await db.sql(`CREATE SCHEMA of${n}; SET search_path = of${n}, traps`)
+      await db.sql(change.setup)
+      await db.sql(`SELECT listwatch.install('t')`)
+      await expectMoved(db, change)
+    }
+    await db.sql('ALTER SUBSCRIPTION s DISABLE; ALTER SUBSCRIPTION s SET (slot_name = NONE); DROP SUBSCRIPTION s')
+  })
 
   test('does not move when rows, statistics or other tables change', async () => {
     const db = await at.database()
