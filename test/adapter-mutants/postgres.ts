@@ -716,7 +716,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
     file: at('delta-query'),
     edits: [["t WHERE ${isKnown.join(' AND ')} AND ${isKey}", 't WHERE ${isKey}']],
     test: 'postgres/privileges.test.ts',
-    named: 'level statement .*no role that mirrors it',
+    named: 'no role that mirrors it',
     server: 'postgres 18',
   },
   {
@@ -751,7 +751,7 @@ export const postgresMutants: readonly AdapterMutant[] = [
       ],
     ],
     test: 'postgres/privileges.test.ts',
-    named: 'level statement .*its mirrors fail with the command',
+    named: 'its mirrors fail with the command',
     server: 'postgres 18',
   },
   {
