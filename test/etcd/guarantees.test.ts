@@ -67,14 +67,15 @@ describeEtcd('the guarantees of etcd for watchers', (server) => {
         await using stage = await Stage.open({ etcd: own.etcd, form, source: { progressMs: 300, stallMs: 2_000 } })
         await stage.put(['k', 0])
         const from = await listed(stage.source)
+        // More revisions than etcd puts into one message.
         const writing = Array.from({ length: 10 }, async (_, writer) => {
-          for (let at = 1; at <= 80; at++) await stage.put([`k${writer}`, at])
+          for (let at = 1; at <= 150; at++) await stage.put([`k${writer}`, at])
         })
         await Promise.all(writing)
         const last = Number(await stage.put(['k', 2]))
         const history = await historyOf(stage.writer, stage.prefix, last)
         // The first thousand bytes one by one, so to say: there lie the answers before the first event.
-        const cuts = [...Array.from({ length: 24 }, (_, at) => 150 + at * 50), 5_000, 20_000, 40_000]
+        const cuts = [...Array.from({ length: 24 }, (_, at) => 150 + at * 50), 5_000, 20_000, 40_000, 60_000, 90_000]
         let broken = 0
         for (const bytes of cuts) {
           const checker = new ContractChecker(stage.source)

@@ -32,7 +32,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('is noticed in the middle of a list, which is read again', () =>
-      Stage.with({ server, rows: 30_000, rowLength: 1_000 }, async (stage) => {
+      Stage.with({ server, rows: 12_000, rowLength: 1_000 }, async (stage) => {
         stage.proxy.delay(100)
         stage.informer.start()
         await stage.copying()
@@ -44,7 +44,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('is noticed in the middle of a list even if no other connection can be opened', () =>
-      Stage.with({ server, rows: 30_000, rowLength: 1_000 }, async (stage) => {
+      Stage.with({ server, rows: 12_000, rowLength: 1_000 }, async (stage) => {
         stage.proxy.delay(100)
         stage.informer.start()
         await stage.copying()
@@ -177,7 +177,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
       }))
 
     test('30 times in the 10 s in which it lists, it lists about once a second', () =>
-      Stage.with({ server, rows: 30_000, rowLength: 500 }, async (stage) => {
+      Stage.with({ server, rows: 12_000, rowLength: 500 }, async (stage) => {
         stage.proxy.delay(50)
         stage.informer.start()
         for (let n = 0; n < 30; n++) {
@@ -248,7 +248,7 @@ describePostgres('a connection that fails', ({ binDir, env }) => {
 
   describe.concurrent('[I15] a stop within a second', () => {
     test('while a list is held up', () =>
-      Stage.with({ server, rows: 30_000, rowLength: 1_000 }, async (stage) => {
+      Stage.with({ server, rows: 12_000, rowLength: 1_000 }, async (stage) => {
         stage.proxy.delay(100)
         stage.informer.start()
         await stage.copying()

@@ -308,32 +308,6 @@ describePostgres('the installed objects', (postgres) => {
         expect(await isAlarmRaised(db)).toBe(false)
       })
 
-      test('and no role that mirrors it, whose statements compare keys', async () => {
-        const { db, owner, client } = await owned(level)
-        // A poll is in a read-only transaction, which cannot raise the alarm.
-        await client.query(`DROP CAST (${owner}.trap AS pg_catalog.int8);
-          CREATE FUNCTION ${owner}.caught(${owner}.trap) RETURNS int8 LANGUAGE plpgsql AS
-            $$ BEGIN RAISE EXCEPTION '% was trapped', current_user; END $$;
-          CREATE CAST (${owner}.trap AS pg_catalog.int8) WITH FUNCTION ${owner}.caught(${owner}.trap) AS IMPLICIT`)
-        const { informer, errors } = await mirror(db, { table: 't', client: () => pooledClient(db) })
-        await client.query(
-          `BEGIN; UPDATE t SET n = 0; ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id); COMMIT`,
-        )
-        await waitUntil('the failure', () => Object(informer.status.lastError).code === 'NOT_FOUND')
-        expect(errors.filter(({ message }) => message.includes('trapped'))).toEqual([])
-        expect(informer.size).toBe(9)
-      })
-
-      test('[P22] and its mirrors fail with the command that repairs the log', async () => {
-        const { db, owner, client } = await owned(level)
-        await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
-        expect(await problemsOf(db, 't')).toMatchObject([
-          expect.stringMatching(/trap.*run: npx listwatch pg install <url> --table '?t/),
-        ])
-        const error = await errorOf(mirror(db, { table: 't' }))
-        expect(error).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('trap') })
-      })
-
       test('and widens its key without breaking writers or mirrors', async () => {
         const { db, client } = await owned(level)
         const rows = await mirror(db, { table: 't' })
@@ -355,6 +329,32 @@ describePostgres('the installed objects', (postgres) => {
           message: expect.stringMatching(/numeric.*run: npx listwatch pg install/),
         })
       })
+    })
+
+    test('and no role that mirrors it, whose statements compare keys', async () => {
+      const { db, owner, client } = await owned('statement')
+      // A poll is in a read-only transaction, which cannot raise the alarm.
+      await client.query(`DROP CAST (${owner}.trap AS pg_catalog.int8);
+        CREATE FUNCTION ${owner}.caught(${owner}.trap) RETURNS int8 LANGUAGE plpgsql AS
+          $$ BEGIN RAISE EXCEPTION '% was trapped', current_user; END $$;
+        CREATE CAST (${owner}.trap AS pg_catalog.int8) WITH FUNCTION ${owner}.caught(${owner}.trap) AS IMPLICIT`)
+      const { informer, errors } = await mirror(db, { table: 't', client: () => pooledClient(db) })
+      await client.query(
+        `BEGIN; UPDATE t SET n = 0; ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id); COMMIT`,
+      )
+      await waitUntil('the failure', () => Object(informer.status.lastError).code === 'NOT_FOUND')
+      expect(errors.filter(({ message }) => message.includes('trapped'))).toEqual([])
+      expect(informer.size).toBe(9)
+    })
+
+    test('[P22] and its mirrors fail with the command that repairs the log', async () => {
+      const { db, owner, client } = await owned('statement')
+      await client.query(`ALTER TABLE t ALTER id TYPE ${owner}.trap USING ${owner}.trap_of(id)`)
+      expect(await problemsOf(db, 't')).toMatchObject([
+        expect.stringMatching(/trap.*run: npx listwatch pg install <url> --table '?t/),
+      ])
+      const error = await errorOf(mirror(db, { table: 't' }))
+      expect(error).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('trap') })
     })
   })
 

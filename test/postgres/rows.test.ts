@@ -346,7 +346,7 @@ describePostgres('rows', (postgres) => {
       [`n > 'x'`, refused],
       ['true) OR (true', refused],
     ]
-    test('a condition on more than the row, or that is none, is refused as PROTOCOL, with the reason', async () => {
+    test('a condition on more than the row, or that the server refuses, is PROTOCOL, with the reason', async () => {
       const db = await at.database()
       await db.sql(TABLE)
       await db.install('t')

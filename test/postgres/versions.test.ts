@@ -29,7 +29,7 @@ describePostgres('a version', (postgres) => {
   async function installed(): Promise<Database> {
     const db = await at.database()
     await db.sql(TABLE)
-    await db.install('t')
+    await db.install('t', { bulk: 1_000 })
     return db
   }
 
@@ -107,7 +107,7 @@ describePostgres('a version', (postgres) => {
       ['shape', (db) => db.sql('ALTER TABLE t ADD COLUMN more int'), {}],
       ['generation', (db) => db.sql('ALTER TABLE t RENAME TO old; ALTER TABLE u RENAME TO t'), {}],
       ['generation', (db) => db.install('t'), {}],
-      ['truncate or bulk change', (db) => db.sql('INSERT INTO t SELECT g, 0 FROM generate_series(21, 100021) g'), {}],
+      ['truncate or bulk change', (db) => db.sql('INSERT INTO t SELECT g, 0 FROM generate_series(21, 1021) g'), {}],
       ['too many changes', (db) => db.sql('UPDATE t SET n = 1'), { maxDeltaRows: 19 }],
     ]
 
