@@ -3,19 +3,14 @@ import { SourceError } from '../../../src/contract/errors.js'
 import type { Feed } from '../../../src/subscriptions/feed.js'
 import { SeededRandom } from '../../../testing/seeded-random.js'
 import { usedHeap } from '../../soak/heap.js'
-import { drain, Mirror, tellAll } from '../../support/feeds.js'
+import { drain, type Mirror, tellAll, unlistedOrders } from '../../support/feeds.js'
 import { Fold } from '../../support/fold.js'
 import { type Order, order } from '../../support/informers.js'
 
 const CLOSED = new SourceError('closed', { code: 'STOPPED' })
 
 function orders(): Mirror<Order> {
-  return new Mirror<Order>((ix) => ({
-    tenant: ix.equal((o) => o.tenant),
-    tag: ix.multi((o) => o.tags ?? []),
-    total: ix.ordered((o) => o.total),
-    both: ix.compound((o) => [o.tenant, o.total]),
-  })).list([], '1')
+  return unlistedOrders().list([], '1')
 }
 
 /** How often a feed has to look at a change. */

@@ -113,19 +113,13 @@ describe('[N2] without an object, gone is', () => {
   })
 
   test('out-of-scope for an object that transform omits, and unknown for one that became invalid', async () => {
-    const { informer, source, clock } = mirrorOf<number, object>(
-      [
-        ['a', 1],
-        ['b', 1],
-      ],
-      {
-        transform: (n) => {
-          if (n < 0) throw new Error('negative')
-          return n === 0 ? undefined : n
-        },
-        onInvalid: 'omit',
+    const { informer, source, clock } = mirrorOf<number, object>(Object.entries({ a: 1, b: 1 }), {
+      transform: (n) => {
+        if (n < 0) throw new Error('negative')
+        return n === 0 ? undefined : n
       },
-    )
+      onInvalid: 'omit',
+    })
     const seen: string[] = []
     informer.reconcile(async (key, { gone }) => void seen.push(`${key} ${gone}`))
     await informer.start().synced()

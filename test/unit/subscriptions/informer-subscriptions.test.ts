@@ -32,54 +32,34 @@ describe('subscribe', () => {
       informer.subscribe(fold.handlers)
       await clock.advance(100)
     }
-    for (const fold of folds)
-      expect(fold.objects).toEqual(
-        new Map([
-          ['a', 2],
-          ['c', 1],
-        ]),
-      )
+    for (const fold of folds) expect(fold.objects).toEqual(new Map(Object.entries({ a: 2, c: 1 })))
     expect(informer.status.relists).toBe(1)
   })
 
-  test('[B2] a subscription that begins inside a handler receives all objects', async () => {
-    const { clock, source, informer } = await started(['a', 1])
-    const inner = new Fold<number>()
-    const begun: Subscription[] = []
-    informer.subscribe({
-      add: () => {
+  test.each(['a handler', 'a filter, during the delivery of the first list,'])(
+    '[B2] a subscription that begins inside %s receives each object once',
+    async (where) => {
+      const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
+      const inner = new Fold<number>()
+      const begun: Subscription[] = []
+      const begin = (): boolean => {
         if (begun.length === 0) begun.push(informer.subscribe(inner.handlers))
-      },
-    })
-    await clock.advance(0)
-    source.put('b', 2)
-    await clock.advance(0)
-    expect(inner.told).toEqual(['add a', 'add b'])
-  })
-
-  test('a subscription that begins inside a filter, during the delivery of the first list, receives each object once', async () => {
-    const { clock, source, informer } = mirrorOf<number, object>([['a', 1]])
-    const inner = new Fold<number>()
-    const begun: Subscription[] = []
-    const filter = (): boolean => {
-      if (begun.length === 0) begun.push(informer.subscribe(inner.handlers))
-      return true
-    }
-    informer.subscribe({}, { filter })
-    informer.start()
-    await clock.advance(0)
-    source.put('b', 2)
-    await clock.advance(0)
-    expect(inner.told).toEqual(['add a', 'add b'])
-  })
+        return true
+      }
+      if (where === 'a handler') informer.subscribe({ add: begin })
+      else informer.subscribe({}, { filter: begin })
+      informer.start()
+      await clock.advance(0)
+      source.put('b', 2)
+      await clock.advance(0)
+      expect(inner.told).toEqual(['add a', 'add b'])
+    },
+  )
 
   test.each(['before start', 'after the first list'])(
     '[law 8e] a subscription without an add handler that begins %s is synced at once, and receives the later changes in its scope',
     async (moment) => {
-      const { clock, source, informer } = mirrorOf<number, object>([
-        ['a', 1],
-        ['b', 10],
-      ])
+      const { clock, source, informer } = mirrorOf<number, object>(Object.entries({ a: 1, b: 10 }))
       if (moment === 'after the first list') {
         informer.start()
         await clock.advance(0)
