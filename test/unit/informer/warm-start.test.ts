@@ -181,21 +181,19 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
     }
   })
 
-  test('open throws, or never answers', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
+  test.each([
+    ['throws', 'live'],
+    ['never answers', 'restoring'],
+  ])('open %s', async (how, state) => {
     const cache = new MemoryCache()
     cache.onOpen = () => {
-      throw new Error('no disk')
+      if (how === 'throws') throw new Error('no disk')
+      return new Promise(() => {})
     }
-    const first = await running(mirror(source, cache))
-    expect(first.held()).toEqual({ a: 1 })
-    await assertCleanStop(first.informer, first.clock)
-    cache.onOpen = () => new Promise(() => {})
-    const second = await running(mirror(source, cache))
-    expect(second.informer.status.state).toBe('restoring')
-    await second.clock.advance(30_000)
-    expect(second.held()).toEqual({ a: 1 })
-    expect(cache.warnings).toHaveLength(2)
+    const { informer, clock, held } = await running(mirror(memorySource<number>({ entries: [['a', 1]] }), cache))
+    expect(informer.status.state).toBe(state)
+    await clock.advance(30_000)
+    expect([held(), cache.warnings.length]).toEqual([{ a: 1 }, 1])
   })
 
   test('another fingerprint', async () => {

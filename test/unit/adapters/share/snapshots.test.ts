@@ -13,7 +13,9 @@ import {
   type IndexBuilder,
   type Informer,
   type InformerOptions,
+  type ListerWatcher,
   SourceError,
+  type SourceSet,
   sourceSet,
 } from '../../../../src/index.js'
 import { packableMirrorOf } from '../../../../src/informer/packable-mirror.js'
@@ -69,6 +71,23 @@ async function started(...given: Parameters<typeof stage>) {
   return all
 }
 
+/** A follower of an informer of any source, which has not listed. */
+async function joinedTo<T>(source: ListerWatcher<T> | SourceSet<T>): Promise<Informer<T>> {
+  const informer = createInformer({ source }).start()
+  await informer.synced()
+  const lists = vi.spyOn(informer, 'snapshot')
+  const share = shareInformer(informer)
+  const follower = createInformer({ source: sharedSource<T>({ port: share.port() }) }).start()
+  onTestFinished(async () => {
+    await follower.stop()
+    await share.close()
+    await informer.stop()
+  })
+  await follower.synced()
+  expect(lists).not.toHaveBeenCalled()
+  return follower
+}
+
 /** Calls `act` between the response with the snapshot and its use. */
 function betweenOpenAndWatch(source: HttpSource<Account>, act: () => Promise<void>): void {
   const { openSnapshot } = source
@@ -86,10 +105,15 @@ function expectEqual(follower: Informer<Account, ReturnType<typeof indexes>>, in
 }
 
 describe('a worker that joins', () => {
-  test('[T11] starts from the packed objects, without a list, and receives the later changes', async () => {
-    const { source, informer, join, packs, lists } = await started(accounts(3_000))
-    const follower = await join()
+  test('[T11] starts from the packed objects, without a list, hears each once, and receives the later changes', async () => {
+    const { source, informer, follow, packs, lists } = await started(accounts(3_000))
+    const follower = follow()
+    const heard: string[] = []
+    follower.subscribe({ add: ({ key, origin }) => heard.push(`${key} ${origin}`) })
+    await follower.start().synced()
     expectEqual(follower, informer)
+    await waitUntil('all objects', () => heard.length >= 3_000)
+    expect(heard.sort()).toEqual(Array.from(informer.keys(), (key) => `${key} initial`).sort())
     expect(follower.by.balance({ limit: 1 })).toEqual([{ tenant: 'acme', balance: 0 }])
     expect(follower.entry('7')).toEqual(informer.entry('7'))
     source.put('new', { tenant: 'acme', balance: 1 })
@@ -109,17 +133,8 @@ describe('a worker that joins', () => {
       map: new Map([['a', new Set([1])]]),
       no: undefined,
     }
-    const source = memorySource<object>({ entries: [['a', value]] })
-    const informer = createInformer({ source }).start()
-    await informer.synced()
-    const lists = vi.spyOn(informer, 'snapshot')
-    await using share = shareInformer(informer)
-    const follower = createInformer({ source: sharedSource<object>({ port: share.port() }) }).start()
-    await follower.synced()
+    const follower = await joinedTo(memorySource<object>({ entries: [['a', value]] }))
     expect(follower.get('a')).toStrictEqual(value)
-    expect(lists).not.toHaveBeenCalled()
-    await follower.stop()
-    await informer.stop()
   })
 
   test('[T12] together with others shares one pack with them, and a later one does too', async () => {
@@ -166,30 +181,10 @@ describe('a worker that joins', () => {
     expect(lists).not.toHaveBeenCalled()
   })
 
-  test('hears each object once as "initial"', async () => {
-    const { follow } = await started(accounts(1_500))
-    const follower = follow()
-    const heard = new Map<string, string>()
-    follower.subscribe({ add: ({ key, origin }) => heard.set(key, origin) })
-    await follower.start().synced()
-    await waitUntil('all objects', () => heard.size === 1_500)
-    expect(new Set(heard.values())).toEqual(new Set(['initial']))
-  })
-
   test('has the objects of all sources of a set', async () => {
-    const [eu, us] = ['eu', 'us'].map((name) =>
-      memorySource<Account>({ name, entries: [[name, { tenant: name, balance: 1 }]] }),
-    )
-    const informer = createInformer({ source: sourceSet({ eu: eu as never, us: us as never }), indexes }).start()
-    await informer.synced()
-    const lists = vi.spyOn(informer, 'snapshot')
-    await using share = shareInformer(informer)
-    const follower = createInformer({ source: sharedSource<Account>({ port: share.port() }) }).start()
-    await follower.synced()
+    const [eu, us] = ['eu', 'us'].map((name) => memorySource<number>({ name, entries: [[name, 1]] }))
+    const follower = await joinedTo(sourceSet({ eu: eu as never, us: us as never }))
     expect([...follower.keys()].sort()).toEqual(['eu', 'us'])
-    expect(lists).not.toHaveBeenCalled()
-    await follower.stop()
-    await informer.stop()
   })
 })
 
@@ -317,12 +312,16 @@ describe('during a join', () => {
     }
   })
 
-  test('[T13] the end of the port leaves the pack to the other workers', async () => {
+  test.each(['its port', 'its informer'])('[T13] the end of %s leaves the pack to the other workers', async (what) => {
     const { informer, share, join, packs } = await started(accounts(5_000))
     const port = share.port()
-    port.postMessage({ type: 'open', id: 1 } satisfies FollowerMessage)
+    const follower = createInformer({ source: sharedSource<Account>({ port }) })
+    if (what === 'its informer') follower.start()
+    else port.postMessage({ type: 'open', id: 1 } satisfies FollowerMessage)
     await waitUntil('the pack', () => packs.mock.calls.length === 1)
-    port.close()
+    await follower.stop()
+    if (what === 'its informer') expect(port.hasRef()).toBe(false)
+    else port.close()
     expectEqual(await join(), informer)
     expect(packs).toHaveBeenCalledTimes(1)
   })
@@ -350,16 +349,6 @@ describe('during a join', () => {
     await informer.stop()
     await waitUntil('the error', () => follower.status.lastError !== undefined)
     expect(follower.status.lastError?.message).toContain('stopped')
-  })
-
-  test('the end of the worker ends its requests', async () => {
-    const { informer, share, packs, join } = await started(accounts(5_000))
-    const port = share.port()
-    const follower = createInformer({ source: sharedSource<Account>({ port }) }).start()
-    await waitUntil('the pack', () => packs.mock.calls.length === 1)
-    await follower.stop()
-    expect(port.hasRef()).toBe(false)
-    expectEqual(await join(), informer)
   })
 
   test('[T13] lost access takes the objects from the pack', async () => {
