@@ -129,35 +129,6 @@ test.each([false, true])(
   },
 )
 
-test('a mirror whose history has ended is not saved', async () => {
-  const source = scripted<number>({ hasReached: numbered })
-  const cache = cacheAt(source, '1', { a: 1 })
-  cache.saveEveryMs = 1e15 // Only `stop` would save.
-  const mirror = await started(source, cache)
-  source.watches[0]?.batch([put('a', 2)], '2')
-  await mirror.clock.advance(1)
-  await failWatch(mirror, 'EPOCH_CHANGED')
-  await assertCleanStop(mirror.informer, mirror.clock)
-  expect(cache.content?.header.version).toBe('1')
-})
-
-test.each([false, true])(
-  "[H10] with onAccessLost: 'clear' the saved content is removed, also that of a save in progress: %s",
-  async (isSaving) => {
-    const cache = Object.assign(new MemoryCache(), { serveStale: true })
-    const held = Promise.withResolvers<void>()
-    if (isSaving) cache.onSave = () => held.promise
-    const first = await live(cache, { a: 1 }, '1', { onAccessLost: 'clear' })
-    await failWatch(first, 'UNAUTHORIZED')
-    held.resolve()
-    await first.clock.advance(1)
-    expect([first.informer.size, cache.content]).toEqual([0, undefined])
-    await assertCleanStop(first.informer, first.clock)
-    const second = await started(first.source, cache, { onAccessLost: 'clear' })
-    expect([second.informer.size, second.informer.status.state]).toEqual([0, 'listing'])
-  },
-)
-
 describe('[H6] a new history', () => {
   const endHistory = async (mirror: Mirror): Promise<void> => {
     await failWatch(mirror, 'EPOCH_CHANGED', 1_001)

@@ -195,17 +195,6 @@ describe('[H4] content that cannot be used costs one list and one warning', () =
     await clock.advance(30_000)
     expect([held(), cache.warnings.length]).toEqual([{ a: 1 }, 1])
   })
-
-  test('another fingerprint', async () => {
-    const source = memorySource<number>({ entries: [['a', 1]] })
-    const cache = await saved(source)
-    const transform = (object: number): number => object * 2
-    const { informer, clock, held } = await running(mirror(source, cache, { transform }))
-    expect([held(), informer.status.reconnects]).toEqual([{ a: 2 }, 0])
-    expect(cache.warnings).toHaveLength(1)
-    await assertCleanStop(informer, clock)
-    expect(new Set(cache.contexts.map(({ fingerprint }) => fingerprint)).size).toBe(2)
-  })
 })
 
 describe('[H5] saved objects are stored as they were', () => {
@@ -399,26 +388,6 @@ describe('[H8] a warm start meets another operation', () => {
     expect(late.objects).toEqual(new Map([['b', 3]]))
     expect(odd(true)).toEqual([3])
     expect(informer.status.state).toBe('connecting')
-  })
-
-  test('lost access deletes stale objects, and drops hidden ones', async () => {
-    for (const serveStale of [false, true]) {
-      const source = scripted<number>({ hasReached: numbered })
-      const cache = cacheAt(source, '7', { a: 1 }, serveStale)
-      const { informer, clock, held, fold } = await running(mirror(source, cache, { onAccessLost: 'clear' }))
-      source.watches[0]?.fail(new SourceError('no', { code: 'UNAUTHORIZED' }))
-      await clock.advance(0)
-      expect([held(), fold.objects.size]).toEqual([{}, 0])
-      expect(informer.health().isReady).toBe(false)
-      await clock.advance(1_000)
-      expect([source.watches.length, source.lists.length]).toEqual([1, 1])
-      source.lists[0]?.answer([put('b', 3)], '9')
-      await clock.advance(0)
-      expect(held()).toEqual({ b: 3 })
-      expect(fold.objects).toEqual(new Map([['b', 3]]))
-      expect(await outcomeOf(informer.synced(), clock)).toBe('resolved')
-      await assertCleanStop(informer, clock)
-    }
   })
 })
 

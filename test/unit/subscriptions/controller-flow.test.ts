@@ -19,18 +19,6 @@ describe('a paused controller', () => {
     expect([runs.begun, controller.isPaused]).toEqual([['a=1', 'b=2', 'c=undefined'], false])
   })
 
-  test('does not interrupt a run in progress, and does not retry it', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
-    controller.pause()
-    expect(runs.contexts[0]?.signal.aborted).toBe(false)
-    runs.fail()
-    await mirror.clock.advance(60_000)
-    expect(runs.begun).toHaveLength(1)
-    controller.resume()
-    await mirror.clock.advance(0)
-    expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'retry'])
-  })
-
   test('[N7] that is drained waits for the runs in progress only', async () => {
     const { mirror, runs, controller } = await running([
       ['a', 1],

@@ -21,21 +21,6 @@ describe('the reason of a run is', () => {
     expect(seen).toEqual(['a initial', 'a changed', 'b changed', 'b changed'])
   })
 
-  test('enqueued for an enqueue, also one with a delay or during a run', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
-    controller.enqueue('a')
-    runs.succeed()
-    await mirror.clock.advance(0)
-    controller.enqueue('a', { delayMs: 10 })
-    await mirror.clock.advance(20)
-    runs.succeed()
-    await mirror.clock.advance(0)
-    runs.succeed()
-    controller.enqueue('new', { delayMs: 1e-9 })
-    await mirror.clock.advance(0)
-    expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'enqueued', 'enqueued', 'enqueued'])
-  })
-
   test('resync for a resync, and not for a key that is pending anyway', async () => {
     const mirror = numbers(['a', 1], ['b', 1])
     const seen: string[] = []

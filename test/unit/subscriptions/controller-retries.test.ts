@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { TerminalError, terminal } from '../../../src/contract/errors.js'
 import type { ReconcileOptions } from '../../../src/subscriptions/controller-types.js'
-import { numbers, Runs, reconcile, running } from '../../support/controllers.js'
+import { numbers, reconcile, running } from '../../support/controllers.js'
 import { outcomeOf } from '../../support/informers.js'
 
 describe('the option retry', () => {
@@ -48,25 +48,6 @@ describe('the option retry', () => {
     expect(attempts).toEqual([1, 2, 3, 1, 2, 3])
     expect(mirror.errors[2]?.message).toMatch(/\(attempt 3\): no; not again before it changes$/)
   })
-})
-
-test('a change during the retry of a run during which the key changed too counts when it is reconciled', async () => {
-  const mirror = numbers(['a', 1])
-  const runs = new Runs()
-  const controller = reconcile(mirror, runs.fn)
-  await mirror.clock.advance(0)
-  mirror.put('a', 2, '6')
-  await mirror.clock.advance(0)
-  runs.fail()
-  await mirror.clock.advance(1_000)
-  mirror.put('a', 3, '7')
-  await mirror.clock.advance(0)
-  runs.succeed()
-  await mirror.clock.advance(0)
-  expect([runs.begun, controller.version]).toEqual([['a=1', 'a=2', 'a=3'], '6'])
-  runs.succeed()
-  await mirror.clock.advance(0)
-  expect(controller.version).toBe('7')
 })
 
 describe('a TerminalError', () => {

@@ -51,15 +51,6 @@ describe('[I13] late join', () => {
     tellAll(feed, fold)
     expect(fold.objects).toEqual(new Map(mirror.indexer.entries()))
   })
-
-  test.each(['every', 'latest'] as const)('a scoped feed, delivery %s: no gap, no duplicate', (delivery) => {
-    const mirror = orders(['a', order(1)], ['b', order(1, 'other')])
-    const feed = mirror.feed({ delivery, where: { tenant: 'acme' } })
-    mirror.put('b', order(2), '6').put('a', order(2, 'other'), '7').put('c', order(1), '8')
-    const fold = new Fold<Order>()
-    tellAll(feed, fold)
-    expect([...fold.objects.keys()]).toEqual(['b', 'c'])
-  })
 })
 
 describe('a scope', () => {
@@ -211,16 +202,6 @@ describe('the version', () => {
     expect(batch && endOf(batch)).toEqual({ position: '5', isSynced: true })
   })
 
-  test('of a closed feed that had caught up stays at the version of the store at the close', () => {
-    const mirror = numbers(['a', 1]).apply([], '6')
-    const feed = mirror.feed()
-    drain(feed)
-    mirror.apply([], '7')
-    feed.close(CLOSED)
-    mirror.put('a', 3, '8')
-    expect(feed.version).toBe('7')
-  })
-
   test('[law 6] of a closed feed includes a batch that is acknowledged after the close', () => {
     const { mirror, feed } = drained([['a', 1]])
     mirror.put('a', 2, '6')
@@ -244,26 +225,6 @@ describe('bookmarks', () => {
 })
 
 describe('delivery', () => {
-  // I12
-  test('every: beyond its capacity it behaves as latest until it has caught up', () => {
-    const { mirror, feed } = drained([], { capacity: 3 })
-    for (let i = 1; i <= 10; i++) mirror.put('a', i, `${5 + i}`)
-    expect(drain(feed)).toEqual(['add a, @15'])
-    mirror.put('a', 11, '16').put('a', 12, '17')
-    expect(drain(feed)).toEqual(['update a, @16', 'update a, @17'])
-    expect(mirror.errors).toEqual([])
-  })
-
-  test('every, with onOverflow fail: beyond its capacity it is closed, and that is reported', () => {
-    const { mirror, feed } = drained([], { capacity: 3, onOverflow: 'fail', name: 'mine' })
-    for (let i = 1; i <= 3; i++) mirror.put('a', i, `${5 + i}`)
-    expect(feed.closed).toBeUndefined()
-    mirror.put('a', 4, '9')
-    expect(feed.closed).toMatchObject({ code: 'HANDLER', phase: 'handle' })
-    expect(mirror.errors).toEqual([feed.closed])
-    expect([feed.dequeue(), mirror.router.feeds.size]).toEqual([undefined, 0])
-  })
-
   test('[law 8d] the objects of the replay do not count towards the capacity', () => {
     const mirror = numbers(...Array.from({ length: 50 }, (_, i) => [`k${i}`, i] as const))
     const feed = mirror.feed({ capacity: 1, onOverflow: 'fail' })
@@ -301,21 +262,6 @@ describe('the backlog', () => {
     }
     expect(feed.backlog).toEqual({ keys: 3, oldestMs: 300 })
   })
-})
-
-test('waitFor waits for the epoch of the store, though the feed is still in the previous one, and for no other', async () => {
-  const mirror = new Mirror<number>().list([['a', 1]], 'a5')
-  const feed = mirror.feed()
-  drain(feed)
-  const outcomes = (): Promise<unknown> =>
-    Promise.all(['a9', 'b1'].map((version) => outcomeOf(feed.waitFor(version), mirror.clock)))
-  const refused = { rejected: { code: 'EPOCH_CHANGED' } }
-  expect(await outcomes()).toMatchObject(['pending', refused])
-  mirror.list([['a', 2]], 'b1')
-  const waited = feed.waitFor('b1')
-  expect(await outcomes()).toMatchObject([refused, 'pending'])
-  drain(feed)
-  expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
 })
 
 test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])(

@@ -163,44 +163,6 @@ describe('concurrency', () => {
     },
   )
 
-  // I12
-  test.each([
-    ['every', 'its changes are kept up to the capacity', [1 + 10, 10 + 20]],
-    ['latest', 'one change of it', [1 + 1, 1]],
-  ] as const)('behind a stuck key that keeps changing, with delivery %s: %s', async (delivery, _, kept) => {
-    const mirror = numbers()
-    const subscription = subscribeStuck(mirror, { concurrency: 4, capacity: 10, delivery })
-    mirror.put('stuck', 1, '6')
-    for (let i = 0; i < 1_000; i++) {
-      mirror.put(i % 100 === 0 ? 'stuck' : `k${i % 20}`, i, `${7 + i}`)
-      await mirror.clock.advance(1)
-    }
-    await mirror.clock.advance(100)
-    expect([subscription.batchesInFlight, subscription.backlog.keys]).toEqual(kept)
-  })
-
-  // I7
-  test('once the stuck key has ended, the version includes every handled batch before the next pending one', async () => {
-    const mirror = numbers()
-    const gates = new Gates()
-    const subscription = subscribe(
-      mirror,
-      { add: (change) => (change.key.startsWith('slow') ? gates.handle(change) : undefined) },
-      { concurrency: 3 },
-    )
-    await mirror.clock.advance(0)
-    for (const [i, key] of ['slow1', 'a', 'b', 'slow2', 'c'].entries()) mirror.put(key, 1, `${6 + i}`)
-    await mirror.clock.advance(0)
-    const waited = subscription.waitFor('8')
-    expect([subscription.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'pending'])
-    gates.next()
-    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
-    expect(subscription.version).toBe('8')
-    gates.next()
-    await mirror.clock.advance(0)
-    expect(subscription.version).toBe('10')
-  })
-
   test.each([1, 2, 5])(
     '[I4] with %i at a time every history is legal, and the version is never ahead of what handlers have finished',
     async (concurrency) => {
@@ -284,38 +246,6 @@ describe('delivery latest', () => {
     gates.next()
     await mirror.clock.advance(0)
     expect(subscription.version).toBe('105')
-  })
-
-  test.each([1, 3, 6])('relative to the last state that it received (%i at a time)', async (concurrency) => {
-    const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
-    const fold = new Fold<number>()
-    const hold = deferred()
-    const tell = (change: Parameters<typeof fold.tell>[0]): unknown => {
-      fold.tell(change)
-      return change.object === 1 ? hold.promise : undefined
-    }
-    const handlers = { add: tell, update: tell, delete: tell }
-    const subscription = subscribe(mirror, handlers, { concurrency, delivery: 'latest' })
-    await mirror.clock.advance(0)
-    const step = async (write: () => unknown): Promise<void> => {
-      write()
-      await mirror.clock.advance(0)
-    }
-    await step(() => mirror.put('a', 2, '6').delete('b', '7').delete('c', '8'))
-    await step(() => mirror.put('a', 3, '9').put('b', 4, '10'))
-    await step(() => mirror.put('b', 5, '11').put('c', 6, '12'))
-    await step(() => mirror.delete('c', '13'))
-    expect(subscription.version).toBeUndefined()
-    await step(() => hold.resolve())
-    const toldOf = (key: string): string => fold.told.filter((told) => told.endsWith(key)).join()
-    expect(['a', 'b', 'c'].map(toldOf)).toEqual(['add a,update a', 'add b,delete b,add b', 'add c,delete c'])
-    expect(fold.objects).toEqual(
-      new Map([
-        ['a', 3],
-        ['b', 5],
-      ]),
-    )
-    expect([subscription.version, subscription.backlog]).toEqual(['13', { keys: 0, oldestMs: 0 }])
   })
 })
 
@@ -404,19 +334,6 @@ describe('what waits', () => {
   )
 })
 
-/** Subscribes a handler that closes its subscription. Returns the keys for which it is called. */
-function closingItself(mirror: Mirror<number>, result: () => void | Promise<void> = () => {}): readonly string[] {
-  const told: string[] = []
-  const subscription = subscribe(mirror, {
-    add: ({ key }) => {
-      told.push(key)
-      void subscription.close()
-      return result()
-    },
-  })
-  return told
-}
-
 describe('close', () => {
   test.each([1, 2])(
     '[F10] waits for handlers that run, and delivers no queued change (%i at a time)',
@@ -448,21 +365,6 @@ describe('close', () => {
     expect(mirror.clock.sleeping).toBe(0)
   })
 
-  test.each([
-    ['returns nothing', () => {}],
-    ['returns a promise', () => Promise.resolve()],
-  ])('[F10] inside a handler that %s ends it before the rest of the batch', async (_what, result) => {
-    const mirror = numbers()
-    const told = closingItself(mirror, result)
-    await mirror.clock.advance(0)
-    mirror.apply(
-      ['a', 'b', 'c'].map((key) => ({ type: 'put', key, object: 1 }) as const),
-      '6',
-    )
-    await mirror.clock.advance(2_000)
-    expect([told, mirror.clock.sleeping]).toEqual([['a'], 0])
-  })
-
   test('an option that it does not know is a TypeError', async () => {
     const subscription = subscribe(numbers(), {})
     await expect(Reflect.apply(subscription.close, subscription, [{ drian: true }])).rejects.toThrow(
@@ -491,12 +393,4 @@ test.each<[string, (subscription: HandlerSubscription<number>, control: AbortCon
   await mirror.clock.advance(0)
   expect(getEventListeners(control.signal, 'abort')).toHaveLength(0)
   expect([fold.told, mirror.router.feeds.size, mirror.released.size]).toEqual([['add a'], 0, 1])
-})
-
-test('with a signal that has aborted already nothing is delivered', async () => {
-  const mirror = numbers(['a', 1])
-  const fold = new Fold<number>()
-  subscribe(mirror, fold.handlers, { signal: AbortSignal.abort() })
-  await mirror.clock.advance(0)
-  expect([fold.told, mirror.router.feeds.size]).toEqual([[], 0])
 })

@@ -100,23 +100,4 @@ describe('a handler or run that hangs', () => {
     expect(backlog).toEqual({ keys: 0, oldestMs: 0, oldestKey: undefined })
     await informer.stop()
   })
-
-  test('[B11] of a controller with timeoutMs counts as failed, and the key is tried again', async () => {
-    const { clock, informer, errors } = mirrorOf([['a', 1]])
-    const attempts: (readonly [number, AbortSignal])[] = []
-    informer.reconcile(
-      async (_key, { attempt, signal }) => {
-        attempts.push([attempt, signal])
-        if (attempt === 1) await hangs()
-      },
-      { timeoutMs: 1_000 },
-    )
-    await informer.start().synced()
-    await clock.advance(2_000)
-    expect(attempts.map(([attempt, { aborted }]) => [attempt, aborted])).toEqual([
-      [1, true],
-      [2, false],
-    ])
-    expect(errors).toMatchObject([{ code: 'HANDLER', key: 'a', cause: { code: 'TIMEOUT' } }])
-  })
 })

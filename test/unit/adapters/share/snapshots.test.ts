@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { MessageChannel } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fileCache } from '../../../../adapters/file-cache/index.js'
@@ -245,36 +244,6 @@ describe('a follower lists', () => {
 })
 
 describe('during a join', () => {
-  test('[T11] writes never make an object of the worker go back', async () => {
-    const { source, follow } = await started(accounts(4_000))
-    let isOver = false
-    const writing = (async () => {
-      for (let n = 10_000; !isOver; n++) {
-        for (let i = 0; i < 20; i++) source.put(`${i * 100}`, { tenant: 'acme', balance: n })
-        await sleep(1)
-      }
-    })()
-    for (let round = 0; round < 4; round++) {
-      const follower = follow()
-      const seen = new Map<string, number>()
-      const back: string[] = []
-      const check = (key: string, { balance }: Account): void => {
-        if (balance < (seen.get(key) ?? -1)) back.push(`${key}: ${seen.get(key)}, then ${balance}`)
-        seen.set(key, balance)
-      }
-      follower.subscribe({
-        add: ({ key, object }) => check(key, object),
-        update: ({ key, object }) => check(key, object),
-      })
-      await follower.start().synced()
-      await sleep(100)
-      await follower.fresh()
-      expect(back).toEqual([])
-    }
-    isOver = true
-    await writing
-  })
-
   test('[T11] a write behind a large one does not make its object go back', async () => {
     const { informer, source, follow, join } = await started(accounts(10))
     await join({ transform: (account) => account }) // Now the changes are encoded.
@@ -294,36 +263,6 @@ describe('during a join', () => {
     await follower.fresh()
     await waitUntil('the object', () => seen.includes(2))
     expect(seen).toEqual([2])
-  })
-
-  test('[T11] a large transaction arrives whole', async () => {
-    const { informer, source, follow } = await started(accounts(5_000))
-    for (let round = 1; round <= 3; round++) {
-      const follower = follow()
-      const joining = follower.start().synced()
-      source.transaction((tx) => {
-        for (let i = 0; i < 5_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: round * 10_000 })
-      })
-      await joining
-      const sums = new Set(follower.list().map(({ balance }) => balance))
-      expect(sums.size === 1 || !sums.has(round * 10_000)).toBe(true)
-      await follower.fresh()
-      expectEqual(follower, informer)
-    }
-  })
-
-  test.each(['its port', 'its informer'])('[T13] the end of %s leaves the pack to the other workers', async (what) => {
-    const { informer, share, join, packs } = await started(accounts(5_000))
-    const port = share.port()
-    const follower = createInformer({ source: sharedSource<Account>({ port }) })
-    if (what === 'its informer') follower.start()
-    else port.postMessage({ type: 'open', id: 1 } satisfies FollowerMessage)
-    await waitUntil('the pack', () => packs.mock.calls.length === 1)
-    await follower.stop()
-    if (what === 'its informer') expect(port.hasRef()).toBe(false)
-    else port.close()
-    expectEqual(await join(), informer)
-    expect(packs).toHaveBeenCalledTimes(1)
   })
 
   test('[T13] a new epoch of the source makes the worker have the new objects', async () => {

@@ -111,20 +111,6 @@ describe('the membership of a replica', () => {
     expect(member.fence).toBeGreaterThan(10)
   })
 
-  test('[L2] a member that joins gets its keys when the others have released them', () => {
-    const [first] = joined(1) as [Member]
-    const second = new Member(9)
-    pass(10_500, first, second)
-    pass(200, second)
-    // The first has not read again, so it may run all keys.
-    expect(recordOf(second)?.members).toHaveLength(2)
-    expect(second.runs()).toEqual([])
-    expect(first.runs()).toEqual(KEYS)
-    pass(5_000, first, second)
-    expect(first.runs().length).toBeLessThan(KEYS.length)
-    expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
-  })
-
   test('[L2] no run of a key begins after its loss was sent', () => {
     const [first] = joined(1) as [Member]
     // It computes its keys with a member that the first does not know, so it claims few of those that the first loses.
@@ -222,18 +208,6 @@ describe('the membership of a replica', () => {
     expect(first.membership.step({ now, wall }).wakeAt - now).toBe(20)
   })
 
-  test('a request is given up after a third of the lease, and its late reply is ignored', () => {
-    const [first] = joined(1) as [Member]
-    now += 2_000
-    const request = first.request()
-    const view = first.perform(request)
-    now += 3_334
-    expect(first.step().isAbandoned).toBe(true)
-    const { fence } = first.membership
-    first.membership.replied(request, view, first.at)
-    expect(first.membership.fence).toBe(fence)
-  })
-
   test('[L7] a member whose record is missing stops and joins again', () => {
     const [first] = joined(1) as [Member]
     const { member } = first.membership
@@ -260,15 +234,6 @@ describe('the membership of a replica', () => {
     expect(kept.length).toBeGreaterThan(0)
     pass(2 * LEASE_MS, first, second)
     expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
-  })
-
-  test('[L7] in a new epoch no run begins until no lease of the old one can be valid', () => {
-    const [first] = joined(1) as [Member]
-    table.fork(1)
-    pass(2_200, first)
-    expect(first.runs()).toEqual([])
-    pass(10_500, first)
-    expect(first.runs()).toEqual(KEYS)
   })
 
   test('[L13] a store whose fence does not grow, that shows an old state, or that was restored, is refused', () => {

@@ -102,19 +102,6 @@ afterEach(async () => {
 })
 
 describe('a controller on several replicas', () => {
-  test('runs every key, at most once on each of them, after the time of a lease', async () => {
-    group = new Group()
-    group.add()
-    group.add()
-    await group.clock.advance(8_400)
-    expect(group.runs).toEqual([])
-    await group.clock.advance(6_600)
-    expect(new Set(group.runs.map(({ key }) => key))).toEqual(new Set(KEYS))
-    expect(new Set(group.runs.map(({ replica, key }) => `${replica}:${key}`)).size).toBe(group.runs.length)
-    expect(group.keysOf(0).length).toBeGreaterThan(5)
-    expect(group.keysOf(1).length).toBeGreaterThan(5)
-  })
-
   test('runs a change on the owner of its key, and waits for its version on every replica', async () => {
     await joined(2)
     const owner = group.runs.findLast(({ key }) => key === 'key-3')?.replica
