@@ -49,17 +49,6 @@ describe('watches', () => {
     expect(seen.slice(1)).toEqual(['old watches', 'old watches', 'new watches', 'new watches'])
   })
 
-  test('run no key before the other informer is synced', async () => {
-    const { clock, sites, pods, seen, fn } = new World()
-    sites.reconcile(fn, { watches: [{ informer: pods, keys: () => [] }] })
-    sites.start()
-    await clock.advance(60_000)
-    expect(seen).toEqual([])
-    pods.start()
-    await clock.advance(10)
-    expect(seen).toEqual(['shop initial'])
-  })
-
   test('report a keys function that throws, and enqueue the keys of the current state after one that throws', async () => {
     const { clock, errors, sites, pods, podSource, seen, fn } = new World()
     const keys = ({ owner }: Pod): string[] => {

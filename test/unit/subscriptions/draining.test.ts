@@ -101,18 +101,6 @@ describe('stop with drainMs', () => {
     for (const drained of [runs, keys]) expect(drained).toEqual(['k1', 'k2', 'k3'])
   })
 
-  test('ends also if resyncs continue', async () => {
-    const { informer, clock } = mirrorOf(entries)
-    const handle = (): Promise<void> => clock.sleep(100)
-    await informer.start().synced()
-    informer.subscribe({ add: handle, update: handle }, { resyncMs: 150 })
-    informer.reconcile(handle, { resyncMs: 150 })
-    await clock.advance(1_000)
-    const stopped = informer.stop({ drainMs: 60_000 })
-    await clock.advance(1_000)
-    expect(await outcomeOf(stopped, clock)).toBe('resolved')
-  })
-
   test.each([0, -5, Number.POSITIVE_INFINITY])('%d is a TypeError', (drainMs) => {
     const { informer } = mirrorOf(entries)
     expect(() => informer.stop({ drainMs })).toThrow('stop: option "drainMs" must be a finite number above 0')

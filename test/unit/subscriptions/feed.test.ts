@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
 import { endOf } from '../../../src/subscriptions/batch-positions.js'
 import type { Feed } from '../../../src/subscriptions/feed.js'
-import { NO_READER } from '../../../src/subscriptions/feed-reader.js'
 import type { FeedOptions } from '../../../src/subscriptions/subscription-types.js'
 import { numbers } from '../../support/controllers.js'
 import { drain, Mirror, tellAll, unlistedOrders } from '../../support/feeds.js'
@@ -153,36 +152,6 @@ describe('the version', () => {
     expect(feed.version).toBe('9')
   })
 
-  test('[law 6] never goes back: what the store had while the queue was empty counts as handled', () => {
-    const mirror = orders(['a', order(1)])
-    const feed = mirror.feed({ key: 'a' })
-    drain(feed)
-    mirror.apply([], '6').put('b', order(2), '7')
-    expect(feed.version).toBe('7')
-    mirror.put('a', order(3), '8')
-    expect(feed.version).toBe('7')
-    const batch = feed.dequeue()
-    mirror.put('b', order(4), '9')
-    expect(feed.version).toBe('7')
-    if (batch !== undefined) feed.ack(batch)
-    expect(feed.version).toBe('9')
-  })
-
-  test('[law 6] does not go back if the feed stops accepting changes while a commit is routed', () => {
-    const mirror = orders(['a', order(1)])
-    const feed = mirror.feed({ key: 'a' })
-    const other = mirror.feed()
-    drain(feed)
-    drain(other)
-    mirror.put('b', order(2), '6')
-    expect(feed.version).toBe('6')
-    other.reader = { ...NO_READER, wake: () => feed.stopAccepting() }
-    mirror.put('a', order(3), '7')
-    expect(feed.version).toBe('6')
-    drain(feed)
-    expect(feed.version).toBe('7')
-  })
-
   test('batches that are acknowledged together advance it to the last of them', () => {
     const { mirror, feed } = drained([['a', 1]])
     mirror.put('a', 2, '6').put('a', 3, '7')
@@ -200,18 +169,6 @@ describe('the version', () => {
     const feed = mirror.feed()
     const batch = feed.dequeue()
     expect(batch && endOf(batch)).toEqual({ position: '5', isSynced: true })
-  })
-
-  test('[law 6] of a closed feed includes a batch that is acknowledged after the close', () => {
-    const { mirror, feed } = drained([['a', 1]])
-    mirror.put('a', 2, '6')
-    const batch = feed.dequeue()
-    feed.close(CLOSED)
-    expect(feed.version).toBe('5')
-    if (batch !== undefined) feed.ack(batch)
-    expect(feed.version).toBe('6')
-    mirror.put('a', 3, '7')
-    expect(feed.version).toBe('6')
   })
 })
 

@@ -104,27 +104,6 @@ test('handlers may be an instance of a class with fields of its own', async () =
 })
 
 describe('async handlers', () => {
-  // I7
-  test.each([1, 2])('are awaited by the next change, the version and waits (%i at a time)', async (concurrency) => {
-    const mirror = numbers(['a', 1], ['b', 1], ['c', 1])
-    const gates = new Gates()
-    const subscription = subscribe(mirror, gates.handlers, { concurrency })
-    const synced = subscription.synced()
-    mirror.put('c', 2, '6').apply([], '7')
-    const waited = subscription.waitFor('6')
-    const begun = ['a=1', 'b=1', 'c=1', 'c=2']
-    for (let ended = 0; ended < 4; ended++) {
-      expect(await outcomeOf(synced, mirror.clock)).toBe(ended < 3 ? 'pending' : 'resolved')
-      expect(await outcomeOf(waited, mirror.clock)).toBe('pending')
-      // The changes of one key are handled one after the other.
-      expect(gates.begun).toEqual(begun.slice(0, Math.min(ended + concurrency, ended < 3 ? 3 : 4)))
-      expect(subscription.version).toBe(ended < 3 ? undefined : '5')
-      gates.next()
-    }
-    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
-    expect(subscription.version).toBe('7')
-  })
-
   test('a thenable that is not a promise is awaited too', async () => {
     const mirror = numbers(['a', 1])
     let resolve = (): void => {}
@@ -228,25 +207,6 @@ describe('concurrency', () => {
       }
     },
   )
-})
-
-describe('delivery latest', () => {
-  test.each([1, 2])('a slow handler receives the latest state of its key (%i at a time)', async (concurrency) => {
-    const mirror = numbers()
-    const gates = new Gates()
-    const subscription = subscribe(mirror, gates.handlers, { concurrency, delivery: 'latest' })
-    await mirror.clock.advance(0)
-    for (let i = 1; i <= 100; i++) {
-      mirror.put('a', i, `${5 + i}`)
-      await mirror.clock.advance(0)
-    }
-    gates.next()
-    await mirror.clock.advance(0)
-    expect([gates.begun, subscription.version, subscription.backlog.keys]).toEqual([['a=1', 'a=100'], '6', 0])
-    gates.next()
-    await mirror.clock.advance(0)
-    expect(subscription.version).toBe('105')
-  })
 })
 
 // I14

@@ -46,25 +46,6 @@ describe('resyncMs', () => {
     expect(new Set(keys)).toEqual(new Set(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
   })
 
-  test('[F2] resync adds nothing while changes are pending', async () => {
-    const { informer, clock } = mirrorOf(entries)
-    const stuck = Promise.withResolvers<void>()
-    const keys: string[] = []
-    const handler = ({ key }: { readonly key: string }): Promise<void> | undefined => {
-      keys.push(key)
-      return keys.length === 21 ? stuck.promise : undefined
-    }
-    const sub = informer.subscribe({ add: handler, update: handler }, { resyncMs: 100 })
-    informer.on('error', () => {})
-    await informer.start().synced()
-    await clock.advance(60_000)
-    expect(keys.length).toBe(21)
-    expect(sub.backlog.keys).toBeLessThan(5)
-    stuck.resolve()
-    await clock.advance(1_000)
-    expect(keys.length).toBeGreaterThan(100)
-  })
-
   test('resync of a key with a running handler and a pending change delays no version', async () => {
     const { informer, clock, source } = mirrorOf<number, object>([['a', 1]])
     const gate = deferred()

@@ -174,15 +174,6 @@ describe('the membership of a replica', () => {
     expect(first.request().record.members).toHaveLength(2)
   })
 
-  test('[L6] the keys of a member that crashed are gained after its lease', () => {
-    const [first, second] = joined(2) as [Member, Member]
-    pass(8_400, first)
-    expect(first.runs()).not.toEqual(KEYS)
-    pass(2_300, first)
-    expect(first.runs()).toEqual(KEYS)
-    expect(recordOf(second)).toBeUndefined()
-  })
-
   test('[L5] a lease ends 70 % after its renewal was sent, by the monotonic clock and by the wall clock', () => {
     const [first] = joined(1) as [Member]
     now += 2_000

@@ -113,19 +113,6 @@ describe('a controller on several replicas', () => {
     expect(group.taken()).toEqual([`${owner}:key-3`])
   })
 
-  test('[L3][L9] a replica that joins gains keys, and runs each of them once; the others run none again', async () => {
-    await joined(1)
-    const fences = new Map(group.runs.map(({ key, context }) => [key, context.fence ?? 0]))
-    group.taken()
-    group.add()
-    await group.clock.advance(15_000)
-    expect(group.keysOf(0)).toEqual([])
-    expect(new Set(group.keysOf(1)).size).toBe(group.runs.length)
-    expect(group.runs.length).toBeGreaterThan(5)
-    expect(new Set(group.runs.map(({ context }) => context.reason))).toEqual(new Set(['gained']))
-    for (const { key, context } of group.runs) expect(context.fence).toBeGreaterThan(fences.get(key) ?? Infinity)
-  })
-
   test('[L8] a run of a key that was lost continues, and the new owner waits until it settles', async () => {
     group = new Group()
     const ends: (() => void)[] = []
