@@ -257,37 +257,6 @@ describe('[H6] saves', () => {
     expect(cache.saves).toHaveLength(4)
   })
 
-  test('a save reads one version, while the mirror changes', async () => {
-    const source = memorySource({ entries: Object.entries({ a: 1, b: -1, c: -1 }) })
-    const cache = new MemoryCache()
-    const transform = (object: number): number | undefined => (object < 0 ? undefined : object)
-    const gate = deferred()
-    const gates = [gate.promise]
-    cache.onSave = () => gates.shift()
-    const { informer, clock } = await running(mirror(source, cache, { transform, audit: { periodMs: 1e6 } }))
-    await clock.advance(1)
-    source.put('a', 2)
-    source.put('b', 3)
-    source.delete('c')
-    source.put('d', 4)
-    source.put('e', -1)
-    await clock.advance(0)
-    gate.resolve()
-    await clock.advance(0)
-    expect(cache.content?.records).toMatchObject([
-      { type: 'entry', key: 'a', object: 1 },
-      { type: 'filtered', key: 'b' },
-      { type: 'filtered', key: 'c' },
-    ])
-    await assertCleanStop(informer, clock)
-    expect(cache.content?.records).toMatchObject([
-      { type: 'entry', key: 'a', object: 2 },
-      { type: 'entry', key: 'b', object: 3 },
-      { type: 'entry', key: 'd', object: 4 },
-      { type: 'filtered', key: 'e' },
-    ])
-  })
-
   test('[H7] a failed save is reported once, and tried again', async () => {
     const source = memorySource<number>({ entries: [['a', 1]] })
     const cache = new MemoryCache()
@@ -323,25 +292,6 @@ describe('[H6] saves', () => {
 })
 
 describe('[H8] a warm start meets another operation', () => {
-  test('stop while the cache opens, while it is read, and while the watch is waited for', async () => {
-    for (const at of ['onOpen', 'onPage', undefined] as const) {
-      for (const serveStale of [false, true]) {
-        const source = scripted<number>({ hasReached: numbered })
-        const cache = cacheAt(source, '7', { a: 1, b: 2, c: 3 }, serveStale)
-        const gate = deferred()
-        if (at !== undefined) cache[at] = () => gate.promise
-        const { informer, clock } = await running(mirror(source, cache))
-        if (at === 'onPage') source.watches[0]?.batch([], '7')
-        await clock.advance(0)
-        await assertCleanStop(informer, clock)
-        gate.resolve()
-        await clock.advance(0)
-        expect(cache.opened).toBe(0)
-        expect(cache.saves).toEqual([])
-      }
-    }
-  })
-
   test('relist() is fulfilled by a list, whenever it is called', async () => {
     for (const serveStale of [false, true]) {
       for (const when of ['opening', 'reading', 'waiting'] as const) {
@@ -366,28 +316,6 @@ describe('[H8] a warm start meets another operation', () => {
         expect(cache.opened).toBe(0)
       }
     }
-  })
-
-  test('subscriptions, indexes and snapshots of stale content', async () => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = cacheAt(source, '7', { a: 1, b: 2 }, true)
-    const { informer, clock } = await running(mirror(source, cache))
-    const late = new Fold<number>()
-    const subscription = informer.subscribe(late.handlers)
-    const odd = await informer.addIndex('odd', (ix) => ix.equal((object) => object % 2 === 1))
-    const snapshot = informer.snapshot()
-    await clock.advance(0)
-    await subscription.synced()
-    expect(late.objects.size).toBe(2)
-    expect(odd(true)).toEqual([1])
-    source.watches[0]?.fail(new SourceError('gone', { code: 'VERSION_EXPIRED' }))
-    await clock.advance(1_000)
-    source.lists[0]?.answer([put('b', 3)], '9')
-    await clock.advance(0)
-    expect(Object.fromEntries(snapshot.entries())).toEqual({ a: 1, b: 2 })
-    expect(late.objects).toEqual(new Map([['b', 3]]))
-    expect(odd(true)).toEqual([3])
-    expect(informer.status.state).toBe('connecting')
   })
 })
 

@@ -100,21 +100,4 @@ describe('the end', () => {
     expect(told).toEqual(['add a, @5', 'update a, @6'])
     expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
   })
-
-  test.each(['reads on', 'leaves its loop', 'aborts its signal'])(
-    'with drain it comes when the reader %s with a batch in hand, though nothing else waits',
-    async (how) => {
-      const mirror = numbers(['a', 1])
-      const control = new AbortController()
-      const changes = stream(mirror, { signal: control.signal })
-      await changes.next()
-      const closed = changes.close({ drain: true })
-      expect([await outcomeOf(closed, mirror.clock), changes.version]).toEqual(['pending', undefined])
-      if (how === 'reads on') expect(await changes.next()).toEqual({ value: undefined, done: true })
-      else if (how === 'leaves its loop') await changes.return()
-      else control.abort()
-      expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
-      expect(changes.version).toBe(how === 'reads on' ? '5' : undefined)
-    },
-  )
 })

@@ -4,7 +4,7 @@ import { SourceError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { sourceSet } from '../../../src/informer/source-set.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { numbers, reconcile, running } from '../../support/controllers.js'
+import { numbers, reconcile } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
 import { assertCleanStop, mirrorOf, type Order, order } from '../../support/informers.js'
 
@@ -37,24 +37,6 @@ describe('the reason of a run is', () => {
     await mirror.clock.advance(2_000)
     await controller.close()
     expect(seen).toEqual(['a initial', 'b initial', 'b changed', 'a resync', 'a resync'])
-  })
-
-  test('[N1] of several the strongest one', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(0)
-    controller.enqueue('a') // Weaker than the change.
-    runs.succeed()
-    await mirror.clock.advance(0)
-    runs.fail()
-    await mirror.clock.advance(10)
-    controller.enqueue('a') // Stronger than the retry.
-    await mirror.clock.advance(0)
-    runs.fail()
-    await mirror.clock.advance(10)
-    mirror.put('a', 3, '7') // Stronger than the retry, too.
-    await mirror.clock.advance(200)
-    expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'changed', 'enqueued', 'changed'])
   })
 })
 

@@ -148,18 +148,6 @@ describe('requeueAfter', () => {
 })
 
 describe('enqueue', () => {
-  test('runs a key without a change, whether its object exists or not', async () => {
-    const mirror = numbers(['a', 1])
-    const runs: string[] = []
-    const controller = reconcile(mirror, async (key, { object }) => void runs.push(`${key}=${object}`))
-    await mirror.clock.advance(0)
-    controller.enqueue('a')
-    controller.enqueue('a')
-    controller.enqueue('nobody')
-    await mirror.clock.advance(0)
-    expect(runs).toEqual(['a=1', 'a=1', 'nobody=undefined'])
-  })
-
   test('with delayMs overtakes the delay of a failed run, and is not overtaken itself', async () => {
     const { mirror, runs, controller } = await running([['a', 1]])
     const at: number[] = []
@@ -235,26 +223,6 @@ describe('the version includes only changes that were reconciled with success', 
     const closed = controller.close()
     await mirror.clock.advance(1_000)
     await closed
-  })
-
-  test('once a stuck key has ended, the version includes every reconciled batch before the next pending one', async () => {
-    const mirror = numbers()
-    const runs = new Runs()
-    const controller = reconcile(
-      mirror,
-      (key, context) => (key.startsWith('slow') ? runs.fn(key, context) : Promise.resolve()),
-      { concurrency: 3 },
-    )
-    await mirror.clock.advance(0)
-    for (const [i, key] of ['slow1', 'a', 'b', 'slow2', 'c'].entries()) {
-      mirror.put(key, 1, `${6 + i}`)
-      await mirror.clock.advance(0)
-    }
-    const waited = controller.waitFor('8')
-    expect([controller.version, await outcomeOf(waited, mirror.clock)]).toEqual(['5', 'pending'])
-    runs.succeed()
-    expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
-    expect(controller.version).toBe('8')
   })
 
   test('the backlog has the number of pending keys, and the age of the oldest since it was to run', async () => {

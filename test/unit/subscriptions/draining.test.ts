@@ -132,34 +132,6 @@ describe('close with drain', () => {
     expect(sub.version).toBe(at)
   })
 
-  test('of a stream ends after the batches that were pending at the call', async () => {
-    const { world, write } = await busy()
-    const { informer, clock } = world
-    const stream = informer.changes({ delivery: 'latest' })
-    const closed = stream.close({ drain: true })
-    const told: string[] = []
-    for await (const { changes } of stream) {
-      told.push(...changes.map(({ type, key }) => `${type} ${key}`))
-      await write()
-    }
-    expect(await outcomeOf(closed, clock)).toBe('resolved')
-    expect(told).toEqual(['add k1', 'add k2', 'add k3'])
-  })
-
-  test('rejects waits for versions that it will not deliver', async () => {
-    const { world, write } = await busy()
-    const { informer, clock } = world
-    const sub = informer.subscribe({ add: () => clock.sleep(100) })
-    await clock.advance(0)
-    const closed = sub.close({ drain: true })
-    await write()
-    const waited = sub.waitFor(informer.version ?? '')
-    waited.catch(() => {})
-    await clock.advance(1_000)
-    expect(await outcomeOf(closed, clock)).toBe('resolved')
-    expect(await outcomeOf(waited, clock)).toMatchObject({ rejected: { code: 'STOPPED' } })
-  })
-
   test('before the first list of a controller ends after the enqueued keys, however much is written after it', async () => {
     const { informer, clock, source } = mirrorOf(entries)
     const runs: string[] = []

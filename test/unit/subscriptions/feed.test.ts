@@ -210,15 +210,6 @@ describe('the backlog', () => {
     await mirror.clock.advance(70)
     expect(feed.backlog.oldestMs).toBe(70)
   })
-
-  test('its age after an overflow is that of the first change that was queued', async () => {
-    const { mirror, feed } = drained([], { capacity: 2 })
-    for (const [nth, key] of ['a', 'b', 'c'].entries()) {
-      mirror.put(key, 1, `${6 + nth}`)
-      await mirror.clock.advance(100)
-    }
-    expect(feed.backlog).toEqual({ keys: 3, oldestMs: 300 })
-  })
 })
 
 test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../../src/queue/change.js'
 import { Fold } from '../../support/fold.js'
-import { deferred, mirrorOf, type Order, order, outcomeOf } from '../../support/informers.js'
+import { mirrorOf, type Order, order } from '../../support/informers.js'
 
 const entries = Array.from({ length: 20 }, (_, i) => [`k${i}`, order(i, i % 2 === 0 ? 'acme' : 'other')] as const)
 
@@ -44,21 +44,6 @@ describe('resyncMs', () => {
     }
     await clock.advance(450)
     expect(new Set(keys)).toEqual(new Set(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
-  })
-
-  test('resync of a key with a running handler and a pending change delays no version', async () => {
-    const { informer, clock, source } = mirrorOf<number, object>([['a', 1]])
-    const gate = deferred()
-    const subscription = informer.subscribe({ update: () => gate.promise }, { concurrency: 2, resyncMs: 1_000 })
-    await informer.start().synced()
-    source.put('a', 2)
-    await clock.advance(10)
-    source.put('a', 3)
-    await clock.advance(5_000)
-    gate.resolve()
-    await clock.advance(10)
-    expect([subscription.version, subscription.backlog.keys]).toEqual([informer.version, 0])
-    expect(await outcomeOf(subscription.waitFor(source.put('b', 1)), clock)).toBe('resolved')
   })
 
   test('resync does not close a subscription with onOverflow `fail`', async () => {

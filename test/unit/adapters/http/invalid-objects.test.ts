@@ -101,19 +101,6 @@ test.each([1, 2])('[V18] the first list of a silent mirror of %i sources has its
   await expectInvalid(['3'])
 })
 
-test('[V18] an object that is deleted, and invalid again, is invalid in followers', async () => {
-  await using all = servedAccounts(accounts)
-  await all.informer.synced()
-  all.source.corrupt('1', 'bad')
-  await all.informer.waitFor(all.source.corrupt('3', 'bad'))
-  const follower = await all.joined()
-  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 1: 1, 2: 2 }])
-  all.source.delete('1')
-  all.source.corrupt('1', 'bad')
-  await follower.fresh({ timeoutMs: 2_000 })
-  expect([invalidIn(follower), balances(follower)]).toEqual([['1', '3'], { 2: 2 }])
-})
-
 test('[V18] a follower that lists again has the invalid objects of now, and their states that the mirror has', async () => {
   await using all = servedAccounts(accounts, { historyBytes: 500, watchMs: 50 })
   let isCut = false
