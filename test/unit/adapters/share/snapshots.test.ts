@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fileCache } from '../../../../adapters/file-cache/index.js'
-import type { HttpSource } from '../../../../adapters/http/index.js'
 import { type ShareOptions, sharedSource, shareInformer } from '../../../../adapters/share/index.js'
 import type { FollowerMessage } from '../../../../adapters/share/port-messages.js'
 import {
@@ -87,16 +86,6 @@ async function joinedTo<T>(source: ListerWatcher<T> | SourceSet<T>): Promise<Inf
   return follower
 }
 
-/** Calls `act` between the response with the snapshot and its use. */
-function betweenOpenAndWatch(source: HttpSource<Account>, act: () => Promise<void>): void {
-  const { openSnapshot } = source
-  source.openSnapshot = async (context) => {
-    const opened = await openSnapshot?.(context)
-    await act()
-    return opened
-  }
-}
-
 function expectEqual(follower: Informer<Account, ReturnType<typeof indexes>>, informer: Informer<Account>): void {
   expect(new Map(follower.entries())).toEqual(new Map(informer.entries()))
   for (const tenant of ['acme', 'umbra'])
@@ -169,17 +158,6 @@ describe('a worker that joins', () => {
     expect(lists).not.toHaveBeenCalled()
   })
 
-  test('[T2] waits for the start and the first list of the informer, and then starts from the pack', async () => {
-    const { informer, follow, packs, lists } = stage(accounts(50))
-    const follower = follow().start()
-    await expect(follower.synced({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMEOUT' })
-    informer.start()
-    await follower.synced()
-    expectEqual(follower, informer)
-    expect(packs).toHaveBeenCalledTimes(1)
-    expect(lists).not.toHaveBeenCalled()
-  })
-
   test('has the objects of all sources of a set', async () => {
     const [eu, us] = ['eu', 'us'].map((name) => memorySource<number>({ name, entries: [[name, 1]] }))
     const follower = await joinedTo(sourceSet({ eu: eu as never, us: us as never }))
@@ -224,23 +202,6 @@ describe('a follower lists', () => {
       'shareInformer cannot pack the object "odd": money is an instance of Money; workers list instead',
     ])
   })
-
-  test('[T12] once if the history is lost between the pack and the watch, and the next worker starts from a new pack', async () => {
-    const { informer, source, portSource, join, packs, lists } = await started(accounts(100), {
-      historyBytes: 32 * 1024,
-    })
-    const first = await join()
-    const late = portSource()
-    betweenOpenAndWatch(late, async () => {
-      for (let i = 0; i < 60; i++) source.put(`${i}`, { tenant: 'x'.repeat(1_000), balance: i })
-      await first.fresh()
-    })
-    const follower = await join({ source: late })
-    expectEqual(follower, informer)
-    expect([packs.mock.calls.length, lists.mock.calls.length]).toEqual([1, 1])
-    expectEqual(await join(), informer)
-    expect([packs.mock.calls.length, lists.mock.calls.length]).toEqual([2, 1])
-  })
 })
 
 describe('during a join', () => {
@@ -263,22 +224,6 @@ describe('during a join', () => {
     await follower.fresh()
     await waitUntil('the object', () => seen.includes(2))
     expect(seen).toEqual([2])
-  })
-
-  test('[T13] a new epoch of the source makes the worker have the new objects', async () => {
-    const { informer, source, follow, join, portSource, packs } = await started(accounts(5_000))
-    const joining = follow().start()
-    await waitUntil('the pack', () => packs.mock.calls.length === 1)
-    source.restore([['restored', { tenant: 'acme', balance: 1 }]])
-    await waitUntil('the new objects', () => joining.size === 1 && joining.has('restored'))
-    // The same between the snapshot and the watch.
-    const late = portSource()
-    betweenOpenAndWatch(late, async () => {
-      source.restore([['again', { tenant: 'acme', balance: 1 }]])
-      await waitUntil('the restored objects', () => informer.has('again'))
-    })
-    const follower = await join({ source: late })
-    expect([...follower.keys()]).toEqual(['again'])
   })
 
   test('[T13] the end of the informer makes the worker wait, and its status has the reason', async () => {

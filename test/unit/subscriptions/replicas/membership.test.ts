@@ -162,18 +162,6 @@ describe('the membership of a replica', () => {
     },
   )
 
-  test('[L2] a hint that names a member with keys lets no other run them', () => {
-    const [first, second] = joined(2) as [Member, Member]
-    const before = first.runs()
-    now += 100
-    first.membership.hinted(second.membership.member)
-    const request = first.request()
-    expect(request.record.members).toHaveLength(1)
-    first.membership.replied(request, first.perform(request), first.at)
-    expect(first.runs()).toEqual(before)
-    expect(first.request().record.members).toHaveLength(2)
-  })
-
   test('[L5] a lease ends 70 % after its renewal was sent, by the monotonic clock and by the wall clock', () => {
     const [first] = joined(1) as [Member]
     now += 2_000
