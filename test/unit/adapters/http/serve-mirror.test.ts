@@ -3,25 +3,12 @@ import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
 import { createInformer, type IndexBuilder, OptionError } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
-import { type Account, fetchFrom, served, servedAccounts } from './mirror.js'
+import { type Account, bodyOf, fetchFrom, get, served, servedAccounts } from './mirror.js'
 
 const accounts = Array.from({ length: 40 }, (_, i): readonly [string, Account] => [
   `${i}`,
   { tenant: i % 2 === 0 ? 'acme' : 'birch', balance: 100 },
 ])
-
-const get = (path: string, init?: RequestInit): Request => new Request(`http://mirror.test/accounts${path}`, init)
-
-interface ResponseBody {
-  readonly version: string
-  readonly chunks: readonly string[]
-  readonly size: number
-  readonly error: string
-}
-
-async function bodyOf(response: Promise<Response>): Promise<ResponseBody> {
-  return (await (await response).json()) as ResponseBody
-}
 
 /** Reads a body until it has this text, or until it ends. */
 async function textUntil(body: ReadableStream<Uint8Array> | null, wanted: string): Promise<string> {

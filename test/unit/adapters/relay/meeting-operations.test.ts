@@ -22,6 +22,7 @@ import {
 import { MemoryCache } from '../../../support/memory-cache.js'
 import {
   clock,
+  contentAfter,
   context,
   followerOf,
   type Item,
@@ -101,9 +102,7 @@ describe('a relay that starts', () => {
     const second = relayOf(source, flushed)
     await clock.advance(5_000)
     expect([...second.informer.keys()]).toEqual(['a', 'b'])
-    const follower = followerOf(store)
-    await clock.advance(5_000)
-    expect(follower.content()).toEqual({ a: 0, b: 0 })
+    expect(await contentAfter(store, 5_000)).toEqual({ a: 0, b: 0 })
   })
 
   test('[Y4a] restores a store that takes minutes to read, as long as pages arrive, and does not keep the content', async () => {
@@ -162,9 +161,7 @@ describe('a relay that starts', () => {
         await meanwhile(2_000, first.informer.stop())
         relayOf(source, storeOf(store), { cache })
       }
-      const follower = followerOf(store)
-      await clock.advance(10_000)
-      expect(follower.content()).toEqual({ a: 1, b: 0 })
+      expect(await contentAfter(store, 10_000)).toEqual({ a: 1, b: 0 })
     },
   )
 
@@ -444,9 +441,7 @@ test('a source that reports its version and cannot compare versions is published
   const { relay } = relayOf(plain, storeOf(store), { cache: undefined })
   await clock.advance(5_000)
   expect(relay.status).toMatchObject({ state: 'live', lastError: undefined })
-  const follower = followerOf(store)
-  await clock.advance(2_000)
-  expect(follower.content()).toEqual({ a: 1 })
+  expect(await contentAfter(store, 2_000)).toEqual({ a: 1 })
 })
 
 test('stop ends a relay whose store cannot be closed', async () => {
