@@ -14,6 +14,7 @@ import { SerialQueue } from '../../src/util/serial-queue.js'
 import { DEFAULT_SLICES } from '../../src/util/steps.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import type { Fold } from './fold.js'
+import type { Order } from './informers.js'
 import { numbered } from './scripted-source.js'
 
 /** What an informer is for its feeds, without a source: a store that the test writes to, and a router. */
@@ -112,6 +113,16 @@ export class Mirror<T, I extends object = object> {
   feed(options: FeedOptions<T> = {}, wants?: FeedWants): Feed<T> {
     return new Feed<T>(this.host, 'subscribe', options, wants)
   }
+}
+
+/** A mirror of orders, with an index of each kind, before its first list. */
+export function unlistedOrders(): Mirror<Order> {
+  return new Mirror<Order>((ix) => ({
+    tenant: ix.equal((o) => o.tenant),
+    tag: ix.multi((o) => o.tags ?? []),
+    total: ix.ordered((o) => o.total),
+    both: ix.compound((o) => [o.tenant, o.total]),
+  }))
 }
 
 function isSameEpoch(at: Version, mark: Version | undefined): boolean {

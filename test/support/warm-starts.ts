@@ -28,3 +28,11 @@ export function cacheAt(
   const header = { version, size: records.length, resumeState: 'state' }
   return Object.assign(new MemoryCache(), { content: { fingerprint, savedAt: 5, header, records }, serveStale })
 }
+
+/** The same, started. */
+export async function started<S extends ListerWatcher<number>>(source: S, cache: MemoryCache, options?: CacheOptions) {
+  const world = cached(source, cache, options)
+  world.informer.start()
+  await world.clock.advance(1)
+  return world
+}

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { EqualIndex } from '../../../src/store/indexes/hash-index.js'
-import type { Equal, IndexBuilder } from '../../../src/store/indexes/index-types.js'
+import type { IndexBuilder } from '../../../src/store/indexes/index-types.js'
 import { DEFAULT_SLICES } from '../../../src/util/steps.js'
 import { assertCleanStop } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
@@ -16,7 +16,6 @@ import {
   type Parity,
   SlowClock,
   saved,
-  type World,
   whenShown,
 } from '../../support/packed-content.js'
 
@@ -102,33 +101,6 @@ test('a mirror that misses an object of packed content, which is read after the 
 })
 
 describe('while packed content is decoded', () => {
-  test('[H13] changes, audits and new indexes wait, and snapshots keep its state', async () => {
-    const life = await saved()
-    life.source.put('k0', { n: 1_000 })
-    life.source.delete('k1')
-    life.source.put('new', { n: 1_001 })
-    let adding: Promise<Equal<Item, boolean>> | undefined
-    let before: ReturnType<World['informer']['snapshot']> | undefined
-    const { informer, clock, fold } = await whenShown(life, ({ informer }) => {
-      adding = informer.addIndex('half', (ix) => ix.equal(({ n }) => n >= 10))
-      before = informer.snapshot()
-      expect([before.get('k0'), before.has('k1'), before.by.order.count(1_001)]).toEqual([{ n: 0 }, true, 0])
-    })
-    await clock.advance(200)
-    const half = await adding
-    if (half === undefined || before === undefined) throw new Error('it was not shown')
-    expect([informer.get('k0'), informer.has('k1'), informer.by.order.count(1_001)]).toEqual([{ n: 1_000 }, false, 1])
-    expect(half.count(true)).toBe(KEYS - 8)
-    expect([before.get('k0'), before.has('k1'), before.by.order.count(1_001), before.list().length]).toEqual([
-      { n: 0 },
-      true,
-      0,
-      KEYS,
-    ])
-    before[Symbol.dispose]()
-    expect(Object.fromEntries(fold.objects)).toEqual(Object.fromEntries(informer.entries()))
-  })
-
   test('a list that is due begins when all are decoded', async () => {
     const life = await saved()
     life.cache.serveStale = true

@@ -2,19 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { ABORTED, SourceError } from '../../../src/contract/errors.js'
 import type { MirrorCacheContext, SavedMirror } from '../../../src/contract/mirror-cache.js'
-import type { ListerWatcher } from '../../../src/contract/source.js'
 import { assertCleanStop } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
 import { countLists } from '../../support/running.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
-import { type CacheOptions, cacheAt, cached } from '../../support/warm-starts.js'
-
-async function started(source: ListerWatcher<number>, cache: MemoryCache, options: CacheOptions = {}) {
-  const world = cached(source, cache, options)
-  world.informer.start()
-  await world.clock.advance(1)
-  return world
-}
+import { cacheAt, started } from '../../support/warm-starts.js'
 
 /** What another author's cache may do with opened content. */
 class OtherCache extends MemoryCache {

@@ -2,20 +2,35 @@ import { describe, expect, test } from 'vitest'
 import { memorySource } from '../../../adapters/memory/index.js'
 import { SourceError } from '../../../src/contract/errors.js'
 import type { MirrorCacheContext } from '../../../src/contract/mirror-cache.js'
-import type { ListerWatcher } from '../../../src/contract/source.js'
 import { assertCleanStop } from '../../support/informers.js'
 import { MemoryCache } from '../../support/memory-cache.js'
 import { numbered, put, scripted } from '../../support/scripted-source.js'
-import { type CacheOptions, cacheAt, cached } from '../../support/warm-starts.js'
+import { cacheAt, started } from '../../support/warm-starts.js'
 
-async function started(source: ListerWatcher<number>, cache: MemoryCache, options: CacheOptions = {}) {
-  const world = cached(source, cache, options)
-  world.informer.start()
-  await world.clock.advance(1)
-  return world
+type Mirror = Awaited<ReturnType<typeof live>>
+
+/** Answers the list that is due with these objects, and begins the watch after it. */
+async function list({ source, clock }: Mirror, objects: Readonly<Record<string, number>>, version: string) {
+  source.lists.at(-1)?.answer(
+    Object.entries(objects).map(([key, object]) => put(key, object)),
+    version,
+  )
+  await clock.advance(1)
+  source.watches.at(-1)?.batch([], version)
+  await clock.advance(1)
 }
 
-type Mirror = Awaited<ReturnType<typeof started>>
+/** A mirror that has listed these objects. */
+async function live(cache: MemoryCache, objects: Readonly<Record<string, number>>, version: string, options = {}) {
+  const mirror = await started(scripted<number>({ hasReached: numbered }), cache, options)
+  await list(mirror, objects, version)
+  return mirror
+}
+
+async function failWatch({ source, clock }: Mirror, code: 'EPOCH_CHANGED' | 'UNAUTHORIZED', ms = 1) {
+  source.watches.at(-1)?.fail(new SourceError('over', { code }))
+  await clock.advance(ms)
+}
 
 test('[H5] filtered keys that a later list lacks are not saved', async () => {
   const source = memorySource<number>({
@@ -49,12 +64,10 @@ describe('[H6] content is saved although the version is that of the last save', 
   test.each([false, true])('after a list of another history (serveStale: %s)', async (serveStale) => {
     const source = scripted<number>({ hasReached: numbered })
     const cache = cacheAt(source, '7', { a: 1 }, serveStale)
-    const { informer, clock } = await started(source, cache)
-    source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
-    await clock.advance(2_000)
-    source.lists[0]?.answer([put('b', 2)], '7')
-    await clock.advance(1)
-    await assertCleanStop(informer, clock)
+    const mirror = await started(source, cache)
+    await failWatch(mirror, 'EPOCH_CHANGED', 2_000)
+    await list(mirror, { b: 2 }, '7')
+    await assertCleanStop(mirror.informer, mirror.clock)
     expect(cache.content?.records).toMatchObject([{ key: 'b', object: 2 }])
   })
 
@@ -71,17 +84,14 @@ describe('[H6] content is saved although the version is that of the last save', 
 })
 
 test('[H7] a resumeState that throws fails the save only', async () => {
-  const source = scripted<number>({ hasReached: numbered })
   const resumeState = (): string => {
     throw new Error('no state')
   }
-  const { informer, clock, errors } = await started(Object.assign(source, { resumeState }), new MemoryCache())
-  source.lists[0]?.answer([put('a', 1)], '1')
-  await clock.advance(1)
-  source.watches[0]?.batch([], '1')
-  await clock.advance(1)
-  expect(errors).toMatchObject([{ message: expect.stringContaining('no state') }])
-  expect(informer.status.state).toBe('live')
+  const source = Object.assign(scripted<number>({ hasReached: numbered }), { resumeState })
+  const mirror = await started(source, new MemoryCache())
+  await list(mirror, { a: 1 }, '1')
+  expect(mirror.errors).toMatchObject([{ message: expect.stringContaining('no state') }])
+  expect(mirror.informer.status.state).toBe('live')
 })
 
 test('[H6a] a mirror that misses an event without a key is saved only after the next list', async () => {
@@ -119,119 +129,62 @@ test.each([false, true])(
   },
 )
 
-test('a mirror whose history has ended is not saved', async () => {
-  const source = scripted<number>({ hasReached: numbered })
-  const cache = cacheAt(source, '1', { a: 1 })
-  cache.saveEveryMs = 1e15 // Only `stop` would save.
-  const { informer, clock } = await started(source, cache)
-  source.watches[0]?.batch([put('a', 2)], '2')
-  await clock.advance(1)
-  source.watches[0]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
-  await clock.advance(1)
-  await assertCleanStop(informer, clock)
-  expect(cache.content?.header.version).toBe('1')
-})
-
-test.each([false, true])(
-  "[H10] with onAccessLost: 'clear' the saved content is removed, also that of a save in progress: %s",
-  async (isSaving) => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = Object.assign(new MemoryCache(), { serveStale: true })
-    const held = Promise.withResolvers<void>()
-    const first = await started(source, cache, { onAccessLost: 'clear' })
-    source.lists[0]?.answer([put('a', 1)], '1')
-    if (isSaving) cache.onSave = () => held.promise
-    await first.clock.advance(1)
-    source.watches[0]?.batch([], '1')
-    await first.clock.advance(1)
-    source.watches[0]?.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
-    await first.clock.advance(1)
-    held.resolve()
-    await first.clock.advance(1)
-    expect([first.informer.size, cache.content]).toEqual([0, undefined])
-    await assertCleanStop(first.informer, first.clock)
-    const second = await started(source, cache, { onAccessLost: 'clear' })
-    expect([second.informer.size, second.informer.status.state]).toEqual([0, 'listing'])
-  },
-)
-
 describe('[H6] a new history', () => {
-  const isLive = async ({ clock }: Mirror, source: ReturnType<typeof scripted<number>>, version: string) => {
-    await clock.advance(1_000)
-    source.lists.at(-1)?.answer([put('a', Number(version)), put('b', 1)], version)
-    await clock.advance(1)
-    source.watches.at(-1)?.batch([], version)
-    await clock.advance(1)
-  }
-  const endHistory = async ({ clock }: Mirror, source: ReturnType<typeof scripted<number>>) => {
-    source.watches.at(-1)?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
-    await clock.advance(1)
+  const endHistory = async (mirror: Mirror): Promise<void> => {
+    await failWatch(mirror, 'EPOCH_CHANGED', 1_001)
+    await list(mirror, { a: 5, b: 1 }, '5')
   }
 
   test('is saved at once, so that a process that starts after a crash does not resume the one before', async () => {
-    const source = scripted<number>({ hasReached: numbered })
-    const cache = new MemoryCache()
-    cache.saveAfterShare = 1
-    const mirror = await started(source, cache)
-    await isLive(mirror, source, '7')
-    await endHistory(mirror, source)
-    await isLive(mirror, source, '5')
+    const cache = Object.assign(new MemoryCache(), { saveAfterShare: 1 })
+    const mirror = await live(cache, { a: 7, b: 1 }, '7')
+    await endHistory(mirror)
     expect(cache.saves).toEqual(['7', '5'])
-    await endHistory(mirror, source)
-    await isLive(mirror, source, '5')
+    await endHistory(mirror)
     expect(cache.saves).toEqual(['7', '5', '5'])
   })
 
   test('ends a save of the history before', async () => {
-    const source = scripted<number>({ hasReached: numbered })
     const cache = new MemoryCache()
     const held = Promise.withResolvers<void>()
     cache.onSave = () => held.promise
-    const mirror = await started(source, cache)
-    await isLive(mirror, source, '7')
-    await endHistory(mirror, source)
+    const mirror = await live(cache, { a: 7, b: 1 }, '7')
+    await failWatch(mirror, 'EPOCH_CHANGED')
     held.resolve()
-    await isLive(mirror, source, '5')
+    await mirror.clock.advance(1_000)
+    await list(mirror, { a: 5, b: 1 }, '5')
     expect([cache.saves, mirror.errors]).toMatchObject([['5'], [{ code: 'EPOCH_CHANGED' }]])
   })
 })
 
 describe('[H6a] a list that was requested because the store may be wrong', () => {
-  const live = async (cache: MemoryCache) => {
-    const source = scripted<number>({ hasReached: numbered })
-    const { clock, informer } = await started(source, cache)
-    source.lists.at(-1)?.answer([put('a', 1), ...Array.from({ length: 98 }, (_, n) => put(`${n}`, n))], '7')
-    await clock.advance(1)
-    source.watches.at(-1)?.batch([], '7')
-    await clock.advance(1)
-    source.watches.at(-1)?.batch([put('b', 1)], '8')
-    await clock.advance(1)
-    informer.relist().catch(() => {})
-    await clock.advance(1_000)
-    return { source, clock, informer }
+  const others = Object.fromEntries(Array.from({ length: 98 }, (_, n) => [`${n}`, n]))
+  const relisting = async (cache: MemoryCache): Promise<Mirror> => {
+    const mirror = await live(cache, { a: 1, ...others }, '7')
+    mirror.source.watches.at(-1)?.batch([put('b', 1)], '8')
+    await mirror.clock.advance(1)
+    mirror.informer.relist().catch(() => {})
+    await mirror.clock.advance(1_000)
+    return mirror
   }
 
   test('is waited for: a process that starts after a stop would resume, and never list', async () => {
     const cache = new MemoryCache()
-    const { clock, informer } = await live(cache)
+    const { clock, informer } = await relisting(cache)
     await assertCleanStop(informer, clock)
     expect(cache.saves).toEqual(['7'])
   })
 
   test('and that has changed an object is saved after `saveEveryMs`', async () => {
     const cache = new MemoryCache()
-    const { source, clock } = await live(cache)
-    const others = Array.from({ length: 98 }, (_, n) => put(`${n}`, n))
-    source.lists.at(-1)?.answer([put('a', 2), put('b', 1), ...others], '9')
-    await clock.advance(1)
-    source.watches.at(-1)?.batch([], '9')
-    await clock.advance(60_000)
+    const mirror = await relisting(cache)
+    await list(mirror, { a: 2, b: 1, ...others }, '9')
+    await mirror.clock.advance(60_000)
     expect(cache.saves).toEqual(['7', '9'])
   })
 })
 
 test('[H10] the end of a history does not end the removal of the saved content after lost access', async () => {
-  const source = scripted<number>({ hasReached: numbered })
   const cache = new MemoryCache()
   const held = Promise.withResolvers<void>()
   cache.discard = async (context?: MirrorCacheContext) => {
@@ -239,16 +192,11 @@ test('[H10] the end of a history does not end the removal of the saved content a
     context?.signal.throwIfAborted()
     cache.content = undefined
   }
-  const { clock } = await started(source, cache, { onAccessLost: 'clear' })
-  source.lists[0]?.answer([put('a', 1)], '1')
-  await clock.advance(1)
-  source.watches[0]?.batch([], '1')
-  await clock.advance(1)
-  source.watches[0]?.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
-  await clock.advance(1_000)
-  source.lists[1]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
-  await clock.advance(1)
+  const mirror = await live(cache, { a: 1 }, '1', { onAccessLost: 'clear' })
+  await failWatch(mirror, 'UNAUTHORIZED', 1_000)
+  mirror.source.lists[1]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+  await mirror.clock.advance(1)
   held.resolve()
-  await clock.advance(1)
+  await mirror.clock.advance(1)
   expect(cache.content).toBeUndefined()
 })

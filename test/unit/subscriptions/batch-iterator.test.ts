@@ -72,28 +72,21 @@ describe('the end', () => {
     expect([changes.version, mirror.router.feeds.size, mirror.released.size]).toEqual([version, 0, 1])
   })
 
-  test('comes to a loop that waits', async () => {
-    const mirror = numbers()
-    const changes = stream(mirror)
-    const { end } = read(changes)
-    await mirror.clock.advance(0)
-    await changes.close()
-    await expect(end).resolves.toBeUndefined()
-  })
-
-  test('a signal that has aborted already ends it without a batch', async () => {
-    const { told, end } = read(stream(numbers(['a', 1]), { signal: AbortSignal.abort() }))
-    await end
-    expect(told).toEqual([])
-  })
-
-  test('leaving it by an error closes it too', async () => {
+  test.each<[string, string[], AbortSignal, boolean]>([
+    ['comes to a loop that waits', ['add a, @5'], new AbortController().signal, false],
+    ['comes without a batch if its signal has aborted already', [], AbortSignal.abort(), false],
+    ['comes with an error of the loop', ['add a, @5'], new AbortController().signal, true],
+  ])('%s', async (_what, expected, signal, throws) => {
     const mirror = numbers(['a', 1])
-    const { end } = read(stream(mirror), () => {
-      throw new Error('mine')
+    const changes = stream(mirror, { signal })
+    const { told, end } = read(changes, () => {
+      if (throws) throw new Error('mine')
     })
-    await expect(end).rejects.toThrow('mine')
-    expect(mirror.router.feeds.size).toBe(0)
+    const outcome = throws ? expect(end).rejects.toThrow('mine') : expect(end).resolves.toBeUndefined()
+    await mirror.clock.advance(0)
+    if (!throws) await changes.close()
+    await outcome
+    expect([told, mirror.router.feeds.size]).toEqual([expected, 0])
   })
 
   test('with drain it comes when everything has been handled', async () => {
@@ -106,31 +99,5 @@ describe('the end', () => {
     await end
     expect(told).toEqual(['add a, @5', 'update a, @6'])
     expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
-  })
-
-  test.each(['leaves its loop', 'aborts its signal'])(
-    'with drain it comes when the reader %s with a batch in hand',
-    async (how) => {
-      const mirror = numbers(['a', 1])
-      const control = new AbortController()
-      const changes = stream(mirror, { signal: control.signal })
-      await changes.next()
-      const closed = changes.close({ drain: true })
-      expect(await outcomeOf(closed, mirror.clock)).toBe('pending')
-      if (how === 'leaves its loop') await changes.return()
-      else control.abort()
-      expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
-    },
-  )
-
-  test('with drain it comes when the batch in hand has been handled, though nothing else waits', async () => {
-    const mirror = numbers(['a', 1])
-    const changes = stream(mirror)
-    await changes.next()
-    const closed = changes.close({ drain: true })
-    expect([await outcomeOf(closed, mirror.clock), changes.version]).toEqual(['pending', undefined])
-    const end = changes.next()
-    expect(await outcomeOf(closed, mirror.clock)).toBe('resolved')
-    expect([await end, changes.version]).toEqual([{ value: undefined, done: true }, '5'])
   })
 })

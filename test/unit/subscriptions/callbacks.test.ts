@@ -26,10 +26,7 @@ async function world(by: 'transform' | 'schema' | 'equals' | 'index' | 'nothing'
   const clock = new VirtualClock()
   const a = memorySource<number>({
     name: 'a',
-    entries: [
-      ['a1', 1],
-      ['a2', 1],
-    ],
+    entries: Object.entries({ a1: 1, a2: 1 }),
   })
   const set = sourceSet({ a, b: memorySource<number>({ name: 'b', entries: [['b1', 1]] }) })
   let act = (): void => {}
@@ -86,32 +83,27 @@ function once(act: () => void): () => void {
 }
 
 describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a function of %s', (by) => {
-  test('[B4] a source that is removed disappears once the batch is applied', async () => {
-    const made = await world(by)
-    const { clock, set, a, informer } = made
-    const fold = new Fold<number>()
-    informer.subscribe(fold.handlers)
-    await clock.advance(0)
-    made.act = once(() => set.remove('a'))
-    a.transaction((tx) => {
-      tx.put('a1', 2)
-      tx.put('a3', 2)
-    })
-    await clock.advance(5_000)
-    expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
-  })
-
-  test('[B4] a source that is removed and added again is listed again', async () => {
-    const made = await world(by)
-    const { clock, set, a, informer } = made
-    made.act = once(() => {
-      set.remove('a')
-      set.add('a', a)
-    })
-    a.put('a1', 2)
-    await clock.advance(5_000)
-    expect(contents(informer)).toEqual({ a1: 2, a2: 1, b1: 1 })
-  })
+  test.each([false, true])(
+    '[B4] a source that is removed disappears, and is listed if it is added again: %s',
+    async (isAdded) => {
+      const made = await world(by)
+      const { clock, set, a, informer } = made
+      const fold = new Fold<number>()
+      informer.subscribe(fold.handlers)
+      await clock.advance(0)
+      made.act = once(() => {
+        set.remove('a')
+        if (isAdded) set.add('a', a)
+      })
+      a.transaction((tx) => {
+        tx.put('a1', 2)
+        tx.put('a3', 2)
+      })
+      await clock.advance(5_000)
+      const expected = isAdded ? { a1: 2, a2: 1, a3: 2, b1: 1 } : { b1: 1 }
+      expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([expected, expected])
+    },
+  )
 
   test.each<[string, (informer: Informer<number>) => unknown]>([
     ['subscribe', (informer) => informer.subscribe({ add: () => {} })],
@@ -137,43 +129,29 @@ describe.each(['transform', 'schema', 'equals', 'index'] as const)('in a functio
   })
 })
 
-test('[B4] a source that is removed in a filter disappears once all consumers have received the batch', async () => {
-  const { clock, set, a, informer } = await world('nothing')
-  const remove = once(() => set.remove('a'))
-  let isArmed = false
-  informer.subscribe(
-    {},
-    {
-      filter: () => {
-        if (isArmed) remove()
-        return true
-      },
-    },
-  )
-  const fold = new Fold<number>()
-  informer.subscribe(fold.handlers, { filter: () => true })
-  await clock.advance(0)
-  isArmed = true
-  a.transaction((tx) => {
-    tx.put('a1', 2)
-    tx.put('a2', 2)
-  })
-  await clock.advance(5_000)
-  expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
-})
-
-test('[B4] a source that is removed in the filter of a new subscription is delivered as deletes', async () => {
-  const { clock, set, informer } = await world('nothing')
-  const remove = once(() => set.remove('a'))
-  const fold = new Fold<number>()
-  const filter = (): boolean => {
-    remove()
-    return true
-  }
-  informer.subscribe(fold.handlers, { filter })
-  await clock.advance(5_000)
-  expect([contents(informer), Object.fromEntries(fold.objects)]).toEqual([{ b1: 1 }, { b1: 1 }])
-})
+test.each(['at a batch', 'at its beginning'])(
+  '[B4] a source that a filter removes %s disappears once all consumers have received the batch',
+  async (when) => {
+    const { clock, set, a, informer } = await world('nothing')
+    const remove = once(() => set.remove('a'))
+    let isArmed = when === 'at its beginning'
+    const filter = (): boolean => {
+      if (isArmed) remove()
+      return true
+    }
+    const folds = [new Fold<number>(), new Fold<number>()]
+    for (const { handlers } of folds) informer.subscribe(handlers, { filter })
+    await clock.advance(0)
+    isArmed = true
+    a.transaction((tx) => {
+      tx.put('a1', 2)
+      tx.put('a2', 2)
+    })
+    await clock.advance(5_000)
+    for (const { objects } of folds) expect(Object.fromEntries(objects)).toEqual({ b1: 1 })
+    expect(contents(informer)).toEqual({ b1: 1 })
+  },
+)
 
 test('[B4] a source that is removed in the function of a new index is not in that index', async () => {
   const { set, informer } = await world('nothing')

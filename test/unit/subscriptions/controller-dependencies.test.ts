@@ -49,17 +49,6 @@ describe('watches', () => {
     expect(seen.slice(1)).toEqual(['old watches', 'old watches', 'new watches', 'new watches'])
   })
 
-  test('run no key before the other informer is synced', async () => {
-    const { clock, sites, pods, seen, fn } = new World()
-    sites.reconcile(fn, { watches: [{ informer: pods, keys: () => [] }] })
-    sites.start()
-    await clock.advance(60_000)
-    expect(seen).toEqual([])
-    pods.start()
-    await clock.advance(10)
-    expect(seen).toEqual(['shop initial'])
-  })
-
   test('report a keys function that throws, and enqueue the keys of the current state after one that throws', async () => {
     const { clock, errors, sites, pods, podSource, seen, fn } = new World()
     const keys = ({ owner }: Pod): string[] => {
@@ -94,26 +83,6 @@ describe('watches', () => {
     expect(() => sites.reconcile(fn, { watches })).toThrow(expect.objectContaining({ code: 'STOPPED' }))
     await clock.advance(0)
     expect([pods.inspect().subscriptions.count, sites.inspect().subscriptions.count]).toEqual([0, 0])
-  })
-
-  test('a draining controller runs what they enqueued before, and nothing later', async () => {
-    const { clock, sites, pods, podSource, seen, fn } = new World()
-    const controller = sites.reconcile(
-      async (key, context) => {
-        await fn(key, context)
-        await clock.sleep(100)
-      },
-      { watches: [{ informer: pods, keys: ({ owner }) => [owner] }] },
-    )
-    groupInformers([sites, pods]).start()
-    await clock.advance(10)
-    podSource.put('p2', { owner: 'before' })
-    await clock.advance(10)
-    const closed = controller.close({ drain: true })
-    podSource.put('p3', { owner: 'after' })
-    await clock.advance(1_000)
-    await closed
-    expect(seen).toEqual(['shop watches', 'before watches'])
   })
 })
 
@@ -202,26 +171,6 @@ describe('a group', () => {
     await world.clock.advance(1_000)
     await stopped
     expect(log).toEqual(['c stopped', 'a ran, undefined', 'b ran, live', 'c ran, live', 'b stopped', 'a stopped'])
-  })
-
-  test('[G6] drainMs counts for all stages together', async () => {
-    const { world, members } = chain()
-    const [c, b, a] = members
-    for (const member of members) member.reconcile(() => new Promise(() => {}))
-    const group = groupInformers([...members]).start()
-    await world.clock.advance(500)
-    const since = world.clock.now()
-    const stopped = group.stop({ drainMs: 2_000 })
-    await world.clock.advance(3_000)
-    expect([c?.status.state, await outcomeOf(stopped, world.clock)]).toEqual(['stopped', 'pending'])
-    // Each stage waits one more second for the run that hangs.
-    await world.clock.advance(2_000)
-    expect([b?.status.state, a?.status.state, await outcomeOf(stopped, world.clock)]).toEqual([
-      'stopped',
-      'stopped',
-      'resolved',
-    ])
-    expect(world.clock.now() - since).toBe(5_000)
   })
 
   test('[G6] does not count what a closed controller waited for', async () => {

@@ -4,7 +4,7 @@ import { SourceError } from '../../../src/contract/errors.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { sourceSet } from '../../../src/informer/source-set.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
-import { numbers, reconcile, running } from '../../support/controllers.js'
+import { numbers, reconcile } from '../../support/controllers.js'
 import { Mirror } from '../../support/feeds.js'
 import { assertCleanStop, mirrorOf, type Order, order } from '../../support/informers.js'
 
@@ -19,21 +19,6 @@ describe('the reason of a run is', () => {
     mirror.delete('b', '8')
     await mirror.clock.advance(0)
     expect(seen).toEqual(['a initial', 'a changed', 'b changed', 'b changed'])
-  })
-
-  test('enqueued for an enqueue, also one with a delay or during a run', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
-    controller.enqueue('a')
-    runs.succeed()
-    await mirror.clock.advance(0)
-    controller.enqueue('a', { delayMs: 10 })
-    await mirror.clock.advance(20)
-    runs.succeed()
-    await mirror.clock.advance(0)
-    runs.succeed()
-    controller.enqueue('new', { delayMs: 1e-9 })
-    await mirror.clock.advance(0)
-    expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'enqueued', 'enqueued', 'enqueued'])
   })
 
   test('resync for a resync, and not for a key that is pending anyway', async () => {
@@ -52,24 +37,6 @@ describe('the reason of a run is', () => {
     await mirror.clock.advance(2_000)
     await controller.close()
     expect(seen).toEqual(['a initial', 'b initial', 'b changed', 'a resync', 'a resync'])
-  })
-
-  test('[N1] of several the strongest one', async () => {
-    const { mirror, runs, controller } = await running([['a', 1]])
-    mirror.put('a', 2, '6')
-    await mirror.clock.advance(0)
-    controller.enqueue('a') // Weaker than the change.
-    runs.succeed()
-    await mirror.clock.advance(0)
-    runs.fail()
-    await mirror.clock.advance(10)
-    controller.enqueue('a') // Stronger than the retry.
-    await mirror.clock.advance(0)
-    runs.fail()
-    await mirror.clock.advance(10)
-    mirror.put('a', 3, '7') // Stronger than the retry, too.
-    await mirror.clock.advance(200)
-    expect(runs.contexts.map(({ reason }) => reason)).toEqual(['initial', 'changed', 'enqueued', 'changed'])
   })
 })
 
@@ -113,19 +80,13 @@ describe('[N2] without an object, gone is', () => {
   })
 
   test('out-of-scope for an object that transform omits, and unknown for one that became invalid', async () => {
-    const { informer, source, clock } = mirrorOf<number, object>(
-      [
-        ['a', 1],
-        ['b', 1],
-      ],
-      {
-        transform: (n) => {
-          if (n < 0) throw new Error('negative')
-          return n === 0 ? undefined : n
-        },
-        onInvalid: 'omit',
+    const { informer, source, clock } = mirrorOf<number, object>(Object.entries({ a: 1, b: 1 }), {
+      transform: (n) => {
+        if (n < 0) throw new Error('negative')
+        return n === 0 ? undefined : n
       },
-    )
+      onInvalid: 'omit',
+    })
     const seen: string[] = []
     informer.reconcile(async (key, { gone }) => void seen.push(`${key} ${gone}`))
     await informer.start().synced()

@@ -2,44 +2,32 @@ import { describe, expect, test } from 'vitest'
 import { SourceError } from '../../../src/contract/errors.js'
 import { endOf } from '../../../src/subscriptions/batch-positions.js'
 import type { Feed } from '../../../src/subscriptions/feed.js'
-import { NO_READER } from '../../../src/subscriptions/feed-reader.js'
 import type { FeedOptions } from '../../../src/subscriptions/subscription-types.js'
-import { drain, Mirror, tellAll } from '../../support/feeds.js'
+import { numbers } from '../../support/controllers.js'
+import { drain, Mirror, tellAll, unlistedOrders } from '../../support/feeds.js'
 import { Fold } from '../../support/fold.js'
 import { type Order, order, outcomeOf } from '../../support/informers.js'
 
 const CLOSED = new SourceError('closed', { code: 'STOPPED' })
-
-function numbers(): Mirror<number> {
-  return new Mirror<number>()
-}
 
 /** A feed that has taken these objects, and waits for changes. */
 function drained(
   entries: readonly (readonly [string, number])[] = [],
   options: FeedOptions<number> = {},
 ): { readonly mirror: Mirror<number>; readonly feed: Feed<number> } {
-  const mirror = numbers().list(entries, '5')
+  const mirror = numbers(...entries)
   const feed = mirror.feed(options)
   drain(feed)
   return { mirror, feed }
 }
 
-function orders(): Mirror<Order> {
-  return new Mirror<Order>((ix) => ({
-    tenant: ix.equal((o) => o.tenant),
-    tag: ix.multi((o) => o.tags ?? []),
-    total: ix.ordered((o) => o.total),
-    both: ix.compound((o) => [o.tenant, o.total]),
-  }))
+function orders(...entries: (readonly [string, Order])[]): Mirror<Order> {
+  return unlistedOrders().list(entries, '5')
 }
 
 describe('the beginning', () => {
   test('the replay of a large store is several batches; only the last has a version and is synced', () => {
-    const mirror = numbers().list(
-      Array.from({ length: 600 }, (_, i) => [`k${i}`, i] as const),
-      '5',
-    )
+    const mirror = numbers(...Array.from({ length: 600 }, (_, i) => [`k${i}`, i] as const))
     const feed = mirror.feed()
     const parts = [feed.dequeue(), feed.dequeue(), feed.dequeue(), feed.dequeue()]
     expect(parts.map((part) => [part?.changes.length, part?.version, part?.isSynced])).toEqual([
@@ -53,10 +41,7 @@ describe('the beginning', () => {
 
 describe('[I13] late join', () => {
   test('changes during the replay are delivered after it, in order', () => {
-    const mirror = numbers().list(
-      Array.from({ length: 300 }, (_, i) => [`k${i}`, i] as const),
-      '5',
-    )
+    const mirror = numbers(...Array.from({ length: 300 }, (_, i) => [`k${i}`, i] as const))
     const feed = mirror.feed()
     const fold = new Fold<number>()
     const first = feed.dequeue()
@@ -64,21 +49,6 @@ describe('[I13] late join', () => {
     for (const change of first?.changes ?? []) fold.tell(change)
     tellAll(feed, fold)
     expect(fold.objects).toEqual(new Map(mirror.indexer.entries()))
-  })
-
-  test.each(['every', 'latest'] as const)('a scoped feed, delivery %s: no gap, no duplicate', (delivery) => {
-    const mirror = orders().list(
-      [
-        ['a', order(1)],
-        ['b', order(1, 'other')],
-      ],
-      '5',
-    )
-    const feed = mirror.feed({ delivery, where: { tenant: 'acme' } })
-    mirror.put('b', order(2), '6').put('a', order(2, 'other'), '7').put('c', order(1), '8')
-    const fold = new Fold<Order>()
-    tellAll(feed, fold)
-    expect([...fold.objects.keys()]).toEqual(['b', 'c'])
   })
 })
 
@@ -93,13 +63,7 @@ describe('a scope', () => {
     ['filter', { filter: (o: Order) => o.tenant === 'acme' }],
     ['all options', { key: 'a', where: { tenant: 'acme', tag: 'x' }, filter: (o: Order) => o.total === 1 }],
   ])('by %s replays exactly the objects in it', (_what, options) => {
-    const mirror = orders().list(
-      [
-        ['a', order(1, 'acme', ['x', 'y'])],
-        ['b', order(2, 'other', ['y'])],
-      ],
-      '5',
-    )
+    const mirror = orders(['a', order(1, 'acme', ['x', 'y'])], ['b', order(2, 'other', ['y'])])
     expect(drain(mirror.feed(options))).toEqual(['add a, @5'])
   })
 
@@ -113,7 +77,7 @@ describe('a scope', () => {
     ['filter of objects with one value', { where: { tenant: 'acme' }, filter: (o: Order) => o.total === 1 }, order(2)],
   ])('an object that leaves it is a delete, an object that enters it an add: %s', (_what, options, outside) => {
     const inside = order(1, 'acme', ['x'])
-    const mirror = orders().list([['a', inside]], '5')
+    const mirror = orders(['a', inside])
     const feed = mirror.feed(options)
     drain(feed)
     mirror
@@ -125,7 +89,7 @@ describe('a scope', () => {
 
   test('a delete of an object that leaves has its last state in the scope', () => {
     const [inside, outside] = [order(1), order(1, 'other')]
-    const mirror = orders().list([['a', inside]], '5')
+    const mirror = orders(['a', inside])
     const feed = mirror.feed({ where: { tenant: 'acme' } })
     drain(feed)
     mirror.put('a', outside, '6')
@@ -144,7 +108,7 @@ describe('a scope', () => {
   })
 
   test('a change outside of the scope is not delivered, and advances the version and waits', async () => {
-    const mirror = orders().list([['a', order(1)]], '5')
+    const mirror = orders(['a', order(1)])
     const feed = mirror.feed({ where: { tenant: 'acme' } })
     drain(feed)
     const waited = feed.waitFor('7')
@@ -153,25 +117,12 @@ describe('a scope', () => {
   })
 
   test('a value of undefined in `where` is ignored', () => {
-    const mirror = orders().list(
-      [
-        ['a', order(1)],
-        ['b', order(1, 'other')],
-      ],
-      '5',
-    )
+    const mirror = orders(['a', order(1)], ['b', order(1, 'other')])
     expect(drain(mirror.feed({ where: { tenant: undefined } }))).toEqual(['add a, add b, @5'])
   })
 
   test('a filter that throws is reported once, and the objects that it throws for are out of scope', () => {
-    const mirror = numbers().list(
-      [
-        ['a', 1],
-        ['b', 2],
-        ['c', 3],
-      ],
-      '5',
-    )
+    const mirror = numbers(['a', 1], ['b', 2], ['c', 3])
     const filter = (n: number): boolean => {
       if (n > 1) throw new Error(`not ${n}`)
       return true
@@ -186,13 +137,7 @@ describe('a scope', () => {
   })
 
   test('`where` may name an index that was added later', async () => {
-    const mirror = numbers().list(
-      [
-        ['a', 1],
-        ['b', 2],
-      ],
-      '5',
-    )
+    const mirror = numbers(['a', 1], ['b', 2])
     await mirror.indexer.addIndex('odd', (ix) => ix.equal((n) => n % 2 === 1))
     const feed = mirror.feed({ where: { odd: true } })
     mirror.put('c', 3, '6').put('d', 4, '7')
@@ -205,36 +150,6 @@ describe('the version', () => {
     const { mirror, feed } = drained([['a', 1]])
     mirror.apply([], '9')
     expect(feed.version).toBe('9')
-  })
-
-  test('[law 6] never goes back: what the store had while the queue was empty counts as handled', () => {
-    const mirror = orders().list([['a', order(1)]], '5')
-    const feed = mirror.feed({ key: 'a' })
-    drain(feed)
-    mirror.apply([], '6').put('b', order(2), '7')
-    expect(feed.version).toBe('7')
-    mirror.put('a', order(3), '8')
-    expect(feed.version).toBe('7')
-    const batch = feed.dequeue()
-    mirror.put('b', order(4), '9')
-    expect(feed.version).toBe('7')
-    if (batch !== undefined) feed.ack(batch)
-    expect(feed.version).toBe('9')
-  })
-
-  test('[law 6] does not go back if the feed stops accepting changes while a commit is routed', () => {
-    const mirror = orders().list([['a', order(1)]], '5')
-    const feed = mirror.feed({ key: 'a' })
-    const other = mirror.feed()
-    drain(feed)
-    drain(other)
-    mirror.put('b', order(2), '6')
-    expect(feed.version).toBe('6')
-    other.reader = { ...NO_READER, wake: () => feed.stopAccepting() }
-    mirror.put('a', order(3), '7')
-    expect(feed.version).toBe('6')
-    drain(feed)
-    expect(feed.version).toBe('7')
   })
 
   test('batches that are acknowledged together advance it to the last of them', () => {
@@ -250,40 +165,16 @@ describe('the version', () => {
   })
 
   test('the end of a batch holds no changes', () => {
-    const mirror = numbers().list([['a', 1]], '5')
+    const mirror = numbers(['a', 1])
     const feed = mirror.feed()
     const batch = feed.dequeue()
     expect(batch && endOf(batch)).toEqual({ position: '5', isSynced: true })
-  })
-
-  test('of a closed feed that had caught up stays at the version of the store at the close', () => {
-    const mirror = numbers()
-      .list([['a', 1]], '5')
-      .apply([], '6')
-    const feed = mirror.feed()
-    drain(feed)
-    mirror.apply([], '7')
-    feed.close(CLOSED)
-    mirror.put('a', 3, '8')
-    expect(feed.version).toBe('7')
-  })
-
-  test('[law 6] of a closed feed includes a batch that is acknowledged after the close', () => {
-    const { mirror, feed } = drained([['a', 1]])
-    mirror.put('a', 2, '6')
-    const batch = feed.dequeue()
-    feed.close(CLOSED)
-    expect(feed.version).toBe('5')
-    if (batch !== undefined) feed.ack(batch)
-    expect(feed.version).toBe('6')
-    mirror.put('a', 3, '7')
-    expect(feed.version).toBe('6')
   })
 })
 
 describe('bookmarks', () => {
   test('are delivered in order to feeds that want them', () => {
-    const mirror = numbers().list([['a', 1]], '5')
+    const mirror = numbers(['a', 1])
     const feed = mirror.feed({}, { bookmarks: true, initialAdds: true })
     mirror.put('a', 2, '6').apply([], '7').apply([], '8').put('a', 3, '9')
     expect(drain(feed)).toEqual(['add a, @5', 'update a, @6', '@8', 'update a, @9'])
@@ -291,31 +182,8 @@ describe('bookmarks', () => {
 })
 
 describe('delivery', () => {
-  // I12
-  test('every: beyond its capacity it behaves as latest until it has caught up', () => {
-    const { mirror, feed } = drained([], { capacity: 3 })
-    for (let i = 1; i <= 10; i++) mirror.put('a', i, `${5 + i}`)
-    expect(drain(feed)).toEqual(['add a, @15'])
-    mirror.put('a', 11, '16').put('a', 12, '17')
-    expect(drain(feed)).toEqual(['update a, @16', 'update a, @17'])
-    expect(mirror.errors).toEqual([])
-  })
-
-  test('every, with onOverflow fail: beyond its capacity it is closed, and that is reported', () => {
-    const { mirror, feed } = drained([], { capacity: 3, onOverflow: 'fail', name: 'mine' })
-    for (let i = 1; i <= 3; i++) mirror.put('a', i, `${5 + i}`)
-    expect(feed.closed).toBeUndefined()
-    mirror.put('a', 4, '9')
-    expect(feed.closed).toMatchObject({ code: 'HANDLER', phase: 'handle' })
-    expect(mirror.errors).toEqual([feed.closed])
-    expect([feed.dequeue(), mirror.router.feeds.size]).toEqual([undefined, 0])
-  })
-
   test('[law 8d] the objects of the replay do not count towards the capacity', () => {
-    const mirror = numbers().list(
-      Array.from({ length: 50 }, (_, i) => [`k${i}`, i] as const),
-      '5',
-    )
+    const mirror = numbers(...Array.from({ length: 50 }, (_, i) => [`k${i}`, i] as const))
     const feed = mirror.feed({ capacity: 1, onOverflow: 'fail' })
     mirror.put('k0', 7, '6')
     expect(feed.closed).toBeUndefined()
@@ -325,13 +193,7 @@ describe('delivery', () => {
 
 describe('the backlog', () => {
   test('counts pending keys and the remaining objects of the replay', () => {
-    const mirror = numbers().list(
-      [
-        ['a', 1],
-        ['b', 2],
-      ],
-      '5',
-    )
+    const mirror = numbers(['a', 1], ['b', 2])
     const feed = mirror.feed()
     mirror.put('c', 1, '6').put('c', 2, '7')
     expect(feed.backlog.keys).toBe(3)
@@ -348,30 +210,6 @@ describe('the backlog', () => {
     await mirror.clock.advance(70)
     expect(feed.backlog.oldestMs).toBe(70)
   })
-
-  test('its age after an overflow is that of the first change that was queued', async () => {
-    const { mirror, feed } = drained([], { capacity: 2 })
-    for (const [nth, key] of ['a', 'b', 'c'].entries()) {
-      mirror.put(key, 1, `${6 + nth}`)
-      await mirror.clock.advance(100)
-    }
-    expect(feed.backlog).toEqual({ keys: 3, oldestMs: 300 })
-  })
-})
-
-test('waitFor waits for the epoch of the store, though the feed is still in the previous one, and for no other', async () => {
-  const mirror = numbers().list([['a', 1]], 'a5')
-  const feed = mirror.feed()
-  drain(feed)
-  const outcomes = (): Promise<unknown> =>
-    Promise.all(['a9', 'b1'].map((version) => outcomeOf(feed.waitFor(version), mirror.clock)))
-  const refused = { rejected: { code: 'EPOCH_CHANGED' } }
-  expect(await outcomes()).toMatchObject(['pending', refused])
-  mirror.list([['a', 2]], 'b1')
-  const waited = feed.waitFor('b1')
-  expect(await outcomes()).toMatchObject([refused, 'pending'])
-  drain(feed)
-  expect(await outcomeOf(waited, mirror.clock)).toBe('resolved')
 })
 
 test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])(
@@ -383,7 +221,7 @@ test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])(
 
 describe('close', () => {
   test('drops the queue, accepts no more changes, and rejects all waits with the first reason', async () => {
-    const mirror = numbers().list([['a', 1]], '5')
+    const mirror = numbers(['a', 1])
     const feed = mirror.feed()
     const before = [feed.synced('synced'), feed.waitFor('9')]
     feed.close(CLOSED)
@@ -394,7 +232,7 @@ describe('close', () => {
   })
 
   test('leaves no pinned snapshot and no tracked index behind', () => {
-    const mirror = orders().list([['a', order(1)]], '5')
+    const mirror = orders(['a', order(1)])
     const [all, some] = [mirror.feed(), mirror.feed({ where: { tenant: 'acme' } })]
     expect([mirror.indexer.store.pinCount, [...mirror.indexer.writer.tracked].length]).toEqual([1, 1])
     all.close(CLOSED)

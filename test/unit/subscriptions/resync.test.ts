@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../../src/queue/change.js'
 import { Fold } from '../../support/fold.js'
-import { deferred, mirrorOf, type Order, order, outcomeOf } from '../../support/informers.js'
+import { mirrorOf, type Order, order } from '../../support/informers.js'
 
 const entries = Array.from({ length: 20 }, (_, i) => [`k${i}`, order(i, i % 2 === 0 ? 'acme' : 'other')] as const)
 
@@ -44,40 +44,6 @@ describe('resyncMs', () => {
     }
     await clock.advance(450)
     expect(new Set(keys)).toEqual(new Set(entries.map(([key]) => key).filter((_, n) => n % 2 === 0)))
-  })
-
-  test('[F2] resync adds nothing while changes are pending', async () => {
-    const { informer, clock } = mirrorOf(entries)
-    const stuck = Promise.withResolvers<void>()
-    const keys: string[] = []
-    const handler = ({ key }: { readonly key: string }): Promise<void> | undefined => {
-      keys.push(key)
-      return keys.length === 21 ? stuck.promise : undefined
-    }
-    const sub = informer.subscribe({ add: handler, update: handler }, { resyncMs: 100 })
-    informer.on('error', () => {})
-    await informer.start().synced()
-    await clock.advance(60_000)
-    expect(keys.length).toBe(21)
-    expect(sub.backlog.keys).toBeLessThan(5)
-    stuck.resolve()
-    await clock.advance(1_000)
-    expect(keys.length).toBeGreaterThan(100)
-  })
-
-  test('resync of a key with a running handler and a pending change delays no version', async () => {
-    const { informer, clock, source } = mirrorOf<number, object>([['a', 1]])
-    const gate = deferred()
-    const subscription = informer.subscribe({ update: () => gate.promise }, { concurrency: 2, resyncMs: 1_000 })
-    await informer.start().synced()
-    source.put('a', 2)
-    await clock.advance(10)
-    source.put('a', 3)
-    await clock.advance(5_000)
-    gate.resolve()
-    await clock.advance(10)
-    expect([subscription.version, subscription.backlog.keys]).toEqual([informer.version, 0])
-    expect(await outcomeOf(subscription.waitFor(source.put('b', 1)), clock)).toBe('resolved')
   })
 
   test('resync does not close a subscription with onOverflow `fail`', async () => {

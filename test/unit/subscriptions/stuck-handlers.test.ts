@@ -15,6 +15,7 @@ describe('a handler or run that hangs', () => {
       told.push(key)
       return hangs()
     }
+    informer.subscribe({}, { name: 'idle' })
     const subscription = informer.subscribe({ add }, { name: 'mails' })
     await informer.start().synced()
     await clock.advance(60_000)
@@ -28,9 +29,14 @@ describe('a handler or run that hangs', () => {
     expect(informer.health({ stuckAfterMs: 90_000 }).isReady).toBe(true)
   })
 
-  test.each([1, 2])(
-    '[B12a] has a signal that aborts when the subscription ends by an overflow: concurrency %i',
-    async (concurrency) => {
+  test.each([
+    ['an overflow', 1, undefined],
+    ['an overflow', 2, undefined],
+    ['a close', 1, undefined],
+    ['a close', 1, 60_000],
+  ])(
+    '[B12a] has a signal that aborts when the subscription ends by %s: concurrency %i, timeoutMs %s',
+    async (by, concurrency, timeoutMs) => {
       const { clock, informer, source } = mirrorOf(ENTRIES)
       const signals: AbortSignal[] = []
       const waiting: number[] = []
@@ -39,29 +45,25 @@ describe('a handler or run that hangs', () => {
         signal.addEventListener('abort', () => waiting.push(other.backlog.keys))
         return hangs()
       }
-      informer.subscribe({ add }, { concurrency, capacity: 1, onOverflow: 'fail' })
+      const timeout = timeoutMs === undefined ? {} : { timeoutMs }
+      const subscription = informer.subscribe({ add }, { concurrency, capacity: 1, onOverflow: 'fail', ...timeout })
       const other = informer.subscribe({ add: hangs })
       await informer.start().synced()
       source.put('c', 1)
       await clock.advance(10)
       expect(signals.map(({ aborted }) => aborted)).toEqual(Array(concurrency).fill(false))
-      source.put('d', 2)
+      const closing = by === 'a close' ? subscription.close() : undefined
+      if (closing === undefined) source.put('d', 2)
+      else expect(signals.map(({ aborted }) => aborted)).toEqual([true])
       await clock.advance(10)
-      expect(signals.map(({ reason }) => reason.code)).toEqual(Array(concurrency).fill('HANDLER'))
+      const code = by === 'a close' ? 'STOPPED' : 'HANDLER'
+      expect(signals.map(({ reason }) => reason.code)).toEqual(Array(concurrency).fill(code))
       // Listeners run after the commit, whose change every subscription has then.
-      expect(waiting).toEqual(Array(concurrency).fill(3))
+      expect(waiting).toEqual(Array(concurrency).fill(by === 'a close' ? 2 : 3))
+      await clock.advance(1_000)
+      await closing
     },
   )
-
-  test('is named by health, though an earlier subscription has nothing to do', async () => {
-    const { clock, informer } = mirrorOf(ENTRIES)
-    informer.subscribe({}, { name: 'idle' })
-    informer.subscribe({ add: hangs }, { name: 'mails' })
-    await informer.start().synced()
-    await clock.advance(60_000)
-    const { isReady, reason } = informer.health({ stuckAfterMs: 30_000 })
-    expect([isReady, reason]).toEqual([false, expect.stringContaining('a handler of "mails"')])
-  })
 
   test('[B11] with timeoutMs is aborted and reported, and the next key is handled', async () => {
     const { clock, informer, errors } = mirrorOf(ENTRIES)
@@ -98,42 +100,4 @@ describe('a handler or run that hangs', () => {
     expect(backlog).toEqual({ keys: 0, oldestMs: 0, oldestKey: undefined })
     await informer.stop()
   })
-
-  test('[B11] of a controller with timeoutMs counts as failed, and the key is tried again', async () => {
-    const { clock, informer, errors } = mirrorOf([['a', 1]])
-    const attempts: (readonly [number, AbortSignal])[] = []
-    informer.reconcile(
-      async (_key, { attempt, signal }) => {
-        attempts.push([attempt, signal])
-        if (attempt === 1) await hangs()
-      },
-      { timeoutMs: 1_000 },
-    )
-    await informer.start().synced()
-    await clock.advance(2_000)
-    expect(attempts.map(([attempt, { aborted }]) => [attempt, aborted])).toEqual([
-      [1, true],
-      [2, false],
-    ])
-    expect(errors).toMatchObject([{ code: 'HANDLER', key: 'a', cause: { code: 'TIMEOUT' } }])
-  })
-
-  test.each([undefined, 60_000])(
-    'with timeoutMs %s: its signal aborts when the subscription is closed',
-    async (timeoutMs) => {
-      const { clock, informer } = mirrorOf(ENTRIES)
-      const signals: AbortSignal[] = []
-      const add = (_change: unknown, { signal }: { readonly signal: AbortSignal }): Promise<void> => {
-        signals.push(signal)
-        return hangs()
-      }
-      const subscription = informer.subscribe({ add }, timeoutMs === undefined ? {} : { timeoutMs })
-      await informer.start().synced()
-      await clock.advance(0)
-      const closing = subscription.close()
-      expect(signals.map(({ aborted }) => aborted)).toEqual([true])
-      await clock.advance(1_000)
-      await closing
-    },
-  )
 })

@@ -1,7 +1,6 @@
-import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { checkVersionWait } from '../../../src/subscriptions/version-waiters.js'
-import { checkWait, type Settle, withDeadline } from '../../../src/util/deadline.js'
+import { checkWait, withDeadline } from '../../../src/util/deadline.js'
 import { Latch } from '../../../src/util/latch.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { outcomeOf } from '../../support/informers.js'
@@ -15,48 +14,6 @@ describe('withDeadline', () => {
     const late = expect(wait).rejects.toMatchObject({ code: 'TIMEOUT', message: 'synced of x: not within 100 ms' })
     await clock.advance(1)
     await late
-  })
-
-  test('withDeadline with an aborted signal rejects before the registration', async () => {
-    let isRegistered = false
-    const wait = withDeadline('it', { signal: AbortSignal.abort('before') }, new VirtualClock(), () => {
-      isRegistered = true
-      return () => {}
-    })
-    await expect(wait).rejects.toBe('before')
-    expect(isRegistered).toBe(false)
-  })
-
-  test.each([
-    ['resolve', 'resolved'],
-    ['reject', { rejected: 'no' }],
-    ['abort', { rejected: 'enough' }],
-    ['timeout', { rejected: { code: 'TIMEOUT' } }],
-    ['at once', 'resolved'],
-  ] as const)('withDeadline leaves no timer, listener or registration behind: %s', async (how, outcome) => {
-    const clock = new VirtualClock()
-    const control = new AbortController()
-    let registered = 0
-    let settle: Settle<void> | undefined
-    const wait = withDeadline<void>('it', { signal: control.signal, timeoutMs: 100 }, clock, (ends) => {
-      registered++
-      settle = ends
-      if (how === 'at once') ends.resolve()
-      return () => {
-        registered--
-      }
-    })
-    wait.catch(() => {})
-    if (how === 'resolve') settle?.resolve()
-    if (how === 'reject') settle?.reject('no')
-    if (how === 'abort') control.abort('enough')
-    if (how === 'timeout') await clock.advance(100)
-    // Only the first outcome counts.
-    settle?.reject('second')
-    const ended = await outcomeOf(wait, clock)
-    if (outcome === 'resolved') expect(ended).toBe(outcome)
-    else expect(ended).toMatchObject(outcome)
-    expect([clock.sleeping, getEventListeners(control.signal, 'abort').length, registered]).toEqual([0, 0, 0])
   })
 })
 

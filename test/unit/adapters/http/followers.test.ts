@@ -49,15 +49,6 @@ describe('a follower', () => {
     expect(new Map(follower.entries())).toEqual(new Map(changing.informer.entries()))
   })
 
-  test('that calls fresh has every write to the upstream before the call', async () => {
-    await using accounts = servedAccounts(twoTenants)
-    const follower = await accounts.joined()
-    accounts.source.put('1', { tenant: 'acme', balance: 10 })
-    await follower.fresh({ timeoutMs: 2_000 })
-    expect(follower.get('1')?.balance).toBe(10)
-    await follower.fresh({ timeoutMs: 2_000 })
-  })
-
   test('[V3] without the option "upstream" rejects marks of the upstream, and says why', async () => {
     await using accounts = servedAccounts(twoTenants)
     const follower = await accounts.joined()

@@ -23,6 +23,21 @@ export function fetchFrom(handler: () => (request: Request) => Promise<Response>
   }
 }
 
+export const get = (path: string, init?: RequestInit): Request =>
+  new Request(`http://mirror.test/accounts${path}`, init)
+
+export interface ResponseBody {
+  readonly version: string
+  readonly chunks: readonly string[]
+  readonly size: number
+  readonly changes: { readonly after: string; readonly until: number }
+  readonly error: string
+}
+
+export async function bodyOf(response: Promise<Response>): Promise<ResponseBody> {
+  return (await (await response).json()) as ResponseBody
+}
+
 /** An informer that is started and served, and what makes followers of it. */
 export function served<T, I extends object>(given: InformerOptions<T, I, T>, options: ServeMirrorOptions<I> = {}) {
   const informer = createInformer<T, I, T>(given)

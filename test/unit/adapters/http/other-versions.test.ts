@@ -79,27 +79,27 @@ describe('[V16] an object whose form another version of the server knows', () =>
   })
 })
 
-test('[V16] an event of an unknown type is PROTOCOL, and the error names it and the remedy', async () => {
-  await using other = followerOf({ list: [{ type: 'patch', key: 'a', path: '/n', value: 1 }] })
+test.each([
+  [
+    'an event of an unknown type',
+    { list: [{ type: 'patch', key: 'a', path: '/n', value: 1 }] },
+    /an event of the type "patch".*another version of listwatch/,
+  ],
+  [
+    'a list of another version of the protocol',
+    { list: [], version: `h2.${FEED}.0.` },
+    /the server has version 2 of the protocol, and this follower version 1: update/,
+  ],
+  [
+    'a list without its last sequence',
+    { list: [], changes: { after: `h1.${FEED}.0.` } },
+    /the response is not a list of serveMirror/,
+  ],
+])('[V16] %s is PROTOCOL, and the error names it and the remedy', async (_what, script, message) => {
+  await using other = followerOf(script)
   await expect(other.follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
     code: 'PROTOCOL',
-    message: expect.stringMatching(/an event of the type "patch".*another version of listwatch/),
-  })
-})
-
-test('[V16] a list of another version of the protocol is PROTOCOL, and the error names both versions and the remedy', async () => {
-  await using other = followerOf({ list: [], version: `h2.${FEED}.0.` })
-  await expect(other.follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
-    code: 'PROTOCOL',
-    message: expect.stringMatching(/the server has version 2 of the protocol, and this follower version 1: update/),
-  })
-})
-
-test('a list without its last sequence is PROTOCOL', async () => {
-  await using other = followerOf({ list: [], changes: { after: `h1.${FEED}.0.` } })
-  await expect(other.follower.start().synced({ timeoutMs: 5_000 })).rejects.toMatchObject({
-    code: 'PROTOCOL',
-    message: expect.stringContaining('the response is not a list of serveMirror'),
+    message: expect.stringMatching(message),
   })
 })
 

@@ -3,25 +3,12 @@ import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
 import { createInformer, type IndexBuilder, OptionError } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
-import { type Account, fetchFrom, served, servedAccounts } from './mirror.js'
+import { type Account, bodyOf, fetchFrom, get, served, servedAccounts } from './mirror.js'
 
 const accounts = Array.from({ length: 40 }, (_, i): readonly [string, Account] => [
   `${i}`,
   { tenant: i % 2 === 0 ? 'acme' : 'birch', balance: 100 },
 ])
-
-const get = (path: string, init?: RequestInit): Request => new Request(`http://mirror.test/accounts${path}`, init)
-
-interface ResponseBody {
-  readonly version: string
-  readonly chunks: readonly string[]
-  readonly size: number
-  readonly error: string
-}
-
-async function bodyOf(response: Promise<Response>): Promise<ResponseBody> {
-  return (await (await response).json()) as ResponseBody
-}
 
 /** Reads a body until it has this text, or until it ends. */
 async function textUntil(body: ReadableStream<Uint8Array> | null, wanted: string): Promise<string> {
@@ -159,19 +146,6 @@ describe('a list', () => {
 })
 
 describe('a watch', () => {
-  test('[V2] sends a large batch in parts, which a follower applies at once', async () => {
-    await using all = servedAccounts([['0', { tenant: 'acme', balance: 0 }]])
-    const follower = all.follow({ upstream: all.source })
-    const sizes: number[] = []
-    const subscription = follower.subscribe({ add: () => void sizes.push(follower.size) })
-    const mark = all.source.transaction((tx) => {
-      for (let i = 1; i < 3_500; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
-    })
-    await subscription.waitFor(mark, { timeoutMs: 4_000 })
-    expect(follower.size).toBe(3_500)
-    expect(new Set(sizes.slice(1))).toEqual(new Set([3_500]))
-  })
-
   test('[V2] sends a batch of large objects in parts of a bounded length', async () => {
     await using all = servedAccounts()
     const body = await watchOf(all)
@@ -220,45 +194,50 @@ describe('a watch', () => {
     expect(texts).toEqual([0, 1, 2].map((i) => expect.stringContaining(`new ${i}`)))
   })
 
-  test('that the request aborts is forgotten, even if its body is not cancelled', async () => {
+  test.each(['the request aborts', 'the client cancels'])('that %s is forgotten', async (how) => {
     await using all = servedAccounts(accounts)
     const closing = new AbortController()
     const body = await watchOf(all, { signal: closing.signal })
-    closing.abort()
+    if (how === 'the client cancels') await body?.cancel()
+    else closing.abort()
+    await all.informer.waitFor(all.source.put('0', { tenant: 'acme', balance: 0 }))
     expect(await textUntil(body, 'nothing')).toBe('')
   })
 
-  test('[V2] that breaks within the parts of a batch is resumed before that batch', async () => {
-    await using all = servedAccounts([['0', { tenant: 'acme', balance: 0 }]])
-    const fetch = fetchFrom(() => all.mirror)
-    let cuts = 1
-    const follower = await all.joined({
-      upstream: all.source,
-      fetch: async (url, init) => {
-        const response = await fetch(url, init)
-        if (!url.includes('/watch') || cuts === 0) return response
-        let parts = 0
-        const cutting = new TransformStream<Uint8Array, Uint8Array>({
-          transform(chunk, controller) {
-            if (new TextDecoder().decode(chunk).includes('event: part') && ++parts === 2) {
-              cuts--
-              controller.error(new TypeError('the connection was lost'))
-            } else controller.enqueue(chunk)
-          },
-        })
-        return new Response(response.body?.pipeThrough(cutting) ?? null, response)
-      },
-    })
-    const sizes = new Set<number>()
-    const subscription = follower.subscribe({ add: () => void sizes.add(follower.size) })
-    const mark = all.source.transaction((tx) => {
-      for (let i = 1; i < 3_500; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
-    })
-    await subscription.waitFor(mark, { timeoutMs: 4_000 })
-    expect(cuts).toBe(0)
-    expect([...sizes].filter((size) => size !== 1)).toEqual([3_500])
-    expect(follower.status.relists).toBe(0)
-  })
+  test.each([0, 1])(
+    '[V2] sends a large batch in parts, which a follower applies at once, also if it breaks %i times within them',
+    async (breaks) => {
+      await using all = servedAccounts([['0', { tenant: 'acme', balance: 0 }]])
+      const fetch = fetchFrom(() => all.mirror)
+      let [cuts, parts] = [breaks, 0]
+      const follower = await all.joined({
+        upstream: all.source,
+        fetch: async (url, init) => {
+          const response = await fetch(url, init)
+          if (!url.includes('/watch')) return response
+          let nth = 0
+          const cutting = new TransformStream<Uint8Array, Uint8Array>({
+            transform(chunk, controller) {
+              const isPart = new TextDecoder().decode(chunk).includes('event: part')
+              if (isPart) parts++
+              if (isPart && ++nth === 2 && cuts-- > 0) controller.error(new TypeError('the connection was lost'))
+              else controller.enqueue(chunk)
+            },
+          })
+          return new Response(response.body?.pipeThrough(cutting) ?? null, response)
+        },
+      })
+      const sizes = new Set<number>()
+      const subscription = follower.subscribe({ add: () => void sizes.add(follower.size) })
+      const mark = all.source.transaction((tx) => {
+        for (let i = 1; i < 3_500; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
+      })
+      await subscription.waitFor(mark, { timeoutMs: 4_000 })
+      expect(parts).toBeGreaterThan(1)
+      expect([...sizes].filter((size) => size !== 1)).toEqual([3_500])
+      expect(follower.status).toMatchObject({ relists: 0, reconnects: breaks })
+    },
+  )
 
   test('[V7] whose reader does not read ends with VERSION_EXPIRED, and others continue', async () => {
     await using all = servedAccounts(accounts, { historyBytes: 200_000 })
@@ -283,14 +262,6 @@ describe('a watch', () => {
     await all.informer.stop()
     expect(await textUntil(second, 'event: error')).toContain('"code":"STOPPED"')
     expect((await all.mirror(get('/list'))).status).toBe(503)
-  })
-
-  test('that the client cancels is forgotten', async () => {
-    await using all = servedAccounts(accounts)
-    const body = await watchOf(all)
-    await body?.cancel()
-    all.source.put('0', { tenant: 'acme', balance: 0 })
-    await all.informer.waitFor(await all.source.head())
   })
 })
 

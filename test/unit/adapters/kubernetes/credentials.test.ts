@@ -23,17 +23,19 @@ function configOf(...users: readonly Omit<User, 'authProvider'>[]): KubeConfig {
   return config
 }
 
+function execOf(script: string): KubeConfig {
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args: ['-c', script] }
+  return configOf({ name: 'u', exec })
+}
+
 const tokenOf = async (credentials: Credentials, now = 0): Promise<unknown> =>
   Object((await credentials.access(now)).options.headers)['Authorization']
 
 describe('credentials', () => {
-  test('are those of the current context, at its server', async () => {
+  test('are those of the current context, at its server, without the agent of the configuration', async () => {
     const { server, options, proxy } = await new Credentials(configOf({ name: 'u', token: 't' })).access(0)
     expect([server.href, options.headers, proxy]).toEqual([serverOf('u'), { Authorization: 'Bearer t' }, undefined])
-  })
-
-  test('take no agent from the configuration, which keeps it with the certificates that it once had', async () => {
-    const { options } = await new Credentials(configOf({ name: 'u', token: 't' })).access(0)
+    // The configuration keeps the agent with the certificates that it once had.
     expect(options.agent).toBeUndefined()
   })
 
@@ -59,14 +61,6 @@ describe('credentials', () => {
       code: 'PROTOCOL',
       message: expect.stringMatching(/"a".*"b"/),
     })
-  })
-
-  test('of a function are requested once, and again only after they were rejected', async () => {
-    let calls = 0
-    const credentials = new Credentials(() => configOf({ name: 'u', token: `number ${++calls}` }))
-    const before = [await tokenOf(credentials), await tokenOf(credentials)]
-    credentials.renew()
-    expect([...before, await tokenOf(credentials)]).toEqual(['Bearer number 1', 'Bearer number 1', 'Bearer number 2'])
   })
 
   test('of a function are requested once more, however many requests with them were rejected', async () => {
@@ -119,26 +113,21 @@ describe('credentials', () => {
     expect(await again).toBe('late')
   })
 
-  test('that arrive when no caller waits are returned to the next caller, once', async () => {
-    const { credentials, first, second } = loggingIn()
-    const access = credentials.access(0)
-    credentials.abandon(access)
-    first.resolve('late')
-    second.resolve('next')
-    await access
-    expect([await tokenOf(credentials, 75_000), await tokenOf(credentials, 76_000)]).toEqual(['late', 'next'])
-  })
-
-  test('that fail when no caller waits fail for the next caller, once', async () => {
-    const { credentials, first, second } = loggingIn()
-    const access = credentials.access(0)
-    credentials.abandon(access)
-    first.reject(new Error('log in first'))
-    second.resolve('next')
-    await expect(access).rejects.toThrow('log in first')
-    await expect(credentials.access(75_000)).rejects.toThrow('log in first')
-    expect(await tokenOf(credentials, 76_000)).toBe('next')
-  })
+  test.each(['fulfilled', 'rejected'])(
+    'that are %s when no caller waits are so for the next caller, once',
+    async (status) => {
+      const { credentials, first, second } = loggingIn()
+      const access = credentials.access(0)
+      credentials.abandon(access)
+      if (status === 'fulfilled') first.resolve('late')
+      else first.reject(new Error('log in first'))
+      second.resolve('next')
+      expect(await Promise.allSettled([access])).toMatchObject([{ status }])
+      const late = await tokenOf(credentials, 75_000).catch(({ message }) => message)
+      expect(late).toContain(status === 'fulfilled' ? 'late' : 'log in first')
+      expect(await tokenOf(credentials, 76_000)).toBe('next')
+    },
+  )
 
   test('that do not arrive for five minutes are requested again, and a late result is ignored', async () => {
     const first = Promise.withResolvers<KubeConfig>()
@@ -229,19 +218,16 @@ describe('credentials', () => {
     ],
   ]
   describe.each(own)('%s', (_what, make) => {
-    test('are requested from it again after they were rejected: no copy has its additions', async () => {
-      const credentials = new Credentials(make())
-      credentials.renew()
-      expect(await tokenOf(credentials)).toBe('mine')
-    })
-
-    test('are requested from it again if a function returns it once more', async () => {
-      const config = make()
-      const credentials = new Credentials(() => config)
-      await tokenOf(credentials)
-      credentials.renew()
-      expect(await tokenOf(credentials)).toBe('mine')
-    })
+    test.each([false, true])(
+      'are requested from it again after they were rejected: no copy has its additions; from a function: %s',
+      async (isFunction) => {
+        const config = make()
+        const credentials = new Credentials(isFunction ? () => config : config)
+        if (isFunction) await tokenOf(credentials)
+        credentials.renew()
+        expect(await tokenOf(credentials)).toBe('mine')
+      },
+    )
 
     test('are not those of another context that became current', async () => {
       const config = make()
@@ -249,29 +235,6 @@ describe('credentials', () => {
       config.setCurrentContext('other')
       await expect(credentials.access(0)).rejects.toMatchObject({ code: 'PROTOCOL' })
     })
-  })
-
-  test.each([
-    ['prints a bare token', 'echo hunter2hunter2'],
-    ['prints JSON that is damaged', `echo '{"status":{"token":hunter2}}'`],
-    ['fails and prints secrets', 'echo "password=hunter2 Authorization: Bearer hunter2" >&2; exit 1'],
-  ])(
-    '[B33] of an exec plugin that %s are refused with an error that shows no secret anywhere',
-    async (_what, script) => {
-      const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args: ['-c', script] }
-      const error: unknown = await new Credentials(configOf({ name: 'u', exec })).access(0).catch((reason) => reason)
-      expect(error).toMatchObject({ code: 'UNAUTHORIZED' })
-      expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
-    },
-  )
-
-  test('[B33] of a function that throws are refused with an error that shows no secret anywhere', async () => {
-    const configProvider = (): never => {
-      throw Object.assign(new Error('token=hunter2'), { stderr: 'hunter2' })
-    }
-    const error: unknown = await new Credentials(configProvider).access(0).catch((reason) => reason)
-    expect(error).toMatchObject({ code: 'UNAVAILABLE', message: 'kubeConfig() failed: token=***' })
-    expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
   })
 
   test.each([
@@ -302,10 +265,18 @@ describe('credentials', () => {
     [
       'a function that throws',
       () => {
-        throw new Error('password=hunter2')
+        throw Object.assign(new Error('token=hunter2'), { stderr: 'hunter2' })
       },
       'UNAVAILABLE',
-      'kubeConfig() failed',
+      'kubeConfig() failed: token=***',
+    ],
+    ['a plugin that prints a bare token', () => execOf('echo hunter2hunter2'), 'UNAUTHORIZED', ''],
+    ['a plugin that prints damaged JSON', () => execOf(`echo '{"status":{"token":hunter2}}'`), 'UNAUTHORIZED', ''],
+    [
+      'a plugin that fails and prints secrets',
+      () => execOf('echo "password=hunter2 Authorization: Bearer hunter2" >&2; exit 1'),
+      'UNAUTHORIZED',
+      '',
     ],
     [
       'a plugin that fails',
@@ -332,13 +303,16 @@ describe('credentials', () => {
       'insecure-skip-tls-verify',
     ],
   ]
-  test.each(flawed)('%s: an error that says what to do, and no secret', async (_what, configProvider, code, says) => {
-    const credentials = new Credentials(configProvider as () => KubeConfigLike)
-    const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
-    if (!(error instanceof SourceError)) throw new Error('it threw no SourceError', { cause: error })
-    expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
-    expect(error.message).not.toContain('hunter2')
-  })
+  test.each(flawed)(
+    '[B33] %s: an error that says what to do, and no secret',
+    async (_what, configProvider, code, says) => {
+      const credentials = new Credentials(configProvider as () => KubeConfigLike)
+      const error: unknown = await credentials.access(0).catch((thrown: unknown) => thrown)
+      if (!(error instanceof SourceError)) throw new Error('it threw no SourceError', { cause: error })
+      expect([error.code, error.message]).toEqual([code, expect.stringContaining(says)])
+      expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('hunter2')
+    },
+  )
 })
 
 function remembered(token: string) {

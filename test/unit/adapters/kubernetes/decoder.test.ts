@@ -16,22 +16,24 @@ const decoder = new Decoder<unknown>(options)
 const whole = { isWhole: true, depth: 3 }
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 const metadata = { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '7' }
+/** An object of which other fields look like metadata. */
+const MISLEADING = {
+  spec: { template: { metadata: { name: 'inner', namespace: 'inner' } } },
+  metadata: { labels: { name: 'label' }, name: 'outer', ownerReferences: [{ name: 'owner', uid: 'o' }], uid: 'u' },
+  data: { text: '"metadata":{"name":"text"}' },
+}
 
 describe('an item of a list', () => {
   test('has its kind and apiVersion, even if only the list has them', () => {
-    const event = decoder.item(bytesOf({ metadata }), whole)
-    expect(event).toEqual({
-      type: 'put',
-      key: 'n/a',
-      version: '7',
-      uid: 'u',
+    const event = { type: 'put', key: 'n/a', version: '7', uid: 'u' }
+    const own = { apiVersion: 'example.com/v1', kind: 'Widget', metadata }
+    expect(decoder.item(bytesOf({ metadata }), whole)).toEqual({
+      ...event,
       object: { kind: 'Pod', apiVersion: 'v1', metadata },
     })
-  })
-
-  test('keeps what it says itself', () => {
-    const object = { apiVersion: 'example.com/v1', kind: 'Widget', metadata }
-    expect(decoder.item(bytesOf(object), whole)).toMatchObject({ object })
+    expect(decoder.item(bytesOf(own), whole)).toEqual({ ...event, object: own })
+    // An object of the whole cluster has its name as the key.
+    expect(decoder.item(bytesOf({ metadata: { name: 'node' } }), whole)).toMatchObject({ key: 'node' })
   })
 
   test('is without managedFields, unless they are wanted', () => {
@@ -47,10 +49,6 @@ describe('an item of a list', () => {
     const event = new Decoder<unknown>({ ...options, metadataOnly: true }).item(bytesOf(object), whole)
     expect(event).toMatchObject({ object: { kind: 'Pod', apiVersion: 'v1', metadata } })
     expect(event).not.toHaveProperty('object.spec')
-  })
-
-  test('of the whole cluster has its name as the key', () => {
-    expect(decoder.item(bytesOf({ metadata: { name: 'node' } }), whole)).toMatchObject({ key: 'node' })
   })
 
   test.each([
@@ -139,36 +137,33 @@ describe('a line of a watch', () => {
   })
 })
 
-describe('the scanned metadata of an object', () => {
-  test('is that of its metadata, not of other fields', () => {
-    const object = {
-      spec: { template: { metadata: { name: 'inner', namespace: 'inner' } } },
-      metadata: { labels: { name: 'label' }, name: 'outer', ownerReferences: [{ name: 'owner', uid: 'o' }], uid: 'u' },
-      data: { text: '"metadata":{"name":"text"}' },
-    }
-    expect(scanMetadata(bytesOf(object), false)).toEqual({ name: 'outer', uid: 'u' })
-    expect(scanMetadata(bytesOf({ type: 'ADDED', object }), true)).toEqual({ type: 'ADDED', name: 'outer', uid: 'u' })
-  })
-
-  test('is decoded: a server escapes some characters of names', () => {
-    const text = '{"meta\\u0064ata":{"name":"a\\u0026\\"b","namespace":"n\\u00e4"},"data":tru}'
-    expect(scanMetadata(Buffer.from(text), false)).toEqual({ name: 'a&"b', namespace: 'nä' })
-  })
-
-  test('lacks what cannot be decoded', () => {
-    expect(scanMetadata('{"metadata":{"name":"a\\x","uid":"u"}}', false)).toEqual({ uid: 'u' })
-  })
-
-  test('is found between white space', () => {
-    const object = { metadata: { name: 'a', resourceVersion: '7' } }
-    const text = JSON.stringify({ type: 'DELETED', object }, null, 2).replaceAll(':', ' \t\r\n: ')
-    expect(scanMetadata(text, true)).toEqual({ type: 'DELETED', name: 'a', resourceVersion: '7' })
-  })
-
-  test('ends at the cut of an incomplete object', () => {
-    const text = JSON.stringify({ metadata: { name: 'a', namespace: 'n' }, data: 'x'.repeat(99) })
-    expect(scanMetadata(Buffer.from(text.slice(0, 60)), false)).toEqual({ name: 'a', namespace: 'n' })
-  })
+test.each([
+  ['is that of its metadata, not of other fields', JSON.stringify(MISLEADING), { name: 'outer', uid: 'u' }],
+  [
+    'of an event is that of its object',
+    JSON.stringify({ type: 'ADDED', object: MISLEADING }),
+    { type: 'ADDED', name: 'outer', uid: 'u' },
+  ],
+  [
+    'is decoded: a server escapes some characters of names',
+    '{"meta\\u0064ata":{"name":"a\\u0026\\"b","namespace":"n\\u00e4"},"data":tru}',
+    { name: 'a&"b', namespace: 'nä' },
+  ],
+  ['lacks what cannot be decoded', '{"metadata":{"name":"a\\x","uid":"u"}}', { uid: 'u' }],
+  [
+    'is found between white space',
+    JSON.stringify({ type: 'DELETED', object: { metadata } }, null, 2).replaceAll(':', ' \t\r\n: '),
+    { type: 'DELETED', name: 'a', namespace: 'n', uid: 'u', resourceVersion: '7' },
+  ],
+  [
+    'ends at the cut of an incomplete object',
+    JSON.stringify({ metadata: { name: 'a', namespace: 'n' }, data: 'x'.repeat(99) }).slice(0, 60),
+    { name: 'a', namespace: 'n' },
+  ],
+])('the scanned metadata of an object %s', (_what, text, expected) => {
+  const isEvent = 'type' in expected
+  expect(scanMetadata(text, isEvent)).toEqual(expected)
+  expect(scanMetadata(Buffer.from(text), isEvent)).toEqual(expected)
 })
 
 describe('lines', () => {

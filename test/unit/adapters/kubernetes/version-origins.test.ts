@@ -2,26 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { VersionOrigins } from '../../../../adapters/kubernetes/history/version-origins.js'
 
 describe('a recorded version', () => {
-  test('is from the cluster that issued it, once for each record', () => {
+  test.each([
+    ['the cluster that issued it, once for each record', 'here'],
+    ['another cluster as long as that one has issued the same version', 'before'],
+  ])('is from %s', (_which, origin) => {
     const held = new VersionOrigins()
+    held.record('7', origin)
     held.record('7', 'here')
-    held.record('7', 'here')
-    expect([held.take('7', 'here'), held.take('7', 'here'), held.take('7', 'here')]).toEqual([
-      'here',
-      'here',
-      undefined,
-    ])
-  })
-
-  test('is from another cluster as long as that one has issued the same version', () => {
-    const held = new VersionOrigins()
-    held.record('7', 'before')
-    held.record('7', 'here')
-    expect([held.take('7', 'here'), held.take('7', 'here'), held.take('7', 'here')]).toEqual([
-      'before',
-      'before',
-      undefined,
-    ])
+    const taken = [1, 2, 3].map(() => held.take('7', 'here'))
+    expect(taken).toEqual([origin, origin, undefined])
   })
 
   test('is forgotten after a thousand others', () => {

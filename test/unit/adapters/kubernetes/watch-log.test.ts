@@ -15,14 +15,6 @@ function logOf(count: number): { readonly log: WatchLog; readonly portions: read
 }
 
 describe('a log of a watch', () => {
-  test('leads a slow reader to its end, whatever the others have released', () => {
-    const { log, portions } = logOf(10)
-    let [, , , place] = portions
-    log.release(place?.at ?? 0)
-    while (place?.next !== undefined) place = place.next
-    expect(place).toBe(log.last)
-  })
-
   test('retains up to a megabyte that all have read, for followers that join', () => {
     const { log } = logOf(10)
     log.release(Number.POSITIVE_INFINITY)

@@ -128,6 +128,13 @@ export function contentOf(informer: Informer<Item>): Record<string, unknown> {
   return Object.fromEntries(Array.from(informer.entries(), ([key, { n }]) => [key, n]))
 }
 
+/** The content of a follower of a store, some time after its start. */
+export async function contentAfter(store: RelayStore, ms: number, upstream?: MemorySource<Item>) {
+  const follower = followerOf(store, upstream)
+  await clock.advance(ms)
+  return follower.content()
+}
+
 export function items(...keys: string[]): [string, Item][] {
   return keys.map((key) => [key, { n: 0 }])
 }

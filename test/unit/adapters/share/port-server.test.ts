@@ -25,15 +25,3 @@ test('the requests of a port that closes are aborted', async () => {
   await waitUntil('the end of the port', () => closed.mock.calls.length === 1)
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, true])
 })
-
-test('a request is aborted by its follower, and the other requests of the port continue', async () => {
-  const { port1, port2 } = new MessageChannel()
-  const signals: AbortSignal[] = []
-  servePort(port1, handlerOf(signals), () => {})
-  port2.postMessage({ type: 'request', id: 1, path: '/list' })
-  port2.postMessage({ type: 'request', id: 2, path: '/list' })
-  port2.postMessage({ type: 'abort', id: 1 })
-  await waitUntil('the abort', () => signals[0]?.aborted === true)
-  expect(signals[1]?.aborted).toBe(false)
-  port2.close()
-})

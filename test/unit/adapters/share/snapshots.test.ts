@@ -1,11 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { MessageChannel } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fileCache } from '../../../../adapters/file-cache/index.js'
-import type { HttpSource } from '../../../../adapters/http/index.js'
 import { type ShareOptions, sharedSource, shareInformer } from '../../../../adapters/share/index.js'
 import type { FollowerMessage } from '../../../../adapters/share/port-messages.js'
 import {
@@ -13,7 +11,9 @@ import {
   type IndexBuilder,
   type Informer,
   type InformerOptions,
+  type ListerWatcher,
   SourceError,
+  type SourceSet,
   sourceSet,
 } from '../../../../src/index.js'
 import { packableMirrorOf } from '../../../../src/informer/packable-mirror.js'
@@ -69,14 +69,21 @@ async function started(...given: Parameters<typeof stage>) {
   return all
 }
 
-/** Calls `act` between the response with the snapshot and its use. */
-function betweenOpenAndWatch(source: HttpSource<Account>, act: () => Promise<void>): void {
-  const { openSnapshot } = source
-  source.openSnapshot = async (context) => {
-    const opened = await openSnapshot?.(context)
-    await act()
-    return opened
-  }
+/** A follower of an informer of any source, which has not listed. */
+async function joinedTo<T>(source: ListerWatcher<T> | SourceSet<T>): Promise<Informer<T>> {
+  const informer = createInformer({ source }).start()
+  await informer.synced()
+  const lists = vi.spyOn(informer, 'snapshot')
+  const share = shareInformer(informer)
+  const follower = createInformer({ source: sharedSource<T>({ port: share.port() }) }).start()
+  onTestFinished(async () => {
+    await follower.stop()
+    await share.close()
+    await informer.stop()
+  })
+  await follower.synced()
+  expect(lists).not.toHaveBeenCalled()
+  return follower
 }
 
 function expectEqual(follower: Informer<Account, ReturnType<typeof indexes>>, informer: Informer<Account>): void {
@@ -86,10 +93,15 @@ function expectEqual(follower: Informer<Account, ReturnType<typeof indexes>>, in
 }
 
 describe('a worker that joins', () => {
-  test('[T11] starts from the packed objects, without a list, and receives the later changes', async () => {
-    const { source, informer, join, packs, lists } = await started(accounts(3_000))
-    const follower = await join()
+  test('[T11] starts from the packed objects, without a list, hears each once, and receives the later changes', async () => {
+    const { source, informer, follow, packs, lists } = await started(accounts(3_000))
+    const follower = follow()
+    const heard: string[] = []
+    follower.subscribe({ add: ({ key, origin }) => heard.push(`${key} ${origin}`) })
+    await follower.start().synced()
     expectEqual(follower, informer)
+    await waitUntil('all objects', () => heard.length >= 3_000)
+    expect(heard.sort()).toEqual(Array.from(informer.keys(), (key) => `${key} initial`).sort())
     expect(follower.by.balance({ limit: 1 })).toEqual([{ tenant: 'acme', balance: 0 }])
     expect(follower.entry('7')).toEqual(informer.entry('7'))
     source.put('new', { tenant: 'acme', balance: 1 })
@@ -109,17 +121,8 @@ describe('a worker that joins', () => {
       map: new Map([['a', new Set([1])]]),
       no: undefined,
     }
-    const source = memorySource<object>({ entries: [['a', value]] })
-    const informer = createInformer({ source }).start()
-    await informer.synced()
-    const lists = vi.spyOn(informer, 'snapshot')
-    await using share = shareInformer(informer)
-    const follower = createInformer({ source: sharedSource<object>({ port: share.port() }) }).start()
-    await follower.synced()
+    const follower = await joinedTo(memorySource<object>({ entries: [['a', value]] }))
     expect(follower.get('a')).toStrictEqual(value)
-    expect(lists).not.toHaveBeenCalled()
-    await follower.stop()
-    await informer.stop()
   })
 
   test('[T12] together with others shares one pack with them, and a later one does too', async () => {
@@ -155,41 +158,10 @@ describe('a worker that joins', () => {
     expect(lists).not.toHaveBeenCalled()
   })
 
-  test('[T2] waits for the start and the first list of the informer, and then starts from the pack', async () => {
-    const { informer, follow, packs, lists } = stage(accounts(50))
-    const follower = follow().start()
-    await expect(follower.synced({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'TIMEOUT' })
-    informer.start()
-    await follower.synced()
-    expectEqual(follower, informer)
-    expect(packs).toHaveBeenCalledTimes(1)
-    expect(lists).not.toHaveBeenCalled()
-  })
-
-  test('hears each object once as "initial"', async () => {
-    const { follow } = await started(accounts(1_500))
-    const follower = follow()
-    const heard = new Map<string, string>()
-    follower.subscribe({ add: ({ key, origin }) => heard.set(key, origin) })
-    await follower.start().synced()
-    await waitUntil('all objects', () => heard.size === 1_500)
-    expect(new Set(heard.values())).toEqual(new Set(['initial']))
-  })
-
   test('has the objects of all sources of a set', async () => {
-    const [eu, us] = ['eu', 'us'].map((name) =>
-      memorySource<Account>({ name, entries: [[name, { tenant: name, balance: 1 }]] }),
-    )
-    const informer = createInformer({ source: sourceSet({ eu: eu as never, us: us as never }), indexes }).start()
-    await informer.synced()
-    const lists = vi.spyOn(informer, 'snapshot')
-    await using share = shareInformer(informer)
-    const follower = createInformer({ source: sharedSource<Account>({ port: share.port() }) }).start()
-    await follower.synced()
+    const [eu, us] = ['eu', 'us'].map((name) => memorySource<number>({ name, entries: [[name, 1]] }))
+    const follower = await joinedTo(sourceSet({ eu: eu as never, us: us as never }))
     expect([...follower.keys()].sort()).toEqual(['eu', 'us'])
-    expect(lists).not.toHaveBeenCalled()
-    await follower.stop()
-    await informer.stop()
   })
 })
 
@@ -230,56 +202,9 @@ describe('a follower lists', () => {
       'shareInformer cannot pack the object "odd": money is an instance of Money; workers list instead',
     ])
   })
-
-  test('[T12] once if the history is lost between the pack and the watch, and the next worker starts from a new pack', async () => {
-    const { informer, source, portSource, join, packs, lists } = await started(accounts(100), {
-      historyBytes: 32 * 1024,
-    })
-    const first = await join()
-    const late = portSource()
-    betweenOpenAndWatch(late, async () => {
-      for (let i = 0; i < 60; i++) source.put(`${i}`, { tenant: 'x'.repeat(1_000), balance: i })
-      await first.fresh()
-    })
-    const follower = await join({ source: late })
-    expectEqual(follower, informer)
-    expect([packs.mock.calls.length, lists.mock.calls.length]).toEqual([1, 1])
-    expectEqual(await join(), informer)
-    expect([packs.mock.calls.length, lists.mock.calls.length]).toEqual([2, 1])
-  })
 })
 
 describe('during a join', () => {
-  test('[T11] writes never make an object of the worker go back', async () => {
-    const { source, follow } = await started(accounts(4_000))
-    let isOver = false
-    const writing = (async () => {
-      for (let n = 10_000; !isOver; n++) {
-        for (let i = 0; i < 20; i++) source.put(`${i * 100}`, { tenant: 'acme', balance: n })
-        await sleep(1)
-      }
-    })()
-    for (let round = 0; round < 4; round++) {
-      const follower = follow()
-      const seen = new Map<string, number>()
-      const back: string[] = []
-      const check = (key: string, { balance }: Account): void => {
-        if (balance < (seen.get(key) ?? -1)) back.push(`${key}: ${seen.get(key)}, then ${balance}`)
-        seen.set(key, balance)
-      }
-      follower.subscribe({
-        add: ({ key, object }) => check(key, object),
-        update: ({ key, object }) => check(key, object),
-      })
-      await follower.start().synced()
-      await sleep(100)
-      await follower.fresh()
-      expect(back).toEqual([])
-    }
-    isOver = true
-    await writing
-  })
-
   test('[T11] a write behind a large one does not make its object go back', async () => {
     const { informer, source, follow, join } = await started(accounts(10))
     await join({ transform: (account) => account }) // Now the changes are encoded.
@@ -301,48 +226,6 @@ describe('during a join', () => {
     expect(seen).toEqual([2])
   })
 
-  test('[T11] a large transaction arrives whole', async () => {
-    const { informer, source, follow } = await started(accounts(5_000))
-    for (let round = 1; round <= 3; round++) {
-      const follower = follow()
-      const joining = follower.start().synced()
-      source.transaction((tx) => {
-        for (let i = 0; i < 5_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: round * 10_000 })
-      })
-      await joining
-      const sums = new Set(follower.list().map(({ balance }) => balance))
-      expect(sums.size === 1 || !sums.has(round * 10_000)).toBe(true)
-      await follower.fresh()
-      expectEqual(follower, informer)
-    }
-  })
-
-  test('[T13] the end of the port leaves the pack to the other workers', async () => {
-    const { informer, share, join, packs } = await started(accounts(5_000))
-    const port = share.port()
-    port.postMessage({ type: 'open', id: 1 } satisfies FollowerMessage)
-    await waitUntil('the pack', () => packs.mock.calls.length === 1)
-    port.close()
-    expectEqual(await join(), informer)
-    expect(packs).toHaveBeenCalledTimes(1)
-  })
-
-  test('[T13] a new epoch of the source makes the worker have the new objects', async () => {
-    const { informer, source, follow, join, portSource, packs } = await started(accounts(5_000))
-    const joining = follow().start()
-    await waitUntil('the pack', () => packs.mock.calls.length === 1)
-    source.restore([['restored', { tenant: 'acme', balance: 1 }]])
-    await waitUntil('the new objects', () => joining.size === 1 && joining.has('restored'))
-    // The same between the snapshot and the watch.
-    const late = portSource()
-    betweenOpenAndWatch(late, async () => {
-      source.restore([['again', { tenant: 'acme', balance: 1 }]])
-      await waitUntil('the restored objects', () => informer.has('again'))
-    })
-    const follower = await join({ source: late })
-    expect([...follower.keys()]).toEqual(['again'])
-  })
-
   test('[T13] the end of the informer makes the worker wait, and its status has the reason', async () => {
     const { informer, follow, packs } = await started(accounts(5_000))
     const follower = follow().start()
@@ -350,16 +233,6 @@ describe('during a join', () => {
     await informer.stop()
     await waitUntil('the error', () => follower.status.lastError !== undefined)
     expect(follower.status.lastError?.message).toContain('stopped')
-  })
-
-  test('the end of the worker ends its requests', async () => {
-    const { informer, share, packs, join } = await started(accounts(5_000))
-    const port = share.port()
-    const follower = createInformer({ source: sharedSource<Account>({ port }) }).start()
-    await waitUntil('the pack', () => packs.mock.calls.length === 1)
-    await follower.stop()
-    expect(port.hasRef()).toBe(false)
-    expectEqual(await join(), informer)
   })
 
   test('[T13] lost access takes the objects from the pack', async () => {

@@ -137,21 +137,13 @@ test('[T6] a share that is closed removes its socket, and not one that replaced 
   await second.follow({ path: taken }).synced()
 })
 
-test('a share that is closed while it begins to listen does not listen', async () => {
+test.each(['share', 'socket server'])('a %s that is closed while it begins to listen does not listen', async (kind) => {
   const own = folder()
-  await using shared = sharedAccounts()
   const path = join(own, 'accounts.sock')
-  const listening = shared.share.listen(path)
-  await shared.share.close()
-  await expect(listening).rejects.toMatchObject({ code: 'STOPPED' })
-  expect(readdirSync(own)).toEqual([])
-})
-
-test('a socket server that is closed while it begins to listen does not listen', async () => {
-  const own = folder()
-  const server = new SocketServer(join(own, 'accounts.sock'), () => Promise.resolve(new Response()))
-  const listening = server.listen()
-  await server.close()
+  await using shared = sharedAccounts()
+  const server = new SocketServer(path, () => Promise.resolve(new Response()))
+  const listening = kind === 'share' ? shared.share.listen(path) : server.listen()
+  await (kind === 'share' ? shared.share : server).close()
   await expect(listening).rejects.toMatchObject({ code: 'STOPPED' })
   expect(readdirSync(own)).toEqual([])
 })

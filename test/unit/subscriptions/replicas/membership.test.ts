@@ -111,20 +111,6 @@ describe('the membership of a replica', () => {
     expect(member.fence).toBeGreaterThan(10)
   })
 
-  test('[L2] a member that joins gets its keys when the others have released them', () => {
-    const [first] = joined(1) as [Member]
-    const second = new Member(9)
-    pass(10_500, first, second)
-    pass(200, second)
-    // The first has not read again, so it may run all keys.
-    expect(recordOf(second)?.members).toHaveLength(2)
-    expect(second.runs()).toEqual([])
-    expect(first.runs()).toEqual(KEYS)
-    pass(5_000, first, second)
-    expect(first.runs().length).toBeLessThan(KEYS.length)
-    expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
-  })
-
   test('[L2] no run of a key begins after its loss was sent', () => {
     const [first] = joined(1) as [Member]
     // It computes its keys with a member that the first does not know, so it claims few of those that the first loses.
@@ -141,86 +127,40 @@ describe('the membership of a replica', () => {
     expect(first.runs().length).toBeLessThan(before.length)
   })
 
-  test('a run that timed out and its retry both have to settle', () => {
+  test('[L10] a member that leaves claims no key, and holds what it runs, until all runs of the key have settled', () => {
     const [first] = joined(1) as [Member]
-    first.membership.begin('key-1')
-    first.membership.begin('key-1')
-    first.membership.end('key-1')
-    first.membership.leave()
-    first.pump()
-    expect(recordOf(first)?.holds).toEqual(['key-1'])
-  })
-
-  test('[L10] a member that leaves claims no key, and holds what it runs', () => {
-    const [first] = joined(1) as [Member]
-    first.membership.begin('key-1')
-    first.membership.leave()
+    const { membership } = first
+    membership.begin('key-0')
+    expect(membership.end('key-0'), 'the end of a run that is not published asks for a step').toBe(false)
+    // A run that timed out, and its retry.
+    for (let run = 0; run < 2; run++) membership.begin('key-1')
+    membership.end('key-1')
+    membership.leave()
     first.pump()
     expect(recordOf(first)).toMatchObject({ members: [], holds: ['key-1'] })
-    expect(first.membership.hasLeft).toBe(false)
-    first.membership.end('key-1')
-    expect(first.step()).toMatchObject({ leave: first.membership.member, wakeAt: Infinity })
-    expect(first.membership.hasLeft).toBe(true)
+    expect(membership.hasLeft).toBe(false)
+    expect(membership.end('key-1')).toBe(true)
+    expect(first.step()).toMatchObject({ leave: membership.member, wakeAt: Infinity })
+    expect(membership.hasLeft).toBe(true)
   })
 
-  test('[L10] with a hint of a released member, others claim its keys with the next request', () => {
-    const [first, second] = joined(2) as [Member, Member]
-    table.leave(second.membership.member)
-    now += 100
-    first.membership.hinted(second.membership.member)
-    const request = first.request()
-    expect(request.record.members).toEqual([first.membership.member])
-    first.membership.replied(request, first.perform(request), first.at)
-    expect(first.runs()).toEqual(KEYS)
-    expect(first.step().send).toBeUndefined()
-  })
-
-  test('[L2] a hint that names a member with keys lets no other run them', () => {
-    const [first, second] = joined(2) as [Member, Member]
-    const before = first.runs()
-    now += 100
-    first.membership.hinted(second.membership.member)
-    const request = first.request()
-    expect(request.record.members).toHaveLength(1)
-    first.membership.replied(request, first.perform(request), first.at)
-    expect(first.runs()).toEqual(before)
-    expect(first.request().record.members).toHaveLength(2)
-  })
-
-  test('[L10] a hint that arrives during a request counts after its reply', () => {
-    const [first, second] = joined(2) as [Member, Member]
-    now += 2_000
-    const early = first.request()
-    const view = first.perform(early)
-    table.leave(second.membership.member)
-    first.membership.hinted(second.membership.member)
-    first.membership.replied(early, view, first.at)
-    const next = first.request()
-    expect(next.record.members).toEqual([first.membership.member])
-    first.membership.replied(next, first.perform(next), first.at)
-    expect(first.runs()).toEqual(KEYS)
-  })
-
-  test('the end of a run asks for a step only if it is published or awaited', () => {
-    const [first] = joined(1) as [Member]
-    first.membership.begin('key-0')
-    expect(first.membership.end('key-0')).toBe(false)
-    first.membership.begin('key-0')
-    first.membership.leave()
-    first.pump()
-    expect(recordOf(first)?.holds).toEqual(['key-0'])
-    expect(first.membership.end('key-0')).toBe(true)
-    expect(first.step().leave).toBe(first.membership.member)
-  })
-
-  test('[L6] the keys of a member that crashed are gained after its lease', () => {
-    const [first, second] = joined(2) as [Member, Member]
-    pass(8_400, first)
-    expect(first.runs()).not.toEqual(KEYS)
-    pass(2_300, first)
-    expect(first.runs()).toEqual(KEYS)
-    expect(recordOf(second)).toBeUndefined()
-  })
+  test.each([false, true])(
+    '[L10] with a hint of a released member, others claim its keys with the next request; during a request: %s',
+    (isDuring) => {
+      const [first, second] = joined(2) as [Member, Member]
+      now += isDuring ? 2_000 : 100
+      const early = isDuring ? first.request() : undefined
+      const view = early && first.perform(early)
+      table.leave(second.membership.member)
+      first.membership.hinted(second.membership.member)
+      if (early && view) first.membership.replied(early, view, first.at)
+      const request = first.request()
+      expect(request.record.members).toEqual([first.membership.member])
+      first.membership.replied(request, first.perform(request), first.at)
+      expect(first.runs()).toEqual(KEYS)
+      expect(first.step().send).toBeUndefined()
+    },
+  )
 
   test('[L5] a lease ends 70 % after its renewal was sent, by the monotonic clock and by the wall clock', () => {
     const [first] = joined(1) as [Member]
@@ -245,18 +185,6 @@ describe('the membership of a replica', () => {
     // The machine slept: the monotonic clock did not move.
     const wall = now + first.membership.leaseEndsInMs(first.at) - 20
     expect(first.membership.step({ now, wall }).wakeAt - now).toBe(20)
-  })
-
-  test('a request is given up after a third of the lease, and its late reply is ignored', () => {
-    const [first] = joined(1) as [Member]
-    now += 2_000
-    const request = first.request()
-    const view = first.perform(request)
-    now += 3_334
-    expect(first.step().isAbandoned).toBe(true)
-    const { fence } = first.membership
-    first.membership.replied(request, view, first.at)
-    expect(first.membership.fence).toBe(fence)
   })
 
   test('[L7] a member whose record is missing stops and joins again', () => {
@@ -287,37 +215,22 @@ describe('the membership of a replica', () => {
     expect([...first.runs(), ...second.runs()].sort()).toEqual([...KEYS].sort())
   })
 
-  test('[L7] in a new epoch no run begins until no lease of the old one can be valid', () => {
+  test('[L13] a store whose fence does not grow, that shows an old state, or that was restored, is refused', () => {
     const [first] = joined(1) as [Member]
-    table.fork(1)
-    pass(2_200, first)
-    expect(first.runs()).toEqual([])
-    pass(10_500, first)
-    expect(first.runs()).toEqual(KEYS)
-  })
-
-  test('[L13] a store whose fence does not grow, or that shows an old state, is refused', () => {
-    const [first] = joined(1) as [Member]
-    const refused = (change: Partial<LeaseView>): void => {
+    const refused = (change: Partial<LeaseView>, message = ''): void => {
       now += 2_500
       const request = first.request()
       const view = { ...first.perform(request), ...change }
       expect(() => first.membership.replied(request, view, first.at)).toThrow(
-        expect.objectContaining({ code: 'PROTOCOL' }),
+        expect.objectContaining({ code: 'PROTOCOL', message: expect.stringMatching(message) }),
       )
     }
     refused({ fence: first.membership.fence })
     refused({ fence: 2 ** 60 })
     refused({ records: [] })
-  })
-
-  test('[L13] a store that was restored, so that its fence is smaller, is refused with the remedy', () => {
-    const [first] = joined(1) as [Member]
-    now += 2_500
-    const request = first.request()
-    const view = { ...first.perform(request), fence: 1, epoch: 'restored' }
-    expect(() => first.membership.replied(request, view, first.at)).toThrow(
-      /the fence 1 is not greater than the last one, \d+, because the store was restored .* restart all replicas/,
+    refused(
+      { fence: 1, epoch: 'restored' },
+      'the fence 1 is not greater than the last one, \\d+, because the store was restored .* restart all replicas',
     )
   })
 

@@ -102,19 +102,6 @@ afterEach(async () => {
 })
 
 describe('a controller on several replicas', () => {
-  test('runs every key, at most once on each of them, after the time of a lease', async () => {
-    group = new Group()
-    group.add()
-    group.add()
-    await group.clock.advance(8_400)
-    expect(group.runs).toEqual([])
-    await group.clock.advance(6_600)
-    expect(new Set(group.runs.map(({ key }) => key))).toEqual(new Set(KEYS))
-    expect(new Set(group.runs.map(({ replica, key }) => `${replica}:${key}`)).size).toBe(group.runs.length)
-    expect(group.keysOf(0).length).toBeGreaterThan(5)
-    expect(group.keysOf(1).length).toBeGreaterThan(5)
-  })
-
   test('runs a change on the owner of its key, and waits for its version on every replica', async () => {
     await joined(2)
     const owner = group.runs.findLast(({ key }) => key === 'key-3')?.replica
@@ -124,19 +111,6 @@ describe('a controller on several replicas', () => {
     await group.clock.advance(1_000)
     await Promise.all(waits)
     expect(group.taken()).toEqual([`${owner}:key-3`])
-  })
-
-  test('[L3][L9] a replica that joins gains keys, and runs each of them once; the others run none again', async () => {
-    await joined(1)
-    const fences = new Map(group.runs.map(({ key, context }) => [key, context.fence ?? 0]))
-    group.taken()
-    group.add()
-    await group.clock.advance(15_000)
-    expect(group.keysOf(0)).toEqual([])
-    expect(new Set(group.keysOf(1)).size).toBe(group.runs.length)
-    expect(group.runs.length).toBeGreaterThan(5)
-    expect(new Set(group.runs.map(({ context }) => context.reason))).toEqual(new Set(['gained']))
-    for (const { key, context } of group.runs) expect(context.fence).toBeGreaterThan(fences.get(key) ?? Infinity)
   })
 
   test('[L8] a run of a key that was lost continues, and the new owner waits until it settles', async () => {
