@@ -155,7 +155,7 @@ describe('a relay that starts again', () => {
     // It waits for the rest, for 20 s. Then it reports that.
     await clock.advance(10_000)
     expect(joining.informer.status).toMatchObject({ isSynced: false, state: 'listing', lastError: undefined })
-    await clock.advance(15_000)
+    await clock.advance(12_000)
     expect(joining.informer.status).toMatchObject({ isSynced: false, lastError: { code: 'UNAVAILABLE' } })
     await clock.advance(120_000)
     first.kill()

@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest'
+import { afterEach, beforeEach } from 'vitest'
 import {
   type MemoryRelayStore,
   type MemoryRelayStoreOptions,
@@ -15,6 +15,7 @@ import {
   type LeaseSession,
   type Leases,
   type ListerWatcher,
+  type Random,
   SourceError,
 } from '../../../../src/index.js'
 import type { Change } from '../../../../src/queue/change.js'
@@ -26,9 +27,15 @@ export interface Item {
 }
 
 export const clock = new VirtualClock()
-export const random = new SeededRandom(1)
+let numbers = new SeededRandom(1)
+/** Each test has the same sequence, whichever tests run before it. */
+export const random: Random = { next: () => numbers.next() }
 export const context = { signal: new AbortController().signal, clock, random }
 const stops: (() => Promise<void>)[] = []
+
+beforeEach(() => {
+  numbers = new SeededRandom(1)
+})
 
 afterEach(async () => {
   await meanwhile(30_000, Promise.all(stops.splice(0).map((stop) => stop())))
