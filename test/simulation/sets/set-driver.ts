@@ -1,4 +1,5 @@
 import type { Version } from '../../../src/contract/version.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { SourceSet } from '../../../src/informer/source-set.js'
@@ -6,22 +7,20 @@ import type { Change } from '../../../src/queue/change.js'
 import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, State } from '../backend/history.js'
 import type { SimulatedSource } from '../backend/simulated-source.js'
-import type { Commits } from '../checkers/handler-commits.js'
+import { type Commits, isOfOneCommit } from '../checkers/handler-commits.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { SnapshotChecker } from '../checkers/snapshot-checker.js'
 import { drawDrain, StopChecker } from '../checkers/stop-checker.js'
 import { RelistSlotChecker } from '../groups/relist-slot-checker.js'
 import { InformerSystem } from '../system/informer-system.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
+import type { SleepCounter } from '../system/sim-clock.js'
 import type { SystemUnderTest } from '../system/system-under-test.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
 import type { IsIn } from '../workload/follower.js'
-import { Bystander } from './bystander.js'
-import { SetBatchChecker } from './set-batch-checker.js'
-import { commitsOfSet } from './set-commits.js'
 import { SetErrorChecker } from './set-error-checker.js'
 import { SetFollower } from './set-follower.js'
-import type { SetMember } from './set-member.js'
+import { BEFORE_ALL, type Position, type SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
 import { SetStoreChecker } from './set-store-checker.js'
 import { SetWaiters } from './set-waiters.js'
@@ -303,5 +302,105 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   protected override silence(): void {
     super.silence()
     while (this.#snapshots.length > 0) this.endSnapshot()
+  }
+}
+
+/**
+ * Over several sources a batch has no version, and may consist of any number of commits. An idle follower without
+ * pending changes has handled everything.
+ */
+export function commitsOfSet({ settings }: Scenario, members: SetMembers): Commits {
+  const commits: Commits = {
+    sourceOf: ({ key, object }) => members.ownerOf(key, object.n)?.name,
+    endsOf: (_version, changes) => {
+      const isEnd = (change: Change<Item>, next: Change<Item> | undefined): boolean =>
+        next === undefined || !isOfOneCommit(change, next, commits)
+      return changes.flatMap((change, at) => (isEnd(change, changes[at + 1]) ? [at + 1] : []))
+    },
+    // There are no versions.
+    isBefore: () => false,
+    isLate: ({ backlog }) => backlog.keys > 0,
+    // With slow code, a follower may be about to look for more changes.
+    isLevel: ({ backlog }, isBusy) => settings.driftMs === 0 && !isBusy && backlog.keys === 0,
+  }
+  return commits
+}
+
+/**
+ * Checks that batches of a set are complete: after each batch, the reader has of every source a state of that source,
+ * never earlier than before.
+ */
+export class SetBatchChecker {
+  readonly #scenario: Scenario
+  readonly #members: SetMembers
+  readonly #positions = new Map<SetFollower, Map<SetMember, Position>>()
+
+  constructor(scenario: Scenario, members: SetMembers) {
+    this.#scenario = scenario
+    this.#members = members
+  }
+
+  check(follower: SetFollower, { changes, source, version }: ChangeBatch<Item>): void {
+    const [scenario, members] = [this.#scenario, this.#members]
+    if (changes.length === 0 || members.overlap) return
+    const positions = this.#positions.get(follower) ?? new Map<SetMember, Position>()
+    this.#positions.set(follower, positions)
+    const of = members.named(source)
+    if (version !== undefined) scenario.violate('sets', `a batch of several sources has the version ${version}`)
+    if (source === undefined && changes.some(({ origin }) => origin === 'watch'))
+      scenario.mark('a batch was merged of several sources')
+    for (const { key } of changes)
+      if (of !== undefined && !of.has(key))
+        scenario.violate('sets', `a batch of ${source} contains another source's key`)
+    for (const member of members) {
+      if (member.settings.isBreach) continue
+      const held = (key: string): number | undefined => follower.known.get(key)?.n
+      const found = member.find(
+        held,
+        (stored) => (follower.wants(member, stored) ? stored?.item.n : undefined),
+        positions.get(member) ?? BEFORE_ALL,
+      )
+      if (found !== undefined) positions.set(member, found)
+      else
+        scenario.violate(
+          'I8',
+          `${follower.name} took a batch, and its objects of ${member.name} are not a state of that source`,
+        )
+    }
+  }
+}
+
+/** Another informer of the same set, never started: it has the sources that the set has. */
+export class Bystander {
+  readonly #scenario: Scenario
+  readonly #set: SourceSet<Item>
+  readonly #clock: SleepCounter
+  readonly #informer: Informer<Item, object>
+
+  constructor(scenario: Scenario, set: SourceSet<Item>) {
+    scenario.note('another informer of the set')
+    this.#scenario = scenario
+    this.#set = set
+    this.#clock = scenario.clock.facade()
+    this.#informer = createInformer<Item, object>({ source: set, clock: this.#clock, audit: false })
+  }
+
+  checkStep(): void {
+    const names = [...this.#set.sources.keys()].sort().join()
+    const known = Object.keys(this.#informer.status.sources ?? {})
+      .sort()
+      .join()
+    if (known !== names) this.#scenario.violate('sets', `an informer of the set knows ${known}, and it has ${names}`)
+  }
+
+  stop(): void {
+    const { violate } = this.#scenario
+    this.checkStep()
+    this.#informer.stop().then(
+      () => {
+        if (this.#clock.sleeping > 0) violate('I15', 'an informer that was never started leaves a timer')
+      },
+      (error: unknown) => violate('crash', `stop() of an informer that was never started failed: ${error}`),
+    )
   }
 }

@@ -1,6 +1,6 @@
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
-import { History, type Item } from '../backend/history.js'
+import { type Commit, History, type Item, type Mutation, type State } from '../backend/history.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { type Planned, SourceWorld } from '../system/source-world.js'
 import { type Action, actions, kindOf, kindsOf, planOf } from '../workload/fault-plan.js'
@@ -9,7 +9,6 @@ import { healsWithin, KEYS, type Settings, settingsFor } from '../workload/setti
 import { SetDriver } from './set-driver.js'
 import { SetMember } from './set-member.js'
 import { SetMembers } from './set-members.js'
-import { Backend } from './shards.js'
 
 const NAMES = ['eu', 'us', '__proto__', 'ap']
 
@@ -265,4 +264,51 @@ function deal(decisions: RandomDecisions, count: number): readonly string[][] {
   return Array.from({ length: count }, () =>
     Array.from({ length: each }, () => pool.splice(decisions.below('keys', pool.length), 1)[0] as string),
   )
+}
+
+/**
+ * One backend that is read in shards: each has its own keys, and every transaction advances the version of all of them.
+ */
+export class Backend {
+  /** The shards, each with the function that wakes its watches. */
+  readonly #shards = new Map<Shard, () => void>()
+
+  shard(initial: State, woken: () => void): History {
+    const shard = new Shard(initial, (follow) => {
+      for (const [other, wake] of this.#shards) {
+        if (other === shard) continue
+        follow(other)
+        wake()
+      }
+    })
+    this.#shards.set(shard, woken)
+    return shard
+  }
+}
+
+class Shard extends History {
+  readonly #others: (follow: (other: Shard) => void) => void
+
+  constructor(initial: State, others: (follow: (other: Shard) => void) => void) {
+    super(initial)
+    this.#others = others
+  }
+
+  override commit(mutations: readonly Mutation[], id: number): Commit {
+    this.#others((other) => other.#followCommit(id))
+    return super.commit(mutations, id)
+  }
+
+  override restore(from: Commit): Commit {
+    this.#others((other) => other.#followRestore(from.sequence))
+    return super.restore(from)
+  }
+
+  #followCommit(id: number): void {
+    super.commit([], id)
+  }
+
+  #followRestore(sequence: number): void {
+    super.restore(this.inEpoch(sequence) ?? this.first)
+  }
 }

@@ -1,9 +1,10 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { SourceError } from '../../../src/index.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { tenants } from '../upstream/upstream-states.js'
 import { KEYS, UpstreamWorld } from '../upstream/upstream-world.js'
 import type { Stream } from '../workload/random-decisions.js'
-import { areCollected } from './collected.js'
 import { SharedMirror } from './shared-mirror.js'
 import { type Network, restorePorts, simulatePorts } from './simulated-channel.js'
 import { type Fate, SimulatedFollower, type Variant } from './simulated-follower.js'
@@ -387,4 +388,24 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> impleme
       if (informer.status.relists > 0) this.violate('calm', `${name} has listed again: ${informer.status.reason}`)
     }
   }
+}
+
+/** What a finalizer releases is collected in the next round. */
+const ROUNDS = 4
+
+let collect: (() => void) | undefined
+
+/** Collects garbage, step by step. Returns whether all objects were collected. */
+export function* areCollected(objects: readonly WeakRef<object>[]): Generator<undefined, boolean> {
+  if (collect === undefined) {
+    setFlagsFromString('--expose-gc')
+    collect = runInNewContext('gc') as () => void
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    // An object that this job has read from its reference is alive until the job ends.
+    yield
+    collect()
+    if (objects.every((each) => each.deref() === undefined)) return true
+  }
+  return false
 }

@@ -3,11 +3,10 @@ import type { Version } from '../../../src/contract/version.js'
 import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
 import { SLOW_MS } from '../../../src/subscriptions/slow-handler-monitor.js'
 import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
-import type { Commit, Item } from '../backend/history.js'
+import type { Commit, Item, State } from '../backend/history.js'
 import { SimulatedSource } from '../backend/simulated-source.js'
 import { AccessLostChecker, type Mirrored } from '../checkers/access-lost-checker.js'
 import { AuditResultChecker } from '../checkers/audit-result-checker.js'
-import { checkBatch } from '../checkers/batch-checker.js'
 import { EntryChecker } from '../checkers/entry-checker.js'
 import { ErrorChecker } from '../checkers/error-checker.js'
 import { HandledVersionChecker } from '../checkers/handled-version-checker.js'
@@ -456,5 +455,47 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
       scenario.mark('an informer was stopped in the middle of a slice')
     if (state === 'backing-off') scenario.mark('an informer was stopped during a backoff')
     if (this.followers.some((f) => f.isStuck)) scenario.mark('an informer was stopped while a handler was stuck')
+  }
+}
+
+/**
+ * A reader that has taken a batch has the state of the source at the batch's version (I8). A reader without a scope
+ * receives the last change of each key (I3), compared with the unmerged follower if there is one.
+ */
+export function checkBatch(
+  { history, settings, violate, mark }: SourceScenario,
+  follower: SourceFollower,
+  { version, changes }: ChangeBatch<Item>,
+  { isScoped, unmerged }: { readonly isScoped: boolean; readonly unmerged: UnmergedFollower | undefined },
+): void {
+  if (settings.isBreach) return
+  if (version === undefined) {
+    if (changes.at(-1)?.origin === 'access-lost' && follower.known.size > 0)
+      violate('I8', `${follower.name} received the loss of access, and has ${follower.known.size} objects`)
+    return
+  }
+  const { state } = history.at(version)
+  const wanted = (then: State, key: string): number | undefined => {
+    const stored = then.get(key)
+    return follower.wants(stored) ? stored?.item.n : undefined
+  }
+  for (const key of settings.keys) {
+    if (state.get(key)?.isInvalid) continue
+    const [n, right] = [follower.known.get(key)?.n, wanted(state, key)]
+    if (n === right) continue
+    violate('I8', `${follower.name} took a batch at ${version}: ${nameOf(key)} is n${n}, the source had n${right}`)
+    return
+  }
+  const last = new Map(changes.map((change) => [change.key, change]))
+  if (last.size < changes.length) mark('a batch contained two changes of a key')
+  if (isScoped || changes.length === 0) return
+  for (const { key, version: delivered, origin } of last.values()) {
+    if (delivered === undefined || origin === 'initial') continue
+    const at = history.indexOf(delivered)
+    if (unmerged?.isLast(key, version, at) === false)
+      violate(
+        'I3',
+        `${follower.name} received ${nameOf(key)} at ${delivered}, and the last change up to ${version} was another`,
+      )
   }
 }
