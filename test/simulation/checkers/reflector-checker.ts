@@ -5,8 +5,7 @@ import type { ListStream } from '../backend/list-stream.js'
 import { REFUSAL, type SourceObserver } from '../backend/simulated-source.js'
 import type { WatchStream } from '../backend/watch-stream.js'
 import type { SourceScenario } from '../system/scenario.js'
-import { AuditPeriodChecker } from './audit-period-checker.js'
-import { AuditRequestChecker } from './audit-request-checker.js'
+import { AuditTimeChecker } from './audit-time-checker.js'
 import { nowhere, VersionOrderChecker } from './version-order-checker.js'
 
 type Stream = ListStream | WatchStream
@@ -57,8 +56,7 @@ export class ReflectorChecker implements SourceObserver {
   readonly #isExact: boolean
   /** The state of the reflector. */
   readonly #state: () => string | undefined
-  readonly #auditRequests: AuditRequestChecker
-  readonly #auditPeriods: AuditPeriodChecker
+  readonly #audits: AuditTimeChecker
   readonly #resumeChecker: ResumeChecker
   #spacing = FIRST_MS
   #openedAt: number | undefined
@@ -114,8 +112,7 @@ export class ReflectorChecker implements SourceObserver {
   ) {
     this.#scenario = scenario
     this.#state = state
-    this.#auditRequests = new AuditRequestChecker(scenario, () => state() === 'live', isAuditing)
-    this.#auditPeriods = new AuditPeriodChecker(scenario, () => state() === 'live', isAuditing)
+    this.#audits = new AuditTimeChecker(scenario, () => state() === 'live', isAuditing)
     this.#resumeChecker = new ResumeChecker(scenario, accepted)
     this.#isExact = isExact
   }
@@ -205,16 +202,15 @@ export class ReflectorChecker implements SourceObserver {
   }
 
   auditRequested(): void {
-    this.#auditRequests.auditRequested()
+    this.#audits.requested()
   }
 
   audited(): void {
-    this.#auditRequests.audited()
-    this.#auditPeriods.began()
+    this.#audits.began()
   }
 
   auditFailed(): void {
-    this.#auditRequests.failed()
+    this.#audits.failed()
   }
 
   emittedUseless(): void {
@@ -324,8 +320,7 @@ export class ReflectorChecker implements SourceObserver {
   /** The machine was suspended. */
   skipped(): void {
     this.#skippedAt = this.#scenario.clock.elapsed
-    this.#auditRequests.skipped()
-    this.#auditPeriods.skipped()
+    this.#audits.skipped()
     if (this.#mustListBy !== undefined) this.#mustListBy = this.#skippedAt + BEFORE_LONG_MS
     this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }
@@ -334,14 +329,12 @@ export class ReflectorChecker implements SourceObserver {
   stopped(): void {
     this.#stream = undefined
     this.#mustListBy = undefined
-    this.#auditRequests.stopped()
     this.#isStopped = true
   }
 
   /** A silent stream must be ended in time. */
   checkStep(): void {
-    this.#auditRequests.checkStep()
-    if (!this.#isStopped) this.#auditPeriods.checkStep()
+    if (!this.#isStopped) this.#audits.checkStep()
     if (this.#scenario.clock.elapsed > (this.#mustListBy ?? Infinity))
       this.#scenario.violate('opens', 'an event was left out long ago, and the source was not listed again')
     const stream = this.#stream

@@ -33,17 +33,9 @@ const CLOCK_READS = 300
 
 /** What users do in the middle of a large write, or of a search for a replay. */
 const INTERRUPTS = [
-  'read',
-  'subscribe',
-  'subscribe',
-  'subscribe',
-  'reconcile',
-  'snapshot',
-  'relist',
-  'drain',
-  'drain',
-  'stop',
-] as const
+  ...(['read', 'subscribe', 'subscribe', 'subscribe', 'reconcile'] as const),
+  ...(['begin snapshot', 'relist', 'drain', 'drain', 'stop'] as const),
+]
 
 /** The cache of an informer, and what it expects. */
 interface DriverCache extends MirrorCache {
@@ -243,22 +235,11 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     )
       return
     if (!decisions.take(`interrupt#${this.life}.${this.#interrupts++}`)) return
-    switch (decisions.pick('interrupt', INTERRUPTS)) {
+    const interrupt = decisions.pick('interrupt', INTERRUPTS)
+    switch (interrupt) {
       case 'read':
         checkIndexes(scenario, this.informer)
         this.#answers.check(this.informer, entriesOf(this.informer), 'the store')
-        break
-      case 'subscribe':
-        this.follow()
-        break
-      case 'reconcile':
-        this.reconcile()
-        break
-      case 'snapshot':
-        this.snapshots.begin()
-        break
-      case 'relist':
-        this.relist()
         break
       case 'drain':
         this.drainFollower(decisions.pick('drain follower in a write', this.followers))
@@ -266,6 +247,8 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
       case 'stop':
         if (this.mayStopInWrite && decisions.chance('stop in a write', 0.3)) this.stop()
         break
+      default:
+        this.use(interrupt, '')
     }
   }
 
