@@ -6,7 +6,7 @@ import { OneSourceWorld } from '../system/single-source-world.js'
 import type { Planned } from '../system/source-world.js'
 import { actions, kindsOf, planOf } from '../workload/fault-plan.js'
 import { settingsFor } from '../workload/settings.js'
-import { type CacheHost, SimulatedCache, SimulatedDisk } from './simulated-cache.js'
+import { SimulatedCache, SimulatedDisk } from './simulated-cache.js'
 
 const kinds = kindsOf({ ...actions, restart: 0.5, compact: 1.5, restore: 0.5 })
 const processKinds = kindsOf({ 'restart later': 1.2, crash: 1 })
@@ -66,7 +66,7 @@ const LAST_SAVE_MS = 11_000
 const SLACK_MS = 50
 
 /** One process: an informer with a cache, which may hold what an earlier process saved. */
-export class CachedDriver extends InformerDriver implements CacheHost {
+export class CachedDriver extends InformerDriver {
   declare readonly cache: SimulatedCache
   /** Whether the next process has not started. */
   #isAway = false
@@ -95,6 +95,7 @@ export class CachedDriver extends InformerDriver implements CacheHost {
     return this.reflectorChecker.hasHeard || this.source.hasListed
   }
 
+  /** The version whose history is over, until the next list. */
   get forkedAt(): Version | undefined {
     return this.waiters.forkedAt
   }
@@ -138,6 +139,7 @@ export class CachedDriver extends InformerDriver implements CacheHost {
     super.stop(...by)
   }
 
+  /** Usable content was opened. The watch can resume from its version. */
   opened(version: Version): void {
     this.#pending = version
     this.source.hasRestored = true
@@ -149,6 +151,7 @@ export class CachedDriver extends InformerDriver implements CacheHost {
     else if (version !== history.head.version) mark('objects changed while no process ran')
   }
 
+  /** The informer warns that it does not use the content. */
   warned(): void {
     if (this.isStopping) {
       // A save that hangs is given up.
@@ -164,10 +167,12 @@ export class CachedDriver extends InformerDriver implements CacheHost {
     this.forgetThrown()
   }
 
+  /** The content is being read: the source is not silent meanwhile. */
   reading(): void {
     this.reflectorChecker.contentRead()
   }
 
+  /** The content cannot be used after all. */
   damaged(): void {
     this.#pending = undefined
     this.reflectorChecker.unrestorable()

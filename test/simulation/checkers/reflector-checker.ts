@@ -2,7 +2,7 @@ import type { SourceError } from '../../../src/contract/errors.js'
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { ListStream } from '../backend/list-stream.js'
-import { REFUSAL, type SourceObserver } from '../backend/simulated-source.js'
+import { REFUSAL } from '../backend/simulated-source.js'
 import type { WatchStream } from '../backend/watch-stream.js'
 import type { SourceScenario } from '../system/scenario.js'
 import { AuditTimeChecker } from './audit-time-checker.js'
@@ -50,7 +50,7 @@ interface Cause {
  * nor too late. A watch that was live for 1 s resets the spacing. Silence ends a stream. The source is not listed again
  * while its history exists. Each open resumes from the version of the sink.
  */
-export class ReflectorChecker implements SourceObserver {
+export class ReflectorChecker {
   readonly #scenario: SourceScenario
   /** Whether times are exact to the millisecond: code and sink take no time. */
   readonly #isExact: boolean

@@ -1,4 +1,3 @@
-import type { Version } from '../../../src/contract/version.js'
 import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
@@ -26,13 +25,6 @@ import { SetStoreChecker } from './set-store-checker.js'
 import { SetWaiters } from './set-waiters.js'
 import { UnmergedSetFollower } from './unmerged-set-follower.js'
 
-interface Taken {
-  readonly held: SnapshotChecker
-  readonly versions: ReadonlyMap<string, Version>
-  /** The removals of all members. */
-  readonly removals: number
-}
-
 /** One run of an informer over a set of sources, with all its users. */
 export class SetDriver extends InformerSystem<Scenario, SetFollower> implements SystemUnderTest {
   readonly members: SetMembers
@@ -48,7 +40,6 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   protected readonly commits: Commits
   /** Not in every schedule, because this follower must not change the result. */
   readonly #unmerged: UnmergedSetFollower | undefined
-  readonly #snapshots: Taken[] = []
   /** Adds or removes a source inside a handler. */
   readonly #changeSet: () => void
   readonly #set: SourceSet<Item>
@@ -128,21 +119,13 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     const { informer } = this
     // The objects of a removed source may belong to no version.
     if (this.removing.length > 0) return
-    this.#snapshots.push({
-      held: new SnapshotChecker(this.scenario, informer),
-      versions: informer.versions,
-      removals: this.#removals,
+    const { versions } = informer
+    const removals = this.#removals
+    this.snapshots.begin(new SnapshotChecker(this.scenario, informer), (view) => {
+      if (removals < this.#removals) this.scenario.mark('a snapshot outlived a source')
+      // A new backend does not know the versions of the old one.
+      else this.#store.checkAt(view, versions, 'I8', 'a snapshot')
     })
-  }
-
-  endSnapshot(): void {
-    const snapshot = this.#snapshots.shift()
-    if (snapshot === undefined) return
-    const { held, versions, removals } = snapshot
-    if (removals < this.#removals) this.scenario.mark('a snapshot outlived a source')
-    // A new backend does not know the versions of the old one.
-    else this.#store.checkAt(held.view, versions, 'I8', 'a snapshot')
-    held.dispose()
   }
 
   stop(): void {
@@ -212,7 +195,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     if (lost !== undefined) return `${lost.name} is`
     const { unfinishedUser } = this
     if (unfinishedUser !== undefined) return `${unfinishedUser} is`
-    return pinsOf(informer) > this.#snapshots.length ? 'a replay is' : undefined
+    return pinsOf(informer) > this.snapshots.count ? 'a replay is' : undefined
   }
 
   check(): void {
@@ -225,7 +208,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     for (const follower of this.followers) follower.check()
     if (!members.overlap) for (const reconciler of this.reconcilers) reconciler.check()
     this.errors.check()
-    while (this.#snapshots.length > 0) this.endSnapshot()
+    this.snapshots.endAll()
     checkPins(scenario, informer, 'I12')
   }
 
@@ -301,7 +284,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
 
   protected override silence(): void {
     super.silence()
-    while (this.#snapshots.length > 0) this.endSnapshot()
+    this.snapshots.endAll()
   }
 }
 

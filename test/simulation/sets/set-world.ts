@@ -75,21 +75,13 @@ export class SetWorld extends SourceWorld {
     this.#setChangeRate = decisions.chance('meddles', 0.4) ? SET_CHANGE_RATE : 0
     const names = NAMES.slice(0, decisions.pick('sources', [2, 3, 3, 4]))
     const hands = isShared ? undefined : deal(decisions, names.length)
-    const reader = {
-      world: this,
-      get state(): string {
-        return this.world.#system?.state ?? ''
-      },
-      stop: () => this.#system.stop(),
-      skipped: () => this.#system.skipped(),
-    }
     const members = names.map((name, nth) => {
       const settingsOf = (own: RandomDecisions): Settings => settingsOfMember(own, settings, hands?.[nth], isShared)
       return new SetMember(
         this,
         { name, nth, isExact: !isShared && settings.maxRelists === undefined && settings.driftMs === 0 },
         settingsOf,
-        reader,
+        () => this.#system,
       )
     })
     this.#members = new SetMembers(members, isShared)

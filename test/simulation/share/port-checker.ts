@@ -1,12 +1,10 @@
-import type { FollowerMessage, ShareMessage } from '../../../adapters/share/port-messages.js'
-import { WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
-import type { Tap } from './simulated-channel.js'
+import { type FollowerMessage, type ShareMessage, WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
 
 /** The last frame of a watch may be an error, which does not wait for the reader. */
 const ERROR_BYTES = 400
 
 /** Counts what a port carries, and checks the bytes that are on their way. */
-export class PortChecker implements Tap {
+export class PortChecker {
   /** The number of requests for a list. */
   lists = 0
   /** The snapshots in the memory of the share, and those that the worker has received. */

@@ -6,7 +6,7 @@ import { tenants } from '../upstream/upstream-states.js'
 import { KEYS, UpstreamWorld } from '../upstream/upstream-world.js'
 import type { Stream } from '../workload/random-decisions.js'
 import { SharedMirror } from './shared-mirror.js'
-import { type Network, restorePorts, simulatePorts } from './simulated-channel.js'
+import { restorePorts, simulatePorts } from './simulated-channel.js'
 import { type Fate, SimulatedFollower, type Variant } from './simulated-follower.js'
 
 const MAX_FOLLOWERS = 4
@@ -66,7 +66,7 @@ function settingsOf(random: Stream) {
 }
 
 /** One schedule of a share, its followers in workers, and their ports. */
-export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> implements Network {
+export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
   readonly kind = 'share'
   readonly settings: ReturnType<typeof settingsOf>
   hasCleared = false
@@ -97,6 +97,7 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> impleme
     this.#mirror = this.#begin()
   }
 
+  /** The time that a message takes, in milliseconds. */
   delayMs(): number {
     return this.#delays.next() * this.settings.delayMs
   }

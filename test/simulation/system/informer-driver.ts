@@ -1,11 +1,11 @@
-import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
 import { SLOW_MS } from '../../../src/subscriptions/slow-handler-monitor.js'
 import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Commit, Item, State } from '../backend/history.js'
 import { SimulatedSource } from '../backend/simulated-source.js'
-import { AccessLostChecker, type Mirrored } from '../checkers/access-lost-checker.js'
+import type { SimulatedCache } from '../cache/simulated-cache.js'
+import { AccessLostChecker } from '../checkers/access-lost-checker.js'
 import { AuditResultChecker } from '../checkers/audit-result-checker.js'
 import { EntryChecker } from '../checkers/entry-checker.js'
 import { ErrorChecker } from '../checkers/error-checker.js'
@@ -14,14 +14,13 @@ import { type Commits, commitsOf } from '../checkers/handler-commits.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { QueryModel } from '../checkers/query-model.js'
 import { ReflectorChecker } from '../checkers/reflector-checker.js'
-import { entriesOf } from '../checkers/snapshot-checker.js'
+import { entriesOf, SnapshotChecker } from '../checkers/snapshot-checker.js'
 import { drawDrain, StopChecker } from '../checkers/stop-checker.js'
 import { checkStore, storeViolation } from '../checkers/store-checker.js'
 import { UnmergedFollower } from '../checkers/unmerged-follower.js'
 import { VersionOrderChecker } from '../checkers/version-order-checker.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
 import type { IsIn } from '../workload/follower.js'
-import { Snapshots } from '../workload/snapshots.js'
 import { SourceFollower } from '../workload/source-follower.js'
 import { Waiters } from '../workload/waiters.js'
 import { InformerSystem } from './informer-system.js'
@@ -37,23 +36,13 @@ const INTERRUPTS = [
   ...(['begin snapshot', 'relist', 'drain', 'drain', 'stop'] as const),
 ]
 
-/** The cache of an informer, and what it expects. */
-interface DriverCache extends MirrorCache {
-  readonly selection: string
-  /** The number of saves in progress. */
-  readonly saves: number
-  /** An error of this code was reported. */
-  reported(code: string): void
-}
-
 /** One run of an informer over one source, with all its users. */
 export class InformerDriver extends InformerSystem<SourceScenario, SourceFollower> implements SingleSourceSystem {
   readonly reflectorChecker: ReflectorChecker
-  readonly cache: DriverCache | undefined
+  readonly cache: SimulatedCache | undefined
   readonly source: SimulatedSource
   readonly informer: Informer<Item, IndexesOf>
   readonly waiters: Waiters
-  readonly snapshots: Snapshots
   readonly auditResults: AuditResultChecker
   readonly access: AccessLostChecker
   /** Not in every schedule, because this follower must not change the result. */
@@ -75,7 +64,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
   /** The invalid keys at the beginning of the last list. */
   #invalid: string[] = []
 
-  constructor(scenario: SourceScenario, life: number, cache?: DriverCache) {
+  constructor(scenario: SourceScenario, life: number, cache?: SimulatedCache) {
     super(scenario, life)
     this.cache = cache
     const { settings, decisions } = scenario
@@ -94,9 +83,14 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     if (cache !== undefined) this.reflectorChecker.restoring()
     this.source = new SimulatedSource(scenario, this.reflectorChecker, undefined, cache?.selection)
     this.informer = this.newInformer(this.source, cache)
-    this.access = new AccessLostChecker(scenario, this.#mirrored)
+    this.access = new AccessLostChecker(scenario, {
+      isWriting: () => this.isWriting,
+      version: () => this.informer.version,
+      isListed: () => this.informer.status.isSynced || this.informer.version !== undefined,
+      size: () => this.informer.size,
+      refusedWith: () => this.source.refusedWith,
+    })
     this.waiters = new Waiters(this)
-    this.snapshots = new Snapshots(scenario, this.informer)
     this.auditResults = new AuditResultChecker(scenario, this.informer, this.source.versions !== undefined)
     if (settings.isBreach) this.source.auditWatch = this.auditResults
     this.unmerged = decisions.chance('witness', 0.5) ? new UnmergedFollower(scenario, this.informer) : undefined
@@ -151,6 +145,18 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     return this.reflectorChecker.isIncomplete
   }
 
+  get reflectorState(): string {
+    return this.informer.status.state
+  }
+
+  get hasListed(): boolean {
+    return this.informer.status.isSynced
+  }
+
+  get lists(): number {
+    return this.reflectorChecker.lists
+  }
+
   /** The version from which a watch or a list begins. */
   get resumesFrom(): Version | undefined {
     return this.informer.version
@@ -172,11 +178,14 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
   }
 
   beginSnapshot(): void {
-    this.snapshots.begin()
-  }
-
-  endSnapshot(): void {
-    this.snapshots.end()
+    const { informer, scenario } = this
+    const { history, mark, settings } = scenario
+    const { version, status } = informer
+    this.snapshots.begin(new SnapshotChecker(scenario, informer), (view) => {
+      if (informer.status.relists > status.relists) mark('a snapshot outlived a relist')
+      if (!settings.isBreach && version !== undefined)
+        checkStore(scenario, history.at(version).state, view, 'I8', 'a snapshot', settings.omits)
+    })
   }
 
   /** `by` stops it: the informer itself, or its group. */
@@ -387,28 +396,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
             'I14',
             `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and no error was reported`,
           )
-  }
-
-  get #mirrored(): Mirrored {
-    const { informer, source } = this
-    const isWriting = (): boolean => this.isWriting
-    return {
-      get isWriting() {
-        return isWriting()
-      },
-      get version() {
-        return informer.version
-      },
-      get isListed() {
-        return informer.status.isSynced || informer.version !== undefined
-      },
-      get size() {
-        return informer.size
-      },
-      get refusedWith() {
-        return source.refusedWith
-      },
-    }
   }
 
   protected override silence(): void {

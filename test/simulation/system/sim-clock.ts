@@ -1,7 +1,9 @@
 import type { Clock } from '../../../src/contract/clock.js'
 
-/** A callback that is due at a time. */
-interface Due extends DueItem {
+/** A callback that is due at a time. Of several with the same time the lowest `tie` is first. */
+interface Due {
+  readonly at: number
+  readonly tie: number
   fire: (() => void) | undefined
 }
 
@@ -140,14 +142,8 @@ export interface SleepCounter extends Clock {
 const YIELD_FACTOR = 20
 const START = Date.UTC(2026, 0, 1)
 
-/** Something that is due at a time. Of several with the same time the lowest `tie` is first. */
-export interface DueItem {
-  readonly at: number
-  readonly tie: number
-}
-
 /** Adds an item to a binary heap, whose first item is the next one. */
-export function pushDue<D extends DueItem>(heap: D[], due: D): void {
+function pushDue(heap: Due[], due: Due): void {
   let at = heap.push(due) - 1
   while (at > 0) {
     const parent = (at - 1) >> 1
@@ -160,7 +156,7 @@ export function pushDue<D extends DueItem>(heap: D[], due: D): void {
 }
 
 /** Removes the first item of a heap. */
-export function popDue<D extends DueItem>(heap: D[]): void {
+function popDue(heap: Due[]): void {
   const last = heap.pop()
   if (last === undefined || heap.length === 0) return
   let at = 0
@@ -179,6 +175,6 @@ export function popDue<D extends DueItem>(heap: D[]): void {
   heap[at] = last
 }
 
-function isBefore(a: DueItem, b: DueItem): boolean {
+function isBefore(a: Due, b: Due): boolean {
   return a.at < b.at || (a.at === b.at && a.tie < b.tie)
 }

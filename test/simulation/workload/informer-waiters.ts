@@ -32,6 +32,11 @@ export abstract class InformerWaiters<D extends InformerSystem<Scenario, Followe
 
   /** Whether reads return objects. */
   protected abstract get isReadable(): boolean
+  abstract forHead(): void
+  abstract fresh(): void
+  abstract relist(): unknown
+  abstract synced(): void
+  ofFollower?(): void
 
   until(key: string): void {
     const { informer, callers } = this.driver
