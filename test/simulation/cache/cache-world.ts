@@ -4,7 +4,7 @@ import { InformerDriver } from '../system/informer-driver.js'
 import type { SourceScenario } from '../system/scenario.js'
 import { OneSourceWorld } from '../system/single-source-world.js'
 import type { Planned } from '../system/source-world.js'
-import { actions, kindsOf, planOf } from '../workload/fault-plan.js'
+import { actions, kindsOf } from '../workload/fault-plan.js'
 import { settingsFor } from '../workload/settings.js'
 import { SimulatedCache, SimulatedDisk } from './simulated-cache.js'
 
@@ -30,20 +30,15 @@ export class CacheWorld extends OneSourceWorld<CachedDriver> {
     this.restart()
   }
 
-  plan(): readonly Planned[] {
-    const { healAtMs } = this.settings
-    const plan: Planned[] = planOf(this.decisions, healAtMs, kinds).map((action) => ({
-      at: action.at,
-      perform: () => this.workload.perform(action),
-    }))
-    for (const { at, kind, label } of planOf(this.decisions, healAtMs, processKinds)) {
-      const awayMs = this.decisions.pick(label, [0, 20, 400, 3_000]) * this.decisions.next(label)
-      plan.push({
-        at,
-        perform: () => (kind === 'crash' ? this.driver.crash(awayMs) : this.driver.stopFor(awayMs)),
-      })
-    }
-    return plan.sort((a, b) => a.at - b.at)
+  plan(): Planned[] {
+    return [
+      ...this.planned(this.decisions, kinds, (action) => this.workload.perform(action)),
+      ...this.planned(this.decisions, processKinds, ({ kind, label }) => {
+        const awayMs = this.decisions.pick(label, [0, 20, 400, 3_000]) * this.decisions.next(label)
+        if (kind === 'crash') this.driver.crash(awayMs)
+        else this.driver.stopFor(awayMs)
+      }),
+    ]
   }
 
   override get healsWithinMs(): number {
@@ -227,9 +222,8 @@ export class CachedDriver extends InformerDriver {
     if (!isLeft || busy > 0 || this.isWriting) this.#leftSince = undefined
     else {
       // A save that has not begun to write ends before the content is removed.
-      const now = clock.elapsed - clock.skipped
-      this.#leftSince ??= now
-      if (now - this.#leftSince > SLACK_MS)
+      this.#leftSince ??= clock.awake
+      if (clock.awake - this.#leftSince > SLACK_MS)
         violate('access', `access was lost, and the cache has objects of ${content.header.version}`)
     }
   }

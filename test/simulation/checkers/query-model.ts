@@ -49,40 +49,19 @@ export class QueryModel {
   /** With many entries, only one index is checked, because all of them take long. */
   #checkIndexes({ by }: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
     const { owner, score, pair, labels } = this.#traits
-    const rows = (of: (item: Item) => readonly unknown[]): readonly Row[] => rowsOf(entries, of)
+    const rows = {
+      owner: () => rowsOf(entries, (item) => [[owner(item)]]),
+      labels: () => rowsOf(entries, (item) => labels(item).map((label) => [label])),
+      score: () => rowsOf(entries, (item) => [[score(item)]]),
+      age: () => rowsOf(entries, ({ n }) => [[n]]),
+      pair: () => rowsOf(entries, (item) => [pair(item)]),
+    }
     const checks: readonly (() => void)[] = [
-      () =>
-        this.#equal(
-          `${what}: owner`,
-          by.owner,
-          rows((item) => [[owner(item)]]),
-        ),
-      () =>
-        this.#equal(
-          `${what}: labels`,
-          by.labels,
-          rows((item) => labels(item).map((label) => [label])),
-        ),
-      () =>
-        this.#ordered(
-          `${what}: score`,
-          by.score,
-          rows((item) => [[score(item)]]),
-          true,
-        ),
-      () =>
-        this.#ordered(
-          `${what}: age`,
-          by.age,
-          rows(({ n }) => [[n]]),
-          false,
-        ),
-      () =>
-        this.#compound(
-          `${what}: pair`,
-          by.pair,
-          rows((item) => [pair(item)]),
-        ),
+      () => this.#equal(`${what}: owner`, by.owner, rows.owner()),
+      () => this.#equal(`${what}: labels`, by.labels, rows.labels()),
+      () => this.#ordered(`${what}: score`, by.score, rows.score(), true),
+      () => this.#ordered(`${what}: age`, by.age, rows.age(), false),
+      () => this.#compound(`${what}: pair`, by.pair, rows.pair()),
     ]
     if (entries.size > MANY) this.#stream.pick(checks)()
     else for (const check of checks) check()

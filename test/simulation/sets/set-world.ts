@@ -3,7 +3,7 @@ import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
 import { type Commit, History, type Item, type Mutation, type State } from '../backend/history.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { type Planned, SourceWorld } from '../system/source-world.js'
-import { type Action, actions, kindOf, kindsOf, planOf } from '../workload/fault-plan.js'
+import { type Action, actions, kindOf, kindsOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, KEYS, type Settings, settingsFor } from '../workload/settings.js'
 import { SetDriver } from './set-driver.js'
@@ -99,15 +99,13 @@ export class SetWorld extends SourceWorld {
     return this.#system
   }
 
-  plan(): readonly Planned[] {
-    const { healAtMs } = this.settings
-    const plan: Planned[] = []
-    for (const { shard } of this.#members)
-      for (const action of planOf(shard.decisions, healAtMs, writes))
-        plan.push({ at: action.at, perform: () => shard.workload.perform(action) })
-    for (const action of planOf(this.decisions, healAtMs, uses))
-      plan.push({ at: action.at, perform: () => this.#perform(action) })
-    return plan.sort((a, b) => a.at - b.at)
+  plan(): Planned[] {
+    return [
+      ...this.#members.all.flatMap(({ shard }) =>
+        this.planned(shard.decisions, writes, (action) => shard.workload.perform(action)),
+      ),
+      ...this.planned(this.decisions, uses, (action) => this.#perform(action)),
+    ]
   }
 
   restart(): SetDriver {

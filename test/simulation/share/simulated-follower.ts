@@ -70,7 +70,8 @@ export class SimulatedFollower extends UpstreamFollower {
     this.#world = world
     this.#atLeast = mirror.shown
     this.clock = new WorkerClock(world.clock)
-    this.checker = new PortChecker((message) => world.violate('bounded', `${name}: ${message}`), {
+    this.checker = new PortChecker({
+      violate: (message) => world.violate('bounded', `${name}: ${message}`),
       waits: () => world.mark('a watch waited for its reader'),
       crossed: () => {
         if (fate !== undefined && --fate.messages === 0) fate.act()

@@ -414,52 +414,24 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   use(kind: UserAction, key: string): void {
     const { decisions } = this.scenario
     if (this.isStopping) return
-    switch (kind) {
-      case 'subscribe':
-        this.follow()
-        break
-      case 'close':
-        this.close(decisions.pick('close', this.followers))
-        break
-      case 'drain follower':
-        this.drainFollower(decisions.pick('drain follower', this.followers))
-        break
-      case 'wait of a follower':
-        this.waiters.ofFollower?.()
-        break
-      case 'reconcile':
-        this.reconcile()
-        break
-      case 'enqueue':
-        decisions.pick('enqueue', this.reconcilers)?.enqueue(key)
-        break
-      case 'drain controller':
-        this.drain(key)
-        break
-      case 'wait for head':
-        this.waiters.forHead()
-        break
-      case 'fresh':
-        this.waiters.fresh()
-        break
-      case 'until':
-        this.waiters.until(key)
-        break
-      case 'relist':
-        this.relist()
-        break
-      case 'misuse':
-        misuse(this.scenario, this.informer)
-        break
-      case 'add index':
-        this.addIndex()
-        break
-      case 'begin snapshot':
-        this.beginSnapshot()
-        break
-      case 'end snapshot':
-        this.snapshots.end()
+    const used: Readonly<Record<UserAction, () => void>> = {
+      subscribe: () => this.follow(),
+      close: () => this.close(decisions.pick('close', this.followers)),
+      'drain follower': () => this.drainFollower(decisions.pick('drain follower', this.followers)),
+      'wait of a follower': () => this.waiters.ofFollower?.(),
+      reconcile: () => this.reconcile(),
+      enqueue: () => decisions.pick('enqueue', this.reconcilers)?.enqueue(key),
+      'drain controller': () => this.drain(key),
+      'wait for head': () => this.waiters.forHead(),
+      fresh: () => this.waiters.fresh(),
+      until: () => this.waiters.until(key),
+      relist: () => this.relist(),
+      misuse: () => misuse(this.scenario, this.informer),
+      'add index': () => this.addIndex(),
+      'begin snapshot': () => this.beginSnapshot(),
+      'end snapshot': () => this.snapshots.end(),
     }
+    used[kind]()
   }
 
   relist(): void {

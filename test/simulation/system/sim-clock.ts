@@ -37,6 +37,11 @@ export class SimClock {
     return this.#now - START
   }
 
+  /** The same without the time of suspensions. */
+  get awake(): number {
+    return this.elapsed - this.skipped
+  }
+
   /** Everything due before this time has happened. With slow code or a suspension, the time is later. */
   get reached(): number {
     return this.#reached - START

@@ -1,6 +1,6 @@
 import { History } from '../backend/history.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
-import { planFor } from '../workload/fault-plan.js'
+import { actions, kindsOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, type Settings, settingsFor } from '../workload/settings.js'
 import { Workload } from '../workload/workload.js'
@@ -56,6 +56,8 @@ export abstract class OneSourceWorld<D extends SingleSourceSystem> extends Sourc
   }
 }
 
+const kinds = kindsOf(actions)
+
 /** One schedule of one source. */
 export class SingleSourceWorld extends OneSourceWorld<SingleSourceSystem> {
   readonly kind = 'one'
@@ -65,11 +67,8 @@ export class SingleSourceWorld extends OneSourceWorld<SingleSourceSystem> {
     this.restart()
   }
 
-  plan(): readonly Planned[] {
-    return planFor(this.decisions, this.settings.healAtMs).map((action) => ({
-      at: action.at,
-      perform: () => this.workload.perform(action),
-    }))
+  plan(): Planned[] {
+    return this.planned(this.decisions, kinds, (action) => this.workload.perform(action))
   }
 
   protected newDriver(life: number): SingleSourceSystem {
