@@ -35,7 +35,8 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   protected readonly readers = 0.5
   protected readonly errors: SetErrorChecker
   readonly #store: SetStoreChecker
-  readonly #batches: SetBatchChecker
+  /** The states of each source that each reader of batches has had. */
+  readonly #positions = new Map<SetFollower, Map<SetMember, Position>>()
   protected readonly checksQueues: boolean
   protected readonly commits: Commits
   /** Not in every schedule, because this follower must not change the result. */
@@ -55,7 +56,6 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     const { maxRelists } = scenario.settings
     if (maxRelists !== undefined) groupInformers([this.informer], { maxRelists })
     this.relistSlots = maxRelists === undefined ? undefined : new RelistSlotChecker(scenario, members.all, maxRelists)
-    this.#batches = new SetBatchChecker(scenario, members)
     this.#unmerged = scenario.decisions.chance('witness', 0.6)
       ? new UnmergedSetFollower(scenario, members, this.informer)
       : undefined
@@ -227,8 +227,37 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     return new SetFollower(this.scenario, this.members, { name, isIn, incarnationOf }, () => this.#delivered())
   }
 
-  protected checkBatch(follower: SetFollower, batch: ChangeBatch<Item>): void {
-    this.#batches.check(follower, batch)
+  /**
+   * Batches of a set are complete: after each batch, the reader has of every source a state of that source, never
+   * earlier than before.
+   */
+  protected checkBatch(follower: SetFollower, { changes, source, version }: ChangeBatch<Item>): void {
+    const { scenario, members } = this
+    if (changes.length === 0 || members.overlap) return
+    const positions = this.#positions.get(follower) ?? new Map<SetMember, Position>()
+    this.#positions.set(follower, positions)
+    const of = members.named(source)
+    if (version !== undefined) scenario.violate('sets', `a batch of several sources has the version ${version}`)
+    if (source === undefined && changes.some(({ origin }) => origin === 'watch'))
+      scenario.mark('a batch was merged of several sources')
+    for (const { key } of changes)
+      if (of !== undefined && !of.has(key))
+        scenario.violate('sets', `a batch of ${source} contains another source's key`)
+    for (const member of members) {
+      if (member.settings.isBreach) continue
+      const held = (key: string): number | undefined => follower.known.get(key)?.n
+      const found = member.find(
+        held,
+        (stored) => (follower.wants(member, stored) ? stored?.item.n : undefined),
+        positions.get(member) ?? BEFORE_ALL,
+      )
+      if (found !== undefined) positions.set(member, found)
+      else
+        scenario.violate(
+          'I8',
+          `${follower.name} took a batch, and its objects of ${member.name} are not a state of that source`,
+        )
+    }
   }
 
   /** A status listener creates another informer of the set when a source joins. */
@@ -292,7 +321,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
  * Over several sources a batch has no version, and may consist of any number of commits. An idle follower without
  * pending changes has handled everything.
  */
-export function commitsOfSet({ settings }: Scenario, members: SetMembers): Commits {
+function commitsOfSet({ settings }: Scenario, members: SetMembers): Commits {
   const commits: Commits = {
     sourceOf: ({ key, object }) => members.ownerOf(key, object.n)?.name,
     endsOf: (_version, changes) => {
@@ -309,52 +338,8 @@ export function commitsOfSet({ settings }: Scenario, members: SetMembers): Commi
   return commits
 }
 
-/**
- * Checks that batches of a set are complete: after each batch, the reader has of every source a state of that source,
- * never earlier than before.
- */
-export class SetBatchChecker {
-  readonly #scenario: Scenario
-  readonly #members: SetMembers
-  readonly #positions = new Map<SetFollower, Map<SetMember, Position>>()
-
-  constructor(scenario: Scenario, members: SetMembers) {
-    this.#scenario = scenario
-    this.#members = members
-  }
-
-  check(follower: SetFollower, { changes, source, version }: ChangeBatch<Item>): void {
-    const [scenario, members] = [this.#scenario, this.#members]
-    if (changes.length === 0 || members.overlap) return
-    const positions = this.#positions.get(follower) ?? new Map<SetMember, Position>()
-    this.#positions.set(follower, positions)
-    const of = members.named(source)
-    if (version !== undefined) scenario.violate('sets', `a batch of several sources has the version ${version}`)
-    if (source === undefined && changes.some(({ origin }) => origin === 'watch'))
-      scenario.mark('a batch was merged of several sources')
-    for (const { key } of changes)
-      if (of !== undefined && !of.has(key))
-        scenario.violate('sets', `a batch of ${source} contains another source's key`)
-    for (const member of members) {
-      if (member.settings.isBreach) continue
-      const held = (key: string): number | undefined => follower.known.get(key)?.n
-      const found = member.find(
-        held,
-        (stored) => (follower.wants(member, stored) ? stored?.item.n : undefined),
-        positions.get(member) ?? BEFORE_ALL,
-      )
-      if (found !== undefined) positions.set(member, found)
-      else
-        scenario.violate(
-          'I8',
-          `${follower.name} took a batch, and its objects of ${member.name} are not a state of that source`,
-        )
-    }
-  }
-}
-
 /** Another informer of the same set, never started: it has the sources that the set has. */
-export class Bystander {
+class Bystander {
   readonly #scenario: Scenario
   readonly #set: SourceSet<Item>
   readonly #clock: SleepCounter

@@ -25,9 +25,7 @@ export const BEFORE_ALL: Position = { span: 0, at: -1 }
  * A name in a set with its source: sometimes absent, sometimes another source, of the same backend or of a new one.
  * Checks its opens, and that a removed source is not read any more.
  */
-export class SetMember implements Member {
-  readonly name: string
-  readonly shard: BackendShard
+export class SetMember extends BackendShard implements Member {
   /** The source that is in the set, or was in it last. */
   source: SimulatedSource
   isIn = true
@@ -43,6 +41,7 @@ export class SetMember implements Member {
   /** The number of times that its objects were deleted because access was lost. */
   losses = 0
   #readBy: SetDriver | undefined
+  readonly #systemOf: () => SetDriver | undefined
 
   constructor(
     scenario: Scenario,
@@ -50,43 +49,37 @@ export class SetMember implements Member {
     settingsOf: (decisions: RandomDecisions) => Settings,
     systemOf: () => SetDriver | undefined,
   ) {
+    super(scenario, at, settingsOf, () => this.#driver)
+    this.#systemOf = systemOf
     this.#scenario = scenario
-    this.name = at.name
     this.#isExact = at.isExact
-    const member = this
-    const driver: WorkloadTarget['driver'] = {
-      get source() {
-        return member.source
-      },
-      get state() {
-        return systemOf()?.state ?? ''
-      },
-      stop: () => systemOf()?.stop(),
-      skipped: () => systemOf()?.skipped(),
-    }
-    this.shard = new BackendShard(scenario, at, settingsOf, () => driver)
     this.source = this.#newSource()
-    this.#spans = [this.shard.history]
+    this.#spans = [this.history]
   }
 
-  get settings(): Settings {
-    return this.shard.settings
-  }
-
-  get history(): History {
-    return this.shard.history
+  get #driver(): WorkloadTarget['driver'] {
+    const { source } = this
+    const system = this.#systemOf()
+    return {
+      source,
+      get state() {
+        return system?.state ?? ''
+      },
+      stop: () => system?.stop(),
+      skipped: () => system?.skipped(),
+    }
   }
 
   /** Sets the history before anything was written. */
-  set history(history: History) {
-    this.shard.history = history
+  begin(history: History): void {
+    this.history = history
     this.#spans[this.#spans.length - 1] = history
   }
 
   /** Adds another source with the same name; `isNew`: of another backend. */
   renew(isNew: boolean, newHistory: () => History): void {
-    if (isNew) this.shard.history = newHistory()
-    this.#spans.push(this.shard.history)
+    if (isNew) this.history = newHistory()
+    this.#spans.push(this.history)
     this.source = this.#newSource()
     this.isIn = true
   }
@@ -108,7 +101,7 @@ export class SetMember implements Member {
   readBy(reader: SetDriver): void {
     this.#readBy = reader
     const { informer } = reader
-    this.#access = new AccessLostChecker(this.shard, {
+    this.#access = new AccessLostChecker(this, {
       isWriting: () => reader.isWriting,
       version: () => (reader.removing.includes(this.name) ? undefined : informer.versions.get(this.name)),
       isListed: () => this.hasListed,
@@ -121,7 +114,7 @@ export class SetMember implements Member {
       },
     })
     this.#reflectorChecker = new ReflectorChecker(
-      this.shard,
+      this,
       this.#isExact,
       () => informer.versions.get(this.name),
       () => this.reflectorState,
@@ -237,7 +230,7 @@ export class SetMember implements Member {
   }
 
   #newSource(): SimulatedSource {
-    const source = new SimulatedSource(this.shard, undefined, this.name)
+    const source = new SimulatedSource(this, undefined, this.name)
     source.onOpen = (what) => this.#opened(what)
     return source
   }

@@ -101,8 +101,8 @@ export class SetWorld extends SourceWorld {
 
   plan(): Planned[] {
     return [
-      ...this.#members.all.flatMap(({ shard }) =>
-        this.planned(shard.decisions, writes, (action) => shard.workload.perform(action)),
+      ...this.#members.all.flatMap(({ decisions, workload }) =>
+        this.planned(decisions, writes, (action) => workload.perform(action)),
       ),
       ...this.planned(this.decisions, uses, (action) => this.#perform(action)),
     ]
@@ -115,13 +115,13 @@ export class SetWorld extends SourceWorld {
   }
 
   quiet(): void {
-    for (const { shard } of this.#members) shard.decisions.isQuiet = true
+    for (const { decisions } of this.#members) decisions.isQuiet = true
     if (!this.decisions.chance('gives up in the end', 0.5)) return
-    for (const { shard } of this.#members) if (shard.decisions.chance('gives up', 0.5)) shard.workload.deleteInvalid()
+    for (const { decisions, workload } of this.#members) if (decisions.chance('gives up', 0.5)) workload.deleteInvalid()
   }
 
   lastWrite(): void {
-    for (const { shard } of this.#members) shard.workload.lastWrite()
+    for (const { workload } of this.#members) workload.lastWrite()
     // A stopped informer does not follow its set.
     const out = this.#members.all.find(({ isIn }) => !isIn)
     const [member] = this.#members.current
@@ -130,7 +130,7 @@ export class SetWorld extends SourceWorld {
   }
 
   protected override tidy(): void {
-    for (const { shard } of this.#members) shard.workload.restoreClock()
+    for (const { workload } of this.#members) workload.restoreClock()
   }
 
   get healsWithinMs(): number {
@@ -160,7 +160,7 @@ export class SetWorld extends SourceWorld {
         break
       case 'suspend':
       case 'clock jump':
-        this.#members.all[0]?.shard.workload.perform({ kind, label, at: 0 })
+        this.#members.all[0]?.workload.perform({ kind, label, at: 0 })
         break
       case 'restart':
         this.note('is stopped')
@@ -179,7 +179,7 @@ export class SetWorld extends SourceWorld {
     if (member === undefined || member.isIn) return
     const isNew = !this.#isSharded && this.decisions.chance('another backend', 0.4)
     this.#system.noteFilled()
-    member.renew(isNew, () => new History(member.shard.workload.initial()))
+    member.renew(isNew, () => new History(member.workload.initial()))
     this.note('a source is added', member.name, isNew ? 'of another backend' : '')
     if (member.removals > 0) this.mark('a source came back')
     if (!this.#system.isStopping) this.#system.read(member)
@@ -220,7 +220,7 @@ export class SetWorld extends SourceWorld {
 
   #shard(members: readonly SetMember[]): void {
     const backend = new Backend()
-    for (const member of members) member.history = backend.shard(member.history.head.state, () => member.source.wake())
+    for (const member of members) member.begin(backend.shard(member.history.head.state, () => member.source.wake()))
   }
 
   #newSystem(): SetDriver {
