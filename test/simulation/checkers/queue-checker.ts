@@ -6,14 +6,8 @@ import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 import { type Commits, isOfOneCommit, isOfOneVersion } from './handler-commits.js'
-import {
-  checkTakenBatch,
-  isLike,
-  isNothing,
-  type Overflow,
-  type Waiting,
-  withEndsOfLists,
-} from './taken-batch-checker.js'
+import { isLike } from './merged-changes.js'
+import { checkTakenBatch, isNothing, type Overflow, type Waiting, withEndsOfLists } from './taken-batch-checker.js'
 
 /** A merged key is one change, or a delete and then an add. */
 const MOST_OF_A_KEY = 2

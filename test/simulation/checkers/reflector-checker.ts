@@ -57,7 +57,12 @@ export class ReflectorChecker {
   /** The state of the reflector. */
   readonly #state: () => string | undefined
   readonly #audits: AuditTimeChecker
-  readonly #resumeChecker: ResumeChecker
+  /** The last version that the sink accepted. */
+  readonly #accepted: () => Version | undefined
+  /** The versions from which it resumed. */
+  #resumes: VersionOrderChecker
+  /** Whether the history of the store is over, and no list of the next one is complete. */
+  #isForked = false
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
@@ -113,7 +118,8 @@ export class ReflectorChecker {
     this.#scenario = scenario
     this.#state = state
     this.#audits = new AuditTimeChecker(scenario, () => state() === 'live', isAuditing)
-    this.#resumeChecker = new ResumeChecker(scenario, accepted)
+    this.#accepted = accepted
+    this.#resumes = new VersionOrderChecker(scenario, 'the resume point')
     this.#isExact = isExact
   }
 
@@ -162,7 +168,7 @@ export class ReflectorChecker {
       return
     }
     this.#scenario.note(`opens a ${what}`)
-    this.#resumeChecker.opened(stream, this.lists === 0)
+    this.#checkResume(stream, this.lists === 0)
     if (what === 'watch' && this.#mustList)
       this.#scenario.violate('access', 'access was lost, the objects were deleted, and the watch continues')
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
@@ -184,6 +190,30 @@ export class ReflectorChecker {
     this.#isLiveUnclear = false
     this.#isRelistRequested = false
     this.#cause = undefined
+  }
+
+  /**
+   * It resumes from the last version that its sink accepted, neither later, which would lose changes, nor earlier (I10).
+   * A list receives the version that readers have seen, and may not be older (I11). `isFirst`: no reader has seen the
+   * saved content from which a watch was to resume, unless the list has a floor.
+   */
+  #checkResume(stream: Stream, isFirst: boolean): void {
+    const accepted = this.#accepted()
+    if (stream.kind === 'watch') {
+      this.#resumes.at(stream.after)
+      if (stream.after !== accepted)
+        this.#scenario.violate('I10', `a watch begins after ${stream.after}, and the sink is at ${accepted ?? nowhere}`)
+      return
+    }
+    if (stream.floor === undefined) {
+      if (isFirst) this.#resumes = new VersionOrderChecker(this.#scenario, 'the resume point')
+      return
+    }
+    if (this.#isForked) this.#scenario.violate('I11', `a list has the floor ${stream.floor}, whose history is over`)
+    // The objects were deleted because access was lost; the next list may still not be older.
+    else if (accepted === undefined && this.#scenario.settings.clears) this.#resumes.at(stream.floor)
+    else if (stream.floor !== accepted)
+      this.#scenario.violate('I11', `a list has the floor ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
   }
 
   emitted(stream: Stream): void {
@@ -262,7 +292,7 @@ export class ReflectorChecker {
     this.#isListed = true
     this.#listedAt = this.#scenario.clock.elapsed
     this.#mustList = false
-    this.#resumeChecker.listed()
+    this.#isForked = false
     if (this.#relistsWhenListed) this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
   }
 
@@ -271,7 +301,7 @@ export class ReflectorChecker {
     const { mark, clock, violate } = this.#scenario
     let isFatal = false
     if (error.phase === 'apply') this.#sinkFailed()
-    if (error.code === 'EPOCH_CHANGED') this.#resumeChecker.forked()
+    if (error.code === 'EPOCH_CHANGED') this.#isForked = true
     switch (error.code) {
       case 'VERSION_EXPIRED':
       case 'EPOCH_CHANGED':
@@ -466,54 +496,4 @@ export class ReflectorChecker {
 
 function isExpiry({ code }: SourceError): boolean {
   return code === 'VERSION_EXPIRED' || code === 'EPOCH_CHANGED'
-}
-
-/**
- * Checks the version from which a reflector resumes: the last version that its sink accepted, neither later, which
- * would lose changes, nor earlier (I10). A list receives the version that readers have seen, and may not be older
- * (I11).
- */
-export class ResumeChecker {
-  readonly #scenario: SourceScenario
-  /** The last version that the sink accepted. */
-  readonly #accepted: () => Version | undefined
-  #progress: VersionOrderChecker
-  /** Whether the history of the store is over, and no list of the next one is complete. */
-  #isForked = false
-
-  constructor(scenario: SourceScenario, accepted: () => Version | undefined) {
-    this.#scenario = scenario
-    this.#accepted = accepted
-    this.#progress = new VersionOrderChecker(scenario, 'the resume point')
-  }
-
-  /** The source reports another history. */
-  forked(): void {
-    this.#isForked = true
-  }
-
-  /** A list is complete. */
-  listed(): void {
-    this.#isForked = false
-  }
-
-  /** `isFirst`: no reader has seen the saved content from which a watch was to resume, unless the list has a floor. */
-  opened(stream: ListStream | WatchStream, isFirst: boolean): void {
-    const accepted = this.#accepted()
-    if (stream.kind === 'watch') {
-      this.#progress.at(stream.after)
-      if (stream.after !== accepted)
-        this.#scenario.violate('I10', `a watch begins after ${stream.after}, and the sink is at ${accepted ?? nowhere}`)
-      return
-    }
-    if (stream.floor === undefined) {
-      if (isFirst) this.#progress = new VersionOrderChecker(this.#scenario, 'the resume point')
-      return
-    }
-    if (this.#isForked) this.#scenario.violate('I11', `a list has the floor ${stream.floor}, whose history is over`)
-    // The objects were deleted because access was lost; the next list may still not be older.
-    else if (accepted === undefined && this.#scenario.settings.clears) this.#progress.at(stream.floor)
-    else if (stream.floor !== accepted)
-      this.#scenario.violate('I11', `a list has the floor ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
-  }
 }

@@ -5,7 +5,7 @@ import { drawDrain } from '../checkers/stop-checker.js'
 import { WaiterChecker } from '../checkers/waiter-checker.js'
 import { InformerDriver } from '../system/informer-driver.js'
 import type { Scenario } from '../system/scenario.js'
-import type { SystemUnderTest } from '../system/system-under-test.js'
+import type { SystemUnderTest } from '../system/source-world.js'
 import { Callers } from '../workload/callers.js'
 import { RelistSlotChecker } from './relist-slot-checker.js'
 

@@ -127,10 +127,10 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
     return this.followers.filter((each) => each.isConnected && !(each.shown === last && each.isFolded && each.isLive))
   }
 
-  protected override perform(action: Action, random: Stream): void {
+  protected override actions(random: Stream): Readonly<Record<Action, () => unknown>> {
     const alive = this.followers.filter(({ isAlive }) => isAlive)
     const one = alive.length === 0 ? undefined : random.pick(alive)
-    const actions: Readonly<Record<Action, () => void>> = {
+    return {
       write: () => this.write(random, 1 + random.below(2)),
       large: () => this.write(random, this.settings.keys.length),
       mark: () => one && this.wait(one, 'mark'),
@@ -159,7 +159,6 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
       'close share': () => random.chance(0.3) && this.#replace(false, random),
       'stop informer': () => random.chance(0.3) && this.#replace(true, random),
     }
-    actions[action]()
   }
 
   #deny(random: Stream): void {

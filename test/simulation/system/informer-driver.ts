@@ -25,7 +25,7 @@ import { SourceFollower } from '../workload/source-follower.js'
 import { Waiters } from '../workload/waiters.js'
 import { InformerSystem } from './informer-system.js'
 import { nameOf, type SourceScenario } from './scenario.js'
-import type { SingleSourceSystem } from './system-under-test.js'
+import type { SingleSourceSystem } from './source-world.js'
 
 /** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300

@@ -7,8 +7,7 @@ import { Workload } from '../workload/workload.js'
 import { HandComposedDriver } from './hand-composed-driver.js'
 import { InformerDriver } from './informer-driver.js'
 import type { SourceScenario } from './scenario.js'
-import { type Planned, SourceWorld } from './source-world.js'
-import type { SingleSourceSystem } from './system-under-test.js'
+import { type Planned, type SingleSourceSystem, SourceWorld } from './source-world.js'
 
 /** One schedule of one source, with one system after the other. Its constructor ends with the first `restart`. */
 export abstract class OneSourceWorld<D extends SingleSourceSystem> extends SourceWorld implements SourceScenario {

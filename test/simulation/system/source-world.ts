@@ -1,11 +1,11 @@
 import { getEventListeners } from 'node:events'
+import type { SimulatedSource } from '../backend/simulated-source.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { World } from '../runner/world.js'
 import { type Action, planOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { Scenario } from './scenario.js'
-import type { SystemUnderTest } from './system-under-test.js'
 
 /** An action at a time. */
 export interface Planned {
@@ -158,4 +158,33 @@ export abstract class SourceWorld extends World implements Scenario {
   get #isConverged(): boolean {
     return this.#system.unfinished === undefined
   }
+}
+
+/** The code under test with all its users, in one run. */
+export interface SystemUnderTest {
+  /** A description for the story. */
+  readonly state: string
+  readonly isStopping: boolean
+  readonly isStopped: boolean
+  /** The part that has not converged; undefined once everything has. */
+  readonly unfinished: string | undefined
+  /** Whether a source is known to need another list. */
+  readonly isIncomplete: boolean
+  start(): void
+  /** Checks after every step. */
+  checkStep(): void
+  /** Faults are over. */
+  heal(): void
+  /** Checks at rest. */
+  check(): void
+  stop(): void
+  /** Checks after `stop` has settled. */
+  checkStopped(): void
+  /** The machine was suspended. */
+  skipped(): void
+}
+
+/** A system over one source. */
+export interface SingleSourceSystem extends SystemUnderTest {
+  readonly source: SimulatedSource
 }
