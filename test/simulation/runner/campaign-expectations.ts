@@ -13,7 +13,7 @@ export function scheduleCount(runs: number): Pick<CampaignOptions, 'runs' | 'see
   return { runs: Math.ceil(runs * Number(factor)), seed: Number(first) }
 }
 
-/** No schedule of a kind has failed, there were enough of them, and they have reached each state that so many have to reach. */
+/** No schedule of a kind has failed, there were enough of them, and they have reached each state that they have to reach. */
 export function expectWhole(kind: Kind, stats: RunStats, schedules: number): void {
   const failed = stats.failures.map((failure) => `${failure.invariant}: ${failure.message} (${commandOf(failure)})`)
   expect(failed.slice(0, 5)).toEqual([])
