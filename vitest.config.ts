@@ -29,6 +29,12 @@ const campaigns = [
   'test/replicas/replicas.test.ts',
 ]
 
+/** Sources without a server. The kit measures how soon a source stops, so they need the processors to themselves. */
+const withoutServers = [
+  'test/conformance/{broken-sources,folder,http,memory,polled-sources,share,without-vitest}.test.ts',
+  'test/conformance/{leases/broken-leases,leases/memory,relay/memory,relay/memory-store}.test.ts',
+]
+
 /** `npm test` runs those above the line; scripts/test.mjs has their names. */
 export default defineConfig({
   test: {
@@ -50,7 +56,8 @@ export default defineConfig({
           },
         },
       },
-      waiting('conformance', ['test/conformance/**/*.test.ts'], campaigns),
+      computing('kit', withoutServers, 180_000),
+      waiting('conformance', ['test/conformance/**/*.test.ts'], [...withoutServers, ...campaigns]),
       waiting('faults', campaigns),
       // ---
       waiting(

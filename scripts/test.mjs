@@ -6,7 +6,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import './typescript.mjs'
 
-const CORE = ['unit', 'property', 'package', 'types', 'simulation', 'conformance', 'faults']
+const CORE = ['unit', 'property', 'package', 'types', 'simulation', 'kit', 'conformance', 'faults']
 const SETS = { core: () => CORE, rest: () => CORE.map((name) => `!${name}`), all: () => ['*'], changed }
 
 const [set = 'core', ...args] = process.argv.slice(2)
@@ -38,7 +38,7 @@ function changed() {
   for (const file of files) {
     const [, adapter] =
       /^(?:adapters|test(?:\/unit\/adapters)?)\/(etcd|kubernetes|nats|postgres|redis)[-/]/.exec(file) ?? []
-    if (adapter !== undefined) for (const name of [adapter, 'conformance', 'unit']) projects.add(name)
+    if (adapter !== undefined) for (const name of [adapter, 'kit', 'conformance', 'unit']) projects.add(name)
     else if (/^test\/(unit|property)\//.test(file)) projects.add(file.split('/')[1])
     else if (!/^docs\/|\.md$/.test(file)) return ['*']
   }

@@ -1,4 +1,5 @@
 import { parseSync } from 'rolldown/utils'
+import { hashOf, RandomDecisions } from '../simulation/workload/random-decisions.js'
 
 /** A node of the syntax tree, as far as it is needed here. */
 interface Node {
@@ -234,30 +235,18 @@ class Reading {
   }
 }
 
-/** Deterministic numbers from 0 to 1. */
-export function randomOf(seed: string): () => number {
-  let state = 2_166_136_261
-  for (const char of seed) state = Math.imul(state ^ char.charCodeAt(0), 16_777_619)
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 /** Chooses evenly over the file, and returns them in an order in which each beginning is spread over the file too. */
 function sampled(all: readonly Candidate[], count: number, seed: string): Candidate[] {
-  const random = randomOf(seed)
+  const random = new RandomDecisions(hashOf(seed)).of('operators')
   const sorted = all.toSorted((a, b) => a.start - b.start || a.end - b.end || a.name.localeCompare(b.name))
   const step = Math.max(1, sorted.length / count)
   const chosen: Candidate[] = []
   for (let from = 0; from < sorted.length && chosen.length < count; from += step) {
-    const candidate = sorted[Math.min(sorted.length - 1, Math.floor(from + random() * step))]
+    const candidate = sorted[Math.min(sorted.length - 1, Math.floor(from + random.next() * step))]
     if (candidate !== undefined && !chosen.includes(candidate)) chosen.push(candidate)
   }
   for (let last = chosen.length - 1; last > 0; last--) {
-    const other = Math.floor(random() * (last + 1))
+    const other = random.below(last + 1)
     const [a, b] = [chosen[last], chosen[other]] as [Candidate, Candidate]
     chosen[last] = b
     chosen[other] = a

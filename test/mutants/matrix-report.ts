@@ -2,10 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync, Visitor } from 'rolldown/utils'
 import { textOf } from '../support/sources.js'
-
-/** Tests that take longer run only for mutants with few killers. They are listed. */
-const SLOW_MS = 500
-const TICK_MS = 25
+import type { KnownTest } from './matrix-worker.js'
 
 /** One line of the matrix. */
 export interface Entry {
@@ -30,16 +27,6 @@ export interface Entry {
   readonly isLast?: boolean
   readonly ms: number
   readonly error?: string
-}
-
-/** A test as the report knows it: its row is the same for all cases of a table. */
-export interface ReportedTest {
-  readonly file: string
-  readonly title: string
-  readonly row: string
-  readonly ms: number
-  readonly ticks: number
-  readonly exception?: string
 }
 
 const RULES = /(^| > )(?:\[(?:[A-Z]+\d+[a-z]?|law \d+[a-z]?)\] ?)+/g
@@ -100,12 +87,7 @@ const mark = (named: boolean, suite: string | undefined): string => (named ? 'R'
 const HEAD = ' kills   last 2ndlst   open  lines  cases      ms  R: it names a rule of SPEC.md, s: its suite does'
 
 /** Writes one text for each file of tests, and the sums. Returns the sums. */
-export function report(
-  folder: string,
-  tests: readonly ReportedTest[],
-  entries: readonly Entry[],
-  total: number,
-): string {
+export function report(folder: string, tests: readonly KnownTest[], entries: readonly Entry[], total: number): string {
   const rows = new Map<string, Row>()
   const rowOf = new Map<string, Row>()
   const lines = new Map<string, Map<string, number>>()
@@ -164,25 +146,13 @@ export function report(
     writeFileSync(join(folder, `${file.replaceAll('/', '_')}.txt`), text.join('\n'))
   }
   const spare = sparable(all, kills)
-  const listed = (title: string, those: readonly Row[]): string[] => [
-    '',
-    `## ${title}: ${those.length} rows, ${those.reduce((sum, row) => sum + row.cases.length, 0)} cases, ${those.reduce((sum, row) => sum + row.lines, 0)} lines`,
-    ...those.map(
-      (row) =>
-        `${mark(row.isNamed, row.suite)} ${`${row.lines}`.padStart(4)} lines ${`${row.open}`.padStart(4)} open ${row.file} › ${row.title}`,
-    ),
-  ]
   const counts = Object.entries(Object.groupBy(entries, ({ kind, result }) => `${kind} ${result}`))
     .map(([name, those]) => `${name} ${those?.length}`)
     .sort()
-  const unloved = all.filter(({ kills: count }) => count === 0)
-  const neither = all.filter((row) => row.kills > 0 && row.last === 0 && row.secondLast === 0)
   const head = [
     `${entries.length} of ${total} mutants: ${counts.join(', ')}`,
     `${all.length} rows, ${tests.length} cases`,
-    `no kill: ${unloved.length} rows, of which ${unloved.filter((row) => row.isNamed).length} are named by a rule`,
     `open: a test reaches a mutant with few killers, and was not run for it, because it takes long`,
-    `kills, but neither last nor second-last: ${neither.length} rows`,
     `may all go together (no rule names them, each mutant keeps two killers or those it has): ${spare.length} rows, ${spare.reduce((sum, row) => sum + row.lines, 0)} lines`,
     `without a result (they fail or take another course here): ${
       tests
@@ -215,14 +185,11 @@ export function report(
   ]
   const text = [...head, ...files, '', '(last of a file: no test of another file kills the mutant)'].join('\n')
   writeFileSync(join(folder, 'summary.txt'), `${text}\n`)
-  writeFileSync(join(folder, 'no-kill.txt'), listed('Tests that kill nothing', unloved).join('\n'))
-  writeFileSync(join(folder, 'not-last.txt'), listed('Neither last nor second-last killer', neither).join('\n'))
-  writeFileSync(join(folder, 'may-go.txt'), listed('May go together', spare).join('\n'))
-  const costs = tests.map((test) => ({ name: nameOf(test), ms: test.ms + test.ticks * TICK_MS }))
-  const slow = costs.filter(({ ms }) => ms > SLOW_MS).sort((a, b) => b.ms - a.ms)
   writeFileSync(
-    join(folder, 'slow.txt'),
-    slow.map(({ name, ms }) => `${ms.toFixed(0).padStart(7)} ms  ${name}`).join('\n'),
+    join(folder, 'may-go.txt'),
+    spare
+      .map((row) => `${`${row.lines}`.padStart(4)} lines ${`${row.open}`.padStart(4)} open ${row.file} › ${row.title}`)
+      .join('\n'),
   )
   const alive = entries.filter(({ result }) => result === 'survives' || result === 'uncovered' || result === 'error')
   writeFileSync(

@@ -1,4 +1,3 @@
-import { format, inspect } from 'node:util'
 import * as vitest from 'vitest'
 
 // Vitest's own parts ask for it.
@@ -10,54 +9,33 @@ Reflect.set(globalThis, '__vitest_worker__', {
 type Fn = (...args: never[]) => unknown
 type Cleanup = () => unknown
 
+const HOOKS = ['beforeAll', 'afterAll', 'beforeEach', 'afterEach'] as const
+
 /** A `describe`, or a file. */
-class Suite {
-  readonly children: (Suite | Case)[] = []
-  readonly beforeAll: Cleanup[] = []
-  readonly afterAll: Cleanup[] = []
-  readonly beforeEach: Cleanup[] = []
-  readonly afterEach: Cleanup[] = []
-  readonly parent: Suite | undefined
-  readonly name: string
-  readonly template: string
+interface Suite extends Readonly<Record<(typeof HOOKS)[number], Cleanup[]>> {
+  /** From the file to this one, and the names of all except the file. */
+  readonly path: readonly Suite[]
+  readonly names: readonly string[]
+  /** The same for all cases of a table. */
+  readonly templates: readonly string[]
+  readonly children: (Suite | Case)[]
   readonly collect: () => unknown
-
-  constructor(parent: Suite | undefined, name: string, template: string, collect: () => unknown) {
-    this.parent = parent
-    this.name = name
-    this.template = template
-    this.collect = collect
-  }
-
-  /** From the file to this one. */
-  get path(): Suite[] {
-    return [...(this.parent?.path ?? []), this]
-  }
 }
 
 /** One test. */
-export class Case {
-  readonly suite: Suite
-  readonly name: string
-  readonly template: string
-  readonly fn: () => unknown
-
-  constructor(suite: Suite, name: string, template: string, fn: () => unknown) {
-    this.suite = suite
-    this.name = name
-    this.template = template
-    this.fn = fn
-  }
-
-  /** With the titles of its suites, as Vitest prints it. */
-  get title(): string {
-    return [...this.suite.path.slice(1).map(({ name }) => name), this.name].join(' > ')
-  }
-
+export interface Case {
+  readonly path: readonly Suite[]
+  /** With the names of its suites. A case of a table has its number. */
+  readonly title: string
   /** The same for all cases of a table. */
-  get row(): string {
-    return [...this.suite.path.slice(1).map(({ template }) => template), this.template].join(' > ')
-  }
+  readonly row: string
+  readonly fn: () => unknown
+}
+
+function suiteIn(outer: Suite | undefined, names: readonly string[], templates: readonly string[], collect: Cleanup) {
+  const hooks = { beforeAll: [], afterAll: [], beforeEach: [], afterEach: [] }
+  const suite: Suite = { ...hooks, path: [], names, templates, children: [], collect }
+  return Object.assign(suite, { path: [...(outer?.path ?? []), suite] })
 }
 
 let current: Suite | undefined
@@ -66,30 +44,6 @@ let finished: Cleanup[] | undefined
 function suiteNow(): Suite {
   if (current === undefined) throw new Error('tests are declared only while a file is loaded')
   return current
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
-const shown = (value: unknown): string => (typeof value === 'string' ? value : inspect(value))
-
-function attribute(item: unknown, key: string): unknown {
-  return key.split('.').reduce<unknown>((value, part) => (isObject(value) ? value[part] : undefined), item)
-}
-
-/** As Vitest formats the titles of tables. */
-function titleOf(template: string, items: readonly unknown[], index: number): string {
-  let next = 0
-  return template
-    .replaceAll('%#', `${index}`)
-    .replaceAll('%$', `${index + 1}`)
-    .split(/(%[sdifjoOc%])/)
-    .map((part, place) => {
-      if (place % 2 === 1) return part === '%%' ? '%' : format(part, items[next++])
-      return part.replaceAll(/\$([$\p{ID_Continue}.]+)/gu, (text, key: string) => {
-        if (/^\d+$/.test(key)) return shown(items[Number(key)])
-        return isObject(items[0]) ? shown(attribute(items[0], key)) : text
-      })
-    })
-    .join('')
 }
 
 function parsed(first: unknown, second: unknown): Fn {
@@ -111,21 +65,20 @@ const withTables = (declare: Declare) => {
       const fn = parsed(first, second)
       const spreads = spread && cases.every(Array.isArray)
       for (const [index, item] of cases.entries()) {
-        const items = Array.isArray(item) ? item : [item]
-        declare(titleOf(name, items, index), name, () => fn(...((spreads ? items : [item]) as never[])))
+        declare(`${name} (case ${index + 1})`, name, () => fn(...((spreads ? item : [item]) as never[])))
       }
     }
   return Object.assign(one, { each: table(true), for: table(false) })
 }
 
 const test = withTables((name, template, fn) => {
-  const suite = suiteNow()
-  suite.children.push(new Case(suite, name, template, fn))
+  const { path, names, templates, children } = suiteNow()
+  children.push({ path, title: [...names, name].join(' > '), row: [...templates, template].join(' > '), fn })
 })
 
 const describe = withTables((name, template, fn) => {
   const suite = suiteNow()
-  suite.children.push(new Suite(suite, name, template, fn))
+  suite.children.push(suiteIn(suite, [...suite.names, name], [...suite.templates, template], fn))
 })
 
 /** The parts of Vitest's functions that depend on the modules of a world. */
@@ -157,10 +110,7 @@ export function apiFor(host: Host): Record<string, unknown> {
     it: test,
     describe,
     suite: describe,
-    beforeAll: (fn: Cleanup) => void suiteNow().beforeAll.push(fn),
-    afterAll: (fn: Cleanup) => void suiteNow().afterAll.push(fn),
-    beforeEach: (fn: Cleanup) => void suiteNow().beforeEach.push(fn),
-    afterEach: (fn: Cleanup) => void suiteNow().afterEach.push(fn),
+    ...Object.fromEntries(HOOKS.map((hook) => [hook, (fn: Cleanup) => void suiteNow()[hook].push(fn)])),
     onTestFinished: (fn: Cleanup) => {
       if (finished === undefined) throw new Error('onTestFinished outside of a test')
       finished.push(fn)
@@ -172,22 +122,21 @@ async function collected(suite: Suite): Promise<Case[]> {
   current = suite
   await suite.collect()
   const cases: Case[] = []
-  for (const child of suite.children) cases.push(...(child instanceof Case ? [child] : await collected(child)))
+  for (const child of suite.children) cases.push(...('fn' in child ? [child] : await collected(child)))
   return cases
 }
 
 /** Loads a file, and returns its tests in their order. */
-export async function testsOf(file: string, load: () => unknown): Promise<Case[]> {
+export async function testsOf(load: () => unknown): Promise<Case[]> {
   try {
-    return await collected(new Suite(undefined, file, file, load))
+    return await collected(suiteIn(undefined, [], [], load))
   } finally {
     current = undefined
   }
 }
 
 /** Runs one test with all hooks of its suites. Rejects if it fails. */
-export async function run({ suite, fn }: Case): Promise<void> {
-  const path = suite.path
+export async function run({ path, fn }: Case): Promise<void> {
   const inner = path.toReversed()
   const errors: unknown[] = []
   const attempt = async (step: Cleanup): Promise<unknown> => {

@@ -220,7 +220,7 @@ async function casesOf(world: World, file: string): Promise<Map<string, Case>> {
   return await inEnvironment(file, async () => {
     await modules.loadExternals(file)
     const cases = new Map<string, Case>()
-    for (const each of await testsOf(file, () => world.loadTests(file))) {
+    for (const each of await testsOf(() => world.loadTests(file))) {
       let nth = 0
       while (cases.has(`${each.title}#${nth}`)) nth++
       cases.set(`${each.title}#${nth}`, each)

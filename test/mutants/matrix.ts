@@ -1,13 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { root, textOf } from '../support/sources.js'
+import { files } from './index.js'
 import { PROBE, type Prepared, preparedIn } from './matrix-modules.js'
-import { namedMutants } from './matrix-named.js'
 import { type Entry, entriesOf, nameOf, report } from './matrix-report.js'
 import type { Baseline, Job, Verdict } from './matrix-worker.js'
+import { mutated } from './mutant.js'
 
 /** A mutant in the order of work. */
 type Task = Pick<Entry, 'id' | 'kind' | 'file' | 'line' | 'before' | 'after'> & Omit<Job, 'hung' | 'skip' | 'file'>
@@ -39,12 +40,22 @@ function difference(before: string, after: string): { span: [number, number]; be
   }
 }
 
+/** All mutants that were written by hand. */
 function namedTasks(prepared: Prepared): Task[] {
-  return namedMutants().flatMap(({ id, kind, file, source }) => {
-    if (prepared.files[file] === undefined) return []
-    const text = textOf(file)
-    const { span, before, after } = difference(text, source)
-    return [{ id, kind, file, line: lineOf(text, span[0]), before: short(before), after: short(after), source, span }]
+  return Array.from(files).flatMap(([from, mutants]) => {
+    const [, , folder] = from.split('/')
+    const kind = folder === 'foreign' ? 'foreign' : folder === 'adapters' ? 'adapter' : 'own'
+    return mutants.flatMap(({ mutant }) => {
+      const { path, source } = mutated(mutant)
+      const file = relative(root, path)
+      if (prepared.files[file] === undefined) return []
+      const text = textOf(file)
+      const { span, before, after } = difference(text, source)
+      const line = lineOf(text, span[0])
+      return [
+        { id: `${kind}: ${mutant.name}`, kind, file, line, before: short(before), after: short(after), source, span },
+      ]
+    })
   })
 }
 

@@ -1,16 +1,11 @@
+import { hashOf } from '../simulation/workload/random-decisions.js'
+
 /**
  * The gate runs the whole of `npm test`, and a third of the mutants and of the campaigns: `LISTWATCH_DRAW` is the id of its
  * commit, which determines the third. `first` stands for the first of each, which is what `npm test` has. Without the
  * variable everything runs.
  */
 const PARTS = 3
-
-/** A hash (FNV-1a) that depends on each character. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
-  return hash
-}
 
 /** The third of this run: 0, 1 or 2. */
 function part(): number | undefined {

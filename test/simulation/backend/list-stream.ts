@@ -1,7 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
 import type { ListContext, ListEvent, ListPage } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import type { ListResult } from '../checkers/audit-result-checker.js'
 import { Channel } from './channel.js'
 import type { Commit, Item, Stored } from './history.js'
 import { KEYLESS, type SimulatedSource } from './simulated-source.js'
@@ -9,7 +8,7 @@ import { KEYLESS, type SimulatedSource } from './simulated-source.js'
 /**
  * One list in progress: pages of a snapshot, or of a changing collection, whose last page repeats the changes since.
  */
-export class ListStream extends Channel<ListPage<Item>> implements ListResult {
+export class ListStream extends Channel<ListPage<Item>> {
   readonly kind = 'list'
   readonly signal: AbortSignal
   /** The version that readers have already seen. */
@@ -19,7 +18,9 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
   #begun: Commit
   #isMoving = false
   readonly isAudit: boolean
+  /** The number of lists when it began. */
   readonly nth: number
+  /** The commit that it contains, and the version that it reported; undefined before its end. */
   shown: Commit | undefined
   reportedVersion: Version | undefined
   #isWhole = true
@@ -32,7 +33,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     this.#source = source
     this.signal = signal
     this.floor = shown
-    this.isAudit = source.observer.isAudit
+    this.isAudit = source.observer?.isAudit === true
     this.nth = source.lists
     this.#begun = source.scenario.history.head
     if (!isRefused) this.#later()
@@ -109,7 +110,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
     }
     if (this.pages === 0 && this.#mayLeaveOut && scenario.settings.mix.strikes('keyless-in-list')) {
       events.push(KEYLESS)
-      this.#source.observer.emittedUseless()
+      this.#source.observer?.emittedUseless()
     }
     // The reflector would delete nothing by such a list.
     if (this.isAudit && events.length > 0 && scenario.settings.mix.strikes('keyless-in-audit')) {
@@ -155,7 +156,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
 
   #emitPage(page: ListPage<Item>): void {
     this.emit(page)
-    this.#source.observer.emitted(this)
+    this.#source.observer?.emitted(this)
   }
 
   #lastPage(events: readonly ListEvent<Item>[]): ListPage<Item> {
@@ -190,7 +191,7 @@ export class ListStream extends Channel<ListPage<Item>> implements ListResult {
 
   #break(error: unknown): void {
     this.#source.scenario.note('the list breaks', error instanceof SourceError ? error.code : 'without a code')
-    this.#source.observer.broke(this, error)
+    this.#source.observer?.broke(this, error)
     this.#source.closed(this)
     this.fail(error)
   }

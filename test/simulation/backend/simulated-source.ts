@@ -11,7 +11,8 @@ import type {
   WatchEvent,
 } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
-import type { ListResult } from '../checkers/audit-result-checker.js'
+import type { AuditResultChecker } from '../checkers/audit-result-checker.js'
+import type { ReflectorChecker } from '../checkers/reflector-checker.js'
 import { WarningChecker } from '../checkers/warning-checker.js'
 import type { SourceScenario } from '../system/scenario.js'
 import { changed, withBody } from '../workload/item-bodies.js'
@@ -39,33 +40,6 @@ const EARLIER = 20
 /** The message of a fatal error. */
 export const REFUSAL = 'not for you'
 
-/** Receives the opens and events of a source. */
-export interface SourceObserver {
-  /** Whether a list that is opened now belongs to an audit. */
-  readonly isAudit: boolean
-  /** Whether the source must be listed again because of events that were left out. */
-  readonly isIncomplete: boolean
-  opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void
-  /** The stream failed, or ended if `error` is undefined. */
-  broke(stream: ListStream | WatchStream, error: unknown): void
-  emitted(stream: ListStream | WatchStream): void
-  /** The source sent an event that the informer cannot use. */
-  emittedUseless(): void
-  /** The source requested an audit. */
-  auditRequested(): void
-  /** An audit begins to read. */
-  audited(): void
-}
-
-/** Receives the progress of an audit. */
-export interface AuditObserver {
-  /** Whether a list that should repair the audit's findings fails now. */
-  breaksRepair(): boolean
-  begins(): void
-  /** It has read this whole state. `isWhole` is false if an object had no key. */
-  read(shown: Commit, isWhole: boolean): void
-}
-
 /**
  * A backend with history, transactions, compaction and epochs, seen through the source contract, with faults in
  * between.
@@ -79,7 +53,10 @@ export class SimulatedSource implements ListerWatcher<Item> {
   readonly isLaterEpoch?: (at: Version, mark: Version) => boolean
   readonly versions?: (context: SourceContext) => AsyncIterable<VersionPage>
   readonly scenario: SourceScenario
-  readonly observer: SourceObserver
+  /** Receives its opens and events. Undefined if it is not read. */
+  observer: ReflectorChecker | undefined
+  /** Called with each open. */
+  onOpen: ((what: 'list' | 'watch') => void) | undefined
   readonly streams = new Set<ListStream | WatchStream>()
   /** The signals of `head` requests that have no response yet. */
   readonly requests = new Set<AbortSignal>()
@@ -94,9 +71,10 @@ export class SimulatedSource implements ListerWatcher<Item> {
   hasRestored = false
   /** The next watch event is `VERSION_EXPIRED`. */
   isExpired = false
-  auditWatch: AuditObserver | undefined
+  /** Receives the progress of audits. */
+  auditWatch: AuditResultChecker | undefined
   /** The last list that was opened, except those of audits. */
-  lastList: ListResult | undefined
+  lastList: ListStream | undefined
   /** The number of `head` requests. */
   heads = 0
   /** The number of failed `head` requests. */
@@ -106,7 +84,12 @@ export class SimulatedSource implements ListerWatcher<Item> {
   /** The number of version lists in progress. */
   #versionLists = 0
 
-  constructor(scenario: SourceScenario, observer: SourceObserver, name = 'simulated', selection?: string) {
+  constructor(
+    scenario: SourceScenario,
+    observer: ReflectorChecker | undefined,
+    name = 'simulated',
+    selection?: string,
+  ) {
     this.name = name
     if (selection !== undefined) this.selection = selection
     this.scenario = scenario
@@ -125,20 +108,20 @@ export class SimulatedSource implements ListerWatcher<Item> {
   list(context: ListContext): AsyncIterable<ListPage<Item>> {
     this.lists++
     this.#called(context)
-    if (this.observer.isAudit) this.#auditBegins()
+    if (this.observer?.isAudit) this.#auditBegins()
     else this.refusedWith = undefined
     if (this.scenario.settings.mix.strikes('throw-at-list')) {
       const stream = new ListStream(this, context, true)
-      this.observer.opened('list', stream)
+      this.#opened(stream)
       const error = this.transient('list')
-      this.observer.broke(stream, error)
+      this.observer?.broke(stream, error)
       throw error
     }
-    if (this.observer.isAudit) this.#audited()
+    if (this.observer?.isAudit) this.#audited()
     const stream = new ListStream(this, context)
     this.streams.add(stream)
     if (!stream.isAudit) this.lastList = stream
-    this.observer.opened('list', stream)
+    this.#opened(stream)
     return stream
   }
 
@@ -147,7 +130,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     this.#called(context)
     const stream = new WatchStream(this, context)
     this.streams.add(stream)
-    this.observer.opened('watch', stream)
+    this.#opened(stream)
     stream.begin()
     return stream
   }
@@ -177,6 +160,11 @@ export class SimulatedSource implements ListerWatcher<Item> {
     for (const stream of this.streams) stream.wake()
     // A source that ignores its signal may still warn.
     if (this.scenario.settings.ignoresAbort && this.#last?.aborted) this.warnings.warn(false)
+  }
+
+  #opened(stream: ListStream | WatchStream): void {
+    this.onOpen?.(stream.kind)
+    this.observer?.opened(stream.kind, stream)
   }
 
   #called({ signal, warn }: SourceContext): void {
@@ -263,7 +251,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
     if (strikes('unknown-event')) events.push({ type: 'annotate', key: this.scenario.settings.keys[0] })
     if (strikes('keyless-event')) events.push(KEYLESS)
     if (strikes('malformed-event')) events.push(this.scenario.decisions.pick('malformed', MALFORMED))
-    if (events.length > 0) this.observer.emittedUseless()
+    if (events.length > 0) this.observer?.emittedUseless()
     return events as WatchEvent<Item>[]
   }
 
@@ -302,7 +290,7 @@ export class SimulatedSource implements ListerWatcher<Item> {
   }
 
   #auditBegins(): void {
-    this.observer.audited()
+    this.observer?.audited()
     this.auditWatch?.begins()
   }
 

@@ -131,7 +131,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
       this.#isSilent = true
     } else if (fault === 'end') {
       note('the watch ends')
-      this.#source.observer.broke(this, undefined)
+      this.#source.observer?.broke(this, undefined)
       this.#source.closed(this)
       this.end()
     } else if (fault !== undefined) this.#break(fault)
@@ -151,7 +151,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   }
 
   #sendAuditRequest(): void {
-    this.#source.observer.auditRequested()
+    this.#source.observer?.auditRequested()
     this.#requestAudit?.('it may have been restored')
   }
 
@@ -198,7 +198,7 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
     const mayHide = old.every(({ key }) => last.state.has(key))
     const unchanged = old.find((stored) => !stored.isInvalid && last.state.get(stored.key) === stored)
     const hidden = mayHide && unchanged !== undefined && strikes('keyless-in-poll') ? unchanged.key : undefined
-    if (hidden !== undefined) this.#source.observer.emittedUseless()
+    if (hidden !== undefined) this.#source.observer?.emittedUseless()
     return [...this.#source.polledEventsOf(last, before, hidden)]
   }
 
@@ -272,13 +272,13 @@ export class WatchStream extends Channel<WatchBatch<Item>> {
   #emit(events: readonly WatchEvent<Item>[], version: Version): void {
     this.sent = version
     this.emit({ events, version })
-    this.#source.observer.emitted(this)
+    this.#source.observer?.emitted(this)
   }
 
   #break(error: unknown): void {
     this.#source.scenario.note('the watch breaks', error instanceof SourceError ? error.code : 'without a code')
     this.#stopBeating()
-    this.#source.observer.broke(this, error)
+    this.#source.observer?.broke(this, error)
     this.#source.closed(this)
     this.fail(error)
     this.#source.scenario.workload.inGap()

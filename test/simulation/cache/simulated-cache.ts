@@ -11,6 +11,7 @@ import type {
 } from '../../../src/contract/mirror-cache.js'
 import { onCacheWarning } from '../checkers/warning-checker.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
+import type { CachedDriver } from './cache-world.js'
 
 /** Content that was saved as a whole. */
 interface Content {
@@ -59,24 +60,6 @@ export class SimulatedDisk {
   }
 }
 
-/** What a cache tells the process that uses it, and requests from it. */
-export interface CacheHost {
-  /** Whether the source has confirmed the objects of this process, or a list was read. */
-  readonly isConfirmed: boolean
-  /** The version whose history is over, until the next list. */
-  readonly forkedAt: string | undefined
-  /** The process is killed now. */
-  crash(): void
-  /** Usable content was opened. The watch can resume from its version. */
-  opened(version: string): void
-  /** The informer warns that it does not use the content. */
-  warned(): void
-  /** The content is being read: the source is not silent meanwhile. */
-  reading(): void
-  /** The content cannot be used after all. */
-  damaged(): void
-}
-
 let count = 0
 
 /** The cache of one process. It checks what the informer saves, and reads of it only what it may. */
@@ -90,7 +73,8 @@ export class SimulatedCache implements MirrorCache {
   readonly keepsPacked: boolean
   /** Selects nothing else; content of another selection may not be used. */
   readonly selection: string
-  host: CacheHost | undefined
+  /** The process that uses it. */
+  host: CachedDriver | undefined
   /** How often it was opened. */
   opens = 0
   /** The number of opened contents that were not closed. */
@@ -99,6 +83,7 @@ export class SimulatedCache implements MirrorCache {
   failure: string | undefined
   /** The number of saves and discards in progress. */
   busy = 0
+  /** The number of saves in progress. */
   saves = 0
   /** Whether the last `discard` has failed. */
   hasDiscardFailed = false

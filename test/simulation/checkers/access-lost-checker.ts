@@ -3,16 +3,16 @@ import type { Version } from '../../../src/contract/version.js'
 import type { Scenario } from '../system/scenario.js'
 
 /** The observed state of a mirror. */
-export interface Mirrored {
-  readonly version: Version | undefined
+interface Mirrored {
+  version(): Version | undefined
   /** Whether a large write is in progress, such as the deletion itself. */
-  readonly isWriting: boolean
+  isWriting(): boolean
   /** Whether it was listed before. */
-  readonly isListed: boolean
+  isListed(): boolean
   /** How many of its objects are in the store. */
-  readonly size: number
+  size(): number
   /** The code with which its source refused access since it was last opened. */
-  readonly refusedWith: string | undefined
+  refusedWith(): string | undefined
   /** Its objects were deleted. */
   lost?(): void
 }
@@ -51,9 +51,9 @@ export class AccessLostChecker {
   }
 
   checkStep(): void {
-    const { version } = this.#mirrored
+    const version = this.#mirrored.version()
     const wasRefused = this.#mustBeCleared
-    if (wasRefused && (version === undefined || !this.#mirrored.isWriting)) this.#checkCleared()
+    if (wasRefused && (version === undefined || !this.#mirrored.isWriting())) this.#checkCleared()
     if (version === this.#version) return
     if (version === undefined) this.#lost(wasRefused)
     this.#isCleared = version === undefined
@@ -63,27 +63,27 @@ export class AccessLostChecker {
   /** The reflector reported an error of a list or a watch. */
   failed({ code }: SourceError): void {
     this.checkStep()
-    if (code !== 'UNAUTHORIZED' || !this.#scenario.settings.clears || !this.#mirrored.isListed) return
+    if (code !== 'UNAUTHORIZED' || !this.#scenario.settings.clears || !this.#mirrored.isListed()) return
     // Saved content was confirmed, and its objects were deleted, in one step.
-    if (this.#mirrored.version === undefined && !this.#isCleared) this.#lost(true)
-    this.#isCleared ||= this.#mirrored.version === undefined
+    if (this.#mirrored.version() === undefined && !this.#isCleared) this.#lost(true)
+    this.#isCleared ||= this.#mirrored.version() === undefined
     this.#mustBeCleared = true
-    if (!this.#mirrored.isWriting) this.#checkCleared()
+    if (!this.#mirrored.isWriting()) this.#checkCleared()
   }
 
   #checkCleared(): void {
     const { violate } = this.#scenario
-    const { size, version, refusedWith } = this.#mirrored
+    const [size, version] = [this.#mirrored.size(), this.#mirrored.version()]
     this.#mustBeCleared = false
     // It was opened again. The next list may have been written right after the deletion.
-    if (refusedWith === undefined) return
+    if (this.#mirrored.refusedWith() === undefined) return
     if (version !== undefined) violate('access', `access was lost, and the store is at ${version}`)
     if (size > 0) violate('access', `access was lost, and ${size} objects are left`)
   }
 
   #lost(wasRefused: boolean): void {
     const { clock, settings, violate, mark, note } = this.#scenario
-    const { refusedWith } = this.#mirrored
+    const refusedWith = this.#mirrored.refusedWith()
     this.times++
     this.#mirrored.lost?.()
     this.at = clock.elapsed

@@ -1,7 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Commit, Item } from '../backend/history.js'
-import type { AuditObserver } from '../backend/simulated-source.js'
+import type { ListStream } from '../backend/list-stream.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
 
@@ -21,20 +21,11 @@ interface Begun {
   readAt?: number
 }
 
-/** The result of a list. */
-export interface ListResult {
-  /** The number of lists when it began. */
-  readonly nth: number
-  /** The commit that it contains, and the version that it reported; undefined before its end. */
-  readonly shown: Commit | undefined
-  readonly reportedVersion: Version | undefined
-}
-
 /**
  * Checks the results of audits. An audit reports every difference that existed when it began and when it had read
  * everything, if nothing was written meanwhile. The next complete list repairs it, even if earlier lists fail (I16).
  */
-export class AuditResultChecker implements AuditObserver {
+export class AuditResultChecker {
   readonly #scenario: SourceScenario
   readonly #informer: Informer<Item, IndexesOf>
   /** Whether the audit compares versions alone. */
@@ -68,7 +59,7 @@ export class AuditResultChecker implements AuditObserver {
     this.#begun = { head, list: this.#informer.list(), flaws: this.#flaws(head) }
   }
 
-  /** An audit has read everything: the state of this commit. */
+  /** An audit has read everything: the state of this commit. `isWhole` is false if an object had no key. */
   read(shown: Commit, isWhole: boolean): void {
     const begun = this.#begun
     if (begun === undefined || !isWhole || shown !== begun.head || !this.#isStill(begun)) this.#begun = undefined
@@ -85,7 +76,7 @@ export class AuditResultChecker implements AuditObserver {
   }
 
   /** The reflector has processed a list; it may have rejected it. */
-  listed({ nth, shown, reportedVersion }: ListResult): void {
+  listed({ nth, shown, reportedVersion }: ListStream): void {
     // A list arrived during the audit: its changes are not compared.
     this.#begun = undefined
     const found = this.#found

@@ -95,7 +95,7 @@ export class ControllerDrainChecker {
   /** Something else closes it; `isRunning`: while a key runs. */
   interrupted(isRunning: boolean): void {
     if (this.#interruptedAt !== undefined || !this.isOpen) return
-    this.#interruptedAt = this.#now
+    this.#interruptedAt = this.#scenario.clock.awake
     if (isRunning) this.#scenario.mark('something else closed a controller that was being drained')
   }
 
@@ -104,7 +104,7 @@ export class ControllerDrainChecker {
     const { clock, settings, violate } = this.#scenario
     const { name, informer } = this.#options
     if (this.#interruptedAt !== undefined) {
-      const tookMs = this.#now - this.#interruptedAt
+      const tookMs = this.#scenario.clock.awake - this.#interruptedAt
       if (tookMs > CLOSE_GRACE_MS + SLACK_MS + slownessOf(this.#scenario))
         violate('I15', `${name} was closed ${Math.round(tookMs)} ms ago, and its draining has not ended`)
       return
@@ -151,10 +151,5 @@ export class ControllerDrainChecker {
     if (failed.size === 0 && controller.version !== this.#version)
       violate('I7', `${name} was drained at ${this.#version}, and its version is ${controller.version}`)
     if (informer.version !== this.#version) mark('a controller was drained while its source continued')
-  }
-
-  get #now(): number {
-    const { elapsed, skipped } = this.#scenario.clock
-    return elapsed - skipped
   }
 }

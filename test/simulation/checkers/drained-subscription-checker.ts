@@ -46,15 +46,15 @@ export class DrainedSubscriptionChecker {
     const { name, subscription, runs, isClosed, isHolding } = this.#follower
     const slackMs = SLACK_MS + slownessOf(this.#scenario)
     if (isClosed) {
-      this.#closedSince ??= this.#now
-      const tookMs = this.#now - this.#closedSince
+      this.#closedSince ??= this.#scenario.clock.awake
+      const tookMs = this.#scenario.clock.awake - this.#closedSince
       if (tookMs > CLOSE_GRACE_MS + slackMs)
         violate('I15', `${name} was closed ${Math.round(tookMs)} ms ago, and its draining has not ended`)
       return
     }
     const waits = clock.still(() => subscription?.backlog.keys ?? 0)
-    if (waits > 0 || isHolding || runs?.longest !== undefined) this.#idleSince = this.#now
-    else if (this.#now - this.#idleSince > slackMs)
+    if (waits > 0 || isHolding || runs?.longest !== undefined) this.#idleSince = this.#scenario.clock.awake
+    else if (this.#scenario.clock.awake - this.#idleSince > slackMs)
       violate('I15', `${name} has nothing left to handle, and its draining has not ended`)
   }
 
@@ -80,10 +80,5 @@ export class DrainedSubscriptionChecker {
   /** A stop ends it. */
   checkStopped(): void {
     if (this.#isOpen) this.#scenario.violate('I15', `${this.#follower.name} is still drained after stop()`)
-  }
-
-  get #now(): number {
-    const { elapsed, skipped } = this.#scenario.clock
-    return elapsed - skipped
   }
 }

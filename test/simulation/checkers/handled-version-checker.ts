@@ -1,6 +1,7 @@
 import type { Version } from '../../../src/contract/version.js'
-import type { Stored } from '../backend/history.js'
+import type { History, Stored } from '../backend/history.js'
 import { nameOf, type SourceScenario } from '../system/scenario.js'
+import type { Settings } from '../workload/settings.js'
 import { VersionOrderChecker } from './version-order-checker.js'
 
 /** What a consumer has handled. */
@@ -39,7 +40,7 @@ export class HandledVersionChecker {
   }
 
   checkStep(version: Version | undefined, handled: Handled): void {
-    const { history, settings, violate } = this.#scenario
+    const { history, violate } = this.#scenario
     this.#progress.at(version)
     if (version === undefined) return
     // The objects of versions before the loss are deleted, one by one, while slow handlers of these versions end.
@@ -48,19 +49,26 @@ export class HandledVersionChecker {
     if (version === this.#checkedAt && handled.handledCount === this.#checkedCount) return
     this.#checkedAt = version
     this.#checkedCount = handled.handledCount
-    for (const key of settings.keys) {
-      const n = handled.handledOf(key)
-      const uid = settings.hasUids && n === undefined ? history.at(version).state.get(key)?.uid : undefined
-      // Another identity is delivered as a delete, then an add: in between the key is absent.
-      const isSo = (stored: Stored | undefined): boolean =>
-        stored?.isInvalid === true ||
-        (handled.wants(stored) ? stored?.item.n === n : n === undefined) ||
-        (uid !== undefined && stored?.uid !== uid)
-      if (history.isAtOrAfter(key, isSo, version)) continue
-      violate(
-        'I7',
-        `${this.#name} says ${version}, and has handled ${n === undefined ? 'nothing' : `n${n}`} of ${nameOf(key)}`,
-      )
-    }
+    const missing = unhandled(this.#scenario, version, handled)
+    if (missing !== undefined) violate('I7', `${this.#name} says ${version}, and has handled ${missing}`)
   }
+}
+
+/** What a consumer has handled of a key, if that is not what the source had at a version or later. */
+export function unhandled(
+  { history, settings }: { readonly history: History; readonly settings: Settings },
+  version: Version,
+  handled: Pick<Handled, 'handledOf' | 'wants'>,
+): string | undefined {
+  for (const key of settings.keys) {
+    const n = handled.handledOf(key)
+    const uid = settings.hasUids && n === undefined ? history.at(version).state.get(key)?.uid : undefined
+    // Another identity is delivered as a delete, then an add: in between the key is absent.
+    const isSo = (stored: Stored | undefined): boolean =>
+      stored?.isInvalid === true ||
+      (handled.wants(stored) ? stored?.item.n === n : n === undefined) ||
+      (uid !== undefined && stored?.uid !== uid)
+    if (!history.isAtOrAfter(key, isSo, version)) return `${n === undefined ? 'nothing' : `n${n}`} of ${nameOf(key)}`
+  }
+  return undefined
 }

@@ -2,7 +2,6 @@ import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
-import type { OpenCalls } from '../workload/open-calls.js'
 
 /** The times after which a call counts as stuck, in milliseconds. */
 const STUCK_MS = [50, 1_000, 15_000] as const
@@ -56,4 +55,30 @@ export class HealthChecker {
 
 function list(keys: ReadonlySet<string>): string {
   return keys.size === 0 ? 'nothing' : Array.from(keys, nameOf).join(', ')
+}
+
+/** One call of a handler, or one run of a controller, that has not settled. */
+interface Piece {
+  readonly of: { readonly isClosed: boolean }
+  readonly key: string
+  readonly since: number
+}
+
+/** All calls of handlers and runs of controllers that have not settled. */
+export class OpenCalls {
+  readonly #pieces = new Set<Piece>()
+
+  /** A call or a run begins; the result is called when it has settled. */
+  begins(of: { readonly isClosed: boolean }, key: string, since: number): () => void {
+    const piece = { of, key, since }
+    this.#pieces.add(piece)
+    return () => void this.#pieces.delete(piece)
+  }
+
+  /** The keys of calls that began before `by`; without `mayBeClosed`, only of open followers. */
+  begunBefore(by: number, mayBeClosed: boolean): ReadonlySet<string> {
+    const keys = new Set<string>()
+    for (const { of, key, since } of this.#pieces) if (since < by && (mayBeClosed || !of.isClosed)) keys.add(key)
+    return keys
+  }
 }

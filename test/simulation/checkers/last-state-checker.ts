@@ -1,23 +1,12 @@
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
-
-/** A follower that receives every change. */
-export interface Knowing {
-  /** The time of the last received change of a key. */
-  receivedAt(key: string): number
-  /** The number of received changes of a key. */
-  timesOf(key: string): number
-  /** The last state in the last received delete of a key. */
-  lastOf(key: string): Item | undefined
-  /** Whether the last received change of a key is a delete. With slices, its changes may be routed later. */
-  isGone(key: string): boolean
-}
+import type { UnmergedFollower } from './unmerged-follower.js'
 
 /** Checks the last state that a controller receives of deleted keys, until a run for the delete has succeeded. */
 export class LastStateChecker {
   readonly #scenario: Scenario
   readonly #name: string
-  readonly #unmerged: Knowing | undefined
+  readonly #unmerged: UnmergedFollower | undefined
   /** Keys that it knows, or whose delete it has not reconciled. */
   readonly #open = new Set<string>()
   /** The number of changes of a key when its last run began. */
@@ -25,7 +14,7 @@ export class LastStateChecker {
   /** The number of changes of a key when its delete was last reconciled. */
   readonly #done = new Map<string, number | undefined>()
 
-  constructor(scenario: Scenario, name: string, unmerged: Knowing | undefined) {
+  constructor(scenario: Scenario, name: string, unmerged: UnmergedFollower | undefined) {
     this.#scenario = scenario
     this.#name = name
     this.#unmerged = unmerged

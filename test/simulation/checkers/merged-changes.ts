@@ -50,12 +50,12 @@ export function isAs(some: readonly MergedChange[], others: readonly MergedChang
   return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
 }
 
-function isLike(one: MergedChange, other: MergedChange | undefined): boolean {
+export function isLike(one: MergedChange | undefined, other: MergedChange | undefined): boolean {
   return (
-    one.type === other?.type &&
-    one.key === other.key &&
-    one.object === other.object &&
-    one.version === other.version &&
-    one.finalState === other.finalState
+    one?.type === other?.type &&
+    one?.key === other?.key &&
+    one?.object === other?.object &&
+    one?.version === other?.version &&
+    one?.finalState === other?.finalState
   )
 }

@@ -49,42 +49,21 @@ export class QueryModel {
   /** With many entries, only one index is checked, because all of them take long. */
   #checkIndexes({ by }: View, entries: ReadonlyMap<string, Entry<Item>>, what: string): void {
     const { owner, score, pair, labels } = this.#traits
-    const rows = (of: (item: Item) => readonly unknown[]): readonly Row[] => rowsOf(entries, of)
+    const rows = {
+      owner: () => rowsOf(entries, (item) => [[owner(item)]]),
+      labels: () => rowsOf(entries, (item) => labels(item).map((label) => [label])),
+      score: () => rowsOf(entries, (item) => [[score(item)]]),
+      age: () => rowsOf(entries, ({ n }) => [[n]]),
+      pair: () => rowsOf(entries, (item) => [pair(item)]),
+    }
     const checks: readonly (() => void)[] = [
-      () =>
-        this.#equal(
-          `${what}: owner`,
-          by.owner,
-          rows((item) => [[owner(item)]]),
-        ),
-      () =>
-        this.#equal(
-          `${what}: labels`,
-          by.labels,
-          rows((item) => labels(item).map((label) => [label])),
-        ),
-      () =>
-        this.#ordered(
-          `${what}: score`,
-          by.score,
-          rows((item) => [[score(item)]]),
-          true,
-        ),
-      () =>
-        this.#ordered(
-          `${what}: age`,
-          by.age,
-          rows(({ n }) => [[n]]),
-          false,
-        ),
-      () =>
-        this.#compound(
-          `${what}: pair`,
-          by.pair,
-          rows((item) => [pair(item)]),
-        ),
+      () => this.#equal(`${what}: owner`, by.owner, rows.owner()),
+      () => this.#equal(`${what}: labels`, by.labels, rows.labels()),
+      () => this.#ordered(`${what}: score`, by.score, rows.score(), true),
+      () => this.#ordered(`${what}: age`, by.age, rows.age(), false),
+      () => this.#compound(`${what}: pair`, by.pair, rows.pair()),
     ]
-    if (entries.size > MANY) this.#pick(checks)()
+    if (entries.size > MANY) this.#stream.pick(checks)()
     else for (const check of checks) check()
   }
 
@@ -103,7 +82,7 @@ export class QueryModel {
       list.every((object) => objects.has(object))
     if (!isRight) this.#wrong(`${what} has another content than it had, or its accessors do not agree`)
     if (entries.size > 0 && view.list() !== list) this.#wrong(`${what} makes a new list for each call`)
-    const keys = entries.size > MANY ? [this.#pick([...entries.keys()])] : entries.keys()
+    const keys = entries.size > MANY ? [this.#stream.pick([...entries.keys()])] : entries.keys()
     for (const key of new Set([...settings.keys, ...keys])) {
       const [is, right] = [view.entry(key), entries.get(key)]
       const isSo = is?.object === right?.object && is?.version === right?.version && is?.uid === right?.uid
@@ -131,7 +110,7 @@ export class QueryModel {
     this.#same(what, accessor(), rows, true)
     for (let nth = 0; nth < QUESTIONS; nth++) {
       const range = this.#range(rows, 0)
-      const prefix = hasPrefixes && this.#chance(0.2) ? this.#pick(['', 'a', 'ab', '0', '😀']) : undefined
+      const prefix = hasPrefixes && this.#stream.chance(0.2) ? this.#stream.pick(['', 'a', 'ab', '0', '😀']) : undefined
       const right = within(rows, [], range, prefix)
       const query = `${what} ${show(prefix)} ${showRange(range)}`
       this.#same(query, accessor({ ...range, ...(prefix !== undefined && { prefix }) }), right, true)
@@ -153,7 +132,7 @@ export class QueryModel {
     for (let nth = 0; nth < QUESTIONS; nth++) {
       const [first, second] = this.#tuple(rows)
       const heads: readonly Tuple[] = [[], [first], [first, second]]
-      const head = this.#pick(heads)
+      const head = this.#stream.pick(heads)
       const range = this.#range(rows, head.length)
       this.#same(`${what} ${head.map(show)} ${showRange(range)}`, index(head, range), within(rows, head, range), true)
     }
@@ -206,51 +185,46 @@ export class QueryModel {
 
   /** Values to query: an existing one, and a possible one. */
   #queryValues(rows: readonly Row[]): readonly Scalar[] {
-    const some = rows.length === 0 ? [] : [this.#pick(rows).tuple[0]]
-    return [...some, this.#pick(this.#traits.pool)]
+    const some = rows.length === 0 ? [] : [this.#stream.pick(rows).tuple[0]]
+    return [...some, this.#stream.pick(this.#traits.pool)]
       .filter((value) => value !== null && value !== undefined)
       .map((value) => this.#disguised(value))
   }
 
   #tuple(rows: readonly Row[]): readonly [Scalar, Scalar] {
-    const { tuple } = rows.length === 0 ? { tuple: [1, 1] } : this.#pick(rows)
+    const { tuple } = rows.length === 0 ? { tuple: [1, 1] } : this.#stream.pick(rows)
     const [first = 1] = tuple
-    const other = this.#pick(this.#traits.pool)
-    const second = other === null || other === undefined || this.#chance(0.5) ? (tuple[1] ?? 1) : other
+    const other = this.#stream.pick(this.#traits.pool)
+    const second = other === null || other === undefined || this.#stream.chance(0.5) ? (tuple[1] ?? 1) : other
     return [this.#disguised(first), this.#disguised(second)]
   }
 
   /** Bounds: values of the component at `at`, of a row or of the pool. */
   #range(rows: readonly Row[], at: number): Range<Scalar> {
     const bound = (): Scalar => {
-      const value = rows.length > 0 && this.#chance(0.7) ? this.#pick(rows).tuple[at] : this.#pick(this.#traits.pool)
+      const value =
+        rows.length > 0 && this.#stream.chance(0.7)
+          ? this.#stream.pick(rows).tuple[at]
+          : this.#stream.pick(this.#traits.pool)
       return this.#disguised(value ?? 1)
     }
     return {
-      ...(this.#chance(0.3) && { gt: bound() }),
-      ...(this.#chance(0.3) && { gte: bound() }),
-      ...(this.#chance(0.3) && { lt: bound() }),
-      ...(this.#chance(0.3) && { lte: bound() }),
-      ...(this.#chance(0.5) && { reverse: true }),
-      ...(this.#chance(0.4) && { limit: 1 + Math.floor(this.#stream.next() * 4) }),
+      ...(this.#stream.chance(0.3) && { gt: bound() }),
+      ...(this.#stream.chance(0.3) && { gte: bound() }),
+      ...(this.#stream.chance(0.3) && { lt: bound() }),
+      ...(this.#stream.chance(0.3) && { lte: bound() }),
+      ...(this.#stream.chance(0.5) && { reverse: true }),
+      ...(this.#stream.chance(0.4) && { limit: 1 + this.#stream.below(4) }),
     }
   }
 
   /** The same value in another representation. */
   #disguised(value: Scalar): Scalar {
     if (value instanceof Date) return new Date(value)
-    if (this.#chance(0.5)) return value
+    if (this.#stream.chance(0.5)) return value
     if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
     if (typeof value === 'bigint' && BigInt(Number(value)) === value) return Number(value)
     return value
-  }
-
-  #chance(probability: number): boolean {
-    return this.#stream.next() < probability
-  }
-
-  #pick<V>(from: readonly V[]): V {
-    return from[Math.floor(this.#stream.next() * from.length)] as V
   }
 }
 

@@ -1,20 +1,13 @@
+import type { Version } from '../../../src/contract/version.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { ChangeBatch, SubscribeOptions, Subscription } from '../../../src/subscriptions/subscription-types.js'
 import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { IndexesOf } from '../workload/declared-indexes.js'
-import { backlogViolation, SLACK_MS } from './backlog-checker.js'
 import { type Commits, isOfOneCommit, isOfOneVersion } from './handler-commits.js'
-import {
-  checkTakenBatch,
-  isLike,
-  isNothing,
-  type Overflow,
-  type Waiting,
-  withEndsOfLists,
-} from './taken-batch-checker.js'
-import { VersionFloorChecker } from './version-floor-checker.js'
+import { isLike } from './merged-changes.js'
+import { checkTakenBatch, isNothing, type Overflow, type Waiting, withEndsOfLists } from './taken-batch-checker.js'
 
 /** A merged key is one change, or a delete and then an add. */
 const MOST_OF_A_KEY = 2
@@ -374,4 +367,75 @@ function isOfRemoval(gone: Change<Item>, { key, type, object }: Change<Item>): b
   return (
     type === 'delete' && gone.type === type && gone.key === key && gone.object === object && gone.version === undefined
   )
+}
+
+export interface BacklogSeen {
+  readonly now: number
+  /** The last time at which the queue was empty; undefined: never. */
+  readonly idleAt: number | undefined
+  /** Whether batches are read: then taken changes do not count. */
+  readonly isRead: boolean
+}
+
+/** Times are sums of fractions of milliseconds. */
+export const SLACK_MS = 0.001
+
+/**
+ * The defect of a reported backlog. Each key with a certain pending change counts. `oldestMs` is at least the age of
+ * the oldest such change, merged or not. It is at most the time since the queue was last empty.
+ */
+export function backlogViolation(
+  { keys, oldestMs }: Subscription['backlog'],
+  all: readonly Waiting[],
+  { now, idleAt, isRead }: BacklogSeen,
+): string | undefined {
+  if (keys === 0 && oldestMs !== 0) return `reports an empty backlog, for ${oldestMs} ms`
+  const left = all.filter(({ mayBeGone, mayBeInHand }) => !mayBeGone && !(isRead && mayBeInHand))
+  // A deleted key may merge to nothing.
+  const deleted = new Set(left.flatMap(({ change: { type, key } }) => (type === 'delete' ? [key] : [])))
+  const sure = left.filter(({ change: { key } }) => !deleted.has(key))
+  const least = new Set(sure.map(({ change: { key } }) => key)).size
+  if (keys < least) return `reports ${keys} pending keys, and ${least} are pending`
+  const [first] = sure
+  if (first !== undefined && oldestMs < now - first.since - SLACK_MS)
+    return `reports an oldest change of ${oldestMs} ms, and one waits for ${now - first.since} ms`
+  // A reader may have a pending bookmark, which has no key.
+  if (!isRead && idleAt !== undefined && oldestMs > now - idleAt + SLACK_MS)
+    return `reports an oldest change of ${oldestMs}ms, and the queue was empty ${now - idleAt} ms ago`
+  return undefined
+}
+
+/**
+ * The least version of a subscription: that of the handled changes, as long as no change was merged. A change behind an
+ * unhandled one does not count until that one is handled as well.
+ */
+export class VersionFloorChecker {
+  readonly #entries: { readonly change: Change<Item>; delivered: Change<Item> | undefined }[] = []
+  #last: Change<Item> | undefined
+  /** Everything up to this version was handled. */
+  version: Version | undefined
+
+  enter(change: Change<Item>): void {
+    this.#entries.push({ change, delivered: undefined })
+  }
+
+  delivered(change: Change<Item>): void {
+    const entry = this.#entries.find((each) => each.delivered === undefined && isLike(each.change, change))
+    if (entry !== undefined) entry.delivered = change
+  }
+
+  /** `isHandled`: whether the handler that was called with a change has settled. */
+  checkStep(isHandled: (delivered: Change<Item>) => boolean): void {
+    for (
+      let first = this.#entries[0];
+      first?.delivered !== undefined && isHandled(first.delivered);
+      first = this.#entries[0]
+    ) {
+      this.#last = first.change
+      this.#entries.shift()
+    }
+    // Changes of one version may belong to one commit.
+    if (this.#last !== undefined && this.#last.version !== this.#entries[0]?.change.version)
+      this.version = this.#last.version
+  }
 }

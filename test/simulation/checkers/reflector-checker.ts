@@ -2,12 +2,11 @@ import type { SourceError } from '../../../src/contract/errors.js'
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { ListStream } from '../backend/list-stream.js'
-import { REFUSAL, type SourceObserver } from '../backend/simulated-source.js'
+import { REFUSAL } from '../backend/simulated-source.js'
 import type { WatchStream } from '../backend/watch-stream.js'
 import type { SourceScenario } from '../system/scenario.js'
-import { AuditPeriodChecker } from './audit-period-checker.js'
-import { AuditRequestChecker } from './audit-request-checker.js'
-import { ResumeChecker } from './resume-checker.js'
+import { AuditTimeChecker } from './audit-time-checker.js'
+import { nowhere, VersionOrderChecker } from './version-order-checker.js'
 
 type Stream = ListStream | WatchStream
 
@@ -51,15 +50,19 @@ interface Cause {
  * nor too late. A watch that was live for 1 s resets the spacing. Silence ends a stream. The source is not listed again
  * while its history exists. Each open resumes from the version of the sink.
  */
-export class ReflectorChecker implements SourceObserver {
+export class ReflectorChecker {
   readonly #scenario: SourceScenario
   /** Whether times are exact to the millisecond: code and sink take no time. */
   readonly #isExact: boolean
   /** The state of the reflector. */
   readonly #state: () => string | undefined
-  readonly #auditRequests: AuditRequestChecker
-  readonly #auditPeriods: AuditPeriodChecker
-  readonly #resumeChecker: ResumeChecker
+  readonly #audits: AuditTimeChecker
+  /** The last version that the sink accepted. */
+  readonly #accepted: () => Version | undefined
+  /** The versions from which it resumed. */
+  #resumes: VersionOrderChecker
+  /** Whether the history of the store is over, and no list of the next one is complete. */
+  #isForked = false
   #spacing = FIRST_MS
   #openedAt: number | undefined
   #liveAt: number | undefined
@@ -114,9 +117,9 @@ export class ReflectorChecker implements SourceObserver {
   ) {
     this.#scenario = scenario
     this.#state = state
-    this.#auditRequests = new AuditRequestChecker(scenario, () => state() === 'live', isAuditing)
-    this.#auditPeriods = new AuditPeriodChecker(scenario, () => state() === 'live', isAuditing)
-    this.#resumeChecker = new ResumeChecker(scenario, accepted)
+    this.#audits = new AuditTimeChecker(scenario, () => state() === 'live', isAuditing)
+    this.#accepted = accepted
+    this.#resumes = new VersionOrderChecker(scenario, 'the resume point')
     this.#isExact = isExact
   }
 
@@ -165,7 +168,7 @@ export class ReflectorChecker implements SourceObserver {
       return
     }
     this.#scenario.note(`opens a ${what}`)
-    this.#resumeChecker.opened(stream, this.lists === 0)
+    this.#checkResume(stream, this.lists === 0)
     if (what === 'watch' && this.#mustList)
       this.#scenario.violate('access', 'access was lost, the objects were deleted, and the watch continues')
     const follows = what === 'watch' && this.#isListed && this.#cause === undefined
@@ -189,6 +192,30 @@ export class ReflectorChecker implements SourceObserver {
     this.#cause = undefined
   }
 
+  /**
+   * It resumes from the last version that its sink accepted, neither later, which would lose changes, nor earlier (I10).
+   * A list receives the version that readers have seen, and may not be older (I11). `isFirst`: no reader has seen the
+   * saved content from which a watch was to resume, unless the list has a floor.
+   */
+  #checkResume(stream: Stream, isFirst: boolean): void {
+    const accepted = this.#accepted()
+    if (stream.kind === 'watch') {
+      this.#resumes.at(stream.after)
+      if (stream.after !== accepted)
+        this.#scenario.violate('I10', `a watch begins after ${stream.after}, and the sink is at ${accepted ?? nowhere}`)
+      return
+    }
+    if (stream.floor === undefined) {
+      if (isFirst) this.#resumes = new VersionOrderChecker(this.#scenario, 'the resume point')
+      return
+    }
+    if (this.#isForked) this.#scenario.violate('I11', `a list has the floor ${stream.floor}, whose history is over`)
+    // The objects were deleted because access was lost; the next list may still not be older.
+    else if (accepted === undefined && this.#scenario.settings.clears) this.#resumes.at(stream.floor)
+    else if (stream.floor !== accepted)
+      this.#scenario.violate('I11', `a list has the floor ${stream.floor}, and the sink is at ${accepted ?? nowhere}`)
+  }
+
   emitted(stream: Stream): void {
     if (stream !== this.#stream) return
     // A batch that is older than saved content does not confirm it.
@@ -205,16 +232,15 @@ export class ReflectorChecker implements SourceObserver {
   }
 
   auditRequested(): void {
-    this.#auditRequests.auditRequested()
+    this.#audits.requested()
   }
 
   audited(): void {
-    this.#auditRequests.audited()
-    this.#auditPeriods.began()
+    this.#audits.began()
   }
 
   auditFailed(): void {
-    this.#auditRequests.failed()
+    this.#audits.failed()
   }
 
   emittedUseless(): void {
@@ -266,7 +292,7 @@ export class ReflectorChecker implements SourceObserver {
     this.#isListed = true
     this.#listedAt = this.#scenario.clock.elapsed
     this.#mustList = false
-    this.#resumeChecker.listed()
+    this.#isForked = false
     if (this.#relistsWhenListed) this.#because({ at: this.#scenario.clock.elapsed, error: undefined })
   }
 
@@ -275,7 +301,7 @@ export class ReflectorChecker implements SourceObserver {
     const { mark, clock, violate } = this.#scenario
     let isFatal = false
     if (error.phase === 'apply') this.#sinkFailed()
-    if (error.code === 'EPOCH_CHANGED') this.#resumeChecker.forked()
+    if (error.code === 'EPOCH_CHANGED') this.#isForked = true
     switch (error.code) {
       case 'VERSION_EXPIRED':
       case 'EPOCH_CHANGED':
@@ -324,8 +350,7 @@ export class ReflectorChecker implements SourceObserver {
   /** The machine was suspended. */
   skipped(): void {
     this.#skippedAt = this.#scenario.clock.elapsed
-    this.#auditRequests.skipped()
-    this.#auditPeriods.skipped()
+    this.#audits.skipped()
     if (this.#mustListBy !== undefined) this.#mustListBy = this.#skippedAt + BEFORE_LONG_MS
     this.#mayListUntil = Math.max(this.#mayListUntil, this.#skippedAt + BEFORE_LONG_MS)
   }
@@ -334,14 +359,12 @@ export class ReflectorChecker implements SourceObserver {
   stopped(): void {
     this.#stream = undefined
     this.#mustListBy = undefined
-    this.#auditRequests.stopped()
     this.#isStopped = true
   }
 
   /** A silent stream must be ended in time. */
   checkStep(): void {
-    this.#auditRequests.checkStep()
-    if (!this.#isStopped) this.#auditPeriods.checkStep()
+    if (!this.#isStopped) this.#audits.checkStep()
     if (this.#scenario.clock.elapsed > (this.#mustListBy ?? Infinity))
       this.#scenario.violate('opens', 'an event was left out long ago, and the source was not listed again')
     const stream = this.#stream

@@ -1,3 +1,5 @@
+import type { ReconcileContext } from '../../../src/subscriptions/controller-types.js'
+import type { Item } from '../backend/history.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 
 /** The allowed deviation of a run from its time, in milliseconds. */
@@ -26,9 +28,14 @@ interface KeyRequests {
   /** The time of the last reason for a run. */
   reasonAt: number
   begunAt: number
-  hasFailed: boolean
+  /** How its last run ended; undefined before the first run. */
+  last: 'succeeded' | 'failed' | 'asked' | 'runs' | undefined
   /** The time of the last failed run. */
   failedAt: number
+  /** Whether it was enqueued, perhaps with a delay. */
+  isEnqueued: boolean
+  /** Whether it was enqueued without a delay since its last run began. */
+  isEnqueuedNow: boolean
 }
 
 export interface RequeueCheckerOptions {
@@ -43,7 +50,8 @@ export interface RequeueCheckerOptions {
 
 /**
  * Checks that a controller runs a key when requested: at the time of `enqueue`, whatever happened to the key meanwhile,
- * and at the time of `requeueAfter` unless there was another run. It never runs a key without a reason.
+ * and at the time of `requeueAfter` unless there was another run. It never runs a key without a reason, which it names.
+ * It says why an object is gone exactly if it is.
  */
 export class RequeueChecker {
   readonly #scenario: Scenario
@@ -90,9 +98,11 @@ export class RequeueChecker {
     }
   }
 
-  /** Called with each `enqueue`; not `isFirm` before the first list. */
-  enqueued(key: string, delayMs: number, isFirm: boolean): void {
+  /** Called with each `enqueue`; not `isFirm` before the first list. A stop that has begun may ignore it. */
+  enqueued(key: string, delayMs: number, isFirm: boolean, isStopping: boolean): void {
     const requests = this.#of(key)
+    requests.isEnqueued = true
+    requests.isEnqueuedNow ||= delayMs === 0 && !isStopping
     const { elapsed } = this.#scenario.clock
     const at = elapsed + delayMs
     // At the time of a failure, it is unknown whether the call still belongs to the run.
@@ -101,7 +111,7 @@ export class RequeueChecker {
     else this.#merge(requests, this.#due(at, isFirm && !this.#isDueNow(requests)))
   }
 
-  begins(key: string): void {
+  begins(key: string, context: ReconcileContext<Item>): void {
     const { clock, mark, settings, violate } = this.#scenario
     const { name, changedAt, resyncs } = this.#options
     const requests = this.#of(key)
@@ -112,13 +122,16 @@ export class RequeueChecker {
       requests.reasonAt = Math.max(requests.reasonAt, skipped === clock.skipped ? at : elapsed)
     this.#checkLate(key, requests)
     const isAgain = requests.again !== undefined && requests.again.at <= elapsed + SLACK_MS
-    if (isAgain && !requests.hasFailed) mark('a controller ran a key again after requeueAfter')
+    const hasFailed = requests.last === 'failed'
+    if (isAgain && !hasFailed) mark('a controller ran a key again after requeueAfter')
     const isExact = settings.driftMs === 0 && changedAt !== undefined && !resyncs
-    const hasReason =
-      requests.hasFailed || isAgain || Math.max(requests.reasonAt, changedAt?.(key) ?? NEVER) >= requests.begunAt
+    const hasReason = hasFailed || isAgain || Math.max(requests.reasonAt, changedAt?.(key) ?? NEVER) >= requests.begunAt
     if (isExact && !hasReason) violate('controllers', `${name} runs ${nameOf(key)}, and there is no reason for it`)
     requests.due = requests.due.filter(({ at }) => at > elapsed)
     requests.again = undefined
+    this.#checkReason(key, requests, context)
+    requests.isEnqueuedNow = false
+    requests.last = 'runs'
     requests.begunAt = elapsed
   }
 
@@ -126,7 +139,8 @@ export class RequeueChecker {
   ended(key: string, againMs: number | undefined, hasFailed: boolean, isGivenUp: boolean): void {
     const requests = this.#of(key)
     const { elapsed } = this.#scenario.clock
-    requests.hasFailed = hasFailed && !isGivenUp
+    const isAsked = againMs !== undefined && !isGivenUp
+    requests.last = hasFailed && !isGivenUp ? 'failed' : isAsked ? 'asked' : 'succeeded'
     if (hasFailed) requests.failedAt = elapsed
     if (againMs !== undefined && !hasFailed && !this.#isSealed) requests.again = this.#due(elapsed + againMs)
     // Keys that were enqueued during the run are run after it; after a failure, as part of the retry.
@@ -181,6 +195,45 @@ export class RequeueChecker {
     }
   }
 
+  #checkReason(key: string, requests: KeyRequests, context: ReconcileContext<Item>): void {
+    const { violate } = this.#scenario
+    const { object, deleted, gone, reason } = context
+    const of = `${this.#options.name} runs ${nameOf(key)} with the reason ${reason}`
+    const flaw = this.#flawIn(requests, key, context)
+    if (flaw !== undefined) violate('controllers', `${of}, but ${flaw}`)
+    if ((gone === undefined) !== (object !== undefined)) violate('controllers', `${of}, and it is gone: ${gone}`)
+    if (gone === 'deleted' && deleted === undefined) violate('controllers', `${of}, deleted without a last state`)
+  }
+
+  #flawIn(
+    { last, isEnqueued, isEnqueuedNow, begunAt }: KeyRequests,
+    key: string,
+    { attempt, reason }: ReconcileContext<Item>,
+  ): string | undefined {
+    const { resyncs } = this.#options
+    // If each read of the clock takes time, the witness may receive a change after the controller.
+    const changedAt = this.#scenario.settings.driftMs === 0 ? this.#options.changedAt : undefined
+    if (isEnqueuedNow && reason !== 'enqueued' && reason !== 'changed') return 'it was enqueued'
+    switch (reason) {
+      case 'initial':
+        return last === undefined || last === 'failed' ? undefined : 'it ran before'
+      case 'changed':
+        return changedAt === undefined || changedAt(key) >= begunAt ? undefined : 'it did not change'
+      case 'enqueued':
+        return isEnqueued ? undefined : 'it was not enqueued'
+      case 'gained':
+        return 'there are no replicas'
+      case 'retry':
+        return last === 'failed' && attempt > 1 ? undefined : 'its last run did not fail'
+      case 'requeued':
+        return last === 'asked' ? undefined : 'its last run did not ask for it'
+      case 'watches':
+        return 'it watches nothing'
+      case 'resync':
+        return resyncs ? undefined : 'there are no resyncs'
+    }
+  }
+
   #due(at: number, isFirm = true, isOwed = isFirm): Due {
     return { at, skipped: this.#scenario.clock.skipped, isFirm, isOwed }
   }
@@ -189,7 +242,8 @@ export class RequeueChecker {
     let requests = this.#keys.get(key)
     if (requests === undefined) {
       // Before its first run, anything may have happened to a key.
-      requests = { due: [], again: undefined, reasonAt: NEVER, begunAt: NEVER, hasFailed: false, failedAt: NEVER }
+      const never = { reasonAt: NEVER, begunAt: NEVER, failedAt: NEVER }
+      requests = { due: [], again: undefined, last: undefined, isEnqueued: false, isEnqueuedNow: false, ...never }
       this.#keys.set(key, requests)
     }
     return requests

@@ -52,6 +52,38 @@ export class SnapshotChecker {
   }
 }
 
+/** Snapshots that are held while the store changes; each must stay the same (I8). */
+export class Snapshots {
+  readonly #taken: { readonly held: SnapshotChecker; readonly ends: (view: SnapshotChecker['view']) => void }[] = []
+
+  /** `ends` is called at its end. */
+  begin(held: SnapshotChecker, ends: (view: SnapshotChecker['view']) => void): void {
+    this.#taken.push({ held, ends })
+  }
+
+  /** Checks all snapshots. */
+  check(): void {
+    for (const { held } of this.#taken) held.check()
+  }
+
+  /** Ends the oldest. */
+  end(): void {
+    const snapshot = this.#taken.shift()
+    if (snapshot === undefined) return
+    snapshot.ends(snapshot.held.view)
+    snapshot.held.dispose()
+  }
+
+  /** The number of snapshots that were not disposed. */
+  get count(): number {
+    return this.#taken.length
+  }
+
+  endAll(): void {
+    while (this.#taken.length > 0) this.end()
+  }
+}
+
 /** All entries of a store, with versions and identities. */
 export function entriesOf(store: Pick<StoreView<Item>, 'entries' | 'entry'>): ReadonlyMap<string, Entry<Item>> {
   const entries = new Map<string, Entry<Item>>()

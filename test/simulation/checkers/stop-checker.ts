@@ -23,7 +23,7 @@ export class StopChecker {
     this.#position = driver.position
     this.#isClearing = driver.isClearing
     this.#hasWork = hasWork
-    this.#since = this.#now
+    this.#since = this.#driver.scenario.clock.awake
     this.#sinceElapsed = driver.scenario.clock.elapsed
     this.drainMs = drainMs
     this.#followers = driver.followers.filter(({ isClosed, draining }) => !isClosed && draining === undefined)
@@ -39,7 +39,7 @@ export class StopChecker {
 
   settled(): void {
     const { scenario } = this.#driver
-    const tookMs = this.#now - this.#since
+    const tookMs = this.#driver.scenario.clock.awake - this.#since
     const drainMs = this.drainMs ?? 0
     const slowMs = slownessOf(scenario)
     if (tookMs > drainMs + 1_000 + slowMs + this.#driver.stopDelayMs)
@@ -48,11 +48,6 @@ export class StopChecker {
     // A source that ignores its signal takes up to a second more; a suspension uses up the time.
     if (scenario.clock.elapsed - this.#sinceElapsed < drainMs - slowMs) this.#drained()
     else if (this.#followers.some(({ isStuck }) => isStuck)) scenario.mark('the drain time of a stop was over')
-  }
-
-  get #now(): number {
-    const { elapsed, skipped } = this.#driver.scenario.clock
-    return elapsed - skipped
   }
 
   #drained(): void {

@@ -50,11 +50,11 @@ export function checkTakenBatch(taking: Taking, end: number): BatchResult {
   const waited = taken.map(({ change }) => change)
   const isLeftOut = left.some(({ overflow, mayBeInHand }) => overflow !== undefined && !mayBeInHand)
   const isOne = end === sizeOfFirst(waiting, commits)
-  const isAsItCame = isOne && isSame(waited, fresh)
+  const isAsItCame = isOne && isAs(waited, fresh)
   const isMerged = isAllOf(waited, taking)
   // The pending changes may have merged to nothing: then the reader had caught up, and the last ones come as they are.
   const last = waited.slice(-fresh.length)
-  const isFresh = isSame(last, fresh) && isNothing(waited.slice(0, -fresh.length), taking.known)
+  const isFresh = isAs(last, fresh) && isNothing(waited.slice(0, -fresh.length), taking.known)
   const certain = isFresh ? last : taken.flatMap(({ change, mayBeInHand }) => (mayBeInHand ? [] : [change]))
   const sources = new Set(certain.map(commits.sourceOf))
   if (source !== undefined && sources.size > 0 && (sources.size > 1 || !sources.has(source)))
@@ -72,15 +72,6 @@ export function checkTakenBatch(taking: Taking, end: number): BatchResult {
 /** Whether the pending changes merge to nothing. */
 export function isNothing(waited: readonly Change<Item>[], known: ReadonlySet<string>): boolean {
   return mergedOf(waited, known).length === 0
-}
-
-export function isLike(one: Change<Item> | undefined, other: Change<Item> | undefined): boolean {
-  return (
-    one?.type === other?.type &&
-    one?.key === other?.key &&
-    one?.object === other?.object &&
-    one?.version === other?.version
-  )
 }
 
 /** The number of pending changes in the same commit as the oldest. */
@@ -109,10 +100,6 @@ function isOfOtherList(one: Waiting, other: Waiting): boolean {
 function isAllOf(waited: readonly Change<Item>[], { fresh, known, isResynced }: Taking): boolean {
   const merged = mergedOf(waited, known)
   return isResynced ? isAs(byKey(fresh), byKey(merged)) : isAs(fresh, merged)
-}
-
-function isSame(some: readonly Change<Item>[], others: readonly Change<Item>[]): boolean {
-  return some.length === others.length && some.every((one, at) => isLike(one, others[at]))
 }
 
 function byKey<N extends { readonly key: string }>(notes: readonly N[]): readonly N[] {

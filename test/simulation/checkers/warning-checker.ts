@@ -1,3 +1,4 @@
+import type { SimulatedCache } from '../cache/simulated-cache.js'
 import type { Scenario } from '../system/scenario.js'
 
 type EmitWarning = (warning: string | Error, ...rest: readonly unknown[]) => void
@@ -8,18 +9,12 @@ const emitWarning = process.emitWarning.bind(process) as EmitWarning
 const numbered = /^(?<name>.*): simulated warning (?<number>\d+)$/s
 let count = 0
 
-/** A cache whose `warned` is called for each warning about it. */
-export interface WarnedCache {
-  readonly name: string
-  warned(): void
-}
-
 /** The caches by their names. They are held weakly: a cache refers to its whole schedule. */
-const caches = new Map<string, WeakRef<WarnedCache>>()
+const caches = new Map<string, WeakRef<SimulatedCache>>()
 const aboutCache = /: (?<cache>simulated cache \d+): /
 
 /** Registers a cache for its warnings. */
-export function onCacheWarning(cache: WarnedCache): void {
+export function onCacheWarning(cache: SimulatedCache): void {
   caches.set(cache.name, new WeakRef(cache))
 }
 

@@ -5,9 +5,9 @@ import { drawDrain } from '../checkers/stop-checker.js'
 import { WaiterChecker } from '../checkers/waiter-checker.js'
 import { InformerDriver } from '../system/informer-driver.js'
 import type { Scenario } from '../system/scenario.js'
-import type { SystemUnderTest } from '../system/system-under-test.js'
+import type { SystemUnderTest } from '../system/source-world.js'
 import { Callers } from '../workload/callers.js'
-import { type Member, RelistSlotChecker } from './relist-slot-checker.js'
+import { RelistSlotChecker } from './relist-slot-checker.js'
 
 /** Members that share relist slots: at most `max` of them list again at a time. */
 interface SlotGroup {
@@ -23,7 +23,6 @@ export class GroupSystem implements SystemUnderTest {
   readonly #group: Lifecycle
   readonly #slots: readonly RelistSlotChecker[]
   readonly #names = new Map<InformerDriver, string>()
-  readonly #members = new Map<InformerDriver, Member>()
   readonly #abort = new AbortController()
   #isStopping = false
   #isStopped = false
@@ -44,7 +43,11 @@ export class GroupSystem implements SystemUnderTest {
     })
     const { group, slotGroups } = this.#formed()
     this.#group = group
-    this.#slots = slotGroups.map((slotGroup) => this.#slotCheckerOf(slotGroup))
+    this.#slots = slotGroups.map(({ members, max }) => {
+      const slots = new RelistSlotChecker(scenario, members, max)
+      for (const member of members) member.informer.on('status', () => slots.moved(member))
+      return slots
+    })
   }
 
   get state(): string {
@@ -175,28 +178,6 @@ export class GroupSystem implements SystemUnderTest {
     return { group, slotGroups: slotGroupsOf(isOuter ? drivers : some) }
   }
 
-  #slotCheckerOf({ members, max }: SlotGroup): RelistSlotChecker {
-    const all = members.map((driver): Member => {
-      const { informer, reflectorChecker } = driver
-      const member = {
-        get state() {
-          return informer.status.state
-        },
-        get hasListed() {
-          return informer.status.isSynced
-        },
-        get lists() {
-          return reflectorChecker.lists
-        },
-      }
-      informer.on('status', () => slots.moved(member))
-      this.#members.set(driver, member)
-      return member
-    })
-    const slots = new RelistSlotChecker(this.#scenario, all, max)
-    return slots
-  }
-
   /** Waits for all members, perhaps with a short timeout. */
   waitUntilSynced(): void {
     if (this.#isStopping) return
@@ -234,8 +215,7 @@ export class GroupSystem implements SystemUnderTest {
   }
 
   #markStop(driver: InformerDriver): void {
-    const member = this.#members.get(driver)
-    for (const slots of this.#slots) if (member !== undefined) slots.left(member)
+    for (const slots of this.#slots) slots.left(driver)
   }
 
   /** Members that were stopped alone may take longer. */

@@ -2,7 +2,7 @@ import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import { BackendShard } from '../backend/backend-shard.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { type Planned, SourceWorld } from '../system/source-world.js'
-import { actions, kindsOf, planOf } from '../workload/fault-plan.js'
+import { actions, kindsOf } from '../workload/fault-plan.js'
 import { healsWithin, type Settings, settingsFor } from '../workload/settings.js'
 import { GroupSystem } from './group-system.js'
 
@@ -45,22 +45,17 @@ export class GroupWorld extends SourceWorld {
     return this.#system
   }
 
-  plan(): readonly Planned[] {
-    const { healAtMs } = this.settings
-    const plan: Planned[] = []
-    for (const { decisions, workload } of this.#shards)
-      for (const action of planOf(decisions, healAtMs, memberKinds))
-        plan.push({ at: action.at, perform: () => workload.perform(action) })
-    for (const action of planOf(this.decisions, healAtMs, allKinds)) {
-      const perform = (): void => {
+  plan(): Planned[] {
+    return [
+      ...this.#shards.flatMap(({ decisions, workload }) =>
+        this.planned(decisions, memberKinds, (action) => workload.perform(action)),
+      ),
+      ...this.planned(this.decisions, allKinds, (action) => {
         this.#shards[0]?.workload.perform(action)
         if (action.kind === 'suspend') this.#system.skipped()
-      }
-      plan.push({ at: action.at, perform })
-    }
-    for (const { at, kind } of planOf(this.decisions, healAtMs, groupKinds))
-      plan.push({ at, perform: () => this.#perform(kind) })
-    return plan.sort((a, b) => a.at - b.at)
+      }),
+      ...this.planned(this.decisions, groupKinds, ({ kind }) => this.#perform(kind)),
+    ]
   }
 
   restart(): GroupSystem {
@@ -91,23 +86,15 @@ export class GroupWorld extends SourceWorld {
   #perform(kind: (typeof groupKinds)[number]['kind']): void {
     if (this.#system.isStopping) return
     this.note(kind)
-    switch (kind) {
-      case 'expire all':
-        this.#system.expireAll()
-        break
-      case 'relist all':
-        this.#system.relistAll()
-        break
-      case 'wait for all':
-        this.#system.waitUntilSynced()
-        break
-      case 'stop one':
-        this.#system.stopOne()
-        break
-      case 'stop all':
-        this.#system.stop()
-        break
+    const system = this.#system
+    const performed: Readonly<Record<typeof kind, () => void>> = {
+      'expire all': () => system.expireAll(),
+      'relist all': () => system.relistAll(),
+      'wait for all': () => system.waitUntilSynced(),
+      'stop one': () => system.stopOne(),
+      'stop all': () => system.stop(),
     }
+    performed[kind]()
   }
 
   #driverOf(nth: number): GroupSystem['drivers'][number] {

@@ -7,7 +7,7 @@ const CLOCK_READS = 1_000
 /** A member that shares relist slots. */
 export interface Member {
   /** The state of its reflector. */
-  readonly state: string | undefined
+  readonly reflectorState: string | undefined
   readonly hasListed: boolean
   /** The number of lists that it has begun. */
   readonly lists: number
@@ -36,7 +36,7 @@ export class RelistSlotChecker {
   moved(member: Member): void {
     this.#relists.delete(member)
     this.#begunAt.delete(member)
-    if (member.state?.endsWith('listing') && member.hasListed) this.#relists.set(member, member.lists)
+    if (member.reflectorState?.endsWith('listing') && member.hasListed) this.#relists.set(member, member.lists)
   }
 
   /** Called when it is removed or stopped. */
@@ -66,7 +66,7 @@ export class RelistSlotChecker {
     const isLate = clock.elapsed - this.#skippedAt <= slowMs
     const mayHold = running.filter((member) => isLate || ageOf(member) <= SLOT_MS + slowMs)
     const first = relists.findIndex((member) => this.isWaiting(member))
-    if (this.#members.some(({ state, lists }) => state === 'listing' && lists === 0))
+    if (this.#members.some(({ reflectorState, lists }) => reflectorState === 'listing' && lists === 0))
       violate('groups', 'a first list is held back')
     if (inSlot.length > this.#max) violate('groups', `${inSlot.length} list again at a time, and ${this.#max} may`)
     if (first < 0) return

@@ -72,63 +72,47 @@ export class RelayWorld extends UpstreamWorld<Action, RelayFollower> {
     return this.followers.filter(({ shown }) => shown !== this.states.last)
   }
 
-  protected override perform(action: Action, random: Stream): void {
-    switch (action) {
-      case 'write':
-      case 'large':
-        this.write(random, action === 'large' ? KEYS.length : 1 + random.below(2))
-        if (!this.#isAvailable) this.mark('the upstream was written while the engine was away')
-        break
-      case 'mark':
-        this.wait(random.pick(this.followers))
-        break
-      case 'restart':
+  protected override actions(random: Stream): Readonly<Record<Action, () => unknown>> {
+    const write = (count: number): void => {
+      this.write(random, count)
+      if (!this.#isAvailable) this.mark('the upstream was written while the engine was away')
+    }
+    const disturb = (fault: 'lost reply' | 'lost request' | 'late request'): void => {
+      this.store.disturb(fault)
+      this.#faults++
+    }
+    const lose = (what: 'fork' | 'flush' | 'compact'): unknown => random.chance(0.3) && this.#lose(what, random)
+    return {
+      write: () => write(1 + random.below(2)),
+      large: () => write(KEYS.length),
+      mark: () => this.wait(random.pick(this.followers)),
+      restart: () => {
         this.#kill(random)
         this.#begin()
-        break
-      case 'begin':
-        if (this.#processes.length < MOST) this.#begin()
-        break
-      case 'kill':
-        this.#kill(random)
-        break
-      case 'drain':
-        this.#drain()
-        break
-      case 'lost reply':
-      case 'lost request':
-      case 'late request':
-        this.store.disturb(action)
-        this.#faults++
-        break
-      case 'deliver':
-        this.store.deliver()
-        break
-      case 'away':
-      case 'back':
-        this.#setAvailable(action === 'back')
-        break
-      case 'expire':
-        this.source.compact()
-        break
-      case 'fork':
-      case 'flush':
-      case 'compact':
-        if (random.chance(0.3)) this.#lose(action, random)
-        break
-      case 'upstream':
-        if (!random.chance(0.3)) break
-        this.hasLost = true
-        this.mark('the upstream was restored')
-        this.restore(random)
-        break
-      case 'disconnect':
-        if (random.chance(0.5)) this.source.disconnect()
-        else this.store.collection.disconnect()
-        break
-      case 'follower':
-        if (this.followers.length < MOST) this.#follow()
+      },
+      begin: () => this.#processes.length < MOST && this.#begin(),
+      kill: () => this.#kill(random),
+      drain: () => this.#drain(),
+      'lost reply': () => disturb('lost reply'),
+      'lost request': () => disturb('lost request'),
+      'late request': () => disturb('late request'),
+      deliver: () => this.store.deliver(),
+      away: () => this.#setAvailable(false),
+      back: () => this.#setAvailable(true),
+      expire: () => this.source.compact(),
+      fork: () => lose('fork'),
+      flush: () => lose('flush'),
+      compact: () => lose('compact'),
+      upstream: () => random.chance(0.3) && this.#restoreUpstream(random),
+      disconnect: () => (random.chance(0.5) ? this.source : this.store.collection).disconnect(),
+      follower: () => this.followers.length < MOST && this.#follow(),
     }
+  }
+
+  #restoreUpstream(random: Stream): void {
+    this.hasLost = true
+    this.mark('the upstream was restored')
+    this.restore(random)
   }
 
   #setAvailable(isAvailable: boolean): void {

@@ -1,6 +1,6 @@
 import { type Hunted, type Layer, layers, survives, type Verdict } from '../../mutants/hunt.js'
 import type { Mutant } from '../../mutants/mutant.js'
-import { classes, type FaultClass } from '../backend/fault-classes.js'
+import { classes, type FaultClass } from '../backend/fault-kinds.js'
 import type { StatsByKind } from './campaign.js'
 import { kindTable } from './kind-table.js'
 import type { Failure, RunStats } from './run-stats.js'

@@ -1,5 +1,4 @@
-import { classes, classOf, type FaultClass } from '../backend/fault-classes.js'
-import { kindOf } from '../backend/fault-kinds.js'
+import { classes, classOf, type FaultClass, kindOf } from '../backend/fault-kinds.js'
 import type { Invariant } from '../system/scenario.js'
 import type { Kind, Outcome } from './schedule.js'
 

@@ -1,4 +1,4 @@
-import type { Version } from '../../../src/contract/version.js'
+import { createInformer } from '../../../src/informer/create-informer.js'
 import { groupInformers } from '../../../src/informer/informer-group.js'
 import type { Informer } from '../../../src/informer/informer-types.js'
 import type { SourceSet } from '../../../src/informer/source-set.js'
@@ -6,33 +6,24 @@ import type { Change } from '../../../src/queue/change.js'
 import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
 import type { Item, State } from '../backend/history.js'
 import type { SimulatedSource } from '../backend/simulated-source.js'
-import type { Commits } from '../checkers/handler-commits.js'
+import { type Commits, isOfOneCommit } from '../checkers/handler-commits.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { SnapshotChecker } from '../checkers/snapshot-checker.js'
 import { drawDrain, StopChecker } from '../checkers/stop-checker.js'
 import { RelistSlotChecker } from '../groups/relist-slot-checker.js'
 import { InformerSystem } from '../system/informer-system.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
-import type { SystemUnderTest } from '../system/system-under-test.js'
+import type { SleepCounter } from '../system/sim-clock.js'
+import type { SystemUnderTest } from '../system/source-world.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
 import type { IsIn } from '../workload/follower.js'
-import { Bystander } from './bystander.js'
-import { SetBatchChecker } from './set-batch-checker.js'
-import { commitsOfSet } from './set-commits.js'
 import { SetErrorChecker } from './set-error-checker.js'
 import { SetFollower } from './set-follower.js'
-import type { SetMember } from './set-member.js'
+import { BEFORE_ALL, type Position, type SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
 import { SetStoreChecker } from './set-store-checker.js'
 import { SetWaiters } from './set-waiters.js'
 import { UnmergedSetFollower } from './unmerged-set-follower.js'
-
-interface Taken {
-  readonly held: SnapshotChecker
-  readonly versions: ReadonlyMap<string, Version>
-  /** The removals of all members. */
-  readonly removals: number
-}
 
 /** One run of an informer over a set of sources, with all its users. */
 export class SetDriver extends InformerSystem<Scenario, SetFollower> implements SystemUnderTest {
@@ -44,12 +35,12 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
   protected readonly readers = 0.5
   protected readonly errors: SetErrorChecker
   readonly #store: SetStoreChecker
-  readonly #batches: SetBatchChecker
+  /** The states of each source that each reader of batches has had. */
+  readonly #positions = new Map<SetFollower, Map<SetMember, Position>>()
   protected readonly checksQueues: boolean
   protected readonly commits: Commits
   /** Not in every schedule, because this follower must not change the result. */
   readonly #unmerged: UnmergedSetFollower | undefined
-  readonly #snapshots: Taken[] = []
   /** Adds or removes a source inside a handler. */
   readonly #changeSet: () => void
   readonly #set: SourceSet<Item>
@@ -65,7 +56,6 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     const { maxRelists } = scenario.settings
     if (maxRelists !== undefined) groupInformers([this.informer], { maxRelists })
     this.relistSlots = maxRelists === undefined ? undefined : new RelistSlotChecker(scenario, members.all, maxRelists)
-    this.#batches = new SetBatchChecker(scenario, members)
     this.#unmerged = scenario.decisions.chance('witness', 0.6)
       ? new UnmergedSetFollower(scenario, members, this.informer)
       : undefined
@@ -129,21 +119,13 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     const { informer } = this
     // The objects of a removed source may belong to no version.
     if (this.removing.length > 0) return
-    this.#snapshots.push({
-      held: new SnapshotChecker(this.scenario, informer),
-      versions: informer.versions,
-      removals: this.#removals,
+    const { versions } = informer
+    const removals = this.#removals
+    this.snapshots.begin(new SnapshotChecker(this.scenario, informer), (view) => {
+      if (removals < this.#removals) this.scenario.mark('a snapshot outlived a source')
+      // A new backend does not know the versions of the old one.
+      else this.#store.checkAt(view, versions, 'I8', 'a snapshot')
     })
-  }
-
-  endSnapshot(): void {
-    const snapshot = this.#snapshots.shift()
-    if (snapshot === undefined) return
-    const { held, versions, removals } = snapshot
-    if (removals < this.#removals) this.scenario.mark('a snapshot outlived a source')
-    // A new backend does not know the versions of the old one.
-    else this.#store.checkAt(held.view, versions, 'I8', 'a snapshot')
-    held.dispose()
   }
 
   stop(): void {
@@ -213,7 +195,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     if (lost !== undefined) return `${lost.name} is`
     const { unfinishedUser } = this
     if (unfinishedUser !== undefined) return `${unfinishedUser} is`
-    return pinsOf(informer) > this.#snapshots.length ? 'a replay is' : undefined
+    return pinsOf(informer) > this.snapshots.count ? 'a replay is' : undefined
   }
 
   check(): void {
@@ -226,7 +208,7 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     for (const follower of this.followers) follower.check()
     if (!members.overlap) for (const reconciler of this.reconcilers) reconciler.check()
     this.errors.check()
-    while (this.#snapshots.length > 0) this.endSnapshot()
+    this.snapshots.endAll()
     checkPins(scenario, informer, 'I12')
   }
 
@@ -245,8 +227,37 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
     return new SetFollower(this.scenario, this.members, { name, isIn, incarnationOf }, () => this.#delivered())
   }
 
-  protected checkBatch(follower: SetFollower, batch: ChangeBatch<Item>): void {
-    this.#batches.check(follower, batch)
+  /**
+   * Batches of a set are complete: after each batch, the reader has of every source a state of that source, never
+   * earlier than before.
+   */
+  protected checkBatch(follower: SetFollower, { changes, source, version }: ChangeBatch<Item>): void {
+    const { scenario, members } = this
+    if (changes.length === 0 || members.overlap) return
+    const positions = this.#positions.get(follower) ?? new Map<SetMember, Position>()
+    this.#positions.set(follower, positions)
+    const of = members.named(source)
+    if (version !== undefined) scenario.violate('sets', `a batch of several sources has the version ${version}`)
+    if (source === undefined && changes.some(({ origin }) => origin === 'watch'))
+      scenario.mark('a batch was merged of several sources')
+    for (const { key } of changes)
+      if (of !== undefined && !of.has(key))
+        scenario.violate('sets', `a batch of ${source} contains another source's key`)
+    for (const member of members) {
+      if (member.settings.isBreach) continue
+      const held = (key: string): number | undefined => follower.known.get(key)?.n
+      const found = member.find(
+        held,
+        (stored) => (follower.wants(member, stored) ? stored?.item.n : undefined),
+        positions.get(member) ?? BEFORE_ALL,
+      )
+      if (found !== undefined) positions.set(member, found)
+      else
+        scenario.violate(
+          'I8',
+          `${follower.name} took a batch, and its objects of ${member.name} are not a state of that source`,
+        )
+    }
   }
 
   /** A status listener creates another informer of the set when a source joins. */
@@ -302,6 +313,62 @@ export class SetDriver extends InformerSystem<Scenario, SetFollower> implements 
 
   protected override silence(): void {
     super.silence()
-    while (this.#snapshots.length > 0) this.endSnapshot()
+    this.snapshots.endAll()
+  }
+}
+
+/**
+ * Over several sources a batch has no version, and may consist of any number of commits. An idle follower without
+ * pending changes has handled everything.
+ */
+function commitsOfSet({ settings }: Scenario, members: SetMembers): Commits {
+  const commits: Commits = {
+    sourceOf: ({ key, object }) => members.ownerOf(key, object.n)?.name,
+    endsOf: (_version, changes) => {
+      const isEnd = (change: Change<Item>, next: Change<Item> | undefined): boolean =>
+        next === undefined || !isOfOneCommit(change, next, commits)
+      return changes.flatMap((change, at) => (isEnd(change, changes[at + 1]) ? [at + 1] : []))
+    },
+    // There are no versions.
+    isBefore: () => false,
+    isLate: ({ backlog }) => backlog.keys > 0,
+    // With slow code, a follower may be about to look for more changes.
+    isLevel: ({ backlog }, isBusy) => settings.driftMs === 0 && !isBusy && backlog.keys === 0,
+  }
+  return commits
+}
+
+/** Another informer of the same set, never started: it has the sources that the set has. */
+class Bystander {
+  readonly #scenario: Scenario
+  readonly #set: SourceSet<Item>
+  readonly #clock: SleepCounter
+  readonly #informer: Informer<Item, object>
+
+  constructor(scenario: Scenario, set: SourceSet<Item>) {
+    scenario.note('another informer of the set')
+    this.#scenario = scenario
+    this.#set = set
+    this.#clock = scenario.clock.facade()
+    this.#informer = createInformer<Item, object>({ source: set, clock: this.#clock, audit: false })
+  }
+
+  checkStep(): void {
+    const names = [...this.#set.sources.keys()].sort().join()
+    const known = Object.keys(this.#informer.status.sources ?? {})
+      .sort()
+      .join()
+    if (known !== names) this.#scenario.violate('sets', `an informer of the set knows ${known}, and it has ${names}`)
+  }
+
+  stop(): void {
+    const { violate } = this.#scenario
+    this.checkStep()
+    this.#informer.stop().then(
+      () => {
+        if (this.#clock.sleeping > 0) violate('I15', 'an informer that was never started leaves a timer')
+      },
+      (error: unknown) => violate('crash', `stop() of an informer that was never started failed: ${error}`),
+    )
   }
 }

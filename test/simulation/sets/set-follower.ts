@@ -1,7 +1,8 @@
 import type { Version } from '../../../src/contract/version.js'
 import type { Change } from '../../../src/queue/change.js'
 import type { Item, Stored } from '../backend/history.js'
-import { nameOf, type Scenario } from '../system/scenario.js'
+import { unhandled } from '../checkers/handled-version-checker.js'
+import type { Scenario } from '../system/scenario.js'
 import { Follower, type IsIn } from '../workload/follower.js'
 import type { SetMember } from './set-member.js'
 import type { SetMembers } from './set-members.js'
@@ -49,20 +50,10 @@ export class SetFollower extends Follower {
 
   /** It reports that it has handled everything up to a version of a source. */
   checkReached(member: SetMember, mark: Version): void {
-    const { history, settings } = member
-    for (const key of settings.keys) {
-      const n = this.known.get(key)?.n
-      const uid = settings.hasUids && n === undefined ? history.at(mark).state.get(key)?.uid : undefined
-      const isSo = (stored: Stored | undefined): boolean =>
-        stored?.isInvalid === true ||
-        (this.wants(member, stored) ? stored?.item.n === n : n === undefined) ||
-        (uid !== undefined && stored?.uid !== uid)
-      if (!history.isAtOrAfter(key, isSo, mark))
-        this.scenario.violate(
-          'I7',
-          `${this.name} has handled ${member.name} up to ${mark}, and has ${nameOf(key)} = n${n}`,
-        )
-    }
+    const handledOf = (key: string): number | undefined => this.known.get(key)?.n
+    const missing = unhandled(member, mark, { handledOf, wants: (stored) => this.wants(member, stored) })
+    if (missing !== undefined)
+      this.scenario.violate('I7', `${this.name} has handled ${member.name} up to ${mark}, and has ${missing}`)
   }
 
   protected override get difference(): string | undefined {

@@ -1,17 +1,15 @@
-import type { Status } from '../../../src/contract/status.js'
 import type { Version } from '../../../src/contract/version.js'
 import { BackendShard } from '../backend/backend-shard.js'
 import type { History, Item, Stored } from '../backend/history.js'
-import type { ListStream } from '../backend/list-stream.js'
-import { SimulatedSource, type SourceObserver } from '../backend/simulated-source.js'
-import type { WatchStream } from '../backend/watch-stream.js'
-import { AccessLostChecker, type Mirrored } from '../checkers/access-lost-checker.js'
+import { SimulatedSource } from '../backend/simulated-source.js'
+import { AccessLostChecker } from '../checkers/access-lost-checker.js'
 import { ReflectorChecker } from '../checkers/reflector-checker.js'
 import type { Member } from '../groups/relist-slot-checker.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { WorkloadTarget } from '../workload/workload.js'
+import type { SetDriver } from './set-driver.js'
 
 /**
  * A position in the histories of a member: the number of the history, and the index in it; -1: before its beginning.
@@ -23,34 +21,11 @@ export interface Position {
 
 export const BEFORE_ALL: Position = { span: 0, at: -1 }
 
-/** The informer that reads it. */
-interface ReadBy {
-  readonly informer: {
-    readonly versions: ReadonlyMap<string, Version>
-    readonly status: Status
-    entries(): Iterable<[string, Item]>
-  }
-  /** Whether a large write is in progress. */
-  readonly isWriting: boolean
-  /** The names of removed sources whose objects are still in the store. */
-  readonly removing: readonly string[]
-  stateOf(name: string): string | undefined
-}
-
-/** The system that contains the source. */
-interface Reader {
-  readonly state: string
-  stop(): void
-  skipped(): void
-}
-
 /**
  * A name in a set with its source: sometimes absent, sometimes another source, of the same backend or of a new one.
  * Checks its opens, and that a removed source is not read any more.
  */
-export class SetMember implements SourceObserver, Member {
-  readonly name: string
-  readonly shard: BackendShard
+export class SetMember extends BackendShard implements Member {
   /** The source that is in the set, or was in it last. */
   source: SimulatedSource
   isIn = true
@@ -65,51 +40,46 @@ export class SetMember implements SourceObserver, Member {
   #access: AccessLostChecker | undefined
   /** The number of times that its objects were deleted because access was lost. */
   losses = 0
-  #readBy: ReadBy | undefined
+  #readBy: SetDriver | undefined
+  readonly #systemOf: () => SetDriver | undefined
 
   constructor(
     scenario: Scenario,
     at: { readonly name: string; readonly nth: number; readonly isExact: boolean },
     settingsOf: (decisions: RandomDecisions) => Settings,
-    reader: Reader,
+    systemOf: () => SetDriver | undefined,
   ) {
+    super(scenario, at, settingsOf, () => this.#driver)
+    this.#systemOf = systemOf
     this.#scenario = scenario
-    this.name = at.name
     this.#isExact = at.isExact
-    const member = this
-    const driver: WorkloadTarget['driver'] = {
-      get source() {
-        return member.source
-      },
-      get state() {
-        return reader.state
-      },
-      stop: () => reader.stop(),
-      skipped: () => reader.skipped(),
-    }
-    this.shard = new BackendShard(scenario, at, settingsOf, () => driver)
     this.source = this.#newSource()
-    this.#spans = [this.shard.history]
+    this.#spans = [this.history]
   }
 
-  get settings(): Settings {
-    return this.shard.settings
-  }
-
-  get history(): History {
-    return this.shard.history
+  get #driver(): WorkloadTarget['driver'] {
+    const { source } = this
+    const system = this.#systemOf()
+    return {
+      source,
+      get state() {
+        return system?.state ?? ''
+      },
+      stop: () => system?.stop(),
+      skipped: () => system?.skipped(),
+    }
   }
 
   /** Sets the history before anything was written. */
-  set history(history: History) {
-    this.shard.history = history
+  begin(history: History): void {
+    this.history = history
     this.#spans[this.#spans.length - 1] = history
   }
 
   /** Adds another source with the same name; `isNew`: of another backend. */
   renew(isNew: boolean, newHistory: () => History): void {
-    if (isNew) this.shard.history = newHistory()
-    this.#spans.push(this.shard.history)
+    if (isNew) this.history = newHistory()
+    this.#spans.push(this.history)
     this.source = this.#newSource()
     this.isIn = true
   }
@@ -123,24 +93,38 @@ export class SetMember implements SourceObserver, Member {
     this.removals++
     this.#reflectorChecker?.stopped()
     this.#reflectorChecker = undefined
+    this.source.observer = undefined
     this.#access = undefined
   }
 
   /** Makes another informer its reader. */
-  readBy(reader: ReadBy): void {
+  readBy(reader: SetDriver): void {
     this.#readBy = reader
-    this.#access = new AccessLostChecker(this.shard, this.#mirrored(reader))
+    const { informer } = reader
+    this.#access = new AccessLostChecker(this, {
+      isWriting: () => reader.isWriting,
+      version: () => (reader.removing.includes(this.name) ? undefined : informer.versions.get(this.name)),
+      isListed: () => this.hasListed,
+      size: () => [...informer.entries()].filter(([, { n }]) => this.uidOf(n) !== undefined).length,
+      refusedWith: () => this.source.refusedWith,
+      lost: () => {
+        this.losses++
+        // From then on the objects are absent, and then the current ones.
+        this.#spans.push(this.history)
+      },
+    })
     this.#reflectorChecker = new ReflectorChecker(
-      this.shard,
+      this,
       this.#isExact,
-      () => reader.informer.versions.get(this.name),
-      () => this.state,
+      () => informer.versions.get(this.name),
+      () => this.reflectorState,
       () => this.source.isAudited,
     )
+    this.source.observer = this.#reflectorChecker
   }
 
   /** The state of the source in its informer. */
-  get state(): string | undefined {
+  get reflectorState(): string | undefined {
     return this.isIn ? this.#readBy?.stateOf(this.name) : undefined
   }
 
@@ -235,69 +219,19 @@ export class SetMember implements SourceObserver, Member {
     return isNothing && !this.isIn ? { span: this.#spans.length, at: -1 } : undefined
   }
 
-  get isAudit(): boolean {
-    return this.#reflectorChecker?.isAudit === true
-  }
-
   get isIncomplete(): boolean {
     return this.#reflectorChecker?.isIncomplete === true
   }
 
-  opened(what: 'list' | 'watch', stream: ListStream | WatchStream): void {
+  #opened(what: 'list' | 'watch'): void {
     if (!this.isIn && this.#isLeaving) return
     if (!this.isIn || this.#reflectorChecker === undefined)
       this.#scenario.violate('sets', `a ${what} of ${this.name} is opened, and it may not be read`)
-    this.#reflectorChecker?.opened(what, stream)
-  }
-
-  broke(stream: ListStream | WatchStream, error: unknown): void {
-    this.#reflectorChecker?.broke(stream, error)
-  }
-
-  emitted(stream: ListStream | WatchStream): void {
-    this.#reflectorChecker?.emitted(stream)
-  }
-
-  auditRequested(): void {
-    this.#reflectorChecker?.auditRequested()
-  }
-
-  audited(): void {
-    this.#reflectorChecker?.audited()
-  }
-
-  emittedUseless(): void {
-    this.#reflectorChecker?.emittedUseless()
-  }
-
-  #mirrored(reader: ReadBy): Mirrored {
-    const member = this
-    const { informer } = reader
-    return {
-      get isWriting() {
-        return reader.isWriting
-      },
-      get version() {
-        return reader.removing.includes(member.name) ? undefined : informer.versions.get(member.name)
-      },
-      get isListed() {
-        return member.hasListed
-      },
-      get size() {
-        return [...informer.entries()].filter(([, { n }]) => member.uidOf(n) !== undefined).length
-      },
-      get refusedWith() {
-        return member.source.refusedWith
-      },
-      lost: () => {
-        member.losses++
-        // From then on the objects are absent, and then the current ones.
-        member.#spans.push(member.history)
-      },
-    }
   }
 
   #newSource(): SimulatedSource {
-    return new SimulatedSource(this.shard, this, this.name)
+    const source = new SimulatedSource(this, undefined, this.name)
+    source.onOpen = (what) => this.#opened(what)
+    return source
   }
 }

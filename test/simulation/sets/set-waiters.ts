@@ -131,7 +131,7 @@ export class SetWaiters extends InformerWaiters<SetDriver> {
 
   /** Whether its reflector is about to open the source: the effect of a relist is not visible then. */
   #isAboutToOpen(member: SetMember): boolean {
-    const { state, reflectorChecker } = member
+    const { reflectorState: state, reflectorChecker } = member
     if (reflectorChecker?.isBetween !== true || this.driver.relistSlots?.isWaiting(member) === true) return false
     return state === 'connecting' || state?.endsWith('listing') === true
   }

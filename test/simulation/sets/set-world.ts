@@ -1,15 +1,14 @@
 import { LIST_STALL_MS } from '../../../src/contract/source.js'
 import { type SourceSet, sourceSet } from '../../../src/informer/source-set.js'
-import { History, type Item } from '../backend/history.js'
+import { type Commit, History, type Item, type Mutation, type State } from '../backend/history.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { type Planned, SourceWorld } from '../system/source-world.js'
-import { type Action, actions, kindOf, kindsOf, planOf } from '../workload/fault-plan.js'
+import { type Action, actions, kindOf, kindsOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, KEYS, type Settings, settingsFor } from '../workload/settings.js'
 import { SetDriver } from './set-driver.js'
 import { SetMember } from './set-member.js'
 import { SetMembers } from './set-members.js'
-import { Backend } from './shards.js'
 
 const NAMES = ['eu', 'us', '__proto__', 'ap']
 
@@ -76,21 +75,13 @@ export class SetWorld extends SourceWorld {
     this.#setChangeRate = decisions.chance('meddles', 0.4) ? SET_CHANGE_RATE : 0
     const names = NAMES.slice(0, decisions.pick('sources', [2, 3, 3, 4]))
     const hands = isShared ? undefined : deal(decisions, names.length)
-    const reader = {
-      world: this,
-      get state(): string {
-        return this.world.#system?.state ?? ''
-      },
-      stop: () => this.#system.stop(),
-      skipped: () => this.#system.skipped(),
-    }
     const members = names.map((name, nth) => {
       const settingsOf = (own: RandomDecisions): Settings => settingsOfMember(own, settings, hands?.[nth], isShared)
       return new SetMember(
         this,
         { name, nth, isExact: !isShared && settings.maxRelists === undefined && settings.driftMs === 0 },
         settingsOf,
-        reader,
+        () => this.#system,
       )
     })
     this.#members = new SetMembers(members, isShared)
@@ -108,15 +99,13 @@ export class SetWorld extends SourceWorld {
     return this.#system
   }
 
-  plan(): readonly Planned[] {
-    const { healAtMs } = this.settings
-    const plan: Planned[] = []
-    for (const { shard } of this.#members)
-      for (const action of planOf(shard.decisions, healAtMs, writes))
-        plan.push({ at: action.at, perform: () => shard.workload.perform(action) })
-    for (const action of planOf(this.decisions, healAtMs, uses))
-      plan.push({ at: action.at, perform: () => this.#perform(action) })
-    return plan.sort((a, b) => a.at - b.at)
+  plan(): Planned[] {
+    return [
+      ...this.#members.all.flatMap(({ decisions, workload }) =>
+        this.planned(decisions, writes, (action) => workload.perform(action)),
+      ),
+      ...this.planned(this.decisions, uses, (action) => this.#perform(action)),
+    ]
   }
 
   restart(): SetDriver {
@@ -126,13 +115,13 @@ export class SetWorld extends SourceWorld {
   }
 
   quiet(): void {
-    for (const { shard } of this.#members) shard.decisions.isQuiet = true
+    for (const { decisions } of this.#members) decisions.isQuiet = true
     if (!this.decisions.chance('gives up in the end', 0.5)) return
-    for (const { shard } of this.#members) if (shard.decisions.chance('gives up', 0.5)) shard.workload.deleteInvalid()
+    for (const { decisions, workload } of this.#members) if (decisions.chance('gives up', 0.5)) workload.deleteInvalid()
   }
 
   lastWrite(): void {
-    for (const { shard } of this.#members) shard.workload.lastWrite()
+    for (const { workload } of this.#members) workload.lastWrite()
     // A stopped informer does not follow its set.
     const out = this.#members.all.find(({ isIn }) => !isIn)
     const [member] = this.#members.current
@@ -141,7 +130,7 @@ export class SetWorld extends SourceWorld {
   }
 
   protected override tidy(): void {
-    for (const { shard } of this.#members) shard.workload.restoreClock()
+    for (const { workload } of this.#members) workload.restoreClock()
   }
 
   get healsWithinMs(): number {
@@ -171,7 +160,7 @@ export class SetWorld extends SourceWorld {
         break
       case 'suspend':
       case 'clock jump':
-        this.#members.all[0]?.shard.workload.perform({ kind, label, at: 0 })
+        this.#members.all[0]?.workload.perform({ kind, label, at: 0 })
         break
       case 'restart':
         this.note('is stopped')
@@ -190,7 +179,7 @@ export class SetWorld extends SourceWorld {
     if (member === undefined || member.isIn) return
     const isNew = !this.#isSharded && this.decisions.chance('another backend', 0.4)
     this.#system.noteFilled()
-    member.renew(isNew, () => new History(member.shard.workload.initial()))
+    member.renew(isNew, () => new History(member.workload.initial()))
     this.note('a source is added', member.name, isNew ? 'of another backend' : '')
     if (member.removals > 0) this.mark('a source came back')
     if (!this.#system.isStopping) this.#system.read(member)
@@ -231,7 +220,7 @@ export class SetWorld extends SourceWorld {
 
   #shard(members: readonly SetMember[]): void {
     const backend = new Backend()
-    for (const member of members) member.history = backend.shard(member.history.head.state, () => member.source.wake())
+    for (const member of members) member.begin(backend.shard(member.history.head.state, () => member.source.wake()))
   }
 
   #newSystem(): SetDriver {
@@ -265,4 +254,51 @@ function deal(decisions: RandomDecisions, count: number): readonly string[][] {
   return Array.from({ length: count }, () =>
     Array.from({ length: each }, () => pool.splice(decisions.below('keys', pool.length), 1)[0] as string),
   )
+}
+
+/**
+ * One backend that is read in shards: each has its own keys, and every transaction advances the version of all of them.
+ */
+export class Backend {
+  /** The shards, each with the function that wakes its watches. */
+  readonly #shards = new Map<Shard, () => void>()
+
+  shard(initial: State, woken: () => void): History {
+    const shard = new Shard(initial, (follow) => {
+      for (const [other, wake] of this.#shards) {
+        if (other === shard) continue
+        follow(other)
+        wake()
+      }
+    })
+    this.#shards.set(shard, woken)
+    return shard
+  }
+}
+
+class Shard extends History {
+  readonly #others: (follow: (other: Shard) => void) => void
+
+  constructor(initial: State, others: (follow: (other: Shard) => void) => void) {
+    super(initial)
+    this.#others = others
+  }
+
+  override commit(mutations: readonly Mutation[], id: number): Commit {
+    this.#others((other) => other.#followCommit(id))
+    return super.commit(mutations, id)
+  }
+
+  override restore(from: Commit): Commit {
+    this.#others((other) => other.#followRestore(from.sequence))
+    return super.restore(from)
+  }
+
+  #followCommit(id: number): void {
+    super.commit([], id)
+  }
+
+  #followRestore(sequence: number): void {
+    super.restore(this.inEpoch(sequence) ?? this.first)
+  }
 }

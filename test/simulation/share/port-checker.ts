@@ -1,44 +1,39 @@
-import type { FollowerMessage, ShareMessage } from '../../../adapters/share/port-messages.js'
-import { WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
-import type { Tap } from './simulated-channel.js'
+import { type FollowerMessage, type ShareMessage, WINDOW_BYTES } from '../../../adapters/share/port-messages.js'
 
 /** The last frame of a watch may be an error, which does not wait for the reader. */
 const ERROR_BYTES = 400
 
+interface PortEvents {
+  violate(message: string): void
+  /** Called with each message. */
+  crossed(): void
+  /** Called with the size of each snapshot that the share sends. */
+  opened(size: number): void
+  /** Called when a watch has to wait for its reader. */
+  waits(): void
+}
+
 /** Counts what a port carries, and checks the bytes that are on their way. */
-export class PortChecker implements Tap {
+export class PortChecker {
   /** The number of requests for a list. */
   lists = 0
   /** The snapshots in the memory of the share, and those that the worker has received. */
   readonly given: WeakRef<object>[] = []
   readonly taken: WeakRef<object>[] = []
-  readonly #violate: (message: string) => void
-  readonly #crossed: () => void
-  readonly #opened: (size: number) => void
-  readonly #waits: () => void
+  readonly #events: PortEvents
   /** By watch: the bytes that were sent and not reported as read. */
   readonly #unread = new Map<number, number>()
   /** By watch: the bytes that the worker has received and not reported as read. */
   readonly #unreported = new Map<number, number>()
 
-  /**
-   * `crossed` is called with each message, `opened` with the size of each snapshot that the share sends, `waits` when a
-   * watch has to wait for its reader.
-   */
-  constructor(
-    violate: (message: string) => void,
-    { crossed, opened, waits }: { crossed(): void; opened(size: number): void; waits(): void },
-  ) {
-    this.#violate = violate
-    this.#crossed = crossed
-    this.#opened = opened
-    this.#waits = waits
+  constructor(events: PortEvents) {
+    this.#events = events
   }
 
   sent(from: 'share' | 'worker', message: unknown): void {
     if (from === 'share') this.#sentByShare(message as ShareMessage)
     else this.#sentByWorker(message as FollowerMessage)
-    this.#crossed()
+    this.#events.crossed()
   }
 
   received(by: 'share' | 'worker', message: unknown): void {
@@ -50,28 +45,28 @@ export class PortChecker implements Tap {
       if (received.type === 'frame') add(this.#unreported, received.id, received.bytes.length)
       if (received.type === 'opened') note(this.taken, received)
     }
-    this.#crossed()
+    this.#events.crossed()
   }
 
   #sentByShare(message: ShareMessage): void {
     if (message.type === 'opened') {
       note(this.given, message)
-      this.#opened(message.snapshot?.size ?? 0)
+      this.#events.opened(message.snapshot?.size ?? 0)
     }
     if (message.type !== 'frame') return
     const { id, bytes } = message
     const unread = this.#unread.get(id) ?? 0
     if (unread >= WINDOW_BYTES && bytes.length > ERROR_BYTES)
-      this.#violate(`a frame of ${bytes.length} bytes is sent behind ${unread} bytes that were not read`)
+      this.#events.violate(`a frame of ${bytes.length} bytes is sent behind ${unread} bytes that were not read`)
     this.#unread.set(id, unread + bytes.length)
-    if (unread + bytes.length >= WINDOW_BYTES) this.#waits()
+    if (unread + bytes.length >= WINDOW_BYTES) this.#events.waits()
   }
 
   #sentByWorker(message: FollowerMessage): void {
     if (message.type === 'request' && /^\/list(\?|$)/.test(message.path)) this.lists++
     if (message.type !== 'read') return
     const left = (this.#unreported.get(message.id) ?? 0) - message.bytes
-    if (left < 0) this.#violate(`${-left} bytes more are reported as read than were received`)
+    if (left < 0) this.#events.violate(`${-left} bytes more are reported as read than were received`)
     this.#unreported.set(message.id, left)
   }
 }

@@ -1,11 +1,12 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { SourceError } from '../../../src/index.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { tenants } from '../upstream/upstream-states.js'
 import { KEYS, UpstreamWorld } from '../upstream/upstream-world.js'
 import type { Stream } from '../workload/random-decisions.js'
-import { areCollected } from './collected.js'
 import { SharedMirror } from './shared-mirror.js'
-import { type Network, restorePorts, simulatePorts } from './simulated-channel.js'
+import { restorePorts, simulatePorts } from './simulated-channel.js'
 import { type Fate, SimulatedFollower, type Variant } from './simulated-follower.js'
 
 const MAX_FOLLOWERS = 4
@@ -65,7 +66,7 @@ function settingsOf(random: Stream) {
 }
 
 /** One schedule of a share, its followers in workers, and their ports. */
-export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> implements Network {
+export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> {
   readonly kind = 'share'
   readonly settings: ReturnType<typeof settingsOf>
   hasCleared = false
@@ -96,6 +97,7 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> impleme
     this.#mirror = this.#begin()
   }
 
+  /** The time that a message takes, in milliseconds. */
   delayMs(): number {
     return this.#delays.next() * this.settings.delayMs
   }
@@ -125,10 +127,10 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> impleme
     return this.followers.filter((each) => each.isConnected && !(each.shown === last && each.isFolded && each.isLive))
   }
 
-  protected override perform(action: Action, random: Stream): void {
+  protected override actions(random: Stream): Readonly<Record<Action, () => unknown>> {
     const alive = this.followers.filter(({ isAlive }) => isAlive)
     const one = alive.length === 0 ? undefined : random.pick(alive)
-    const actions: Readonly<Record<Action, () => void>> = {
+    return {
       write: () => this.write(random, 1 + random.below(2)),
       large: () => this.write(random, this.settings.keys.length),
       mark: () => one && this.wait(one, 'mark'),
@@ -157,7 +159,6 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> impleme
       'close share': () => random.chance(0.3) && this.#replace(false, random),
       'stop informer': () => random.chance(0.3) && this.#replace(true, random),
     }
-    actions[action]()
   }
 
   #deny(random: Stream): void {
@@ -387,4 +388,24 @@ export class ShareWorld extends UpstreamWorld<Action, SimulatedFollower> impleme
       if (informer.status.relists > 0) this.violate('calm', `${name} has listed again: ${informer.status.reason}`)
     }
   }
+}
+
+/** What a finalizer releases is collected in the next round. */
+const ROUNDS = 4
+
+let collect: (() => void) | undefined
+
+/** Collects garbage, step by step. Returns whether all objects were collected. */
+export function* areCollected(objects: readonly WeakRef<object>[]): Generator<undefined, boolean> {
+  if (collect === undefined) {
+    setFlagsFromString('--expose-gc')
+    collect = runInNewContext('gc') as () => void
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    // An object that this job has read from its reference is alive until the job ends.
+    yield
+    collect()
+    if (objects.every((each) => each.deref() === undefined)) return true
+  }
+  return false
 }

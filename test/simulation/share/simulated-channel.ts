@@ -1,27 +1,16 @@
 import { syncBuiltinESMExports } from 'node:module'
 import workerThreads from 'node:worker_threads'
-import type { SimClock } from '../system/sim-clock.js'
-
-/** The channels of a schedule. */
-export interface Network {
-  readonly clock: SimClock
-  /** The time that a message takes, in milliseconds. */
-  delayMs(): number
-}
-
-/** Observes the messages of a channel. */
-export interface Tap {
-  sent(from: 'share' | 'worker', message: unknown): void
-  received(by: 'share' | 'worker', message: unknown): void
-}
+import type { PortChecker } from './port-checker.js'
+import type { ShareWorld } from './share-world.js'
 
 type Listener = (value?: unknown) => void
 
-let network: Network | undefined
+/** The schedule whose channels these are. */
+let network: ShareWorld | undefined
 const { MessageChannel, MessagePort } = workerThreads
 
 /** Replaces the ports of `node:worker_threads` in this process: each message is delivered in virtual time. */
-export function simulatePorts(of: Network): void {
+export function simulatePorts(of: ShareWorld): void {
   network = of
   Object.assign(workerThreads, { MessageChannel: SimulatedChannel, MessagePort: SimulatedPort })
   syncBuiltinESMExports()
@@ -39,7 +28,8 @@ export class SimulatedChannel {
   readonly port1: SimulatedPort
   /** The port of the worker. */
   readonly port2: SimulatedPort
-  tap: Tap | undefined
+  /** Observes its messages. */
+  tap: PortChecker | undefined
 
   constructor() {
     if (network === undefined) throw new Error('no schedule runs')
@@ -52,7 +42,7 @@ export class SimulatedChannel {
 export class SimulatedPort {
   readonly channel: SimulatedChannel
   readonly #side: 'share' | 'worker'
-  readonly #network: Network
+  readonly #network: ShareWorld
   readonly #listeners = new Map<string, Set<Listener>>()
   /** The messages that have not arrived yet, in order. */
   readonly #coming: (() => void)[] = []
@@ -62,7 +52,7 @@ export class SimulatedPort {
   #isReferenced = false
   isClosed = false
 
-  constructor(side: 'share' | 'worker', channel: SimulatedChannel, of: Network) {
+  constructor(side: 'share' | 'worker', channel: SimulatedChannel, of: ShareWorld) {
     this.#side = side
     this.channel = channel
     this.#network = of

@@ -1,12 +1,13 @@
 import { sharedSource } from '../../../adapters/share/index.js'
+import type { Clock } from '../../../src/contract/clock.js'
 import { type Change, createInformer, type IndexBuilder, type Informer } from '../../../src/index.js'
+import type { SimClock, SleepCounter } from '../system/sim-clock.js'
 import { quiet, UpstreamFollower } from '../upstream/follower.js'
 import { type Item, type Tenant, tenants, textOf } from '../upstream/upstream-states.js'
 import { PortChecker } from './port-checker.js'
 import type { ShareWorld } from './share-world.js'
 import { type SharedMirror, type ShareIndexes, shareIndexes } from './shared-mirror.js'
 import { SimulatedPort } from './simulated-channel.js'
-import { WorkerClock } from './worker-clock.js'
 
 /** `packed` and `indexed` start from the snapshot of the share. `indexed` has an index that the share does not have. */
 export type Variant = 'packed' | 'indexed' | 'listing' | 'scoped'
@@ -69,7 +70,8 @@ export class SimulatedFollower extends UpstreamFollower {
     this.#world = world
     this.#atLeast = mirror.shown
     this.clock = new WorkerClock(world.clock)
-    this.checker = new PortChecker((message) => world.violate('bounded', `${name}: ${message}`), {
+    this.checker = new PortChecker({
+      violate: (message) => world.violate('bounded', `${name}: ${message}`),
       waits: () => world.mark('a watch waited for its reader'),
       crossed: () => {
         if (fate !== undefined && --fate.messages === 0) fate.act()
@@ -235,4 +237,49 @@ function numberOf({ n }: Item): number {
 
 function ascending(a: number, b: number): number {
   return a - b
+}
+
+/** The clock of one thread. While the thread is blocked, none of its timers fires; after its end, none does. */
+export class WorkerClock implements Clock {
+  readonly #clock: SimClock
+  readonly #inner: SleepCounter
+  #isBlocked = false
+  #hasEnded = false
+  #missed: (() => void)[] = []
+
+  constructor(clock: SimClock) {
+    this.#clock = clock
+    this.#inner = clock.facade()
+  }
+
+  /** The number of sleeps that have not ended. */
+  get sleeping(): number {
+    return this.#inner.sleeping
+  }
+
+  now(): number {
+    return this.#inner.now()
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    await this.#inner.sleep(ms, signal)
+    while (this.#isBlocked) await new Promise<void>((resolve) => this.#missed.push(resolve))
+    if (this.#hasEnded) await new Promise<never>(() => {})
+    signal?.throwIfAborted()
+  }
+
+  block(): void {
+    this.#isBlocked = true
+  }
+
+  unblock(): void {
+    this.#isBlocked = false
+    for (const resolve of this.#missed) this.#clock.in(0, resolve)
+    this.#missed = []
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.unblock()
+  }
 }

@@ -14,7 +14,7 @@ import { VersionOrderChecker } from '../checkers/version-order-checker.js'
 import { checkIndexes, type IndexesOf, indexesOf } from '../workload/declared-indexes.js'
 import { nameOf, type SourceScenario } from './scenario.js'
 import type { SleepCounter } from './sim-clock.js'
-import type { SingleSourceSystem } from './system-under-test.js'
+import type { SingleSourceSystem } from './source-world.js'
 
 /** Reflector → DeltaFIFO → Indexer, composed by hand, with a slow consumer: checks the queue's laws as a sink. */
 export class HandComposedDriver implements SingleSourceSystem {

@@ -1,13 +1,12 @@
-import type { MirrorCache } from '../../../src/contract/mirror-cache.js'
 import type { Version } from '../../../src/contract/version.js'
 import type { Informer, Lifecycle } from '../../../src/informer/informer-types.js'
 import { SLOW_MS } from '../../../src/subscriptions/slow-handler-monitor.js'
 import type { ChangeBatch } from '../../../src/subscriptions/subscription-types.js'
-import type { Commit, Item } from '../backend/history.js'
+import type { Commit, Item, State } from '../backend/history.js'
 import { SimulatedSource } from '../backend/simulated-source.js'
-import { AccessLostChecker, type Mirrored } from '../checkers/access-lost-checker.js'
+import type { SimulatedCache } from '../cache/simulated-cache.js'
+import { AccessLostChecker } from '../checkers/access-lost-checker.js'
 import { AuditResultChecker } from '../checkers/audit-result-checker.js'
-import { checkBatch } from '../checkers/batch-checker.js'
 import { EntryChecker } from '../checkers/entry-checker.js'
 import { ErrorChecker } from '../checkers/error-checker.js'
 import { HandledVersionChecker } from '../checkers/handled-version-checker.js'
@@ -15,54 +14,35 @@ import { type Commits, commitsOf } from '../checkers/handler-commits.js'
 import { checkPins, pinsOf } from '../checkers/pin-checker.js'
 import { QueryModel } from '../checkers/query-model.js'
 import { ReflectorChecker } from '../checkers/reflector-checker.js'
-import { entriesOf } from '../checkers/snapshot-checker.js'
+import { entriesOf, SnapshotChecker } from '../checkers/snapshot-checker.js'
 import { drawDrain, StopChecker } from '../checkers/stop-checker.js'
 import { checkStore, storeViolation } from '../checkers/store-checker.js'
 import { UnmergedFollower } from '../checkers/unmerged-follower.js'
 import { VersionOrderChecker } from '../checkers/version-order-checker.js'
 import { checkIndexes, type IndexesOf } from '../workload/declared-indexes.js'
 import type { IsIn } from '../workload/follower.js'
-import { Snapshots } from '../workload/snapshots.js'
 import { SourceFollower } from '../workload/source-follower.js'
 import { Waiters } from '../workload/waiters.js'
 import { InformerSystem } from './informer-system.js'
 import { nameOf, type SourceScenario } from './scenario.js'
-import type { SingleSourceSystem } from './system-under-test.js'
+import type { SingleSourceSystem } from './source-world.js'
 
 /** The largest number of clock reads in one check; each read takes time if the clock drifts. */
 const CLOCK_READS = 300
 
 /** What users do in the middle of a large write, or of a search for a replay. */
 const INTERRUPTS = [
-  'read',
-  'subscribe',
-  'subscribe',
-  'subscribe',
-  'reconcile',
-  'snapshot',
-  'relist',
-  'drain',
-  'drain',
-  'stop',
-] as const
-
-/** The cache of an informer, and what it expects. */
-interface DriverCache extends MirrorCache {
-  readonly selection: string
-  /** The number of saves in progress. */
-  readonly saves: number
-  /** An error of this code was reported. */
-  reported(code: string): void
-}
+  ...(['read', 'subscribe', 'subscribe', 'subscribe', 'reconcile'] as const),
+  ...(['begin snapshot', 'relist', 'drain', 'drain', 'stop'] as const),
+]
 
 /** One run of an informer over one source, with all its users. */
 export class InformerDriver extends InformerSystem<SourceScenario, SourceFollower> implements SingleSourceSystem {
   readonly reflectorChecker: ReflectorChecker
-  readonly cache: DriverCache | undefined
+  readonly cache: SimulatedCache | undefined
   readonly source: SimulatedSource
   readonly informer: Informer<Item, IndexesOf>
   readonly waiters: Waiters
-  readonly snapshots: Snapshots
   readonly auditResults: AuditResultChecker
   readonly access: AccessLostChecker
   /** Not in every schedule, because this follower must not change the result. */
@@ -84,7 +64,7 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
   /** The invalid keys at the beginning of the last list. */
   #invalid: string[] = []
 
-  constructor(scenario: SourceScenario, life: number, cache?: DriverCache) {
+  constructor(scenario: SourceScenario, life: number, cache?: SimulatedCache) {
     super(scenario, life)
     this.cache = cache
     const { settings, decisions } = scenario
@@ -103,9 +83,14 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     if (cache !== undefined) this.reflectorChecker.restoring()
     this.source = new SimulatedSource(scenario, this.reflectorChecker, undefined, cache?.selection)
     this.informer = this.newInformer(this.source, cache)
-    this.access = new AccessLostChecker(scenario, this.#mirrored)
+    this.access = new AccessLostChecker(scenario, {
+      isWriting: () => this.isWriting,
+      version: () => this.informer.version,
+      isListed: () => this.informer.status.isSynced || this.informer.version !== undefined,
+      size: () => this.informer.size,
+      refusedWith: () => this.source.refusedWith,
+    })
     this.waiters = new Waiters(this)
-    this.snapshots = new Snapshots(scenario, this.informer)
     this.auditResults = new AuditResultChecker(scenario, this.informer, this.source.versions !== undefined)
     if (settings.isBreach) this.source.auditWatch = this.auditResults
     this.unmerged = decisions.chance('witness', 0.5) ? new UnmergedFollower(scenario, this.informer) : undefined
@@ -160,6 +145,18 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     return this.reflectorChecker.isIncomplete
   }
 
+  get reflectorState(): string {
+    return this.informer.status.state
+  }
+
+  get hasListed(): boolean {
+    return this.informer.status.isSynced
+  }
+
+  get lists(): number {
+    return this.reflectorChecker.lists
+  }
+
   /** The version from which a watch or a list begins. */
   get resumesFrom(): Version | undefined {
     return this.informer.version
@@ -181,11 +178,14 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
   }
 
   beginSnapshot(): void {
-    this.snapshots.begin()
-  }
-
-  endSnapshot(): void {
-    this.snapshots.end()
+    const { informer, scenario } = this
+    const { history, mark, settings } = scenario
+    const { version, status } = informer
+    this.snapshots.begin(new SnapshotChecker(scenario, informer), (view) => {
+      if (informer.status.relists > status.relists) mark('a snapshot outlived a relist')
+      if (!settings.isBreach && version !== undefined)
+        checkStore(scenario, history.at(version).state, view, 'I8', 'a snapshot', settings.omits)
+    })
   }
 
   /** `by` stops it: the informer itself, or its group. */
@@ -244,22 +244,11 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     )
       return
     if (!decisions.take(`interrupt#${this.life}.${this.#interrupts++}`)) return
-    switch (decisions.pick('interrupt', INTERRUPTS)) {
+    const interrupt = decisions.pick('interrupt', INTERRUPTS)
+    switch (interrupt) {
       case 'read':
         checkIndexes(scenario, this.informer)
         this.#answers.check(this.informer, entriesOf(this.informer), 'the store')
-        break
-      case 'subscribe':
-        this.follow()
-        break
-      case 'reconcile':
-        this.reconcile()
-        break
-      case 'snapshot':
-        this.snapshots.begin()
-        break
-      case 'relist':
-        this.relist()
         break
       case 'drain':
         this.drainFollower(decisions.pick('drain follower in a write', this.followers))
@@ -267,6 +256,8 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
       case 'stop':
         if (this.mayStopInWrite && decisions.chance('stop in a write', 0.3)) this.stop()
         break
+      default:
+        this.use(interrupt, '')
     }
   }
 
@@ -373,8 +364,42 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
     return new SourceFollower(this.scenario, name, isIn)
   }
 
-  protected checkBatch(follower: SourceFollower, batch: ChangeBatch<Item>, isScoped: boolean): void {
-    checkBatch(this.scenario, follower, batch, { isScoped, unmerged: this.unmerged })
+  /**
+   * A reader that has taken a batch has the state of the source at the batch's version (I8). A reader without a scope
+   * receives the last change of each key (I3), compared with the unmerged follower if there is one.
+   */
+  protected checkBatch(follower: SourceFollower, { version, changes }: ChangeBatch<Item>, isScoped: boolean): void {
+    const { history, settings, violate, mark } = this.scenario
+    if (settings.isBreach) return
+    if (version === undefined) {
+      if (changes.at(-1)?.origin === 'access-lost' && follower.known.size > 0)
+        violate('I8', `${follower.name} received the loss of access, and has ${follower.known.size} objects`)
+      return
+    }
+    const { state } = history.at(version)
+    const wanted = (then: State, key: string): number | undefined => {
+      const stored = then.get(key)
+      return follower.wants(stored) ? stored?.item.n : undefined
+    }
+    for (const key of settings.keys) {
+      if (state.get(key)?.isInvalid) continue
+      const [n, right] = [follower.known.get(key)?.n, wanted(state, key)]
+      if (n === right) continue
+      violate('I8', `${follower.name} took a batch at ${version}: ${nameOf(key)} is n${n}, the source had n${right}`)
+      return
+    }
+    const last = new Map(changes.map((change) => [change.key, change]))
+    if (last.size < changes.length) mark('a batch contained two changes of a key')
+    if (isScoped || changes.length === 0) return
+    for (const { key, version: delivered, origin } of last.values()) {
+      if (delivered === undefined || origin === 'initial') continue
+      const at = history.indexOf(delivered)
+      if (this.unmerged?.isLast(key, version, at) === false)
+        violate(
+          'I3',
+          `${follower.name} received ${nameOf(key)} at ${delivered}, and the last change up to ${version} was another`,
+        )
+    }
   }
 
   /** `hasWaiters` returns true exactly if a caller waits for a version. */
@@ -405,28 +430,6 @@ export class InformerDriver extends InformerSystem<SourceScenario, SourceFollowe
             'I14',
             `a handler of ${name} has not settled for ${clock.elapsed - since} ms, and no error was reported`,
           )
-  }
-
-  get #mirrored(): Mirrored {
-    const { informer, source } = this
-    const isWriting = (): boolean => this.isWriting
-    return {
-      get isWriting() {
-        return isWriting()
-      },
-      get version() {
-        return informer.version
-      },
-      get isListed() {
-        return informer.status.isSynced || informer.version !== undefined
-      },
-      get size() {
-        return informer.size
-      },
-      get refusedWith() {
-        return source.refusedWith
-      },
-    }
   }
 
   protected override silence(): void {

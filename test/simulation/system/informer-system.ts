@@ -12,22 +12,21 @@ import type { HandledVersionChecker } from '../checkers/handled-version-checker.
 import { drawLimit } from '../checkers/handler-call-checker.js'
 import type { Commits } from '../checkers/handler-commits.js'
 import type { HandlerErrorChecker, MayBeLost } from '../checkers/handler-error-checker.js'
-import { HealthChecker } from '../checkers/health-checker.js'
-import type { Knowing } from '../checkers/last-state-checker.js'
+import { HealthChecker, OpenCalls } from '../checkers/health-checker.js'
 import { checkPins } from '../checkers/pin-checker.js'
 import { QueueChecker } from '../checkers/queue-checker.js'
 import { drawResync, ResyncChecker } from '../checkers/resync-checker.js'
+import { Snapshots } from '../checkers/snapshot-checker.js'
 import type { StopChecker } from '../checkers/stop-checker.js'
-import type { WaiterChecker } from '../checkers/waiter-checker.js'
-import { follow } from '../workload/batch-reader.js'
+import type { UnmergedFollower } from '../checkers/unmerged-follower.js'
 import { Callers } from '../workload/callers.js'
 import { type IndexesOf, indexesOf, RANKS } from '../workload/declared-indexes.js'
 import type { ActionKind } from '../workload/fault-plan.js'
 import type { Follower, IsIn } from '../workload/follower.js'
-import { HandlerScript } from '../workload/handler-script.js'
+import { follow, HandlerScript } from '../workload/handler-script.js'
+import type { InformerWaiters } from '../workload/informer-waiters.js'
 import { schemaOf } from '../workload/item-schema.js'
 import { misuse } from '../workload/misuse.js'
-import { OpenCalls } from '../workload/open-calls.js'
 import { Reconciler } from '../workload/reconciler.js'
 import { RelatedKeys } from '../workload/related-keys.js'
 import { drawScope, scopeOf, type Wanted } from '../workload/subscription-scope.js'
@@ -47,16 +46,6 @@ type UserAction = Extract<
   | ('wait for head' | 'fresh' | 'until' | 'relist' | 'misuse' | 'add index' | 'begin snapshot' | 'end snapshot')
 >
 
-interface SystemWaiters {
-  readonly pending: WaiterChecker
-  forHead(): void
-  fresh(): void
-  relist(): unknown
-  synced(): void
-  until(key: string): void
-  ofFollower?(): void
-}
-
 /** One run of an informer with all its users, over any number of sources. */
 export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   readonly scenario: S
@@ -68,6 +57,7 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   /** A controller with `watches` and `after`; undefined if there is none. */
   related: RelatedKeys | undefined
   readonly work = new OpenCalls()
+  readonly snapshots = new Snapshots()
   /** The callers that pass signals. */
   readonly callers: Callers
   protected readonly clock: SleepCounter
@@ -102,9 +92,8 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   abstract get isClearing(): boolean
   abstract probeStore(): void
   abstract beginSnapshot(): void
-  abstract endSnapshot(): void
   abstract stop(): void
-  abstract readonly waiters: SystemWaiters
+  abstract readonly waiters: InformerWaiters<InformerSystem<Scenario, Follower>>
   protected abstract readonly errors: Pick<HandlerErrorChecker<InformerSystem<Scenario, Follower>>, 'plant'>
   /** The sources that are or were read. */
   protected abstract readonly sources: readonly SimulatedSource[]
@@ -118,7 +107,7 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   /** The current objects; over several sources there is no version. */
   abstract get truth(): { readonly state: State; readonly version: Version | undefined }
   /** Receives every change of a key; undefined if there is none. */
-  readonly unmerged?: Knowing | undefined
+  readonly unmerged?: UnmergedFollower | undefined
 
   /** The checker of the version of a controller; undefined over several sources: then it has none. */
   versionCheckerOf(_name: string): HandledVersionChecker | undefined {
@@ -425,52 +414,24 @@ export abstract class InformerSystem<S extends Scenario, F extends Follower> {
   use(kind: UserAction, key: string): void {
     const { decisions } = this.scenario
     if (this.isStopping) return
-    switch (kind) {
-      case 'subscribe':
-        this.follow()
-        break
-      case 'close':
-        this.close(decisions.pick('close', this.followers))
-        break
-      case 'drain follower':
-        this.drainFollower(decisions.pick('drain follower', this.followers))
-        break
-      case 'wait of a follower':
-        this.waiters.ofFollower?.()
-        break
-      case 'reconcile':
-        this.reconcile()
-        break
-      case 'enqueue':
-        decisions.pick('enqueue', this.reconcilers)?.enqueue(key)
-        break
-      case 'drain controller':
-        this.drain(key)
-        break
-      case 'wait for head':
-        this.waiters.forHead()
-        break
-      case 'fresh':
-        this.waiters.fresh()
-        break
-      case 'until':
-        this.waiters.until(key)
-        break
-      case 'relist':
-        this.relist()
-        break
-      case 'misuse':
-        misuse(this.scenario, this.informer)
-        break
-      case 'add index':
-        this.addIndex()
-        break
-      case 'begin snapshot':
-        this.beginSnapshot()
-        break
-      case 'end snapshot':
-        this.endSnapshot()
+    const used: Readonly<Record<UserAction, () => void>> = {
+      subscribe: () => this.follow(),
+      close: () => this.close(decisions.pick('close', this.followers)),
+      'drain follower': () => this.drainFollower(decisions.pick('drain follower', this.followers)),
+      'wait of a follower': () => this.waiters.ofFollower?.(),
+      reconcile: () => this.reconcile(),
+      enqueue: () => decisions.pick('enqueue', this.reconcilers)?.enqueue(key),
+      'drain controller': () => this.drain(key),
+      'wait for head': () => this.waiters.forHead(),
+      fresh: () => this.waiters.fresh(),
+      until: () => this.waiters.until(key),
+      relist: () => this.relist(),
+      misuse: () => misuse(this.scenario, this.informer),
+      'add index': () => this.addIndex(),
+      'begin snapshot': () => this.beginSnapshot(),
+      'end snapshot': () => this.snapshots.end(),
     }
+    used[kind]()
   }
 
   relist(): void {

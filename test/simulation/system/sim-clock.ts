@@ -1,8 +1,9 @@
 import type { Clock } from '../../../src/contract/clock.js'
-import { type DueItem, popDue, pushDue } from './due-heap.js'
 
-/** A callback that is due at a time. */
-interface Due extends DueItem {
+/** A callback that is due at a time. Of several with the same time the lowest `tie` is first. */
+interface Due {
+  readonly at: number
+  readonly tie: number
   fire: (() => void) | undefined
 }
 
@@ -34,6 +35,11 @@ export class SimClock {
   /** The milliseconds since the beginning. */
   get elapsed(): number {
     return this.#now - START
+  }
+
+  /** The same without the time of suspensions. */
+  get awake(): number {
+    return this.elapsed - this.skipped
   }
 
   /** Everything due before this time has happened. With slow code or a suspension, the time is later. */
@@ -140,3 +146,40 @@ export interface SleepCounter extends Clock {
 /** How much longer a yield takes than a clock read. */
 const YIELD_FACTOR = 20
 const START = Date.UTC(2026, 0, 1)
+
+/** Adds an item to a binary heap, whose first item is the next one. */
+function pushDue(heap: Due[], due: Due): void {
+  let at = heap.push(due) - 1
+  while (at > 0) {
+    const parent = (at - 1) >> 1
+    const above = heap[parent]
+    if (above === undefined || !isBefore(due, above)) break
+    heap[at] = above
+    at = parent
+  }
+  heap[at] = due
+}
+
+/** Removes the first item of a heap. */
+function popDue(heap: Due[]): void {
+  const last = heap.pop()
+  if (last === undefined || heap.length === 0) return
+  let at = 0
+  for (;;) {
+    let child = 2 * at + 1
+    let least = heap[child]
+    const right = heap[child + 1]
+    if (least !== undefined && right !== undefined && isBefore(right, least)) {
+      least = right
+      child++
+    }
+    if (least === undefined || !isBefore(least, last)) break
+    heap[at] = least
+    at = child
+  }
+  heap[at] = last
+}
+
+function isBefore(a: Due, b: Due): boolean {
+  return a.at < b.at || (a.at === b.at && a.tie < b.tie)
+}

@@ -1,14 +1,13 @@
 import { History } from '../backend/history.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
-import { planFor } from '../workload/fault-plan.js'
+import { actions, kindsOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import { healsWithin, type Settings, settingsFor } from '../workload/settings.js'
 import { Workload } from '../workload/workload.js'
 import { HandComposedDriver } from './hand-composed-driver.js'
 import { InformerDriver } from './informer-driver.js'
 import type { SourceScenario } from './scenario.js'
-import { type Planned, SourceWorld } from './source-world.js'
-import type { SingleSourceSystem } from './system-under-test.js'
+import { type Planned, type SingleSourceSystem, SourceWorld } from './source-world.js'
 
 /** One schedule of one source, with one system after the other. Its constructor ends with the first `restart`. */
 export abstract class OneSourceWorld<D extends SingleSourceSystem> extends SourceWorld implements SourceScenario {
@@ -56,6 +55,8 @@ export abstract class OneSourceWorld<D extends SingleSourceSystem> extends Sourc
   }
 }
 
+const kinds = kindsOf(actions)
+
 /** One schedule of one source. */
 export class SingleSourceWorld extends OneSourceWorld<SingleSourceSystem> {
   readonly kind = 'one'
@@ -65,11 +66,8 @@ export class SingleSourceWorld extends OneSourceWorld<SingleSourceSystem> {
     this.restart()
   }
 
-  plan(): readonly Planned[] {
-    return planFor(this.decisions, this.settings.healAtMs).map((action) => ({
-      at: action.at,
-      perform: () => this.workload.perform(action),
-    }))
+  plan(): Planned[] {
+    return this.planned(this.decisions, kinds, (action) => this.workload.perform(action))
   }
 
   protected newDriver(life: number): SingleSourceSystem {

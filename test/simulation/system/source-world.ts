@@ -1,10 +1,11 @@
 import { getEventListeners } from 'node:events'
+import type { SimulatedSource } from '../backend/simulated-source.js'
 import type { ScheduleOptions } from '../runner/schedule.js'
 import { World } from '../runner/world.js'
+import { type Action, planOf } from '../workload/fault-plan.js'
 import type { RandomDecisions } from '../workload/random-decisions.js'
 import type { Settings } from '../workload/settings.js'
 import type { Scenario } from './scenario.js'
-import type { SystemUnderTest } from './system-under-test.js'
 
 /** An action at a time. */
 export interface Planned {
@@ -29,8 +30,20 @@ export abstract class SourceWorld extends World implements Scenario {
   /** The current system under test; undefined before the beginning. */
   abstract get system(): SystemUnderTest | undefined
 
-  /** The planned actions. */
-  abstract plan(): Iterable<Planned>
+  /** The planned actions, in any order. */
+  abstract plan(): Planned[]
+
+  /** The planned actions of these kinds. */
+  protected planned<K extends string>(
+    decisions: RandomDecisions,
+    kinds: Parameters<typeof planOf<K>>[2],
+    perform: (action: Action<K>) => void,
+  ): Planned[] {
+    return planOf(decisions, this.settings.healAtMs, kinds).map((action) => ({
+      at: action.at,
+      perform: () => perform(action),
+    }))
+  }
 
   /** A new system over the same sources, after the last one has ended. */
   abstract restart(): SystemUnderTest
@@ -75,7 +88,7 @@ export abstract class SourceWorld extends World implements Scenario {
     const { healAtMs, driftMs } = this.settings
     this.clock.driftMs = driftMs
     this.#system.start()
-    for (const action of this.plan()) {
+    for (const action of this.plan().sort((a, b) => a.at - b.at)) {
       yield* this.#until(() => false, action.at)
       if (this.hasFailed) return
       this.steps++
@@ -145,4 +158,33 @@ export abstract class SourceWorld extends World implements Scenario {
   get #isConverged(): boolean {
     return this.#system.unfinished === undefined
   }
+}
+
+/** The code under test with all its users, in one run. */
+export interface SystemUnderTest {
+  /** A description for the story. */
+  readonly state: string
+  readonly isStopping: boolean
+  readonly isStopped: boolean
+  /** The part that has not converged; undefined once everything has. */
+  readonly unfinished: string | undefined
+  /** Whether a source is known to need another list. */
+  readonly isIncomplete: boolean
+  start(): void
+  /** Checks after every step. */
+  checkStep(): void
+  /** Faults are over. */
+  heal(): void
+  /** Checks at rest. */
+  check(): void
+  stop(): void
+  /** Checks after `stop` has settled. */
+  checkStopped(): void
+  /** The machine was suspended. */
+  skipped(): void
+}
+
+/** A system over one source. */
+export interface SingleSourceSystem extends SystemUnderTest {
+  readonly source: SimulatedSource
 }

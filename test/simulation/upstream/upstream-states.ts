@@ -10,22 +10,18 @@ export type Tenant = (typeof tenants)[number]
 /** The objects that a follower has: those of a tenant, or all. */
 export type Scope = Tenant | 'all'
 
-interface State {
-  /** The number of the history of the source. */
-  readonly history: number
-}
-
 /** Each state that the source had, in order. */
 export class UpstreamStates {
   /** The state of now. */
   readonly content = new Map<string, Item>()
-  readonly #states: State[] = []
+  /** The number of the history of each state. */
+  readonly #histories: number[] = []
   readonly #indexes: Readonly<Record<Scope, Map<string, number>>> = { all: new Map(), a: new Map(), b: new Map() }
   #history = 0
 
   /** The index of the last state. */
   get last(): number {
-    return this.#states.length - 1
+    return this.#histories.length - 1
   }
 
   get history(): number {
@@ -33,7 +29,7 @@ export class UpstreamStates {
   }
 
   historyOf(index: number): number {
-    return this.#states[index]?.history ?? 0
+    return this.#histories[index] ?? 0
   }
 
   /** Another history begins. */
@@ -45,9 +41,9 @@ export class UpstreamStates {
   remember(): void {
     for (const scope of ['all', ...tenants] as const) {
       const entries = [...this.content].filter(([, { tenant }]) => scope === 'all' || tenant === scope)
-      this.#indexes[scope].set(textOf(entries), this.#states.length)
+      this.#indexes[scope].set(textOf(entries), this.#histories.length)
     }
-    this.#states.push({ history: this.#history })
+    this.#histories.push(this.#history)
   }
 
   /** The index of the state in which a scope had this text; undefined if there was none. */

@@ -33,8 +33,8 @@ export abstract class UpstreamWorld<A extends string, F extends UpstreamFollower
     this.write(random, 3)
   }
 
-  /** Performs an action, with draws of its own. */
-  protected abstract perform(action: A, random: Stream): void
+  /** The actions, each with draws of its own. */
+  protected abstract actions(random: Stream): Readonly<Record<A, () => unknown>>
 
   /** The followers that do not show the last state, although they must. */
   protected abstract get late(): readonly F[]
@@ -54,7 +54,7 @@ export abstract class UpstreamWorld<A extends string, F extends UpstreamFollower
       const [action, pauseMs] = [random.pick(actions), random.pick([0, 0, 1, 20, 200, 2_000, 6_000])]
       if (this.decisions.take(`${action}#${nth}`)) {
         this.note(action)
-        this.perform(action, random)
+        this.actions(random)[action]()
       }
       yield* this.advance(pauseMs)
     }

@@ -72,13 +72,6 @@ export function kindsOf<K extends string>(means: Readonly<Record<K, number>>): r
   return (Object.entries(means) as [K, number][]).map(([kind, mean]) => kindOf(kind, mean))
 }
 
-const kinds = kindsOf(actions)
-
-/** The actions of a schedule of one source. */
-export function planFor(decisions: RandomDecisions, lengthMs: number): readonly Action[] {
-  return planOf(decisions, lengthMs, kinds)
-}
-
 /**
  * The times of all actions. They come in bursts, because faults that coincide reveal more. Each kind is drawn by
  * itself, so that a new kind moves no other.

@@ -4,7 +4,6 @@ import { WaiterChecker } from '../checkers/waiter-checker.js'
 import type { InformerSystem } from '../system/informer-system.js'
 import { nameOf, type Scenario } from '../system/scenario.js'
 import type { Follower } from './follower.js'
-import { UntilCondition } from './until-condition.js'
 
 /** A consumer that may have ended. */
 export interface Ending {
@@ -33,6 +32,11 @@ export abstract class InformerWaiters<D extends InformerSystem<Scenario, Followe
 
   /** Whether reads return objects. */
   protected abstract get isReadable(): boolean
+  abstract forHead(): void
+  abstract fresh(): void
+  abstract relist(): unknown
+  abstract synced(): void
+  ofFollower?(): void
 
   until(key: string): void {
     const { informer, callers } = this.driver
@@ -40,8 +44,17 @@ export abstract class InformerWaiters<D extends InformerSystem<Scenario, Followe
     const isThere = decisions.chance('until', 0.5)
     const limits = callers.sign('until', { timeoutMs: 1 + decisions.below('timeout', 20_000) })
     const condition = (object: object | undefined): boolean => (object !== undefined) === isThere
-    const untilCondition = new UntilCondition<Item | undefined>(this.scenario, condition)
-    this.pending.wait(untilCondition.until(informer.until(key, untilCondition.holds, limits)), {
+    let isOver = false
+    const holds = (object: Item | undefined): boolean => {
+      if (isOver) this.scenario.violate('waits', 'the condition of an until that has ended is called')
+      return condition(object)
+    }
+    const wait = informer.until(key, holds, limits)
+    const end = (): void => {
+      isOver = true
+    }
+    wait.then(end, end)
+    this.pending.wait(wait, {
       what: `until ${nameOf(key)}`,
       limits,
       isDue: () => this.isReadable && condition(informer.get(key)),

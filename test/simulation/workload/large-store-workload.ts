@@ -45,10 +45,10 @@ export class LargeStoreWorkload {
     this.#scenario = scenario
     this.#stream = scenario.decisions.of(`${label} bulk`)
     this.#answers = new QueryModel(scenario)
-    this.#isMany = this.#chance(0.2)
+    this.#isMany = this.#stream.chance(0.2)
     this.#most = this.#isMany ? MANY : FEW
-    this.#maxObjects = this.#chance(0.5) ? this.#most : Math.ceil(this.#most * 0.8)
-    this.#onInvalid = this.#pick(['omit', 'keep-previous'] as const)
+    this.#maxObjects = this.#stream.chance(0.5) ? this.#most : Math.ceil(this.#most * 0.8)
+    this.#onInvalid = this.#stream.pick(['omit', 'keep-previous'] as const)
     this.#indexer = new Indexer<Item, IndexesOf>(
       { indexes: (ix) => indexesOf(ix, scenario.decisions.seed) },
       {
@@ -73,7 +73,7 @@ export class LargeStoreWorkload {
   }
 
   #step(): void {
-    switch (this.#below(8)) {
+    switch (this.#stream.below(8)) {
       case 0:
       case 1:
         this.#list()
@@ -98,11 +98,11 @@ export class LargeStoreWorkload {
   }
 
   #batch(): void {
-    const count = 1 + this.#below(this.#isMany ? 200 : 6)
+    const count = 1 + this.#stream.below(this.#isMany ? 200 : 6)
     const events: WatchEvent<Item>[] = Array.from({ length: count }, () => this.#event(0.3))
-    if (this.#chance(0.15)) {
+    if (this.#stream.chance(0.15)) {
       const keys = this.#someKeys()
-      events.splice(this.#below(count), 0, { type: 'replace', entries: keys.map((key) => this.#put(key)) })
+      events.splice(this.#stream.below(count), 0, { type: 'replace', entries: keys.map((key) => this.#put(key)) })
     }
     this.#apply(events)
   }
@@ -110,8 +110,8 @@ export class LargeStoreWorkload {
   /** Deletes objects of similar age. */
   #deleteNeighbours(): void {
     const ages = [...this.#entries].sort(([, a], [, b]) => a.object.n - b.object.n)
-    const from = this.#below(ages.length + 1)
-    const gone = ages.slice(from, from + 1 + this.#below(Math.ceil(this.#most * 0.7)))
+    const from = this.#stream.below(ages.length + 1)
+    const gone = ages.slice(from, from + 1 + this.#stream.below(Math.ceil(this.#most * 0.7)))
     this.#apply(gone.map(([key]) => ({ type: 'delete', key })))
   }
 
@@ -148,7 +148,7 @@ export class LargeStoreWorkload {
     const replacement = this.#indexer.replace()
     const pages = this.#pages()
     for (const key of this.#someKeys()) {
-      const event = this.#chance(this.#isMany ? 0.9 : 0.3) ? this.#again(key) : this.#event(0.05, key)
+      const event = this.#stream.chance(this.#isMany ? 0.9 : 0.3) ? this.#again(key) : this.#event(0.05, key)
       pages.add(event)
       this.#take(event, entries, invalid, this.#entries)
     }
@@ -163,7 +163,7 @@ export class LargeStoreWorkload {
       try {
         for (const page of pages.all) {
           void replacement.page(page)
-          if (!this.#isMany && this.#chance(0.2)) this.#check()
+          if (!this.#isMany && this.#stream.chance(0.2)) this.#check()
         }
         void replacement.commit(version)
       } catch (error) {
@@ -267,14 +267,14 @@ export class LargeStoreWorkload {
 
   #put(key: string): Entry<Item> {
     const n = ++this.#contents
-    const tags = TAGS.filter(() => this.#chance(0.4))
-    const object = { n, tenant: this.#pick(TENANTS), tags, rank: this.#below(RANKS) }
+    const tags = TAGS.filter(() => this.#stream.chance(0.4))
+    const object = { n, tenant: this.#stream.pick(TENANTS), tags, rank: this.#stream.below(RANKS) }
     return { key, object, version: `${++this.#revisions}` }
   }
 
   #pages(): { readonly all: readonly (readonly ListEvent<Item>[])[]; add(event: ListEvent<Item>): void } {
     const all: ListEvent<Item>[][] = [[]]
-    const size = this.#isMany ? 500 : 1 + this.#below(3)
+    const size = this.#isMany ? 500 : 1 + this.#stream.below(3)
     return {
       all,
       add: (event) => {
@@ -285,25 +285,13 @@ export class LargeStoreWorkload {
   }
 
   #someKeys(): readonly string[] {
-    const most = this.#chance(0.8) ? this.#maxObjects : this.#most
+    const most = this.#stream.chance(0.8) ? this.#maxObjects : this.#most
     const keys = Array.from({ length: this.#most }, (_, nth) => `k${nth}`)
-    const from = this.#below(keys.length)
-    return [...keys.slice(from), ...keys.slice(0, from)].slice(0, this.#isMany ? most : this.#below(most + 1))
+    const from = this.#stream.below(keys.length)
+    return [...keys.slice(from), ...keys.slice(0, from)].slice(0, this.#isMany ? most : this.#stream.below(most + 1))
   }
 
   #key(): string {
-    return `k${this.#below(this.#most)}`
-  }
-
-  #chance(probability: number): boolean {
-    return this.#stream.next() < probability
-  }
-
-  #below(below: number): number {
-    return Math.floor(this.#stream.next() * below)
-  }
-
-  #pick<V>(from: readonly V[]): V {
-    return from[this.#below(from.length)] as V
+    return `k${this.#stream.below(this.#most)}`
   }
 }

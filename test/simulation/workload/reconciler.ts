@@ -5,7 +5,6 @@ import { ControllerDrainChecker, type Left } from '../checkers/controller-drain-
 import type { Handled, HandledVersionChecker } from '../checkers/handled-version-checker.js'
 import { drawLimit, HandlerCallChecker } from '../checkers/handler-call-checker.js'
 import { LastStateChecker } from '../checkers/last-state-checker.js'
-import { ReasonChecker } from '../checkers/reason-checker.js'
 import { RequeueChecker } from '../checkers/requeue-checker.js'
 import { drawResync } from '../checkers/resync-checker.js'
 import { RetryChecker } from '../checkers/retry-checker.js'
@@ -43,7 +42,6 @@ export class Reconciler implements Handled {
   readonly #givenUp = new Map<string, number | undefined>()
   readonly #retries: RetryChecker
   readonly #requeues: RequeueChecker
-  readonly #reasons: ReasonChecker
   readonly #lastStates: LastStateChecker
   readonly #concurrency: number
   readonly controller: Controller
@@ -83,7 +81,6 @@ export class Reconciler implements Handled {
     this.#resyncMs = drawResync(scenario, `${driver.life}.${name}`, 0.3)
     const resyncs = this.#resyncMs !== undefined
     this.#requeues = new RequeueChecker(scenario, { name, changedAt, resyncs, fullAt: () => this.#retries.fullAt })
-    this.#reasons = new ReasonChecker(scenario, { name, changedAt, resyncs })
     this.#requeuesLater =
       scenario.decisions.chance('looks again', 0.4) && scenario.decisions.take(`looks again#${driver.life}.${name}`)
     this.#enqueuesInRuns =
@@ -140,9 +137,8 @@ export class Reconciler implements Handled {
     // A controller that is being drained ignores `enqueue`.
     if (this.#draining === undefined) {
       this.#retries.enqueued(key, delayMs)
-      // A controller that its informer has begun to stop may ignore it, too.
-      this.#reasons.enqueued(key, delayMs === 0 && !this.#driver.isStopping)
-      this.#requeues.enqueued(key, delayMs, this.#driver.informer.status.isSynced)
+      const { informer, isStopping } = this.#driver
+      this.#requeues.enqueued(key, delayMs, informer.status.isSynced, isStopping)
     }
     this.controller.enqueue(key, delayMs === 0 ? {} : { delayMs })
   }
@@ -322,9 +318,8 @@ export class Reconciler implements Handled {
     if (this.#running.has(key)) violate('I4', `${this.name} runs ${nameOf(key)} twice at once`)
     if (this.#running.size >= this.#concurrency)
       violate('I12', `${this.name} runs more keys at once than its concurrency`)
-    this.#requeues.begins(key)
+    this.#requeues.begins(key, context)
     this.#retries.begins(key, attempt)
-    this.#reasons.begins(key, context)
     this.#givenUp.delete(key)
     this.#lastStates.begins(key, object, deleted)
     this.#draining?.begins(key)
@@ -399,7 +394,6 @@ export class Reconciler implements Handled {
     this.#running.delete(key)
     const isGivenUp = this.#givenUp.has(key)
     this.#requeues.ended(key, againMs, this.#failed.has(key), isGivenUp)
-    this.#reasons.ended(key, this.#failed.has(key) && !isGivenUp, againMs !== undefined && !isGivenUp)
     this.#draining?.ended(key, this.#failed.has(key))
   }
 

@@ -35,24 +35,16 @@ function drawWanted({ decisions, settings }: Scenario, label: string): Wanted {
   const tag = decisions.pick(label, TAGS)
   const key = decisions.pick(label, settings.keys)
   const rank = decisions.below(label, RANKS)
-  switch (decisions.below(label, 10)) {
-    case 0:
-      return { key }
-    case 1:
-      return { tenant }
-    case 2:
-      return { tag }
-    case 3:
-      return { latest: [tenant, rank] }
-    case 4:
-      return { above: 1 }
-    case 5:
-      return { rank }
-    case 6:
-      return { since: rank }
-    default:
-      return {}
-  }
+  const all: readonly Wanted[] = [
+    { key },
+    { tenant },
+    { tag },
+    { latest: [tenant, rank] },
+    { above: 1 },
+    { rank },
+    { since: rank },
+  ]
+  return all[decisions.below(label, 10)] ?? {}
 }
 
 export function scopeOf({ key, tenant, tag, latest, rank, since, above }: Wanted): DrawnScope {

@@ -78,7 +78,7 @@ export class Waiters extends InformerWaiters<InformerDriver> {
   }
 
   /** Waits for the initial objects of a subscription or a controller, or for the current version of the source. */
-  ofFollower(): void {
+  override ofFollower(): void {
     const { decisions, settings, violate } = this.scenario
     const { followers, reconcilers } = this.driver
     const follower = decisions.pick('who is waited for', [...followers, ...reconcilers])
