@@ -1,13 +1,20 @@
 // Runs a set of tests while the servers that they need are fetched. Arguments are those of Vitest.
 //   core     what a contributor needs to trust a change, in minutes: npm test
+//   mutants  defects that the schedules or a test must find
 //   rest     the others
-//   all      both: npm run test:all
+//   all      all of them: npm run test:all
 //   changed  what the files need that differ from the branch main: npm run test:changed
 import { execFileSync, spawn } from 'node:child_process'
 import './typescript.mjs'
 
 const CORE = ['unit', 'property', 'package', 'types', 'simulation', 'kit', 'conformance', 'faults']
-const SETS = { core: () => CORE, rest: () => CORE.map((name) => `!${name}`), all: () => ['*'], changed }
+const SETS = {
+  core: () => CORE,
+  mutants: () => ['mutants'],
+  rest: () => [...CORE, 'mutants'].map((name) => `!${name}`),
+  all: () => ['*'],
+  changed,
+}
 
 const [set = 'core', ...args] = process.argv.slice(2)
 if (!Object.hasOwn(SETS, set)) throw new Error(`the set of tests must be ${Object.keys(SETS).join(', ')}, got ${set}`)
