@@ -12,7 +12,15 @@ test('the matrix has the tests that kill a mutant, and only these', { timeout: 6
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const out = join(folder, 'matrix.jsonl')
   const { NODE_OPTIONS: _, VITEST: _vitest, ...env } = process.env
-  const args = ['matrix', '--tests', 'test/unit/store/interner', '--only', 'arrays with the same hash are shared', '--out', out]
+  const args = [
+    'matrix',
+    '--tests',
+    'test/unit/store/interner',
+    '--only',
+    'arrays with the same hash are shared',
+    '--out',
+    out,
+  ]
   await promisify(execFile)(
     process.execPath,
     ['--import', './scripts/typescript.mjs', 'test/mutants/main.ts', ...args, '--folder', folder],
