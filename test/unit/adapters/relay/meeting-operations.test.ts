@@ -36,7 +36,10 @@ import {
   relayFrom,
   relayOf,
   storeOf,
+  useRelays,
 } from './relays.js'
+
+useRelays()
 
 /** A source whose watch can lose the events of a batch. */
 class LossySource implements ListerWatcher<Item> {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { MemoryRelayStore } from '../../../../adapters/memory/index.js'
-import { clock, contentOf, context, followerOf, relayedAndStopped, relayOf, storeOf } from './relays.js'
+import { clock, contentOf, context, followerOf, relayedAndStopped, relayOf, storeOf, useRelays } from './relays.js'
+
+useRelays()
 
 /** Writes a text into the store of a relay, as another program or another version of the relay does. */
 async function overwrite(store: MemoryRelayStore, key: string, text: string): Promise<void> {

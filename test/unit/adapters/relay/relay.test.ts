@@ -23,7 +23,10 @@ import {
   relayed,
   relayOf,
   storeOf,
+  useRelays,
 } from './relays.js'
+
+useRelays()
 
 /** Counts the lists of a source. */
 function countLists<T>(source: MemorySource<T>): () => number {

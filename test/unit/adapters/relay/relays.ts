@@ -28,18 +28,20 @@ export interface Item {
 
 export const clock = new VirtualClock()
 let numbers = new SeededRandom(1)
-/** Each test has the same sequence, whichever tests run before it. */
 export const random: Random = { next: () => numbers.next() }
 export const context = { signal: new AbortController().signal, clock, random }
 const stops: (() => Promise<void>)[] = []
 
-beforeEach(() => {
-  numbers = new SeededRandom(1)
-})
+/** Each test of the file that calls this begins with the same random numbers, and stops its relays and followers. */
+export function useRelays(): void {
+  beforeEach(() => {
+    numbers = new SeededRandom(1)
+  })
 
-afterEach(async () => {
-  await meanwhile(30_000, Promise.all(stops.splice(0).map((stop) => stop())))
-})
+  afterEach(async () => {
+    await meanwhile(30_000, Promise.all(stops.splice(0).map((stop) => stop())))
+  })
+}
 
 /** Waits for a promise while the time passes. */
 export async function meanwhile(ms: number, promise: Promise<unknown>): Promise<void> {
