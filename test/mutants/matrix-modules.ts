@@ -100,7 +100,7 @@ async function prepare(hash: string, tests: readonly string[], perFile: number):
   return { hash, tests, files, mutants, functions }
 }
 
-/** Prepares the unit and property tests with this prefix and what they import, or reads from this file what was prepared. */
+/** Compiles the unit and property tests with this prefix and their imports, or reads the compiled modules from this file. */
 export async function preparedIn(file: string, perFile: number, prefix: string): Promise<Prepared> {
   const all = [...filesUnder(['test/unit', 'test/property'], '.test.ts'), ...filesUnder(['test/unit'], '.test.tsx')]
   const tests = all.filter((path) => path.startsWith(prefix))

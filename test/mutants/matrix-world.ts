@@ -122,7 +122,7 @@ export class World {
     })
   }
 
-  /** A test ended without an end of its own: what is left of it may not disturb others. */
+  /** True after a test that did not end by itself. Its remaining steps may not disturb other tests. */
   get isOver(): boolean {
     return this.#isOver
   }

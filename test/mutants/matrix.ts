@@ -279,7 +279,7 @@ export async function matrix(args: readonly string[]): Promise<void> {
   }
   if (values.only === undefined) await probe(first)
   await all(open, 1)
-  // What was cut short comes again.
+  // Mutants that reached a time limit are judged again.
   const cut = tasks.filter((task) => isWanted(task) && (entries.get(task.id)?.open.length ?? 0) > 0)
   await all(
     cut.filter(({ id }) => entries.get(id)?.isLast !== true),

@@ -113,7 +113,7 @@ function carriedOver(quote: string, replacement: string, { place, tokens, counte
     end = token.end
     const isNext = last !== undefined && counterpart !== undefined && kept[nth] === (kept[nth - 1] ?? NaN) + 1
     if (isNext && last !== undefined && counterpart !== undefined) {
-      // With what came between them.
+      // With the text between the two tokens.
       result += text.slice(tokens[last]?.end, tokens[counterpart]?.end)
     } else result += gap + (tokens[counterpart ?? -1]?.text ?? renamed.get(token.text) ?? token.text)
     last = counterpart

@@ -37,7 +37,7 @@ function changedSpan(text: string, before: readonly Token[], after: readonly Tok
   while (end < most - from && before.at(-1 - end)?.text === after.at(-1 - end)?.text) end++
   const to = before.length - end
   if (after.length - end > from) return { from, to }
-  // Of a repetition it does not matter what is left out: preferably lines.
+  // Any copy of a repeated text can be left out: preferably whole lines.
   for (let by = 0; by <= from; by++) {
     if (startsLine(text, before[from - by])) return { from: from - by, to: to - by }
     if (before[from - by - 1]?.text !== before[to - by - 1]?.text) break

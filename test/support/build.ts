@@ -4,6 +4,7 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isRunning } from '../../tools/postgres/platform.js'
 import { filesUnder, root } from './sources.js'
 
 const INPUTS = ['package.json', 'scripts/bundle.mjs', 'tsconfig.json', 'tsconfig.build.json']
@@ -61,7 +62,9 @@ function read(path: string): string | undefined {
 /** The process whose id is in the file has the lock, for as long as it lives: a busy machine may build for minutes. */
 async function acquire(lock: string): Promise<void> {
   while (!isCreated(lock)) {
-    if (hasEnded(Number(read(lock) ?? 0))) rmSync(lock, { force: true })
+    // 0 if the owner has not written its id yet, or if the lock is gone.
+    const owner = Number(read(lock) ?? 0)
+    if (owner > 0 && !(await isRunning(owner))) rmSync(lock, { force: true })
     await sleep(50)
   }
 }
@@ -73,15 +76,5 @@ function isCreated(lock: string): boolean {
   } catch (error) {
     if (Object(error).code !== 'EEXIST') throw error
     return false
-  }
-}
-
-/** Returns false for 0, which means that the owner has not written its id yet, or that the lock is gone. */
-function hasEnded(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    return Object(error).code === 'ESRCH'
   }
 }

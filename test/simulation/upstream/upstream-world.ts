@@ -39,7 +39,7 @@ export abstract class UpstreamWorld<A extends string, F extends UpstreamFollower
   /** The followers that do not show the last state, although they must. */
   protected abstract get late(): readonly F[]
 
-  /** The state of what is between the upstream and its followers. */
+  /** The state of the relay or share between the upstream and its followers. */
   protected abstract get between(): string
 
   override get state(): string {
