@@ -60,42 +60,33 @@ export async function sweepCache(): Promise<void> {
   }
 }
 
-/** A file whose content is the id of the process that fetches a server. */
-async function fetchMark(name: string): Promise<string> {
-  return join(await serverCache(), `.fetching-${name.replaceAll(' ', '-')}`)
+/** A file whose content is the id of the process that fetches a server, or the reason why it could not be fetched. */
+async function noteOn(name: string, kind: 'fetching' | 'lacking'): Promise<string> {
+  return join(await serverCache(), `.${kind}-${name.replaceAll(' ', '-')}`)
 }
 
 /** Lets `isBeingFetched` return true in all processes, until `endFetch` or the end of this process. */
 export async function announceFetch(name: string): Promise<void> {
-  await writeFile(await fetchMark(name), `${process.pid}`)
+  await writeFile(await noteOn(name, 'fetching'), `${process.pid}`)
 }
 
-export async function endFetch(name: string): Promise<void> {
-  await rm(await fetchMark(name), { force: true })
+/** Keeps the reason if the server could not be fetched. */
+export async function endFetch(name: string, why?: string): Promise<void> {
+  const file = await noteOn(name, 'lacking')
+  await (why === undefined ? rm(file, { force: true }) : writeFile(file, why))
+  await rm(await noteOn(name, 'fetching'), { force: true })
 }
 
 /** Whether a living process fetches this server. */
 export async function isBeingFetched(name: string): Promise<boolean> {
-  const pid = await readFile(await fetchMark(name), 'utf8').catch(() => undefined)
+  const pid = await readFile(await noteOn(name, 'fetching'), 'utf8').catch(() => undefined)
   // Between its creation and its first write the file is empty.
   return pid === '' || (pid !== undefined && (await isRunning(Number(pid))))
 }
 
-/** Why a server is lacking, by its name, as the last `npm run servers` found. */
-export async function readLacking(): Promise<ReadonlyMap<string, string>> {
-  const text = await readFile(await lackingFile(), 'utf8').catch(() => '{}')
-  const value: unknown = JSON.parse(text)
-  return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
-}
-
-export async function writeLacking(reasons: ReadonlyMap<string, string>): Promise<void> {
-  const file = await lackingFile()
-  await writeFile(`${file}.${process.pid}`, JSON.stringify(Object.fromEntries(reasons)))
-  await rename(`${file}.${process.pid}`, file)
-}
-
-async function lackingFile(): Promise<string> {
-  return join(await serverCache(), 'lacking.json')
+/** Why the last attempt to fetch a server failed. */
+export async function whyLacking(name: string): Promise<string | undefined> {
+  return await readFile(await noteOn(name, 'lacking'), 'utf8').catch(() => undefined)
 }
 
 async function findCache(): Promise<string> {

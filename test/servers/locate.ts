@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../src/contract/errors.js'
 import type { Installation } from '../../tools/postgres/readable-install.js'
-import { cachedFolder, fillCache, isBeingFetched, readLacking } from './cache.js'
+import { cachedFolder, fillCache, isBeingFetched, whyLacking } from './cache.js'
 import { type Recipe, recipes, type ServerName } from './recipes.js'
 
 export interface FoundServer extends Installation {
@@ -74,7 +74,7 @@ async function locate(recipe: Recipe): Promise<LocatedServer> {
   } catch (error) {
     why = messageOf(error)
   }
-  return { type: 'missing', name, why: (await readLacking()).get(name) ?? why ?? 'not fetched yet: npm run servers' }
+  return { type: 'missing', name, why: (await whyLacking(name)) ?? why ?? 'not fetched yet: npm run servers' }
 }
 
 async function places(recipe: Recipe): Promise<Installation[]> {

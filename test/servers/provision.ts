@@ -1,4 +1,4 @@
-import { announceFetch, endFetch, serverCache, sweepCache, writeLacking } from './cache.js'
+import { announceFetch, endFetch, serverCache, sweepCache } from './cache.js'
 import { fetchServer, type LocatedServer, locateServer } from './locate.js'
 import { type Recipe, recipes, type ServerName } from './recipes.js'
 import { areServersRequired } from './required.js'
@@ -25,17 +25,16 @@ export async function provision(
   const fetchAll = async (lane: readonly Recipe[]): Promise<void> => {
     for (const { name } of lane) {
       print(`fetching ${name} …\n`)
-      servers.set(name, await fetchServer(name))
-      await endFetch(name)
+      const server = await fetchServer(name)
+      servers.set(name, server)
+      await endFetch(name, server.type === 'missing' ? server.why : undefined)
     }
   }
   await Promise.all([true, false].map((built) => fetchAll(fetched.filter(({ isBuilt = false }) => isBuilt === built))))
   const located = [...servers.values()]
-  const lacking = located.filter((server) => server.type === 'missing')
-  await writeLacking(new Map(lacking.map((server) => [server.name, server.why])))
   print(table(['server', 'version', 'path, or the reason why it is missing'], located.map(row)))
   print(`cache: ${cache}\n`)
-  return lacking.length === 0 || !isRequired
+  return located.every(({ type }) => type === 'found') || !isRequired
 }
 
 function row(server: LocatedServer): string[] {
