@@ -1,6 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { allMutants, foreignMutants, mutants } from '../mutants/index.js'
 import { type Mutant, mutate, mutated } from '../mutants/mutant.js'
+import { drawnSchedules } from '../support/draw.js'
 
 const USAGE = `Usage: npm run sim -- [--runs N] [--minutes M] [--seed S] [--kind K] [--mutant NAME] [--json]
        npm run sim -- --runs 1 --seed S [--kind K] [--mutant NAME] [--keep]
@@ -47,7 +48,11 @@ const { foreign, json, keep } = values
 const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
 if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })
 else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', mutant, keep })
-else await runCampaign({ runs: requestedRuns, seed, kind, minutes, mutant, json })
+else if (requestedRuns === undefined) await runCampaign({ runs: undefined, seed, kind, minutes, mutant, json })
+else {
+  const { first, count } = drawnSchedules(seed, requestedRuns)
+  await runCampaign({ runs: count, seed: first, kind, minutes, mutant, json })
+}
 
 function argumentsOf<const C extends ParseArgsConfig>(config: C): ReturnType<typeof parseArgs<C>> {
   try {

@@ -28,6 +28,14 @@ export function drawn<T>(all: readonly T[]): readonly T[] {
   return drawn === undefined ? all : all.filter((_, at) => at % parts === drawn % parts)
 }
 
+/** Returns the first schedule of this run and their number. Three runs with different thirds have all of them. */
+export function drawnSchedules(first: number, count: number): { readonly first: number; readonly count: number } {
+  const drawn = part()
+  if (drawn === undefined) return { first, count }
+  const [from, to] = [drawn, drawn + 1].map((third) => Math.round((count * third) / PARTS)) as [number, number]
+  return { first: first + from, count: to - from }
+}
+
 /** Returns the campaigns that this run has, at least one. */
 export function drawnCampaigns<T>(all: readonly T[]): readonly T[] {
   return process.env['LISTWATCH_DRAW'] === 'first' ? all.slice(0, 1) : drawn(all)
