@@ -1,8 +1,13 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
 /** Tests that compute: one file for each of two cores. */
-function computing(name: string, include: string[], testTimeout: number): TestProjectInlineConfiguration {
-  return { test: { name, include, testTimeout, hookTimeout: 120_000, maxWorkers: 2 } }
+function computing(
+  name: string,
+  include: string[],
+  testTimeout: number,
+  exclude: string[] = [],
+): TestProjectInlineConfiguration {
+  return { test: { name, include, exclude, testTimeout, hookTimeout: 120_000, maxWorkers: 2 } }
 }
 
 /** Tests that wait for servers and for one another: four files at a time, also on two cores. */
@@ -29,6 +34,9 @@ const campaigns = [
   'test/replicas/replicas.test.ts',
 ]
 
+/** The simulator as a command, and on another Node. */
+const simulatorProcesses = ['test/simulation/nodes.test.ts', 'test/simulation/runner/commands.test.ts']
+
 /** Sources without a server. The kit measures how soon a source stops, so they need the processors to themselves. */
 const withoutServers = [
   'test/conformance/{broken-sources,folder,http,memory,polled-sources,share,without-vitest}.test.ts',
@@ -43,7 +51,7 @@ export default defineConfig({
       computing('unit', ['test/unit/**/*.test.{ts,tsx}'], 5_000),
       computing('property', ['test/property/**/*.test.ts'], 60_000),
       computing('package', ['test/*.test.ts'], 120_000),
-      computing('simulation', ['test/simulation/**/*.test.ts'], 600_000),
+      computing('simulation', ['test/simulation/**/*.test.ts'], 600_000, simulatorProcesses),
       {
         test: {
           name: 'types',
@@ -71,7 +79,7 @@ export default defineConfig({
       waiting('kubernetes', ['test/kubernetes/**/*.test.ts', 'test/file-cache/kubernetes.test.ts'], campaigns),
       waiting(
         'processes',
-        ['test/{browser,cli,file-cache,operating,replicas,servers,share,soak}/**/*.test.ts'],
+        ['test/{browser,cli,file-cache,operating,replicas,servers,share,soak}/**/*.test.ts', ...simulatorProcesses],
         [...campaigns, 'test/{file-cache,share}/{postgres,etcd,redis,kubernetes}.test.ts'],
       ),
       waiting('mutants', ['test/mutants/**/*.test.ts']),

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { describeEtcd, describeServer } from '../servers/index.js'
-import { drawnCampaigns } from '../support/draw.js'
+import { drawn } from '../support/draw.js'
 import { campaign } from './campaign.js'
 import { watcherSource } from './watcher-source.js'
 
@@ -15,7 +15,7 @@ const TIMEOUT_MS = 60_000 + EACH * 20_000
 
 describe.concurrent('faults of every kind, and overlapping', () => {
   describeEtcd('[I1] leave a mirror that is what the server has', (server) => {
-    test.concurrent.each(drawnCampaigns([0, 1]))(
+    test.concurrent.each(drawn([0, 1]))(
       'campaign %i',
       async (number) => {
         const seed = SEED + number

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { describeKubernetes } from '../servers/index.js'
-import { drawnCampaigns } from '../support/draw.js'
+import { drawn } from '../support/draw.js'
 import { campaign } from './campaign.js'
 import { forgetfulSource } from './forgetful-source.js'
 
@@ -17,7 +17,7 @@ const ONCE = { retry: 0 }
 
 describe.concurrent('faults of every kind, and overlapping,', () => {
   describeKubernetes('leave two mirrors that are what the server has', (server) => {
-    test.concurrent.each(drawnCampaigns(CAMPAIGNS))(
+    test.concurrent.each(drawn(CAMPAIGNS))(
       'campaign %i',
       { ...ONCE, timeout: 240_000 + EACH * 30_000 },
       async (number) => {

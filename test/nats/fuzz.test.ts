@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { describeServer } from '../servers/index.js'
-import { drawnCampaigns } from '../support/draw.js'
+import { drawn } from '../support/draw.js'
 import { campaign, clusterCampaign } from './campaign.js'
 import { watcherSource } from './watcher-source.js'
 
@@ -21,7 +21,7 @@ const TIMEOUT_MS = 120_000 + CHECKS * 30_000
 
 describe.concurrent('faults of every kind, and overlapping', () => {
   describeServer('nats 2.15', 'leave a mirror that is what the bucket has', (server) => {
-    test.concurrent.each(drawnCampaigns(CAMPAIGNS))(
+    test.concurrent.each(drawn(CAMPAIGNS))(
       'with %s',
       async (title, number, run, checks) => {
         const seed = SEED + number

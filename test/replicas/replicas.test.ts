@@ -10,7 +10,7 @@ import { Database, useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeKubernetes, describeServer } from '../servers/index.js'
 import { ensureBuilt } from '../support/build.js'
-import { drawnCampaigns } from '../support/draw.js'
+import { drawn } from '../support/draw.js'
 import { type CampaignOptions, ReplicaCampaign } from './campaign.js'
 import { flawsOf, type Note } from './judge.js'
 
@@ -21,7 +21,7 @@ const DISTURBED_MS = Number(process.env['LISTWATCH_REPLICAS_SECONDS'] ?? 20) * 1
 const LEASES = 2.3
 const MARGIN_MS = 5_000
 
-const backends = drawnCampaigns(['postgres', 'redis', 'etcd', 'nats', 'kubernetes'])
+const backends = drawn(['postgres', 'redis', 'etcd', 'nats', 'kubernetes'])
 
 beforeAll(ensureBuilt)
 

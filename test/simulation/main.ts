@@ -4,6 +4,7 @@ import { type Mutant, mutate, mutated } from '../mutants/mutant.js'
 import { drawnSchedules } from '../support/draw.js'
 
 const USAGE = `Usage: npm run sim -- [--runs N] [--minutes M] [--seed S] [--kind K] [--mutant NAME] [--json]
+                      [--drawn]
        npm run sim -- --runs 1 --seed S [--kind K] [--mutant NAME] [--keep]
        npm run sim -- --mutants [--foreign] [--layers unit,property,simulator] [--runs N] [--seed S] [--mutant NAME]
                       [--json] [--keep]`
@@ -15,6 +16,7 @@ const { values } = argumentsOf({
     minutes: { type: 'string' },
     seed: { type: 'string', default: '1' },
     kind: { type: 'string' },
+    drawn: { type: 'boolean', default: false },
     mutant: { type: 'string' },
     json: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
@@ -44,13 +46,13 @@ const asLayers = values.layers?.split(',')
 const unknown = asLayers?.find((name) => !layers.some((each) => each === name))
 if (unknown !== undefined) refuse(`--layers must be some of ${layers.join(', ')}, got "${unknown}"`)
 const chosen = asLayers && layers.filter((each) => asLayers.includes(each))
-const { foreign, json, keep } = values
+const { drawn, foreign, json, keep } = values
 const which = mutant !== undefined ? [mutant] : foreign ? foreignMutants : mutants
 if (values.mutants) await huntMutants({ seed, schedules: requestedRuns, which, layers: chosen, json, keep })
 else if (requestedRuns === 1) await replay({ seed, kind: kind ?? 'one', mutant, keep })
-else if (requestedRuns === undefined) await runCampaign({ runs: undefined, seed, kind, minutes, mutant, json })
 else {
-  const { first, count } = drawnSchedules(seed, requestedRuns)
+  const { first, count } =
+    drawn && requestedRuns !== undefined ? drawnSchedules(seed, requestedRuns) : { first: seed, count: requestedRuns }
   await runCampaign({ runs: count, seed: first, kind, minutes, mutant, json })
 }
 

@@ -1,9 +1,9 @@
 import { hashOf } from '../simulation/workload/random-decisions.js'
 
 /**
- * The gate runs the whole of `npm test`, and a third of the mutants and of the campaigns: `LISTWATCH_DRAW` is the id of its
- * commit, which determines the third. `first` stands for the first of each, which is what `npm test` has. Without the
- * variable everything runs.
+ * The gate runs a third of the mutants, schedules and campaigns, and one version of each server: `LISTWATCH_DRAW` is the
+ * id of its commit, which determines the third. `npm test` has `first`: the first campaign and version. Without the variable
+ * everything runs.
  */
 const PARTS = 3
 
@@ -21,8 +21,9 @@ export function isDrawn(name: string): boolean {
   return drawn === undefined || hashOf(name) % PARTS === drawn
 }
 
-/** Returns those that this run has, at least one. */
+/** Returns the campaigns or the versions of a server that this run has, at least one. */
 export function drawn<T>(all: readonly T[]): readonly T[] {
+  if (process.env['LISTWATCH_DRAW'] === 'first') return all.slice(0, 1)
   const drawn = part()
   const parts = Math.min(PARTS, all.length)
   return drawn === undefined ? all : all.filter((_, at) => at % parts === drawn % parts)
@@ -34,9 +35,4 @@ export function drawnSchedules(first: number, count: number): { readonly first: 
   if (drawn === undefined) return { first, count }
   const [from, to] = [drawn, drawn + 1].map((third) => Math.round((count * third) / PARTS)) as [number, number]
   return { first: first + from, count: to - from }
-}
-
-/** Returns the campaigns that this run has, at least one. */
-export function drawnCampaigns<T>(all: readonly T[]): readonly T[] {
-  return process.env['LISTWATCH_DRAW'] === 'first' ? all.slice(0, 1) : drawn(all)
 }

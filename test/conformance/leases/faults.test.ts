@@ -14,12 +14,12 @@ import { describeKubernetes, describeServer } from '../../servers/index.js'
 import { NatsServer } from '../../servers/nats.js'
 import { NatsCluster } from '../../servers/nats-cluster.js'
 import { RedisSentinel } from '../../servers/redis-sentinel.js'
-import { drawnCampaigns } from '../../support/draw.js'
+import { drawn } from '../../support/draw.js'
 import { LeaseCampaign } from './campaign.js'
 
 const LEASE_MS = 1_500
 const KILLS = 3
-const backends = drawnCampaigns(['postgres', 'redis', 'etcd', 'nats', 'kubernetes'])
+const backends = drawn(['postgres', 'redis', 'etcd', 'nats', 'kubernetes'])
 const STREAM = 'KV_listwatch-leases'
 
 describe('while servers crash, fences grow and no confirmed renewal is lost within an epoch', () => {
