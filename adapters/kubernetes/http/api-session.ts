@@ -48,8 +48,8 @@ const METHODS = {
   delete: 'DELETE',
 } as const
 
-/** Most bytes of an error's body that are read. */
-const MAX_STATUS_BYTES = 64 * 1024
+/** Most bytes of an error's body that are read: a conflict and an invalid object name each field. */
+const MAX_STATUS_BYTES = 4 * 1024 * 1024
 /** Most bytes of a response that is read as a whole. */
 const MAX_JSON_BYTES = 32 * 1024 * 1024
 /** The longest wait for credentials, in milliseconds: a user may have to log in. */
