@@ -90,11 +90,23 @@ export class ApiSession {
   async open(request: ApiRequest): Promise<ResponseBody> {
     const access = await this.#access()
     try {
-      return await this.#send(access, request)
+      return await this.#trySend(access, request)
     } catch (error) {
       if (apiStatusIn(error)?.code !== 401) throw error
       this.#credentials.renew(access)
-      return await this.#send(await this.#access(), request)
+      return await this.#trySend(await this.#access(), request)
+    }
+  }
+
+  /** The next connection uses what has replaced a server that does not answer, or a user without rights. */
+  async #trySend(access: Access, request: ApiRequest): Promise<ResponseBody> {
+    try {
+      return await this.#send(access, request)
+    } catch (error) {
+      const code = apiStatusIn(error)?.code
+      const isClosed = this.#scope.ending !== undefined || request.signal?.aborted === true
+      if (!isClosed && (code === undefined || code === 403)) this.#credentials.reload(access)
+      throw error
     }
   }
 

@@ -35,8 +35,8 @@ import { type KubernetesReference, type KubernetesWritten, namesOf } from './obj
  */
 export interface KubernetesWriterOptions {
   /**
-   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
-   * server rejects the credentials.
+   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again before the
+   * next connection when a connection failed or the server rejected the credentials or the user.
    */
   readonly kubeConfig: KubeConfigProvider
   /** The name under which the server remembers which fields were applied: `site-operator`. At most 128 characters. */
