@@ -232,9 +232,11 @@ export class ApiSource<T> implements KubernetesSource<T> {
       this.#resumeGuard.recordContact(clock)
       const expired = this.#schemas.mismatch(context.mirror ?? this, await schemaVersion(session, requests.resource))
       if (expired !== undefined) throw expired
-      if (context.isUnconfirmed === true || this.#resumeGuard.isAuditDue(clock.now()))
+      const contents = this.#resumeGuard.isAuditDue(clock.now())
+      if (context.isUnconfirmed === true || contents)
         context.requestAudit?.(
           'the API server was unreachable for long enough to be restored with a history that has passed our version',
+          { contents },
         )
       return requests
     } finally {

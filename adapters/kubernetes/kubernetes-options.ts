@@ -28,8 +28,8 @@ import type { KubernetesShard } from './shard.js'
  */
 export interface KubernetesSourceOptions {
   /**
-   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
-   * server rejects the credentials.
+   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again before the
+   * next connection when a connection failed or the server rejected the credentials or the user.
    */
   readonly kubeConfig: KubeConfigProvider
   /** The API version as in a manifest: `v1`, `apps/v1`, `example.com/v1`. Default `v1`. */

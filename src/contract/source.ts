@@ -121,9 +121,10 @@ export interface WatchContext extends SourceContext {
   hasWaiters?(): boolean
   /**
    * Requests an audit soon: the source could not disprove its history, but something is suspicious, for example a new
-   * raft term. If audits are enabled, one runs within 10 s and is retried until it completes.
+   * raft term. If audits are enabled, one runs within 10 s and is retried until it completes. With `contents` it compares
+   * contents also if the source has `versions`: another history may have other contents at the same version.
    */
-  requestAudit?(reason: string): void
+  requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
   /**
    * Requests an audit now, because a reader waits for a version that the watch cannot report. The core reads
    * `versions`, else `list`. If the store does not differ, it is at the version that was read. The source must be able

@@ -56,7 +56,7 @@ type Item<S> = ListEvent<S> | { readonly type: 'version'; readonly key: string; 
 
 /**
  * Compares a store with its source periodically. A difference is reported, and repaired by one relist. If the source
- * has `versions`, keys and versions are compared, otherwise contents. Keys that were written during the comparison are
+ * has `versions`, keys and versions are compared, otherwise contents. After a request for contents those are compared. Keys that were written during the comparison are
  * ignored.
  */
 export class Audit<S, T> {
@@ -68,6 +68,8 @@ export class Audit<S, T> {
   #cpuMs = 0
   /** Whether the source requested an audit after the last completed one started. */
   #isRequested = false
+  /** Whether the requested audit compares contents. */
+  #comparesContents = false
   /** The number of audits in a row that failed. */
   #failures = 0
   #wake: (() => void) | undefined
@@ -102,8 +104,9 @@ export class Audit<S, T> {
   }
 
   /** Requests an audit soon. It is retried until one completes. */
-  request(): void {
+  request(contents: boolean): void {
     this.#isRequested = true
+    this.#comparesContents ||= contents
     this.#wake?.()
   }
 
@@ -150,6 +153,7 @@ export class Audit<S, T> {
         this.#isRequested ||= isRepairing
         return
       }
+      if (!this.#isRequested) this.#comparesContents = false
       // Without repairs a difference may be a change that is still to arrive.
       if (first === undefined || isRepairing) proof.audited({ ...comparison, differences: drift.length })
       if (first === undefined || !isRepairing) return
@@ -318,6 +322,7 @@ export class Audit<S, T> {
     const warn = (message: string): void => this.#host.events.warning(`${source.name}: ${message}`)
     const alive = (): void => attempt.recordActivity()
     const context = { signal: attempt.signal, clock, random, warn, pageSize: PAGE_SIZE, alive }
+    const versions = this.#comparesContents ? undefined : source.versions
     let [readMs, since] = [0, clock.now()]
     const cpuSince = clock.cpuMs?.()
     const spend = (): void => {
@@ -327,8 +332,8 @@ export class Audit<S, T> {
       since = now
     }
     return readPages<Page<S>>(attempt, {
-      call: source.versions === undefined ? 'list' : 'versions',
-      open: () => source.versions?.(context) ?? source.list(context),
+      call: versions === undefined ? 'list' : 'versions',
+      open: () => versions?.call(source, context) ?? source.list(context),
       contact: () => {
         alive()
         spend()

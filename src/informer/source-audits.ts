@@ -24,8 +24,8 @@ export class SourceAudits<S, T> {
     this.#running = this.#audit?.run(this.#signal)
   }
 
-  request(): void {
-    this.#audit?.request()
+  request(contents: boolean): void {
+    this.#audit?.request(contents)
   }
 
   /** Without periodic audits the store is compared only when the source requests a proof. */

@@ -117,8 +117,8 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.#host.writing(this)
   }
 
-  onAuditRequest(): void {
-    this.#audits.request()
+  onAuditRequest(contents: boolean): void {
+    this.#audits.request(contents)
   }
 
   onDuplicate(version: Version): void {

@@ -23,8 +23,8 @@ export interface ReflectorHooks {
   onWarning?(message: string): void
   /** A batch, or a whole list, is about to be written to the sink. */
   onWrite?(): void
-  /** The source requests an audit. */
-  onAuditRequest?(reason: string): void
+  /** The source requests an audit, of contents or of what is cheaper. */
+  onAuditRequest?(contents: boolean): void
   /** The watch cannot report its position, and a wait for a version is pending. */
   onProofRequest?(): void
   /** A batch was dropped because the sink includes it already. */

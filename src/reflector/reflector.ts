@@ -311,7 +311,8 @@ export class Reflector<T> {
       this.#progressRequests.add(listener, this.#restoration.isPending || this.#hooks.hasWaiters?.() === true)
     let batches: AsyncIterator<WatchBatch<T>> | undefined
     try {
-      const requestAudit = (reason: string): void => this.#hooks.onAuditRequest?.(reason)
+      const requestAudit: WatchContext['requestAudit'] = (_reason, options) =>
+        this.#hooks.onAuditRequest?.(options?.contents === true)
       const resume = { after, isUnconfirmed: this.#restoration.isPending, resumeState: this.#restoration.resumeState }
       const hasWaiters = (): boolean => this.#restoration.isPending || (this.#hooks.hasWaiters?.() ?? true)
       const requestProof = (): void => this.#hooks.onProofRequest?.()

@@ -5,21 +5,22 @@ import { Mirror } from './mirror.js'
 /** The first periodic audit is not observed. */
 const RARELY = { periodMs: 24 * 3_600_000 }
 
-/** Whether keys and versions were read. */
-function isAudited({ fake }: Mirror): boolean {
-  return fake.exchanges.some(({ isList, isMetadata }) => isList && isMetadata)
+/** Whether the objects were read again, although no list was due. */
+function isAudited({ fake, relists }: Mirror): boolean {
+  return relists === 0 && fake.lists.length > 1
 }
 
 /** The server does not answer for this time, in milliseconds. */
-async function down(mirror: Mirror, ms: number): Promise<void> {
+async function down(mirror: Mirror, ms: number, restore?: () => void): Promise<void> {
   await mirror.live()
   const over = mirror.fake.rule(isAny, (exchange) => exchange.reset())
   for (const watch of mirror.fake.collection.watching) watch.reset()
   await mirror.until('it to be noticed', () => mirror.errors.length > 0)
   await mirror.pass(ms)
+  restore?.()
   over()
   mirror.fake.collection.put('k1', 'after')
-  await mirror.healed()
+  if (restore === undefined) await mirror.healed()
 }
 
 describe('a server that was unreachable', () => {
@@ -27,6 +28,13 @@ describe('a server that was unreachable', () => {
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await down(mirror, 60_000)
       await mirror.untilPassing('the audit', () => isAudited(mirror))
+    }))
+
+  test('[K15] and has other content at the same version is read again', () =>
+    Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
+      await down(mirror, 60_000, () => mirror.fake.collection.replace('k0', 'restored'))
+      await mirror.untilPassing('the other content', () => mirror.informer.get('default/k0')?.data['n'] === 'restored')
+      expect(mirror.relists).toBe(1)
     }))
 
   test('for as long, though the mirror noticed it late, is audited too', () =>

@@ -74,16 +74,21 @@ function outcome(promise: Promise<unknown>): { readonly code: string | undefined
 }
 
 describe('a kubeConfig that changes to another cluster', () => {
-  test('is followed when the watch is reopened', () =>
+  test.each<[string, (exchange: Exchange) => void]>([
+    ['rejects the credentials', refused],
+    ['forbids the user', (exchange) => exchange.refuse({ code: 403 })],
+    ['closes each connection', (exchange) => exchange.reset()],
+  ])('is followed when the watch is reopened and the old server %s', (_how, answer) =>
     withMove({}, async (move) => {
       const { mirror, go } = move
       await mirror.live()
       go()
-      mirror.fake.rule(isWatch, refused)
+      mirror.fake.rule(() => true, answer)
       for (const watch of mirror.fake.collection.watching) watch.end()
       await arrived(move)
       expect(mirror.relists).toBe(1)
-    }))
+    }),
+  )
 
   test('is followed when the next list comes from there, with known versions', () =>
     withMove({}, async (move) => {

@@ -73,6 +73,13 @@ export class FakeCollection {
     return this.version
   }
 
+  /** Another content at the same version, as in a restored history. */
+  replace(name: string, n: number | string): void {
+    const before = this.#objects.get(name)
+    if (before === undefined) throw new Error(`there is no ${name}`)
+    this.#objects.set(name, { ...before, data: { n: String(n) } })
+  }
+
   delete(name: string): string {
     const before = this.#objects.get(name)
     if (before === undefined) throw new Error(`there is no ${name}`)

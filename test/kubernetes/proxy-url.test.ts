@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
 import { KubeConfig } from '@kubernetes/client-node'
 import { expect, onTestFinished, test } from 'vitest'
 import { kubernetesSource } from '../../adapters/kubernetes/index.js'
@@ -52,6 +56,30 @@ describeKubernetes('a proxy in the kubeconfig', (server) => {
     kubeConfig.loadFromOptions({ ...options, clusters: options.clusters.map((cluster) => ({ ...cluster, proxyUrl })) })
     return kubeConfig
   }
+
+  test('a CA file that is replaced is used behind a proxy too, after a connection failed', async () => {
+    const { api } = own.kubernetes
+    await using proxy = await ConnectProxy.start(api.port)
+    const folder = mkdtempSync(join(tmpdir(), 'ca-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const caFile = join(folder, 'ca.crt')
+    const { clusters, ...options } = own.kubernetes.kubeConfig()
+    // The certificate of another authority.
+    writeFileSync(caFile, rootCertificates[0] ?? '')
+    const kubeConfig = new KubeConfig()
+    kubeConfig.loadFromOptions({
+      ...options,
+      clusters: clusters.map(({ caData: _, ...cluster }) => ({ ...cluster, caFile, proxyUrl: proxy.url })),
+    })
+    const source = kubernetesSource<KubeObject>({ kubeConfig, kind: 'ConfigMap', namespace: 'default' })
+    const informer = createInformer({ source, audit: false })
+    onTestFinished(() => informer.stop())
+    const failed = new Promise<{ readonly message: string }>((resolve) => informer.on('error', resolve))
+    informer.start()
+    expect((await failed).message).toContain('certificate')
+    writeFileSync(caFile, Buffer.from(clusters[0]?.caData ?? '', 'base64'))
+    await informer.synced({ timeoutMs: 60_000 })
+  })
 
   test.each(['socks5', 'socks5h'])(
     '[K4] of SOCKS (%s) leads to a server that is named by its address',

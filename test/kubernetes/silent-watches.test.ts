@@ -124,6 +124,19 @@ describe('a half-open watch', () => {
       expect([mirror.errors, mirror.relists]).toEqual([[], 0])
     }))
 
+  test('[K5] is left within 25 s also if the server cannot resume at its version any more', () =>
+    Mirror.with({ prepare, source: { probeMs: undefined } }, async (mirror) => {
+      await mirror.live()
+      const [watch] = mirror.fake.collection.watching
+      mirror.fake.collection.forget(watch)
+      const since = mirror.clock.now()
+      mirror.fake.collection.put('k0', 'after')
+      mirror.fake.collection.compact()
+      await mirror.untilPassing('the list', () => mirror.relists === 1)
+      expect(mirror.clock.now() - since).toBeLessThan(25_000)
+      await mirror.healed()
+    }))
+
   test('is probed about once in probeMs, and not more often', () =>
     Mirror.with({ prepare, source: { probeMs: 10_000 } }, async (mirror) => {
       await mirror.live()

@@ -96,6 +96,29 @@ describe('a list that is streamed', () => {
       },
     ))
 
+  test('whose end never comes is read in pages also while objects are created', () =>
+    Mirror.with(
+      {
+        prepare: (fake) => {
+          fake.collection.fill(3)
+          fake.rule(isStreamedList, (exchange) => {
+            const [first] = fake.collection.at()
+            const metadata = { ...first?.metadata, name: 'created', creationTimestamp: '2099-01-01T00:00:00Z' }
+            void exchange.event('ADDED', first)
+            const timer = setInterval(() => {
+              if (exchange.isOpen) void exchange.event('ADDED', { ...first, metadata })
+              else clearInterval(timer)
+            }, 1)
+          })
+        },
+      },
+      async (mirror) => {
+        mirror.informer.start()
+        await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
+        expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
+      },
+    ))
+
   test('that ends before its end is begun again', () =>
     Mirror.with(
       {

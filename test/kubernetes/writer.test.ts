@@ -128,6 +128,36 @@ describeKubernetes('kubernetesWriter', (server) => {
     await expect(writer.apply(late)).rejects.toMatchObject({ name: 'SourceError', code: 'UNAVAILABLE' })
     const found = await own.kubernetes.admin.read(`${CONFIGMAPS}/precise`)
     expect(found.metadata.resourceVersion).toBe(metadata.resourceVersion)
+    await own.kubernetes.admin.delete(`${CONFIGMAPS}/precise`)
+    const { uid } = metadata
+    const deleted = { ...configMap('precise', {}), metadata: { name: 'precise', namespace: 'default', uid } }
+    await expect(writer.apply(deleted)).rejects.toMatchObject({ name: 'SourceError' })
+    await expect(own.kubernetes.admin.read(`${CONFIGMAPS}/precise`)).rejects.toThrow('404')
+  })
+
+  test('[K13] a conflict of a thousand fields names them all, and an object above the limit of the server is not retried', async () => {
+    const dataOf = (value: string) =>
+      Object.fromEntries(Array.from({ length: 1_500 }, (_, n) => [`field-with-a-long-name-${n}`, value]))
+    await writerOf('first').apply(configMap('wide', dataOf('1')))
+    const conflict = await writerOf('second')
+      .apply(configMap('wide', dataOf('2')))
+      .catch((error: unknown) => error)
+    expect(conflict).toBeInstanceOf(ApplyConflictError)
+    expect((conflict as ApplyConflictError).conflicts).toHaveLength(1_500)
+    const large = writerOf().apply(configMap('large', { a: 'x'.repeat(4_000_000) }))
+    await expect(large).rejects.toMatchObject({ code: 'PROTOCOL' })
+  })
+
+  test('a write that a namespace in deletion forbids names no missing role', async () => {
+    const { admin } = own.kubernetes
+    await admin.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ended' } })
+    await admin.delete('/api/v1/namespaces/ended')
+    const late = { ...configMap('late', {}), metadata: { name: 'late', namespace: 'ended' } }
+    const error = await writerOf()
+      .apply(late)
+      .catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'UNAUTHORIZED', message: expect.stringContaining('being terminated') })
+    expect(error).not.toMatchObject({ message: expect.stringContaining('RBAC') })
   })
 
   test('a missing right names the rule, an unknown kind its neighbour, an invalid object the field', async () => {

@@ -107,6 +107,7 @@ function codeFor(status: ApiStatus): SourceErrorCode {
     case 400:
     case 405:
     case 406:
+    case 413:
     case 415:
     case 422:
       return 'PROTOCOL'
@@ -120,7 +121,7 @@ function hintFor({ code, message }: ApiStatus, target: RequestTarget): string {
     case 401:
       return ' (the server does not know who we are: check the user of the current context)'
     case 403:
-      return ` (${missingRule(target)})`
+      return isMissingRight(message, target) ? ` (${missingRule(target)})` : ''
     case 400:
       if (/field (selector|label)/i.test(message)) return ' (check fieldSelector: the server knows few fields)'
       return /parse requirement|label (key|value)|found '.*', expected/i.test(message)
@@ -131,6 +132,12 @@ function hintFor({ code, message }: ApiStatus, target: RequestTarget): string {
     default:
       return ''
   }
+}
+
+/** A write is also forbidden by a quota, an admission policy, Pod Security, and a namespace that is being deleted. */
+function isMissingRight(message: string, { verb }: RequestTarget): boolean {
+  const isRead = verb === 'list' || verb === 'watch' || verb === 'get'
+  return isRead || / cannot \S+ (resource|path) /.test(message)
 }
 
 const DISCOVERY = 'nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]'

@@ -48,8 +48,8 @@ const METHODS = {
   delete: 'DELETE',
 } as const
 
-/** Most bytes of an error's body that are read. */
-const MAX_STATUS_BYTES = 64 * 1024
+/** Most bytes of an error's body that are read: a conflict and an invalid object name each field. */
+const MAX_STATUS_BYTES = 4 * 1024 * 1024
 /** Most bytes of a response that is read as a whole. */
 const MAX_JSON_BYTES = 32 * 1024 * 1024
 /** The longest wait for credentials, in milliseconds: a user may have to log in. */
@@ -90,11 +90,23 @@ export class ApiSession {
   async open(request: ApiRequest): Promise<ResponseBody> {
     const access = await this.#access()
     try {
-      return await this.#send(access, request)
+      return await this.#trySend(access, request)
     } catch (error) {
       if (apiStatusIn(error)?.code !== 401) throw error
       this.#credentials.renew(access)
-      return await this.#send(await this.#access(), request)
+      return await this.#trySend(await this.#access(), request)
+    }
+  }
+
+  /** The next connection uses what has replaced a server that does not answer, or a user without rights. */
+  async #trySend(access: Access, request: ApiRequest): Promise<ResponseBody> {
+    try {
+      return await this.#send(access, request)
+    } catch (error) {
+      const code = apiStatusIn(error)?.code
+      const isClosed = this.#scope.ending !== undefined || request.signal?.aborted === true
+      if (!isClosed && (code === undefined || code === 403)) this.#credentials.reload(access)
+      throw error
     }
   }
 

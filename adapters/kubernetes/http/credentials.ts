@@ -28,7 +28,8 @@ export interface KubeConfigLike {
 }
 
 /**
- * A KubeConfig, or a function that returns one. The function is called again when the server rejects the credentials.
+ * A KubeConfig, or a function that returns one. The function is called again before the next connection when a
+ * connection failed or the server rejected the credentials (401) or the user (403).
  *
  * @example
  * ```ts
@@ -39,7 +40,7 @@ export interface KubeConfigLike {
  *   config.loadFromFile('/etc/agent/kubeconfig')
  *   return config
  * }
- * const source = kubernetesSource({ kubeConfig: load, kind: 'Node' }) // Read again if the server rejects it.
+ * const source = kubernetesSource({ kubeConfig: load, kind: 'Node' }) // Read again if the server refuses it or has moved.
  * ```
  */
 export type KubeConfigProvider = KubeConfigLike | (() => KubeConfigLike | Promise<KubeConfigLike>)
@@ -149,6 +150,22 @@ export class Credentials {
     this.#config = undefined
   }
 
+  /**
+   * A connection with this access failed, or the server forbids its user: the server, the CA, a certificate or the user
+   * may have been replaced. The next access calls the function again, or reads the files of a proxied connection again.
+   * Tokens that a plugin returned are kept: the server has not rejected them.
+   */
+  reload({ renewals, proxy }: Access): void {
+    if (renewals !== this.#renewals) return
+    const provider = this.#configProvider
+    if (typeof provider === 'function') this.#config = undefined
+    // client-node keeps the agent of a proxy, with the certificates of its first connection.
+    else if (proxy !== undefined) this.#config = copyOf(provider, this.context, this.#config ?? provider)
+    else return
+    this.#renewals++
+    this.#pending = undefined
+  }
+
   async #access(): Promise<Access> {
     const renewals = this.#renewals
     const config = await this.#currentConfig()
@@ -218,17 +235,23 @@ export function isKubeConfig(value: unknown): value is KubeConfigLike {
 }
 
 /**
- * Returns a copy in this context without cached tokens, but with the user's authenticators. Undefined if it is not a
- * plain KubeConfig: a subclass or a replaced method may add credentials, which a copy would lose.
+ * Returns a copy in this context, with the user's authenticators and the cached tokens of `tokens`. Undefined if it is
+ * not a plain KubeConfig: a subclass or a replaced method may add credentials, which a copy would lose.
  */
-function copyOf(config: KubeConfigLike, currentContext: string | undefined): KubeConfigLike | undefined {
+function copyOf(
+  config: KubeConfigLike,
+  currentContext: string | undefined,
+  tokens?: KubeConfigLike,
+): KubeConfigLike | undefined {
   const KubeConfig = plainClassOf(config)
   if (KubeConfig === undefined) return undefined
   const { clusters, users, contexts, custom_authenticators: added } = propertiesOf(config)
   const copy = new KubeConfig()
   for (const authenticator of elementsOf(added)) copy.addAuthenticator?.(authenticator)
   copy.loadFromOptions({ clusters, users, contexts, currentContext })
-  return copy
+  // The authenticators of plugins have the tokens.
+  const { authenticators } = propertiesOf(tokens)
+  return authenticators === undefined ? copy : Object.assign(copy, { authenticators })
 }
 
 /** Returns the class of all its methods; undefined if there are several, or the object has own methods. */

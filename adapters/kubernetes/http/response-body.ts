@@ -11,6 +11,8 @@ const HIGH_WATER_MARK_BYTES = 512 * 1024
 
 /** The bytes of a response as they arrive. Reading stops while no caller takes them. */
 export class ResponseBody {
+  /** The server's time at the beginning of the answer, in milliseconds. NaN if the answer has none. */
+  readonly date: number
   readonly #response: IncomingMessage
   readonly #clock: Clock
   readonly #arrivals: ArrivalOrder
@@ -28,6 +30,7 @@ export class ResponseBody {
   #timer: { readonly at: number; readonly control: AbortController } | undefined
 
   constructor(response: IncomingMessage, clock: Clock, arrivals: ArrivalOrder = new ArrivalOrder()) {
+    this.date = Date.parse(response.headers.date ?? '')
     this.#response = response
     this.#clock = clock
     this.#arrivals = arrivals

@@ -18,8 +18,8 @@ import { KubernetesLeaseSession } from './lease-session.js'
  */
 export interface KubernetesLeasesOptions extends LeaseOptions {
   /**
-   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
-   * server rejects the credentials.
+   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again before the
+   * next connection when a connection failed or the server rejected the credentials or the user.
    */
   readonly kubeConfig: KubeConfigProvider
   /** The namespace of the Lease objects. */

@@ -1,5 +1,6 @@
 import { SourceError } from '../../../src/contract/errors.js'
-import type { ListEvent, ListPage } from '../../../src/contract/source.js'
+import type { Delete, ListEvent, ListPage } from '../../../src/contract/source.js'
+import { propertiesOf } from '../../shared/properties.js'
 import type { Decoder } from '../decode/decoder.js'
 import { LineSplitter, linesOf } from '../decode/line-splitter.js'
 import { assertResourceVersion } from '../history/resource-version.js'
@@ -38,6 +39,8 @@ export async function* streamList<T>(
   const body = await session.open(requests.watch(parameters)).catch((error: unknown) => {
     throw mayWorkInPages(error) ? new NotStreamed('the server streams no lists', { cause: error }) : error
   })
+  // As Kubernetes writes times.
+  const answered = Number.isNaN(body.date) ? undefined : `${new Date(body.date).toISOString().slice(0, 19)}Z`
   let events: ListEvent<T>[] = []
   let version: string | undefined
   /** False after the first change during the list: the end must then arrive within `stallMs`. */
@@ -56,7 +59,7 @@ export async function* streamList<T>(
       case 'put':
       case 'delete':
       case 'invalid':
-        if (line.isChange) isInitial = false
+        if (line.isChange || isNewerThan(answered, line.event)) isInitial = false
         events.push(line.event)
         break
     }
@@ -86,12 +89,20 @@ export async function* streamList<T>(
         events = []
       }
       if (isInitial) until = session.clock.now() + stallMs
+      else if (session.clock.now() >= until) throw new NotStreamed(`its end did not arrive within ${stallMs} ms`)
     }
     assertResourceVersion(version)
     yield { events, version }
   } finally {
     body.destroy(new Error('the list was read'))
   }
+}
+
+/** Whether the object was created after the server's answer began. An object of the list looks the same otherwise. */
+function isNewerThan(answered: string | undefined, event: ListEvent<unknown> | Delete<unknown>): boolean {
+  if (answered === undefined || event.type !== 'put') return false
+  const { creationTimestamp } = propertiesOf(propertiesOf(event.object)['metadata'])
+  return typeof creationTimestamp === 'string' && creationTimestamp > answered
 }
 
 /** Whether a list in pages may succeed. */

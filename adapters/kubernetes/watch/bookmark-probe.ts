@@ -1,7 +1,10 @@
 import type { Version } from '../../../src/contract/version.js'
+import { parseJson } from '../../shared/json-depth.js'
+import { propertiesOf } from '../../shared/properties.js'
 import { byteLinesOf, type LineBlock } from '../decode/line-splitter.js'
 import { scanMetadata } from '../decode/metadata-scanner.js'
 import { compareVersions, isResourceVersion } from '../history/resource-version.js'
+import { isExpired, statusOf } from '../http/api-error.js'
 import type { IDLE } from '../http/response-body.js'
 import type { WatchStream } from './watch-stream.js'
 
@@ -60,8 +63,11 @@ export class BookmarkProbe {
     return this.#stream.isReady ? this.#stream.take(0).catch(() => undefined) : Promise.resolve(undefined)
   }
 
-  /** Returns the lines up to the first one that is not an event, and whether there is such a line. */
-  accept(blocks: readonly LineBlock[]): { readonly lines: readonly LineBlock[]; readonly hasFailed: boolean } {
+  /** Returns the lines up to the first one that is not an event, and that line. */
+  accept(blocks: readonly LineBlock[]): {
+    readonly lines: readonly LineBlock[]
+    readonly failed: LineBlock | undefined
+  } {
     const lines = blocks.flatMap(({ bytes, isWhole }) =>
       (isWhole ? byteLinesOf(bytes) : [bytes]).map((line): LineBlock => ({ bytes: line, isWhole })),
     )
@@ -69,7 +75,7 @@ export class BookmarkProbe {
     const invalidAt = types.indexOf(undefined)
     const accepted = lines.slice(0, invalidAt === -1 ? undefined : invalidAt)
     this.#hasEvents ||= accepted.some(({ bytes }, at) => types[at] !== 'BOOKMARK' && this.#isNew(bytes))
-    return { lines: accepted, hasFailed: invalidAt !== -1 }
+    return { lines: accepted, failed: invalidAt === -1 ? undefined : lines[invalidAt] }
   }
 
   /**
@@ -79,6 +85,19 @@ export class BookmarkProbe {
   isInconclusive(version: Version | undefined): boolean {
     const { head } = this.#stream
     return version !== undefined && head !== undefined && compareVersions(version, head) < 0
+  }
+
+  /**
+   * Whether `line` says that the server cannot resume at the version any more. A stream that has received nothing for
+   * longer than `probeMs` may then have missed changes, which no probe can bring.
+   */
+  isExpiry({ bytes }: LineBlock): boolean {
+    try {
+      const { type, object } = propertiesOf(parseJson(bytes.toString()))
+      return type === 'ERROR' && isExpired(statusOf(object))
+    } catch {
+      return false
+    }
   }
 
   /**

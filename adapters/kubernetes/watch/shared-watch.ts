@@ -323,6 +323,7 @@ export class SharedWatch {
       this.#probe.whenReady(() => this.#main?.interrupt())
     } catch (error) {
       if (isEpochChange(error)) this.fail(error)
+      if (error instanceof SourceError && error.code === 'VERSION_EXPIRED') this.#failIfSilent()
       this.#retryAfter.observe(error, clock.now())
       this.#probe = undefined
       const retryAfterMs = error instanceof SourceError ? error.retryAfterMs : undefined
@@ -335,9 +336,17 @@ export class SharedWatch {
   async #readProbe(probe: BookmarkProbe): Promise<void> {
     const taken = await probe.take()
     if (taken === IDLE) return
-    const { lines, hasFailed } = probe.accept(taken ?? [])
+    const { lines, failed } = probe.accept(taken ?? [])
     if (lines.length > 0) this.#append(lines, probe.takenArrival)
-    if (taken === undefined || hasFailed) this.#endProbe(probe)
+    if (taken === undefined || failed !== undefined) this.#endProbe(probe)
+    if (failed !== undefined && probe.isExpiry(failed)) this.#failIfSilent()
+  }
+
+  /** No stream can resume at the current version any more, and the open one may be half open. */
+  #failIfSilent(): void {
+    if (this.#silentMs < (this.#options.probeMs || Infinity)) return
+    const message = 'the server sent nothing, and cannot resume the watch: its version has expired'
+    this.fail(new SourceError(message, { code: 'VERSION_EXPIRED' }))
   }
 
   #endProbe(probe: BookmarkProbe): void {

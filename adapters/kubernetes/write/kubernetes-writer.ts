@@ -35,8 +35,8 @@ import { type KubernetesReference, type KubernetesWritten, namesOf } from './obj
  */
 export interface KubernetesWriterOptions {
   /**
-   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again when the
-   * server rejects the credentials.
+   * A KubeConfig of @kubernetes/client-node, or a function that returns one. The function is called again before the
+   * next connection when a connection failed or the server rejected the credentials or the user.
    */
   readonly kubeConfig: KubeConfigProvider
   /** The name under which the server remembers which fields were applied: `site-operator`. At most 128 characters. */
@@ -67,7 +67,7 @@ export interface KubernetesApplyOptions {
 
 /**
  * Writes objects of Kubernetes, as controllers need it. All promises reject with a `SourceError`: `UNAUTHORIZED` names
- * the missing RBAC rule, `NOT_FOUND` an unknown kind or object, `PROTOCOL` an object that the server refuses as
+ * the missing RBAC rule, or the policy that forbids the write, `NOT_FOUND` an unknown kind or object, `PROTOCOL` an object that the server refuses as
  * invalid, and `UNAVAILABLE` everything that a retry may repair.
  *
  * @example
@@ -87,7 +87,8 @@ export interface KubernetesWriter {
    * Creates or changes an object by server-side apply: the server sets the fields of `object`, and removes those that
    * this field manager applied before and that are missing now. Returns the object of the server. An apply without a
    * difference does not change the version. A `uid` or `resourceVersion` in the metadata is a condition: if the object
-   * has another one, the server refuses the write. Needs the rights `create` and `patch`.
+   * has another one, the server refuses the write. If the object was deleted, only a `uid` prevents that the server
+   * creates the object again. Needs the rights `create` and `patch`.
    *
    * @throws ApplyConflictError if other managers own fields with other values; it has their names.
    * @throws TypeError if the object has no apiVersion, kind or name, or lacks the namespace of its kind.

@@ -12,6 +12,7 @@ describe('what the API server refuses', () => {
     [404, 'NOT_FOUND'],
     [405, 'PROTOCOL'],
     [410, 'VERSION_EXPIRED'],
+    [413, 'PROTOCOL'],
     [422, 'PROTOCOL'],
     [429, 'UNAVAILABLE'],
     [500, 'UNAVAILABLE'],
@@ -44,6 +45,17 @@ describe('what the API server refuses', () => {
   test('for missing rights in all namespaces wants a clusterrole', () => {
     const { message } = apiError(statusOf({ code: 403 }), { ...requested, namespace: undefined })
     expect(message).toContain('kubectl create clusterrole deployments-reader')
+  })
+
+  test.each([
+    ['pods "a" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1', false],
+    ['pods "a" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true', false],
+    ['pods "a" is forbidden: unable to create new content in namespace shop because it is being terminated', false],
+    ['admission webhook "policy.example.com" denied the request: no', false],
+    ['pods "a" is forbidden: User "me" cannot create resource "pods" in API group "" in the namespace "shop"', true],
+  ])('a refused write advises a role only if a right is missing: %s', (message, isAdvised) => {
+    const target = { verb: 'create', group: '', plural: 'pods', namespace: 'shop', verbs: ['create'] } as const
+    expect(apiError(statusOf({ code: 403, message }), target).message.includes('kubectl create role')).toBe(isAdvised)
   })
 
   test('for missing rights to discovery names the paths, and the role that has them', () => {
