@@ -46,14 +46,19 @@ async function subjectOf(
   const kubeConfig = new KubeConfig()
   kubeConfig.loadFromOptions(kubernetes.kubeConfig({ port: proxy.port }))
   const path = `/api/v1/namespaces/${namespace}/configmaps`
+  const names = new Set<string>()
   const put = async (name: string, value: string): Promise<string | undefined> => {
     const cut = value.length > 4 * REST_LENGTH ? value.length - REST_LENGTH : value.length
     const annotations = { rest: value.slice(cut) }
     const draft = { metadata: { name, annotations }, data: { value: value.slice(0, cut) } }
-    const { metadata } = await admin.update(`${path}/${name}`, draft).catch((error: unknown) => {
-      if (error instanceof KubeRefusal && error.status === 404) return admin.create(path, draft)
-      throw error
-    })
+    const isStatus = (error: unknown, status: number): boolean =>
+      error instanceof KubeRefusal && error.status === status
+    const create = () => admin.create(path, draft)
+    const update = () => admin.update(`${path}/${name}`, draft)
+    const { metadata } = names.has(name)
+      ? await update().catch((error: unknown) => (isStatus(error, 404) ? create() : Promise.reject(error)))
+      : await create().catch((error: unknown) => (isStatus(error, 409) ? update() : Promise.reject(error)))
+    names.add(name)
     return metadata.resourceVersion
   }
   return {
@@ -66,6 +71,12 @@ async function subjectOf(
         : 'no object can have such a name',
     async write(changes) {
       let mark: string | undefined
+      // Many objects are written side by side: their order is of no interest.
+      if (changes.length > 1_000 && changes.every(({ value }) => value !== undefined)) {
+        for (let at = 0; at < changes.length; at += 16)
+          await Promise.all(changes.slice(at, at + 16).map(({ key, value = '' }) => put(key, value)))
+        return undefined
+      }
       for (const { key, value } of changes) {
         if (value !== undefined) mark = await put(key, value)
         else {
