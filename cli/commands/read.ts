@@ -9,7 +9,7 @@ import { ListProgress } from '../output/list-progress.js'
 import { type ObjectFormat, printObject, printObjects } from '../output/object-printer.js'
 import { exitInterrupted, forceExit, shutdownSignal } from '../shutdown-signal.js'
 import { openSource, type SourceFlags } from '../sources/open-source.js'
-import type { Row } from '../sources/source-types.js'
+import type { OpenSource, Row } from '../sources/source-types.js'
 
 export interface ReadFlags extends SourceFlags {
   readonly json?: boolean
@@ -66,7 +66,8 @@ async function read(
     if (shutdown.signal.aborted) return
     await rows.stop() // So that nothing changes while it is printed.
     const entries = [...rows.entries()]
-    if (entries.length === 0 && open.ifEmpty !== undefined) process.stderr.write(`listwatch: ${open.ifEmpty}\n`)
+    const hint = rows.invalid.size > 0 ? undecodedHint(rows.invalid.size, open) : open.ifEmpty
+    if (entries.length === 0 && hint !== undefined) process.stderr.write(`listwatch: ${hint}\n`)
     const isTable = process.stdout.isTTY && flags.json !== true
     const format = { isTable, fields: flags.fields, kind: open.kind, signal: shutdown.signal }
     await print(entries, format, open.of)
@@ -81,6 +82,12 @@ async function read(
     forceExit(shutdown)
     exitInterrupted(shutdown)
   }
+}
+
+/** The hint if no object can be decoded. */
+function undecodedHint(count: number, { kind }: OpenSource): string {
+  const advice = kind === 'redis' || kind === 'etcd' ? '; --codec string shows values that are not JSON' : ''
+  return `${count} ${count === 1 ? 'object was' : 'objects were'} read, and none can be decoded${advice}`
 }
 
 /** Prints a hint for each field that no object has: most likely its name is misspelt. */

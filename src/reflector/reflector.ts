@@ -8,6 +8,7 @@ import {
   type Sink,
   type SourceContext,
   type WatchBatch,
+  type WatchContext,
 } from '../contract/source.js'
 import { assertVersion, type Version } from '../contract/version.js'
 import { outcomeOf } from '../queue/change.js'

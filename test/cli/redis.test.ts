@@ -182,6 +182,11 @@ describeServer('redis 7.0', 'watch redis://', (server) => {
       const { output, errors } = await resultOf(child)
       expect(output).toMatch(/^\S+: 0 keys, .*, 1 cannot be decoded\n$/)
       expect(errors).toContain('the object "bad:1" of redis:bad:* is invalid: ')
+      const read = listwatch(['list', own.redis.url, '--keys', 'bad:*'])
+      await read.ended
+      const says = '1 object was read, and none can be decoded; --codec string shows values that are not JSON'
+      expect(read.errors).toContain(`listwatch: ${says}\n`)
+      expect(read.errors).not.toContain('no string has a key')
     })
   })
 

@@ -33,7 +33,7 @@ describe('a server that was unreachable', () => {
   test('[K15] and has other content at the same version is read again', () =>
     Mirror.with({ prepare: ({ collection }) => collection.fill(3), audit: RARELY }, async (mirror) => {
       await down(mirror, 60_000, () => mirror.fake.collection.replace('k0', 'restored'))
-      await mirror.untilPassing('the other content', () => mirror.informer.get('default/k0')?.data['n'] === 'restored')
+      await mirror.untilPassing('the other content', () => mirror.contents.includes('k0={"n":"restored"}'))
       expect(mirror.relists).toBe(1)
     }))
 

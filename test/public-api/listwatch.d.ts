@@ -653,7 +653,7 @@ export interface WatchContext extends SourceContext {
   hasWaiters?(): boolean
   readonly isUnconfirmed?: boolean
   onProgressRequest(listener: () => void): void
-  requestAudit?(reason: string): void
+  requestAudit?(reason: string, options?: { readonly contents?: boolean }): void
   requestProof?(): void
   readonly resumeState?: string | undefined
 }
