@@ -4,16 +4,16 @@ const RULE = /\[(?:[A-Z]+\d+[a-z]?|law \d+[a-z]?)\]/
 
 /** A test of a source file, or all cases of a table. */
 interface Row {
-  readonly file: string
   readonly title: string
   /** A rule of SPEC.md is in its title, or in the one of its suite. */
   isNamed: boolean
   cases: number
   ms: number
-  /** The mutants that it kills, by the number of rows that kill them. */
+  /** The mutants that it kills, with all that kill them. */
   readonly kills: { readonly entry: Entry; readonly killers: readonly Row[] }[]
 }
 
+const newRow = (title: string): Row => ({ title, isNamed: false, cases: 0, ms: 0, kills: [] })
 const rowOf = ({ file, line }: Pick<Killer, 'file' | 'line'>): string => `${file}:${line}`
 
 /** What the matrix says about each test, and about each mutant that survives. */
@@ -22,15 +22,15 @@ export function report({ files }: Baseline, entries: readonly Entry[], total: nu
   for (const { file, tests } of files) {
     for (const { name, line, ms } of tests) {
       const key = rowOf({ file, line })
-      const row = rows.get(key) ?? { file, title: `${key} ${name}`, isNamed: false, cases: 0, ms: 0, kills: [] }
-      rows.set(
-        key,
-        Object.assign(row, { isNamed: row.isNamed || RULE.test(name), cases: row.cases + 1, ms: row.ms + ms }),
-      )
+      const row = rows.get(key) ?? newRow(`${key} ${name}`)
+      rows.set(key, row)
+      row.isNamed ||= RULE.test(name)
+      row.cases++
+      row.ms += ms
     }
   }
   for (const entry of entries) {
-    const killers = entry.killers.flatMap((killer) => rows.get(rowOf(killer)) ?? [])
+    const killers = entry.killers.map((killer) => rows.get(rowOf(killer)) ?? newRow(killer.file))
     for (const row of killers) row.kills.push({ entry, killers })
   }
   const counts = Map.groupBy(entries, ({ kind, result }) => `${kind} ${result}`)

@@ -82,9 +82,13 @@ function writtenTasks(): Task[] {
 /** Of each file the same ones, in any order of the files, and the first of more. */
 function operatorTasks(file: string, count: number): Task[] {
   const text = textOf(file)
+  const places = new Map<string, number>()
   const tasks = editsOf(file, text).map(({ operator, start, end, after }): Task & { rank: number } => {
     const lines = text.slice(0, start).split('\n')
-    const id = `${file}:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1} ${operator}`
+    const place = `${file}:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1} ${operator}`
+    const nth = (places.get(place) ?? 0) + 1
+    places.set(place, nth)
+    const id = nth === 1 ? place : `${place} (${nth})`
     const source = text.slice(0, start) + after + text.slice(end)
     return { id, kind: 'operator', file, start, before: short(text.slice(start, end)), after, source, rank: hashOf(id) }
   })

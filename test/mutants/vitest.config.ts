@@ -44,7 +44,7 @@ export default defineConfig({
   test: {
     ...all.test,
     // A mutant with so many killers in one file is dead enough.
-    ...(isMatrix ? { bail: 12 } : {}),
+    ...(isMatrix ? { bail: 30 } : {}),
     sequence: { sequencer: NearestFirst },
     projects: (all.test?.projects ?? []).map((project) =>
       typeof project === 'object' && !('then' in project)
