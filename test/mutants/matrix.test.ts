@@ -42,7 +42,7 @@ test('the matrix has the tests that kill a mutant, and only these', { timeout: 6
   expect({ result, killers }).toEqual({ result: 'killed', killers: [{ file, line: expect.any(Number), name }] })
 })
 
-test('a test that fails only after others, or alone without the mutant too, is no killer', async () => {
+test('a test that fails only after others, or alone without the mutant too, does not count', async () => {
   const file = 'test/unit/queue/change.test.ts'
   const judge = new Judge({ hash: '', files: [{ file, ms: 1, tests: [], reached: { 'src/queue/change.ts': [0] } }] })
   const ran = (name: string, failed: boolean) => ({ name, line: name.length, ms: 1, failed })

@@ -43,7 +43,7 @@ export default defineConfig({
   root,
   test: {
     ...all.test,
-    // A mutant with so many killers in one file is dead enough.
+    // Enough for a mutant: a test that times out takes seconds.
     ...(isMatrix ? { bail: 30 } : {}),
     sequence: { sequencer: NearestFirst },
     projects: (all.test?.projects ?? []).map((project) =>
