@@ -42,6 +42,12 @@ export function likest(quote: string, sources: Sources): Likeness | undefined {
   return { place: { path, start: first.start, end: last.end }, tokens, counterparts, similarity: score / perfect }
 }
 
+/** For each token of the first list, the number of the token in the second one that stands for it, if there is one. */
+export function aligned(first: readonly Token[], second: readonly Token[]): (number | undefined)[] {
+  const { from, counterparts } = new Alignment(first, second).trace()
+  return counterparts.map((each) => (each === undefined ? undefined : from + each))
+}
+
 /** All of a quote beside any part of a file. */
 class Alignment {
   readonly #quote: readonly Token[]
@@ -82,7 +88,7 @@ class Alignment {
   }
 
   /** The part of the file of the best alignment. */
-  trace(): Pick<Likeness, 'tokens' | 'counterparts'> {
+  trace(): Pick<Likeness, 'tokens' | 'counterparts'> & { readonly from: number } {
     const counterparts: (number | undefined)[] = this.#quote.map(() => undefined)
     let row = this.#quote.length
     const last = this.#scores[row] as Int32Array
@@ -99,6 +105,7 @@ class Alignment {
       else column--
     }
     return {
+      from: column,
       tokens: this.#file.slice(column, end),
       counterparts: counterparts.map((each) => (each === undefined ? undefined : each - column)),
     }

@@ -5,7 +5,7 @@ import { SimulationProcess } from '../simulation/runner/worker-process.js'
 import type { Invariant } from '../simulation/system/scenario.js'
 import { mutants } from './index.js'
 import type { Mutant } from './mutant.js'
-import { NamedTests } from './named-test-process.js'
+import { MutantTests } from './test-process.js'
 import { firstFailure, runTests, TEST_TIMEOUT_MS } from './tests.js'
 
 /** The judges of a mutant: the unit tests, the property tests and the schedules of the simulator. */
@@ -65,7 +65,7 @@ export async function hunt(seed: number, report: (hunted: Hunted) => void, optio
   let next = 0
   let reported = 0
   const work = async (): Promise<void> => {
-    const tests = new NamedTests()
+    const tests = new MutantTests()
     try {
       for (let at = next++; at < which.length; at = next++) {
         results[at] = await huntOne(which[at] as Mutant, { ...options, seed, tests })
@@ -91,7 +91,7 @@ export async function rerun(mutant: Mutant, { kind, seed, only }: RegressionSeed
 
 interface Hunt extends HuntOptions {
   readonly seed: number
-  readonly tests: NamedTests
+  readonly tests: MutantTests
 }
 
 async function huntOne(mutant: Mutant, options: Hunt): Promise<Hunted> {

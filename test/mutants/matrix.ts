@@ -1,290 +1,232 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { root, textOf } from '../support/sources.js'
+import { hashOf } from '../simulation/workload/random-decisions.js'
+import { filesUnder, importsOf, root, textOf } from '../support/sources.js'
 import { files } from './index.js'
-import { PROBE, type Prepared, preparedIn } from './matrix-modules.js'
-import { type Entry, entriesOf, nameOf, report } from './matrix-report.js'
-import type { Baseline, Job, Verdict } from './matrix-worker.js'
-import { mutated } from './mutant.js'
+import { report } from './matrix-report.js'
+import { editsOf, functionsOf, PRODUCT } from './matrix-syntax.js'
+import { type Defect, mutated } from './mutant.js'
+import { MutantTests } from './test-process.js'
+import type { Ran } from './test-worker.js'
 
 /** A mutant in the order of work. */
-type Task = Pick<Entry, 'id' | 'kind' | 'file' | 'line' | 'before' | 'after'> & Omit<Job, 'hung' | 'skip' | 'file'>
+export interface Task {
+  readonly id: string
+  readonly kind: 'own' | 'foreign' | 'adapter' | 'operator'
+  /** From the root. */
+  readonly file: string
+  /** The position of the change. */
+  readonly start: number
+  readonly before: string
+  readonly after: string
+  readonly source: string
+}
 
-/** Every file has this number of operator mutants before any file has more. */
-const ROUND = 20
-/** A process with more memory is replaced by another one. */
-const MAX_RSS = 2_000_000_000
-const REPORT_EVERY = 200
-/** At the end, mutants with few killers and open tests are judged again, with limits that are higher by this factor. */
-const LAST_PATIENCE = 10
-/** After this number of mutants, a run without a mutant shows whether tests fail because of earlier ones. */
-const PROBE_EVERY = 400
+/** A test that fails because of a mutant. It has no name if only the whole file fails. */
+export type Killer = Pick<Ran, 'name' | 'line'> & { readonly file: string }
 
-const lineOf = (text: string, position: number): number => text.slice(0, position).split('\n').length
+/** One line of the matrix. */
+export interface Entry extends Omit<Task, 'source'> {
+  readonly result: 'killed' | 'survives' | 'uncovered' | 'unclear'
+  /** At most one of each row of a table, and at most `ENOUGH`. */
+  readonly killers: readonly Killer[]
+  /** The number of files that reach it. */
+  readonly covering: number
+  /** Of an unclear result: a file of tests hangs, or its process ends. */
+  readonly error?: string
+}
+
+/** The first line of the matrix: each file of tests without a mutant. */
+export interface Baseline {
+  readonly hash: string
+  readonly files: readonly {
+    readonly file: string
+    readonly ms: number
+    readonly tests: readonly Ran[]
+    readonly reached: Readonly<Record<string, readonly number[]>>
+  }[]
+}
+
+/** With this number of killers a mutant is dead enough. */
+const ENOUGH = 4
+const HANG_MS = 180_000
+const NO_DEFECT: Defect = { path: '', source: '' }
+
 const short = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 300)
 
-/** The part in which the texts differ, in both. */
-function difference(before: string, after: string): { span: [number, number]; before: string; after: string } {
-  let start = 0
-  while (start < before.length && before[start] === after[start]) start++
-  let end = 0
-  const most = Math.min(before.length, after.length) - start
-  while (end < most && before.at(-1 - end) === after.at(-1 - end)) end++
-  return {
-    span: [start, before.length - end],
-    before: before.slice(start, before.length - end),
-    after: after.slice(start, after.length - end),
-  }
-}
-
-/** All mutants that were written by hand. */
-function namedTasks(prepared: Prepared): Task[] {
+/** The mutants that were written by hand. */
+function writtenTasks(): Task[] {
   return Array.from(files).flatMap(([from, mutants]) => {
-    const [, , folder] = from.split('/')
-    const kind = folder === 'foreign' ? 'foreign' : folder === 'adapters' ? 'adapter' : 'own'
-    return mutants.flatMap(({ mutant }) => {
+    const kind = from.includes('/foreign/') ? 'foreign' : from.includes('/adapters/') ? 'adapter' : 'own'
+    return mutants.map(({ mutant }) => {
       const { path, source } = mutated(mutant)
       const file = relative(root, path)
-      if (prepared.files[file] === undefined) return []
       const text = textOf(file)
-      const { span, before, after } = difference(text, source)
-      const line = lineOf(text, span[0])
-      return [
-        { id: `${kind}: ${mutant.name}`, kind, file, line, before: short(before), after: short(after), source, span },
+      const most = Math.min(text.length, source.length)
+      let start = 0
+      while (start < most && text[start] === source[start]) start++
+      let end = 0
+      while (end < most - start && text.at(-1 - end) === source.at(-1 - end)) end++
+      const [before, after] = [text, source].map((each) => short(each.slice(start, each.length - end))) as [
+        string,
+        string,
       ]
+      return { id: `${kind}: ${mutant.name}`, kind, file, start, before, after, source }
     })
   })
 }
 
-function operatorTasks(prepared: Prepared): Task[] {
-  const tasks: (Task & { round: number })[] = []
-  const isCore = (file: string): number => (file.startsWith('src/') ? 0 : 1)
-  const files = Object.entries(prepared.files).sort(([a], [b]) => isCore(a) - isCore(b) || a.localeCompare(b))
-  for (const [file, { operators, firstMutant }] of files) {
-    const text = textOf(file)
-    for (const [index, { name, start, end, after }] of operators.entries()) {
-      const column = start - text.lastIndexOf('\n', start - 1)
-      tasks.push({
-        id: `${file}:${lineOf(text, start)}:${column} ${name}`,
-        kind: 'operator',
-        file,
-        line: lineOf(text, start),
-        operator: firstMutant + index,
-        before: short(text.slice(start, end)),
-        after: short(after),
-        round: Math.floor(index / ROUND),
-      })
-    }
-  }
-  return tasks.sort((a, b) => a.round - b.round).map(({ round: _, ...task }) => task)
+/** Of each file the same ones, in any order of the files, and the first of more. */
+function operatorTasks(file: string, count: number): Task[] {
+  const text = textOf(file)
+  const places = new Map<string, number>()
+  const tasks = editsOf(file, text).map(({ operator, start, end, after }): Task & { rank: number } => {
+    const lines = text.slice(0, start).split('\n')
+    const place = `${file}:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1} ${operator}`
+    const nth = (places.get(place) ?? 0) + 1
+    places.set(place, nth)
+    const id = nth === 1 ? place : `${place} (${nth})`
+    const source = text.slice(0, start) + after + text.slice(end)
+    return { id, kind: 'operator', file, start, before: short(text.slice(start, end)), after, source, rank: hashOf(id) }
+  })
+  const chosen = tasks.sort((a, b) => a.rank - b.rank).slice(0, count)
+  return chosen.map(({ rank: _, ...task }) => task)
 }
 
-/** A process that judges. */
-class Judge {
-  readonly #folder: string
-  readonly #args: readonly string[]
-  /** How often a process was not clean. */
-  disturbances = 0
-  #child: ChildProcess | undefined
+function newTests(): MutantTests {
+  return new MutantTests({ LISTWATCH_MATRIX: '1', LISTWATCH_SEED: '7' })
+}
 
-  constructor(folder: string, args: readonly string[]) {
-    this.#folder = folder
-    this.#args = args
+/** Does the work with as many processes as there are jobs. */
+async function inParallel<T>(list: readonly T[], jobs: number, work: (item: T, tests: MutantTests) => Promise<void>) {
+  const open = list.values()
+  const one = async (): Promise<void> => {
+    const tests = newTests()
+    for (const item of open) await work(item, tests)
+    await tests.close()
+  }
+  await Promise.all(Array.from({ length: jobs }, one))
+}
+
+/** Runs all files of tests without a mutant. */
+async function measured(hash: string, paths: readonly string[], jobs: number): Promise<Baseline> {
+  const files: Baseline['files'][number][] = []
+  await inParallel(paths, jobs, async (file, runner) => {
+    const since = performance.now()
+    const { tests, reached = {} } = await runner.run({ defect: NO_DEFECT, file }, file, HANG_MS)
+    const calls = Object.entries(reached).map(([path, those]) => [path, Object.keys(those).map(Number)])
+    files.push({ file, ms: performance.now() - since, tests, reached: Object.fromEntries(calls) })
+  })
+  return { hash, files }
+}
+
+/** The files of tests that call the function around the change, or that load its file if there is none. */
+function covering({ files }: Baseline, { file, start }: Task): Baseline['files'] {
+  const around = functionsOf(file, textOf(file)).findLastIndex((body) => body.start <= start && start < body.end) + 1
+  const isNear = (test: string): number => (importsOf(test).includes(file) ? 0 : 1)
+  return files
+    .filter(({ reached }) => reached[file]?.includes(around) === true)
+    .toSorted((a, b) => isNear(a.file) - isNear(b.file) || a.ms - b.ms)
+}
+
+type Runner = Pick<MutantTests, 'run'>
+
+/** Judges mutants. */
+export class Judge {
+  readonly #baseline: Baseline
+  /** Whether a test passes alone without a mutant. */
+  readonly #sound = new Map<string, Promise<boolean>>()
+
+  constructor(baseline: Baseline) {
+    this.#baseline = baseline
   }
 
-  /** Has the baseline when it resolves. */
-  async start(): Promise<ChildProcess> {
-    if (this.#child !== undefined) return this.#child
-    const child = fork(fileURLToPath(new URL('./matrix-worker.ts', import.meta.url)), [this.#folder, ...this.#args], {
-      cwd: root,
-      execArgv: [
-        '--no-flush-bytecode',
-        '--max-semi-space-size=32',
-        '--disable-warning=ExperimentalWarning',
-        '--import',
-        './scripts/typescript.mjs',
-      ],
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    })
-    await this.#message(child)
-    this.#child = child
-    return child
-  }
-
-  #message<T>(child: ChildProcess): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const onMessage = (message: T): void => {
-        child.off('exit', onExit)
-        resolve(message)
-      }
-      const onExit = (): void => {
-        child.off('message', onMessage)
-        this.#child = undefined
-        reject(new Error('the process ended'))
-      }
-      child.once('message', onMessage as never)
-      child.once('exit', onExit)
-    })
-  }
-
-  /** Asks once. Rejects with the test that hung. */
-  async #ask(job: Job): Promise<Verdict | { readonly hung: number | undefined }> {
-    const child = await this.start()
-    const answer = this.#message<Verdict>(child)
-    child.send(job)
+  async entry({ source, ...task }: Task, runner: Runner): Promise<Entry> {
+    const defect = { path: join(root, task.file), source }
+    const files = covering(this.#baseline, { source, ...task })
+    const killers = new Map<string, Killer>()
+    const entry = (result: Entry['result']): Entry => {
+      return { ...task, result, killers: [...killers.values()], covering: files.length }
+    }
     try {
-      const verdict = await answer
-      if (verdict.rss > MAX_RSS) this.close()
-      return verdict
-    } catch {
-      const file = join(this.#folder, `hung-${child.pid}.json`)
-      if (!existsSync(file)) return { hung: undefined }
-      const { test } = JSON.parse(readFileSync(file, 'utf8')) as { test: number }
-      rmSync(file)
-      return { hung: test }
-    }
-  }
-
-  /** Asks again, in another process, when the process ends or is not clean. */
-  async verdict(job: Job): Promise<Verdict> {
-    const hung: number[] = []
-    let disturbed = 0
-    for (let attempt = 0; attempt < 8; attempt++) {
-      const answer = await this.#ask({ ...job, hung })
-      if ('hung' in answer) {
-        if (answer.hung !== undefined) hung.push(answer.hung)
-        continue
+      for (const { file, tests: known } of files) {
+        if (killers.size >= ENOUGH) break
+        const { tests } = await runner.run({ defect, file }, task.id, HANG_MS)
+        for (const { name, line } of tests.filter(({ failed }) => failed)) {
+          const [row, killer] = [`${file}:${line}`, { file, line, name }]
+          if (killers.has(row) || killers.size >= ENOUGH) continue
+          if (known.some((each) => each.name === name && each.failed)) continue
+          // It may have failed because of what an earlier test of its file has left.
+          if ((await fails(defect, killer, runner)) && (await this.#isSound(killer, runner))) killers.set(row, killer)
+        }
       }
-      if (answer.disturbed.length === 0 || job.id === PROBE) return answer
-      this.close()
-      this.disturbances++
-      console.log(`disturbed at ${job.id}: ${answer.disturbed.length} of ${answer.killers.length} killers`)
-      if (++disturbed < 2) continue
-      return { ...answer, killers: answer.killers.filter((each) => !answer.disturbed.includes(each)) }
+    } catch (error) {
+      return { ...entry('unclear'), error: `${error}` }
     }
-    const empty = { covering: 0, notRun: 0, open: [], disturbed: [], ms: 0, rss: 0 }
-    return { id: job.id, killers: hung, timeouts: hung, ...empty, error: 'the process ended again and again' }
+    return entry(killers.size > 0 ? 'killed' : files.length === 0 ? 'uncovered' : 'survives')
   }
 
-  close(): void {
-    this.#child?.kill('SIGKILL')
-    this.#child = undefined
-  }
-}
-
-function entryOf(task: Task, verdict: Verdict, baseline: Baseline): Entry {
-  const { id, kind, file, line, before, after } = task
-  const names = (tests: readonly number[]): string[] =>
-    tests.flatMap((each) => (baseline.tests[each] === undefined ? [] : nameOf(baseline.tests[each])))
-  const { covering, notRun, open, ms, error } = verdict
-  const [killers, timeouts] = [names(verdict.killers), names(verdict.timeouts)]
-  const isKilled = killers.length > 0
-  const onlyLate = isKilled && timeouts.length === killers.length
-  const alive = error !== undefined ? 'error' : covering === 0 ? 'uncovered' : 'survives'
-  return {
-    id,
-    kind,
-    file,
-    line,
-    ...(kind === 'operator' ? { operator: id.slice(id.indexOf(' ') + 1) } : {}),
-    before,
-    after,
-    result: onlyLate ? 'timeout' : isKilled ? 'killed' : alive,
-    killers,
-    timeouts,
-    covering,
-    notRun,
-    open,
-    ms,
-    ...(error === undefined ? {} : { error }),
+  #isSound(killer: Killer, runner: Runner): Promise<boolean> {
+    const key = JSON.stringify(killer)
+    const known = this.#sound.get(key) ?? fails(NO_DEFECT, killer, runner).then((isFailing) => !isFailing)
+    this.#sound.set(key, known)
+    return known
   }
 }
 
-/** Judges all mutants of which the file has no result, and writes the report again and again. */
+/** Whether a test fails alone. */
+async function fails(defect: Defect, { file, name }: Killer, runner: Runner): Promise<boolean> {
+  const filter = name === '' ? {} : { testNames: [name] }
+  const { tests } = await runner.run({ defect, file, filter }, name, HANG_MS)
+  return tests.some(({ failed }) => failed)
+}
+
+const USAGE = {
+  source: { type: 'string', default: '' },
+  only: { type: 'string', multiple: true },
+  'per-file': { type: 'string', default: '20' },
+  tests: { type: 'string', default: 'test/' },
+  jobs: { type: 'string', default: `${availableParallelism()}` },
+  out: { type: 'string', default: join(root, 'matrix.jsonl') },
+  report: { type: 'boolean', default: false },
+} as const
+
+/**
+ * Runs each mutant against the unit and property tests that reach it, until `ENOUGH` of them kill it. Each file of tests
+ * has a process of its own, and takes a third of a second and the time of its tests: a mutant takes 3 to 60 seconds.
+ */
 export async function matrix(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      report: { type: 'boolean', default: false },
-      out: { type: 'string', default: join(root, 'matrix.jsonl') },
-      folder: { type: 'string', default: join(root, 'matrix-report') },
-      'per-file': { type: 'string', default: '1000000' },
-      only: { type: 'string' },
-      tests: { type: 'string', default: 'test/' },
-      jobs: { type: 'string', default: '1' },
-    },
+  const { values } = parseArgs({ args: [...args], options: USAGE })
+  const [jobs, out] = [Number(values.jobs), values.out]
+  const lines = existsSync(out) ? readFileSync(out, 'utf8').trim().split('\n') : []
+  const [known, ...done] = lines.map((line) => JSON.parse(line) as unknown) as [Baseline | undefined, ...Entry[]]
+  const paths = ['.test.ts', '.test.tsx'].flatMap((end) => filesUnder(['test/unit', 'test/property'], end))
+  const wanted = paths.filter((path) => path.startsWith(values.tests))
+  const hash = createHash('sha256').update(values.tests)
+  for (const path of ['.ts', '.tsx'].flatMap((end) => filesUnder([...PRODUCT, 'test'], end)))
+    if (!path.startsWith('test/mutants/')) hash.update(path).update(textOf(path))
+  const digest = hash.digest('hex')
+  if (known !== undefined && known.hash !== digest && !values.report)
+    throw new Error(`${out} is the matrix of other sources or tests: remove it, or choose another file with --out`)
+  const baseline = known ?? (await measured(digest, wanted, jobs))
+  if (known === undefined) writeFileSync(out, `${JSON.stringify(baseline)}\n`)
+  const sources = PRODUCT.flatMap((folder) => ['.ts', '.tsx'].flatMap((end) => filesUnder([folder], end)))
+  const operators = sources.flatMap((file) =>
+    file.startsWith(values.source) ? operatorTasks(file, Number(values['per-file'])) : [],
+  )
+  const tasks = [...writtenTasks(), ...operators].filter(
+    ({ id, file }) => file.startsWith(values.source) && values.only?.some((text) => id.includes(text)) !== false,
+  )
+  const entries = new Map(done.map((entry) => [entry.id, entry]))
+  const open = values.report ? [] : tasks.filter(({ id }) => !entries.has(id))
+  const judge = new Judge(baseline)
+  await inParallel(open, jobs, async (task, runner) => {
+    const entry = await judge.entry(task, runner)
+    entries.set(entry.id, entry)
+    appendFileSync(out, `${JSON.stringify(entry)}\n`)
   })
-  const perFile = Number(values['per-file'])
-  const inner = join(values.folder, 'data')
-  mkdirSync(inner, { recursive: true })
-  const prepared = await preparedIn(join(inner, 'prepared.json'), perFile, values.tests)
-  const entries = existsSync(values.out) ? entriesOf(values.out) : new Map<string, Entry>()
-  const tasks = [...namedTasks(prepared), ...operatorTasks(prepared)]
-  const judges = Array.from({ length: Number(values.jobs) }, () => new Judge(inner, [`${perFile}`, values.tests]))
-  const [first] = judges as [Judge]
-  if (!existsSync(join(inner, 'baseline-tests.json')) || !values.report) await first.start()
-  const baseline = JSON.parse(readFileSync(join(inner, 'baseline-tests.json'), 'utf8')) as Baseline
-  const exceptionsFile = join(inner, 'exceptions.json')
-  const exceptions = new Set<number>(
-    existsSync(exceptionsFile) ? (JSON.parse(readFileSync(exceptionsFile, 'utf8')) as number[]) : [],
-  )
-  const write = (): string =>
-    report(
-      values.folder,
-      baseline.tests.map((test, index) => ({
-        ...test,
-        ...(exceptions.has(index) ? { exception: 'fails without a mutant, after other tests' } : {}),
-      })),
-      [...entries.values()],
-      tasks.length,
-    )
-  if (values.report) {
-    console.log(write())
-    return
-  }
-  const isWanted = ({ id, before }: Task): boolean =>
-    values.only === undefined || `${id} ${before}`.includes(values.only)
-  const open = tasks.filter((task) => !entries.has(task.id) && isWanted(task))
-  const probe = async (judge: Judge): Promise<void> => {
-    const { killers } = await judge.verdict({ id: PROBE, hung: [], skip: [...exceptions] })
-    for (const each of killers) exceptions.add(each)
-    writeFileSync(exceptionsFile, JSON.stringify([...exceptions]))
-    console.log(
-      `without a mutant ${killers.length} tests fail`,
-      killers.map((each) => baseline.tests[each]?.title),
-    )
-  }
-  const judged = async (judge: Judge, task: Task, patience: number): Promise<void> => {
-    const { id, operator, file, source, span } = task
-    const place =
-      operator !== undefined ? { operator } : { file, source: source as string, span: span as [number, number] }
-    const verdict = await judge.verdict({ id, hung: [], skip: [...exceptions], patience, ...place })
-    const entry = { ...entryOf(task, verdict, baseline), ...(patience > 1 ? { isLast: true } : {}) }
-    entries.set(id, entry)
-    appendFileSync(values.out, `${JSON.stringify(entry)}\n`)
-    if (entries.size % REPORT_EVERY === 0) write()
-  }
-  const all = async (list: readonly Task[], patience: number): Promise<void> => {
-    let next = 0
-    const work = async (judge: Judge): Promise<void> => {
-      for (let task = list[next++]; task !== undefined; task = list[next++]) {
-        await judged(judge, task, patience)
-        if (judge === first && next % PROBE_EVERY < judges.length) await probe(judge)
-      }
-    }
-    await Promise.all(judges.map(work))
-  }
-  if (values.only === undefined) await probe(first)
-  await all(open, 1)
-  // Mutants that reached a time limit are judged again.
-  const cut = tasks.filter((task) => isWanted(task) && (entries.get(task.id)?.open.length ?? 0) > 0)
-  await all(
-    cut.filter(({ id }) => entries.get(id)?.isLast !== true),
-    LAST_PATIENCE,
-  )
-  for (const judge of judges) judge.close()
-  console.log(write())
+  console.log(report(baseline, [...entries.values()], tasks.length))
 }

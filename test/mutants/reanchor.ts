@@ -1,9 +1,8 @@
 import { stripTypeScriptTypes } from 'node:module'
-import { type Likeness, likest } from './align.js'
+import { aligned, type Likeness, likest } from './align.js'
 import type { Entry } from './format.js'
 import type { Hunk, Mutant } from './mutant.js'
-import { placesOf, type Sources, tokensOf } from './quotes.js'
-import { shortened } from './shorten.js'
+import { type Place, placesOf, type Sources, tokensOf } from './quotes.js'
 
 /** A place that resembles a quote less has nothing to do with it. */
 const LEAST_SIMILARITY = 0.5
@@ -16,29 +15,33 @@ export interface MutantFile {
 }
 
 export interface Reanchored {
-  /** For `git apply`; empty if every quote is there once. */
-  readonly patch: string
-  /** What a reader of the patch has to know, and the quotes without a place. */
+  /** The new texts of the files that change, by path. */
+  readonly texts: ReadonlyMap<string, string>
+  /** What a reader of the changes has to know, and the quotes without a place. */
   readonly remarks: readonly string[]
 }
 
 /** Proposes a new quote, and its replacement, for each quote that its folder does not have exactly once. */
 export function reanchored(files: readonly MutantFile[], sourcesUnder: (folder: string) => Sources): Reanchored {
   const remarks: string[] = []
-  const patches = files.map(({ path, text, entries }) => {
-    const edits = entries.flatMap(({ line, mutant, hunkLines }) =>
-      mutant.hunks.flatMap((hunk, nth) => {
+  const texts = new Map<string, string>()
+  for (const { path, text, entries } of files) {
+    const lines = text.split('\n')
+    // From the end, so that the earlier lines stay.
+    for (const { line, mutant, hunkLines } of entries.toReversed()) {
+      for (const [nth, hunk] of [...mutant.hunks.entries()].reverse()) {
         const sources = sourcesUnder(mutant.folder)
-        if (placesOf(hunk.quote, sources).length === 1) return []
+        if (placesOf(hunk.quote, sources).length === 1) continue
         const { remark, proposal } = proposed(hunk, narrowed(mutant, sources), sources)
-        remarks.push(`${path}:${line}: "${mutant.name}": ${remark}`)
-        const lines = hunkLines[nth]
-        return proposal === undefined || lines === undefined ? [] : [{ ...lines, lines: linesOf(proposal) }]
-      }),
-    )
-    return patchOf(path, text, edits)
-  })
-  return { patch: patches.join(''), remarks }
+        remarks.unshift(`${path}:${line}: "${mutant.name}": ${remark}`)
+        const { from, to } = hunkLines[nth] ?? { from: 0, to: 0 }
+        if (proposal === undefined) continue
+        lines.splice(from, to - from, ...linesOf(proposal))
+        texts.set(path, lines.join('\n'))
+      }
+    }
+  }
+  return { texts, remarks }
 }
 
 /** The only file that the other quotes of the mutant leave, or all. */
@@ -58,16 +61,16 @@ interface Proposed {
 function proposed({ quote, replacement }: Hunk, likely: Sources, sources: Sources): Proposed {
   const [place, ...others] = placesOf(quote, likely)
   if (place !== undefined) {
-    const proposal = shortened(place, replacement, sources)
+    const proposal = inLines(place, replacement, sources)
     const where = [place, ...others].map(({ path, start }) => lineOf(path, likely, start)).join(', ')
-    if (proposal === undefined) return { remark: `no longer quote is there once: ${where}` }
+    if (proposal === undefined) return { remark: `no more lines are there once: ${where}` }
     return { remark: `the quote is there ${others.length + 1} times, the first is proposed: ${where}`, proposal }
   }
   const found = likest(quote, likely)
   if (found === undefined || found.similarity < LEAST_SIMILARITY) return { remark: `nothing resembles: ${quote}` }
   const position = lineOf(found.place.path, likely, found.place.start)
   const edit = carriedOver(quote, replacement, found, likely)
-  const proposal = shortened(found.place, edit, sources)
+  const proposal = inLines(found.place, edit, sources)
   if (proposal === undefined) return { remark: `the quote is gone, and what resembles it is not unique: ${position}` }
   const percent = Math.round(100 * found.similarity)
   const text = sources.get(found.place.path) ?? ''
@@ -103,10 +106,7 @@ function carriedOver(quote: string, replacement: string, { place, tokens, counte
   /** The last token of the place that the result has, if the last token of the result is one. */
   let last: number | undefined
   let end = 0
-  const kept = keptOf(
-    was.map(({ text: each }) => each),
-    becomes.map(({ text: each }) => each),
-  )
+  const kept = aligned(becomes, was).map((at, nth) => (was[at ?? -1]?.text === becomes[nth]?.text ? at : undefined))
   becomes.forEach((token, nth) => {
     const counterpart = counterparts[kept[nth] ?? -1]
     const gap = replacement.slice(end, token.start)
@@ -121,68 +121,27 @@ function carriedOver(quote: string, replacement: string, { place, tokens, counte
   return result
 }
 
-/** For each word of the second list, the number of the same word in the first: a longest common subsequence. */
-function keptOf(first: readonly string[], second: readonly string[]): (number | undefined)[] {
-  const lengths = Array.from({ length: first.length + 1 }, () => new Array<number>(second.length + 1).fill(0))
-  const length = (row: number, column: number): number => lengths[row]?.[column] ?? 0
-  for (let row = first.length - 1; row >= 0; row--) {
-    for (let column = second.length - 1; column >= 0; column--) {
-      const isSame = first[row] === second[column]
-      const longest = isSame
-        ? length(row + 1, column + 1) + 1
-        : Math.max(length(row + 1, column), length(row, column + 1))
-      ;(lengths[row] as number[])[column] = longest
-    }
+/** How many lines a quote may have on either side of the change. */
+const REACH = 4
+
+/** Quotes the lines of a place, and as many around it as make the quote unique. */
+function inLines({ path, start, end }: Place, replacement: string, sources: Sources): Hunk | undefined {
+  const text = sources.get(path) ?? ''
+  let [from, to] = [start, end]
+  for (let reach = 0; reach <= REACH; reach++) {
+    from = text.lastIndexOf('\n', from - 1 - Math.sign(reach)) + 1
+    to = text.indexOf('\n', to + Math.sign(reach))
+    if (to < 0) to = text.length
+    const [indentation = ''] = /^[ \t]*/.exec(text.slice(from)) ?? []
+    const [quote, changed] = [text.slice(from, to), text.slice(from, start) + replacement + text.slice(end, to)].map(
+      (lines) => lines.slice(indentation.length).replaceAll(`\n${indentation}`, '\n'),
+    ) as [string, string]
+    if (placesOf(quote, sources).length === 1) return { quote, replacement: changed }
   }
-  const kept: (number | undefined)[] = second.map(() => undefined)
-  for (let row = 0, column = 0; row < first.length && column < second.length; ) {
-    if (first[row] === second[column]) kept[column++] = row++
-    else if (length(row + 1, column) >= length(row, column + 1)) row++
-    else column++
-  }
-  return kept
+  return undefined
 }
 
 function linesOf({ quote, replacement }: Hunk): string[] {
   const added = replacement === '' ? [] : replacement.split('\n').map((line) => `+ ${line}`)
   return [...quote.split('\n').map((line) => `- ${line}`), ...added]
-}
-
-/** Lines from `from` until before `to`, counted from 0, that are replaced. */
-interface Edit {
-  readonly from: number
-  readonly to: number
-  readonly lines: readonly string[]
-}
-
-const CONTEXT = 3
-
-/** A unified diff. */
-function patchOf(path: string, text: string, edits: readonly Edit[]): string {
-  if (edits.length === 0) return ''
-  const old = text.replace(/\n$/, '').split('\n')
-  const groups: Edit[][] = []
-  for (const edit of edits) {
-    const group = groups.at(-1)
-    if (group !== undefined && edit.from - (group.at(-1)?.to ?? 0) <= 2 * CONTEXT) group.push(edit)
-    else groups.push([edit])
-  }
-  let grown = 0
-  let patch = `--- a/${path}\n+++ b/${path}\n`
-  for (const group of groups) {
-    let at = Math.max(0, (group[0]?.from ?? 0) - CONTEXT)
-    const [from, to] = [at, Math.min(old.length, (group.at(-1)?.to ?? 0) + CONTEXT)]
-    const body: string[] = []
-    let added = 0
-    for (const edit of group) {
-      body.push(...old.slice(at, edit.from).map((line) => ` ${line}`))
-      body.push(...old.slice(edit.from, edit.to).map((line) => `-${line}`), ...edit.lines.map((line) => `+${line}`))
-      added += edit.lines.length - (edit.to - edit.from)
-      at = edit.to
-    }
-    body.push(...old.slice(at, to).map((line) => ` ${line}`))
-    patch += `@@ -${from + 1},${to - from} +${from + 1 + grown},${to - from + added} @@\n${body.join('\n')}\n`
-    grown += added
-  }
-  return patch
 }

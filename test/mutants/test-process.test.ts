@@ -1,13 +1,13 @@
 import { afterEach, expect, test } from 'vitest'
 import { mutants } from './index.js'
 import type { Hunk, Mutant } from './mutant.js'
-import { NamedTests } from './named-test-process.js'
+import { MutantTests } from './test-process.js'
 
 const NAME = 'two keys with the same hash are one'
 /** Also the start of Vitest on a busy machine. */
 const HANG_MS = 15_000
 
-const tests = new NamedTests()
+const tests = new MutantTests()
 afterEach(() => tests.close())
 
 const defect = mutants.find(({ name }) => name === NAME)
