@@ -67,7 +67,8 @@ export class Session {
   /** False if the session is one of a superuser, and the schema `listwatch` did not exist when it began. */
   hasSchema = true
   #canRestrict = false
-  #serverVersion = 0
+  /** As in `server_version_num`. */
+  serverVersion = 0
   readonly #scope: DeadlineScope
   #isClosed = false
   #lastQuery: Promise<unknown> = Promise.resolve()
@@ -104,7 +105,7 @@ export class Session {
       if (session.hasSchema) assertTrusted(row?.['untrusted'])
       session.#canRestrict = row?.['can_restrict'] === 't'
       session.isPooled = Number(row?.['pid']) !== session.#client.processID
-      session.#serverVersion = Number(row?.['version'])
+      session.serverVersion = Number(row?.['version'])
       if (!session.isPooled)
         await session.query([...session.#settings().map((each) => `SET ${each}`), SET_NAME].join('; '))
       return session
@@ -121,7 +122,7 @@ export class Session {
       'statement_timeout = 0',
       'idle_in_transaction_session_timeout = 0',
       'idle_session_timeout = 0',
-      ...(this.#serverVersion >= 170_000 ? ['transaction_timeout = 0'] : []),
+      ...(this.serverVersion >= 170_000 ? ['transaction_timeout = 0'] : []),
       'default_transaction_read_only = off',
       'row_security = on', // Otherwise the server refuses a log with a policy.
       "default_transaction_isolation = 'read committed'",

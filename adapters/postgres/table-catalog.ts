@@ -2,6 +2,7 @@ import { SourceError } from '../../src/contract/errors.js'
 import { shellQuoted } from '../../src/util/shell-quoted.js'
 import { elementsOf, propertiesOf } from '../shared/properties.js'
 import { calledFunctionsSql, definitionsSql } from './called-functions.js'
+import { outdatedCollationsSql } from './outdated-collations.js'
 import { codeOf } from './postgres-errors.js'
 import { quoteIdentifier } from './quoting.js'
 import type { Column } from './row-codec.js'
@@ -13,6 +14,10 @@ export interface Table {
   readonly relid: string
   /** Qualified and quoted, for SQL. */
   readonly name: string
+  /** Whether a look-up by an index may miss rows, because the library of a collation was upgraded. */
+  readonly hasOutdatedIndexes: boolean
+  /** The name, with the alias `t`, and with a clause that reads no index if one may miss rows. */
+  readonly rows: string
   /** The name of the log, for SQL. */
   readonly log: string
   readonly generation: string
@@ -39,7 +44,7 @@ export interface TableOptions {
 /** Looks the table up. Throws a SourceError for a table that cannot be mirrored completely. */
 export async function findTable(session: Session, options: TableOptions): Promise<Table> {
   const { table } = options
-  const [found] = await session.query(FIND_SQL, [table]).catch((error: unknown) => {
+  const [found] = await session.query(findSql(session.serverVersion), [table]).catch((error: unknown) => {
     if (codeOf(Object(error).cause) === '42602') throw notFound(`"${table}" is not a valid name of a table`)
     throw error
   })
@@ -52,6 +57,7 @@ export async function findTable(session: Session, options: TableOptions): Promis
     })
   }
   const isSecured = found['is_secured'] === 't'
+  const hasOutdatedIndexes = found['is_outdated'] === 't'
   if (isSecured && options.rls !== 'row-local') {
     const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' if no policy reads other rows`
     throw new SourceError(message, { code: 'UNAUTHORIZED' })
@@ -63,6 +69,9 @@ export async function findTable(session: Session, options: TableOptions): Promis
   return {
     relid,
     name,
+    hasOutdatedIndexes,
+    // A sample of all rows.
+    rows: hasOutdatedIndexes ? `${name} t TABLESAMPLE pg_catalog.system (100)` : `${name} t`,
     log,
     generation,
     columns,
@@ -89,8 +98,10 @@ export function accessSql(relid: string): string {
   ELSE '' END`
 }
 
-const FIND_SQL = `SELECT c.oid::pg_catalog.text AS relid, n.nspname AS schema, c.relname AS name, c.relkind OPERATOR(pg_catalog.=) ANY (ARRAY['r', 'p']::pg_catalog."char"[]) AS is_table,
-    pg_catalog.row_security_active(c.oid) AS is_secured
+const findSql = (
+  serverVersion: number,
+): string => `SELECT c.oid::pg_catalog.text AS relid, n.nspname AS schema, c.relname AS name, c.relkind OPERATOR(pg_catalog.=) ANY (ARRAY['r', 'p']::pg_catalog."char"[]) AS is_table,
+    pg_catalog.row_security_active(c.oid) AS is_secured, pg_catalog.cardinality(${outdatedCollationsSql('c.oid', serverVersion)}) OPERATOR(pg_catalog.>) 0::pg_catalog.int4 AS is_outdated
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
  WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1::pg_catalog.text)`
 

@@ -43,7 +43,7 @@ async function* copyTable<T>(
   // The server then refuses the COPY, instead of leaving hidden rows out.
   if (rls === undefined) await session.query('SET LOCAL row_security = off')
   const condition = where === undefined ? '' : ` WHERE (${where}\n)`
-  const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
+  const copy = `COPY (SELECT ${table.columnList} FROM ${table.rows}${condition}) TO STDOUT`
   const rows = new CopyOut<ListEvent<T>>(
     copy,
     context.pageSize,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
+import { type ChangeLogOptions, changeLogStatus } from '../../adapters/postgres/index.js'
 import { joinKey } from '../../adapters/shared/join-key.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -252,6 +252,37 @@ describePostgres('a key', (postgres) => {
       })
     })
   })
+
+  test.each(['a table', 'partitions'])(
+    '[P29] rows that an index of %s does not find, because a library was upgraded, are no deletes',
+    async (kind) => {
+      const db = await at.database()
+      const parts = kind === 'a table' ? '' : ' PARTITION BY HASH (id)'
+      await db.sql(`CREATE COLLATION moved (provider = icu, locale = 'sv');
+        CREATE TABLE t (id text COLLATE moved PRIMARY KEY, s text COLLATE moved, n int)${parts};
+        ${parts && 'CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 1, REMAINDER 0);'}
+        CREATE INDEX ON t (s); INSERT INTO t VALUES ('a', 'ä', 0), ('ä', 'ä', 0), ('z', 'ä', 0), ('b', 'z', 0)`)
+      await db.install('t')
+      const locale = Number.parseInt(postgres.version, 10) < 17 ? 'colliculocale' : 'colllocale'
+      await db.sql(`UPDATE pg_collation SET ${locale} = 'de', collversion = '1' WHERE collname = 'moved'`)
+      const connection = { options: '-c enable_seqscan=off' }
+      const client = await db.connect(connection)
+      expect((await client.query(`SELECT FROM t WHERE id = 'ä'`)).rowCount).toBe(0)
+
+      const rows = await mirror(db, { table: 't' })
+      const selected = await mirror(db, { table: 't', connection, where: `s = 'ä'` })
+      await db.sql('UPDATE t SET n = 1')
+      await db.sql(`DELETE FROM t WHERE id || '' = 'z'`)
+      await expectMirrorEqualsTable(rows)
+      await selected.informer.fresh({ timeoutMs: 15_000 })
+      expect([rows.informer.size, [...selected.informer.entries()]]).toEqual([
+        3,
+        ['a', 'ä'].map((id) => [id, { id, s: 'ä', n: 1 }]),
+      ])
+      const [problem] = (await changeLogStatus(client)).tables[0]?.problems ?? []
+      expect(problem).toMatch(/run: REINDEX TABLE t; ALTER COLLATION public.moved REFRESH VERSION$/)
+    },
+  )
 
   test('a key column that may be NULL after the installation makes a mirror fail', async () => {
     const db = await at.database()
