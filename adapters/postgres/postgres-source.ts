@@ -129,7 +129,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
       const readChanges = await this.#changeReader(session)
       let fingerprint: string | undefined
       let expectsChanges = false
-      await assertSameDatabase(session, version)
+      await session.isolated(() => assertSameDatabase(session, version))
       const timer = new PollTimer(clock, this.#pollIntervalMs)
       onProgressRequest(() => timer.wake())
       this.#watching = session
@@ -217,14 +217,14 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     const open = this.#watching
     if (open !== undefined) {
       try {
-        return await readHead(open)
+        return await open.isolated(() => readHead(open))
       } catch (error) {
         if (context.signal.aborted) throw error // Otherwise only the watch ended, which owned this connection.
       }
     }
     const session = await this.#access.connect(context)
     try {
-      return await readHead(session)
+      return await session.isolated(() => readHead(session))
     } finally {
       await session.close()
     }
@@ -270,13 +270,8 @@ class ChangeLogSource<T> implements PostgresSource<T> {
 /** Returns what `read` resolves with; undefined if the table is locked, although the server is alive. */
 async function poll<V>(session: Session, read: () => Promise<V>): Promise<V | undefined> {
   try {
-    if (!session.isPooled) return await read()
-    await session.begin('ISOLATION LEVEL READ COMMITTED READ ONLY')
-    const result = await read()
-    await session.query('COMMIT')
-    return result
+    return await session.isolated(read)
   } catch (error) {
-    if (session.isPooled) await session.query('ROLLBACK').catch(() => {}) // The first error says more.
     if (isLockTimeout(error)) return undefined
     throw error
   }

@@ -29,6 +29,9 @@ const FORMATS = [
   "xmloption = 'content'",
 ]
 
+/** What other clients of a pooler may have set by SET ROLE and SET SESSION AUTHORIZATION. */
+const OWN_ROLE = ['SESSION AUTHORIZATION DEFAULT', 'role = DEFAULT']
+
 /**
  * A poll is planned once for all values of its parameters. Such a plan must not depend on estimates: Postgres assumes
  * that a poll reads a third of the log, so it would read the whole log, or compile the statement, at each poll.
@@ -62,7 +65,10 @@ const CLOSE_TIMEOUT_MS = 250
 export class Session {
   readonly #client: NodePostgresClient
   readonly #options: SessionOptions
-  /** Behind a pooler each transaction may use another server process: no settings, no LISTEN, no named statements. */
+  /**
+   * Behind a pooler each transaction may use another server process, which has settings and the role of other clients:
+   * no own settings, no LISTEN, no named statements.
+   */
   isPooled = false
   /** False if the session is one of a superuser, and the schema `listwatch` did not exist when it began. */
   hasSchema = true
@@ -72,6 +78,7 @@ export class Session {
   readonly #scope: DeadlineScope
   #isClosed = false
   #lastQuery: Promise<unknown> = Promise.resolve()
+  #lastTransaction: Promise<unknown> = Promise.resolve()
   #bytesRead: number | undefined
   #receivedAt: number
 
@@ -97,17 +104,18 @@ export class Session {
       await session.#withDeadline(session.#client.connect())
       // TLS has its own stream, which exists now.
       guardParser(client.connection.stream, (error) => session.destroy(postgresError(error, client)))
-      const [row] = await session.query(
-        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, ${UNTRUSTED_SQL} AS untrusted,
+      const [server] = await session.query(
+        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, 
           pg_catalog.current_setting('restrict_nonsystem_relation_kind', true) IS NOT NULL AS can_restrict`,
       )
-      session.hasSchema = row?.['untrusted'] !== ''
-      if (session.hasSchema) assertTrusted(row?.['untrusted'])
-      session.#canRestrict = row?.['can_restrict'] === 't'
-      session.isPooled = Number(row?.['pid']) !== session.#client.processID
-      session.serverVersion = Number(row?.['version'])
+      session.#canRestrict = server?.['can_restrict'] === 't'
+      session.isPooled = Number(server?.['pid']) !== session.#client.processID
+      session.serverVersion = Number(server?.['version'])
       if (!session.isPooled)
         await session.query([...session.#settings().map((each) => `SET ${each}`), SET_NAME].join('; '))
+      const [schema] = await session.isolated(() => session.query(`SELECT ${UNTRUSTED_SQL} AS untrusted`))
+      session.hasSchema = schema?.['untrusted'] !== ''
+      if (session.hasSchema) assertTrusted(schema?.['untrusted'])
       return session
     } catch (error) {
       await session.close()
@@ -173,22 +181,38 @@ export class Session {
     if (!this.isPooled) await this.query(POLL_PLANS.map((each) => `SET ${each}`).join('; '))
   }
 
-  /** Begins a transaction of this kind. Behind a pooler the session's settings apply only inside of it. */
+  /** Begins a transaction of this kind. Behind a pooler the session's settings and its role apply only inside of it. */
   async begin(kind: string): Promise<void> {
-    const settings = this.isPooled ? this.#settings().map((each) => `SET LOCAL ${each}`) : []
+    const settings = this.isPooled ? [...OWN_ROLE, ...this.#settings()].map((each) => `SET LOCAL ${each}`) : []
     await this.query([`BEGIN ${kind}`, ...settings].join('; '))
   }
 
   /** Runs one statement in a transaction that may write, whatever the default of the role is. */
   async write(text: string): Promise<void> {
-    await this.begin('ISOLATION LEVEL READ COMMITTED READ WRITE')
-    try {
-      await this.query(text)
-      await this.query('COMMIT')
-    } catch (error) {
-      await this.query('ROLLBACK').catch(() => {}) // The first error says more.
-      throw error
+    await this.#transaction('READ WRITE', () => this.query(text))
+  }
+
+  /** Runs queries that only read. Behind a pooler they are in one transaction, because of its settings. */
+  async isolated<R>(read: () => Promise<R>): Promise<R> {
+    return await (this.isPooled ? this.#transaction('READ ONLY', read) : read())
+  }
+
+  /** Runs one transaction after the other: a watch and a request for the head may use one session. */
+  #transaction<R>(access: 'READ ONLY' | 'READ WRITE', work: () => Promise<R>): Promise<R> {
+    const run = async (): Promise<R> => {
+      try {
+        await this.begin(`ISOLATION LEVEL READ COMMITTED ${access}`)
+        const result = await work()
+        await this.query('COMMIT')
+        return result
+      } catch (error) {
+        await this.query('ROLLBACK').catch(() => {}) // The first error says more.
+        throw error
+      }
     }
+    const result = this.#lastTransaction.then(run, run)
+    this.#lastTransaction = result
+    return result
   }
 
   /** Calls `report` regularly while the connection receives bytes, until the returned function is called. */

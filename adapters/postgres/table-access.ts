@@ -29,11 +29,11 @@ export class TableAccess<T> {
    * changed since the last check.
    */
   async findTable(session: Session): Promise<Table> {
-    const found = await this.#find(session)
+    const found = await session.isolated(() => this.#find(session))
     const { where } = this.options
     if (where === undefined) return found
     const { functions } = this.#checked ?? {}
-    if (functions !== undefined && (await this.#isChecked(session, { ...found, functions })))
+    if (functions !== undefined && (await session.isolated(() => this.#isChecked(session, { ...found, functions }))))
       return { ...found, functions }
     const checked = await checkWhere(session, found, where)
     this.#checked = checked

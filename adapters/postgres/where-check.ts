@@ -23,13 +23,14 @@ export async function checkWhere(
   { relid, name, keyColumns }: Table,
   where: string,
 ): Promise<CheckedCondition> {
-  const columns = await session.query(READABLE_SQL, [relid])
-  const readable = columns.map((row) => quoteIdentifier(String(row['name']))).join(', ')
   let predicate: string
   let checked: CheckedCondition
   try {
+    await session.begin('ISOLATION LEVEL READ COMMITTED READ WRITE')
+    const columns = await session.query(READABLE_SQL, [relid])
+    const readable = columns.map((row) => quoteIdentifier(String(row['name']))).join(', ')
     await session.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE pg_temp.listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON pg_temp.listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
+      `CREATE TEMPORARY TABLE pg_temp.listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON pg_temp.listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
     )
     const [index] = await session.query(PREDICATE_SQL)
     predicate = String(index?.['predicate'])
