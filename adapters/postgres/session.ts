@@ -27,6 +27,7 @@ const FORMATS = [
   'extra_float_digits = 1',
   "timezone = 'UTC'",
   "xmloption = 'content'",
+  'standard_conforming_strings = on',
 ]
 
 /** What other clients of a pooler may have set by SET ROLE and SET SESSION AUTHORIZATION. */
