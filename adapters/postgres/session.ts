@@ -73,6 +73,8 @@ export class Session {
   isPooled = false
   /** False if the session is one of a superuser, and the schema `listwatch` did not exist when it began. */
   hasSchema = true
+  /** Whether the encoding of the database is SQL_ASCII: its texts may be of any encoding. */
+  isAscii = false
   #canRestrict = false
   /** As in `server_version_num`. */
   serverVersion = 0
@@ -106,9 +108,10 @@ export class Session {
       // TLS has its own stream, which exists now.
       guardParser(client.connection.stream, (error) => session.destroy(postgresError(error, client)))
       const [server] = await session.query(
-        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, 
+        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, pg_catalog.current_setting('server_encoding') AS encoding,
           pg_catalog.current_setting('restrict_nonsystem_relation_kind', true) IS NOT NULL AS can_restrict`,
       )
+      session.isAscii = server?.['encoding'] === 'SQL_ASCII'
       session.#canRestrict = server?.['can_restrict'] === 't'
       session.isPooled = Number(server?.['pid']) !== session.#client.processID
       session.serverVersion = Number(server?.['version'])
@@ -139,7 +142,9 @@ export class Session {
       // The owner of a table could replace it by a view, whose functions run as the reader.
       ...(this.#canRestrict ? ["restrict_nonsystem_relation_kind = 'view, foreign-table'"] : []),
     ]
-    return [...FORMATS, ...limits]
+    // The server checks that the texts it sends as UTF-8 are valid, and a COPY fails at the first other one.
+    const encoding = this.isAscii ? 'SQL_ASCII' : 'UTF8'
+    return [...FORMATS, `client_encoding = '${encoding}'`, ...limits]
   }
 
   /** The process id of this connection in pg_stat_activity. */

@@ -59,6 +59,6 @@ export class TableAccess<T> {
 
   codec(session: Session, { columns }: Table): RowCodec<T> {
     const { maxObjectBytes = 16 * 1024 * 1024 } = this.options
-    return new RowCodec<T>(columns, (typeId) => session.parserOf(typeId), maxObjectBytes)
+    return new RowCodec<T>(columns, (typeId) => session.parserOf(typeId), maxObjectBytes, session.isAscii)
   }
 }
