@@ -5,6 +5,7 @@ import { checkOptions, isCount, isName, isNames, isOneOf, type OptionCheck } fro
 import { elementsOf, type Properties, propertiesOf } from '../shared/properties.js'
 import type { ChangeLog, ChangeLogOptions, ChangeLogStatus, PgConnected } from './change-log-types.js'
 import { assertConnected } from './connected-client.js'
+import { outdatedCollationsSql, outdatedIndexes } from './outdated-collations.js'
 import { codeOf, postgresError } from './postgres-errors.js'
 import { quoteIdentifier, quoteLiteral } from './quoting.js'
 import { LOCK_SQL, SCHEMA_SQL } from './schema-sql.js'
@@ -199,7 +200,7 @@ export async function changeLogStatus(client: PgConnected): Promise<ChangeLogSta
   assertTrusted(server['untrusted'])
   const [schema] = await rowsOf(client, 'SELECT listwatch.schema_version() AS version')
   const tables: ChangeLog[] = []
-  for (const row of await rowsOf(client, TABLES_SQL)) {
+  for (const row of await rowsOf(client, tablesSql(Number(server['version'])))) {
     const [count] = await rowsOf(
       client,
       `SELECT pg_catalog.count(*)::pg_catalog.text AS rows FROM ${String(row['log'])}`,
@@ -209,13 +210,15 @@ export async function changeLogStatus(client: PgConnected): Promise<ChangeLogSta
   return { schemaVersion: Number(schema?.['version']), tables, notifyQueueUsage, oldestTransactionMs }
 }
 
-const SERVER_SQL = `SELECT pg_catalog.to_regnamespace('listwatch') IS NOT NULL AS is_installed, pg_catalog.pg_notification_queue_usage() AS usage,
+const SERVER_SQL = `SELECT pg_catalog.to_regnamespace('listwatch') IS NOT NULL AS is_installed, pg_catalog.pg_notification_queue_usage() AS usage, pg_catalog.current_setting('server_version_num') AS version,
   ${UNTRUSTED_SQL} AS untrusted,
   (SELECT extract(epoch FROM pg_catalog.max(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) a.xact_start)) OPERATOR(pg_catalog.*) 1000
      FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()) AS oldest`
 
-const TABLES_SQL = `SELECT l.relid::pg_catalog.regclass::pg_catalog.text AS "table", pg_catalog.format('listwatch.%I', c.relname) AS log, l.options,
-  pg_catalog.pg_total_relation_size(l.log)::pg_catalog.text AS bytes, listwatch.problems(l.relid) AS problems
+const tablesSql = (
+  serverVersion: number,
+): string => `SELECT l.relid::pg_catalog.regclass::pg_catalog.text AS "table", pg_catalog.format('listwatch.%I', c.relname) AS log, l.options,
+  pg_catalog.pg_total_relation_size(l.log)::pg_catalog.text AS bytes, listwatch.problems(l.relid) AS problems, ${outdatedCollationsSql('l.relid', serverVersion)} AS refreshes
   FROM listwatch.logs() l JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.log ORDER BY 1`
 
 function tableOf(row: Properties, logRows: number): ChangeLog {
@@ -224,6 +227,11 @@ function tableOf(row: Properties, logRows: number): ChangeLog {
   const problems = textsOf(row['problems']).map(
     (problem) => `${problem}: changes are missed; run: npx listwatch pg install <url> --table ${table}`,
   )
+  const refreshes = textsOf(row['refreshes'])
+  if (refreshes.length > 0) {
+    const { problem, remedy } = outdatedIndexes(String(row['table']), refreshes)
+    problems.push(`${problem}; ${remedy}`)
+  }
   return {
     table: String(row['table']),
     log: String(row['log']),

@@ -86,7 +86,7 @@ export interface ChangeLog {
   readonly logRows: number
   /** The size of the log and its indexes on disk, in bytes. */
   readonly logBytes: number
-  /** Why the log may miss changes, one line for each reason. Empty if the log is complete. */
+  /** Why the log may miss changes, or indexes of the table may not find rows; one line for each reason. */
   readonly problems: readonly string[]
 }
 

@@ -46,7 +46,7 @@ interface Header {
  * The shape is the most expensive part. It is computed only if the fingerprint differs from the known one ($4).
  *
  * LATERAL with LIMIT makes the planner use the index of the key. With a plain join it reads the whole table at each
- * poll. The statement is refused before it is planned if a key column has another type than at the look-up: it may have
+ * poll. If the index may miss rows, the statement reads the whole table. The statement is refused before it is planned if a key column has another type than at the look-up: it may have
  * its own cast, a function of the table's owner.
  *
  * If row security applies to the reader, the statement reads no keys, but only whether there are any.
@@ -80,7 +80,7 @@ SELECT 'H', ${header}, NULL, ${noKeys}, ${table.columnList}
 UNION ALL
 SELECT d.op::pg_catalog.text, NULL, CASE WHEN t.${table.keyColumns[0]} IS NOT NULL THEN 'y' END, ${keys.map((key) => `d.${key}`).join(', ')}, ${table.columnList}
   FROM c JOIN d ON c.keys OPERATOR(pg_catalog.<=) ${maxKeys}::pg_catalog.int8
-  LEFT JOIN LATERAL (SELECT ${table.columnList} FROM ${table.name} t WHERE ${isKnown.join(' AND ')} AND ${isKey}${condition} LIMIT 1) t ON true`
+  LEFT JOIN LATERAL (SELECT ${table.columnList} FROM ${table.rows} WHERE ${isKnown.join(' AND ')} AND ${isKey}${condition}${table.hasOutdatedIndexes ? '' : ' LIMIT 1'}) t ON true`
 }
 
 /** SQL of a JSON text: everything that makes a version expire. */

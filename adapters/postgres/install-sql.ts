@@ -14,7 +14,8 @@ const READER_FUNCTIONS = [
   'needs_row_triggers(pg_catalog.oid)',
   'firing(pg_catalog."char")',
   'is_not_null(pg_catalog.oid, pg_catalog.int2)',
-  'base_type(pg_catalog.oid)',
+  'base_type(pg_catalog.oid, pg_catalog.int4)',
+  'is_own_order(pg_catalog.oid, pg_catalog.oid)',
   'collate_clause(pg_catalog.oid)',
 ]
 
@@ -66,7 +67,7 @@ BEGIN
   SELECT pg_catalog.array_agg(a.attname ORDER BY k.place) INTO key_columns
     FROM (
       SELECT i.indrelid, i.indkey, i.indnkeyatts FROM pg_catalog.pg_index i
-       WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+       WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL AND listwatch.is_own_order(rel, i.indexrelid)
          AND CASE WHEN key IS NULL THEN i.indisprimary ELSE key = ARRAY (
                SELECT a.attname::pg_catalog.text FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) WITH ORDINALITY u(attnum, place)
                  JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attnum = u.attnum
@@ -84,17 +85,11 @@ BEGIN
   END IF;
 
   FOR col IN
-    WITH RECURSIVE base(attnum, attname, is_not_null, coll, typ) AS (
-      SELECT a.attnum, a.attname, listwatch.is_not_null(rel, a.attnum), a.attcollation, a.atttypid FROM pg_catalog.pg_attribute a
-       WHERE a.attrelid = rel AND a.attname = ANY (key_columns)
-      UNION ALL
-      SELECT b.attnum, b.attname, b.is_not_null, b.coll, t.typbasetype FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype = 'd'
-    )
-    SELECT b.attnum, b.attname, b.is_not_null, b.typ, t.typtype,
-           listwatch.collate_clause(b.coll) AS collation,
-           (SELECT c.collisdeterministic FROM pg_catalog.pg_collation c WHERE c.oid = b.coll) AS is_exact
-      FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ
-     WHERE t.typtype <> 'd' ORDER BY pg_catalog.array_position(key_columns, b.attname)
+    SELECT a.attnum, a.attname, listwatch.is_not_null(rel, a.attnum) AS is_not_null, b.typ, b.typmod, t.typtype,
+           listwatch.collate_clause(a.attcollation) AS collation,
+           (SELECT c.collisdeterministic FROM pg_catalog.pg_collation c WHERE c.oid = a.attcollation) AS is_exact
+      FROM pg_catalog.pg_attribute a CROSS JOIN LATERAL listwatch.base_type(a.atttypid, a.atttypmod) b JOIN pg_catalog.pg_type t ON t.oid = b.typ
+     WHERE a.attrelid = rel AND a.attname = ANY (key_columns) ORDER BY pg_catalog.array_position(key_columns, a.attname)
   LOOP
     n := n + 1;
     IF NOT col.is_not_null THEN
@@ -112,15 +107,15 @@ BEGIN
       -- Wider than the column, so that a column that is made wider does not break its writers.
       WHEN col.typ = ANY ('${INTEGER_TYPES}'::pg_catalog.regtype[]) THEN 'pg_catalog.int8'
       WHEN col.typ = ANY ('${TEXT_TYPES}'::pg_catalog.regtype[]) THEN 'pg_catalog.text'
-      WHEN col.typ = 'pg_catalog.bpchar'::pg_catalog.regtype THEN 'pg_catalog.bpchar'
+      WHEN col.typ = 'pg_catalog.bpchar'::pg_catalog.regtype AND col.typmod <> -1 THEN 'pg_catalog.bpchar'
       WHEN col.typtype = 'e' OR col.typ IN ('pg_catalog.uuid'::pg_catalog.regtype, 'pg_catalog.bool'::pg_catalog.regtype, 'pg_catalog.date'::pg_catalog.regtype,
         'pg_catalog.timestamp'::pg_catalog.regtype, 'pg_catalog.timestamptz'::pg_catalog.regtype, 'pg_catalog.bytea'::pg_catalog.regtype, 'pg_catalog.oid'::pg_catalog.regtype,
         'pg_catalog.inet'::pg_catalog.regtype, 'pg_catalog.cidr'::pg_catalog.regtype, 'pg_catalog.macaddr'::pg_catalog.regtype) THEN pg_catalog.format_type(col.typ, NULL)
     END;
     IF log_type IS NULL THEN
       RAISE EXCEPTION 'column % of % has type %: keys that are equal may have two texts', pg_catalog.quote_ident(col.attname), rel,
-        pg_catalog.format_type(col.typ, NULL) USING ERRCODE = '0A000',
-        HINT = 'Integers, text, varchar, char, uuid, boolean, date, timestamps, bytea, enums and network addresses are allowed.';
+        pg_catalog.format_type(col.typ, -1) USING ERRCODE = '0A000',
+        HINT = 'Integers, text, varchar, char(n), uuid, boolean, date, timestamps, bytea, enums and network addresses are allowed.';
     END IF;
     log_columns := log_columns || pg_catalog.format(', k%s %s%s', n, log_type, col.collation);
   END LOOP;
@@ -181,7 +176,8 @@ $$;
 -- catalog shows an older definition to a transaction with an older snapshot. The type of CASE is the base type of a domain. The check is a
 -- statement before the one that reads keys: the planner of that one may already call the functions of a cast. The plan of a statement that
 -- reads a transition table is made again after a change of the table. That of an expression is not, so a check of NEW reads NEW: then
--- PL/pgSQL refuses another type than at the first execution.
+-- PL/pgSQL refuses another type than at the first execution. The text of pg_collation_for has the collation that it names, and two collations
+-- cannot be compared, so a third one compares the texts.
 CREATE OR REPLACE FUNCTION listwatch.define(rel pg_catalog.regclass, log pg_catalog.regclass) RETURNS pg_catalog.void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $define$
 DECLARE
@@ -219,7 +215,7 @@ BEGIN
         WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN ' = ANY (''${INTEGER_TYPES}''::pg_catalog.regtype[])'
         WHEN 'pg_catalog.text'::pg_catalog.regtype THEN ' = ANY (''${TEXT_TYPES}''::pg_catalog.regtype[])'
         ELSE ' = pg_catalog.pg_typeof((NULL::%2$s).%3$s)' END
-      || CASE WHEN col.has_collation THEN ' AND pg_catalog.pg_collation_for(%1$s) = pg_catalog.pg_collation_for((NULL::%2$s).%3$s)' ELSE '' END;
+      || CASE WHEN col.has_collation THEN ' AND pg_catalog.pg_collation_for(%1$s) COLLATE pg_catalog."C" = pg_catalog.pg_collation_for((NULL::%2$s).%3$s)' ELSE '' END;
     is_known_new := is_known_new || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN n.%I END', col.name), log, col.logged);
     is_known_old := is_known_old || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN false THEN o.%I END', col.name), log, col.logged);
     is_known_row := is_known_row || pg_catalog.format(is_known, pg_catalog.format('CASE WHEN NEW.%1$I IS NULL THEN NEW.%1$I END', col.name), log, col.logged);

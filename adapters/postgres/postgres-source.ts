@@ -54,12 +54,10 @@ function assertTransaction(tx: unknown): void {
   throw new TypeError(`${NO_TRANSACTION}, not a pool`)
 }
 
-/**
- * Returns NULL outside of a transaction: then the statement is its own transaction, which began with the statement and
- * has written nothing. Its mark would say nothing about the writes of other statements.
- */
-const MARK_SQL = `SELECT CASE WHEN pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL OR pg_catalog.transaction_timestamp() OPERATOR(pg_catalog.<>) pg_catalog.statement_timestamp()
-  THEN listwatch.mark() END AS mark`
+/** A statement of its own transaction has not written yet. */
+const WRITING_SQL = `SELECT ${UNTRUSTED_SQL} AS untrusted, pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL AS is_writing`
+/** The server refuses this outside of a transaction. The mark reads the same table. */
+const OPEN_SQL = 'LOCK TABLE listwatch.state IN ACCESS SHARE MODE'
 
 class ChangeLogSource<T> implements PostgresSource<T> {
   readonly name: string
@@ -129,7 +127,7 @@ class ChangeLogSource<T> implements PostgresSource<T> {
       const readChanges = await this.#changeReader(session)
       let fingerprint: string | undefined
       let expectsChanges = false
-      await assertSameDatabase(session, version)
+      await session.isolated(() => assertSameDatabase(session, version))
       const timer = new PollTimer(clock, this.#pollIntervalMs)
       onProgressRequest(() => timer.wake())
       this.#watching = session
@@ -217,14 +215,14 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     const open = this.#watching
     if (open !== undefined) {
       try {
-        return await readHead(open)
+        return await open.isolated(() => readHead(open))
       } catch (error) {
         if (context.signal.aborted) throw error // Otherwise only the watch ended, which owned this connection.
       }
     }
     const session = await this.#access.connect(context)
     try {
-      return await readHead(session)
+      return await session.isolated(() => readHead(session))
     } finally {
       await session.close()
     }
@@ -242,16 +240,18 @@ class ChangeLogSource<T> implements PostgresSource<T> {
     assertTransaction(tx)
     const run = async (sql: string): Promise<Properties> => {
       const { rows } = await tx.query(sql).catch((error: unknown) => {
+        if (codeOf(error) === '25P01')
+          throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)
         throw postgresError(error, tx, this.#access.options.table)
       })
       return propertiesOf(rows[0])
     }
-    // A statement of its own: the planner of the other one may already call the function.
-    assertTrusted((await run(`SELECT ${UNTRUSTED_SQL} AS untrusted`))['untrusted'])
-    const { mark } = await run(MARK_SQL)
-    if (typeof mark !== 'string')
-      throw new TypeError(`${NO_TRANSACTION}, and no transaction is open: call it after BEGIN`)
-    return mark
+    // A statement of its own: the planner of the last one may already call the function.
+    const { untrusted, is_writing } = await run(WRITING_SQL)
+    assertTrusted(untrusted)
+    // The mark of another transaction would say nothing about the caller's writes.
+    if (is_writing !== true) await run(OPEN_SQL)
+    return String((await run('SELECT listwatch.mark() AS mark'))['mark'])
   }
 
   key(...columns: readonly (string | number | bigint)[]): string {
@@ -270,13 +270,8 @@ class ChangeLogSource<T> implements PostgresSource<T> {
 /** Returns what `read` resolves with; undefined if the table is locked, although the server is alive. */
 async function poll<V>(session: Session, read: () => Promise<V>): Promise<V | undefined> {
   try {
-    if (!session.isPooled) return await read()
-    await session.begin('ISOLATION LEVEL READ COMMITTED READ ONLY')
-    const result = await read()
-    await session.query('COMMIT')
-    return result
+    return await session.isolated(read)
   } catch (error) {
-    if (session.isPooled) await session.query('ROLLBACK').catch(() => {}) // The first error says more.
     if (isLockTimeout(error)) return undefined
     throw error
   }

@@ -36,10 +36,17 @@ export class RowCodec<T> {
   readonly #fields: readonly Field[]
   readonly #keyAt: readonly number[]
   readonly #maxObjectBytes: number
+  readonly #mayBeMalformed: boolean
   /** All objects are copies of this one, so that they have one shape, also if a column is named `__proto__`. */
   readonly #empty: Readonly<Record<string, unknown>>
 
-  constructor(columns: readonly Column[], parserOf: (typeId: number) => Parse, maxObjectBytes: number) {
+  /** `mayBeMalformed`: whether texts may have bytes that are not UTF-8. They were replaced by U+FFFD. */
+  constructor(
+    columns: readonly Column[],
+    parserOf: (typeId: number) => Parse,
+    maxObjectBytes: number,
+    mayBeMalformed = false,
+  ) {
     this.#keyAt = columns
       .flatMap(({ keyPosition }, at) => (keyPosition === undefined ? [] : [{ keyPosition, at }]))
       .sort((a, b) => a.keyPosition - b.keyPosition)
@@ -48,6 +55,7 @@ export class RowCodec<T> {
       fieldOf(name, typeId, parserOf(typeId), this.#keyAt.indexOf(at)),
     )
     this.#maxObjectBytes = maxObjectBytes
+    this.#mayBeMalformed = mayBeMalformed
     // A parsed object has space for exactly its own properties.
     this.#empty = JSON.parse(`{${columns.map(({ name }) => `${JSON.stringify(name)}:null`).join()}}`)
   }
@@ -58,7 +66,7 @@ export class RowCodec<T> {
    */
   fromCopyLine(line: string, bytes: Buffer | undefined, at: number): Put<T> | Invalid {
     // An escape is longer than the character that it means.
-    if (!this.#isShort(line.length)) return this.fromTexts(fieldsOf(line), detached)
+    if (this.#mayBeMalformed || !this.#isShort(line.length)) return this.fromTexts(fieldsOf(line), detached)
     try {
       return this.#fromShortLine(line, bytes, at)
     } catch (error) {
@@ -112,6 +120,8 @@ export class RowCodec<T> {
     const key = this.#keyOf(texts, keep)
     try {
       this.#assertSize(texts)
+      if (this.#mayBeMalformed && texts.some((text) => text?.includes('\uFFFD')))
+        throw new SourceError('the row is not UTF-8; the encoding of the database is SQL_ASCII', { code: 'DECODE' })
       return { type: 'put', key, object: this.#object(texts, keep) }
     } catch (error) {
       return { type: 'invalid', key, error }

@@ -7,7 +7,7 @@ import { OWNERS_FROM_SQL } from './trusted-owner.js'
 import { WAKE_SQL } from './wake-sql.js'
 
 /** The version of the schema's objects, as `listwatch.schema_version()` returns it. */
-export const SCHEMA_VERSION = 2
+export const SCHEMA_VERSION = 3
 
 /**
  * SQL that excludes other migrations until the end of the transaction: only the owner of the schema can hold this lock.

@@ -27,7 +27,11 @@ const FORMATS = [
   'extra_float_digits = 1',
   "timezone = 'UTC'",
   "xmloption = 'content'",
+  'standard_conforming_strings = on',
 ]
+
+/** What other clients of a pooler may have set by SET ROLE and SET SESSION AUTHORIZATION. */
+const OWN_ROLE = ['SESSION AUTHORIZATION DEFAULT', 'role = DEFAULT']
 
 /**
  * A poll is planned once for all values of its parameters. Such a plan must not depend on estimates: Postgres assumes
@@ -62,15 +66,22 @@ const CLOSE_TIMEOUT_MS = 250
 export class Session {
   readonly #client: NodePostgresClient
   readonly #options: SessionOptions
-  /** Behind a pooler each transaction may use another server process: no settings, no LISTEN, no named statements. */
+  /**
+   * Behind a pooler each transaction may use another server process, which has settings and the role of other clients:
+   * no own settings, no LISTEN, no named statements.
+   */
   isPooled = false
   /** False if the session is one of a superuser, and the schema `listwatch` did not exist when it began. */
   hasSchema = true
+  /** Whether the encoding of the database is SQL_ASCII: its texts may be of any encoding. */
+  isAscii = false
   #canRestrict = false
-  #serverVersion = 0
+  /** As in `server_version_num`. */
+  serverVersion = 0
   readonly #scope: DeadlineScope
   #isClosed = false
   #lastQuery: Promise<unknown> = Promise.resolve()
+  #lastTransaction: Promise<unknown> = Promise.resolve()
   #bytesRead: number | undefined
   #receivedAt: number
 
@@ -96,17 +107,19 @@ export class Session {
       await session.#withDeadline(session.#client.connect())
       // TLS has its own stream, which exists now.
       guardParser(client.connection.stream, (error) => session.destroy(postgresError(error, client)))
-      const [row] = await session.query(
-        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, ${UNTRUSTED_SQL} AS untrusted,
+      const [server] = await session.query(
+        `SELECT pg_catalog.pg_backend_pid() AS pid, pg_catalog.current_setting('server_version_num') AS version, pg_catalog.current_setting('server_encoding') AS encoding,
           pg_catalog.current_setting('restrict_nonsystem_relation_kind', true) IS NOT NULL AS can_restrict`,
       )
-      session.hasSchema = row?.['untrusted'] !== ''
-      if (session.hasSchema) assertTrusted(row?.['untrusted'])
-      session.#canRestrict = row?.['can_restrict'] === 't'
-      session.isPooled = Number(row?.['pid']) !== session.#client.processID
-      session.#serverVersion = Number(row?.['version'])
+      session.isAscii = server?.['encoding'] === 'SQL_ASCII'
+      session.#canRestrict = server?.['can_restrict'] === 't'
+      session.isPooled = Number(server?.['pid']) !== session.#client.processID
+      session.serverVersion = Number(server?.['version'])
       if (!session.isPooled)
         await session.query([...session.#settings().map((each) => `SET ${each}`), SET_NAME].join('; '))
+      const [schema] = await session.isolated(() => session.query(`SELECT ${UNTRUSTED_SQL} AS untrusted`))
+      session.hasSchema = schema?.['untrusted'] !== ''
+      if (session.hasSchema) assertTrusted(schema?.['untrusted'])
       return session
     } catch (error) {
       await session.close()
@@ -121,7 +134,7 @@ export class Session {
       'statement_timeout = 0',
       'idle_in_transaction_session_timeout = 0',
       'idle_session_timeout = 0',
-      ...(this.#serverVersion >= 170_000 ? ['transaction_timeout = 0'] : []),
+      ...(this.serverVersion >= 170_000 ? ['transaction_timeout = 0'] : []),
       'default_transaction_read_only = off',
       'row_security = on', // Otherwise the server refuses a log with a policy.
       "default_transaction_isolation = 'read committed'",
@@ -129,7 +142,9 @@ export class Session {
       // The owner of a table could replace it by a view, whose functions run as the reader.
       ...(this.#canRestrict ? ["restrict_nonsystem_relation_kind = 'view, foreign-table'"] : []),
     ]
-    return [...FORMATS, ...limits]
+    // The server checks that the texts it sends as UTF-8 are valid, and a COPY fails at the first other one.
+    const encoding = this.isAscii ? 'SQL_ASCII' : 'UTF8'
+    return [...FORMATS, `client_encoding = '${encoding}'`, ...limits]
   }
 
   /** The process id of this connection in pg_stat_activity. */
@@ -172,22 +187,38 @@ export class Session {
     if (!this.isPooled) await this.query(POLL_PLANS.map((each) => `SET ${each}`).join('; '))
   }
 
-  /** Begins a transaction of this kind. Behind a pooler the session's settings apply only inside of it. */
+  /** Begins a transaction of this kind. Behind a pooler the session's settings and its role apply only inside of it. */
   async begin(kind: string): Promise<void> {
-    const settings = this.isPooled ? this.#settings().map((each) => `SET LOCAL ${each}`) : []
+    const settings = this.isPooled ? [...OWN_ROLE, ...this.#settings()].map((each) => `SET LOCAL ${each}`) : []
     await this.query([`BEGIN ${kind}`, ...settings].join('; '))
   }
 
   /** Runs one statement in a transaction that may write, whatever the default of the role is. */
   async write(text: string): Promise<void> {
-    await this.begin('ISOLATION LEVEL READ COMMITTED READ WRITE')
-    try {
-      await this.query(text)
-      await this.query('COMMIT')
-    } catch (error) {
-      await this.query('ROLLBACK').catch(() => {}) // The first error says more.
-      throw error
+    await this.#transaction('READ WRITE', () => this.query(text))
+  }
+
+  /** Runs queries that only read. Behind a pooler they are in one transaction, because of its settings. */
+  async isolated<R>(read: () => Promise<R>): Promise<R> {
+    return await (this.isPooled ? this.#transaction('READ ONLY', read) : read())
+  }
+
+  /** Runs one transaction after the other: a watch and a request for the head may use one session. */
+  #transaction<R>(access: 'READ ONLY' | 'READ WRITE', work: () => Promise<R>): Promise<R> {
+    const run = async (): Promise<R> => {
+      try {
+        await this.begin(`ISOLATION LEVEL READ COMMITTED ${access}`)
+        const result = await work()
+        await this.query('COMMIT')
+        return result
+      } catch (error) {
+        await this.query('ROLLBACK').catch(() => {}) // The first error says more.
+        throw error
+      }
     }
+    const result = this.#lastTransaction.then(run, run)
+    this.#lastTransaction = result
+    return result
   }
 
   /** Calls `report` regularly while the connection receives bytes, until the returned function is called. */

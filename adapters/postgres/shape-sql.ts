@@ -30,12 +30,25 @@ CREATE OR REPLACE FUNCTION listwatch.collate_clause(coll pg_catalog.oid) RETURNS
     JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace WHERE c.oid = coll AND c.oid <> 'pg_catalog."default"'::pg_catalog.regcollation), '')
 $$;
 
--- The base type of a domain; of another type, the type itself.
-CREATE OR REPLACE FUNCTION listwatch.base_type(of_type pg_catalog.oid) RETURNS pg_catalog.oid LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  WITH RECURSIVE base(oid) AS (
-    SELECT of_type UNION ALL SELECT t.typbasetype FROM base JOIN pg_catalog.pg_type t ON t.oid = base.oid WHERE t.typtype = 'd'
+-- The base type of a domain with its modifier; of another type, the type itself. The modifier of char without a length is -1.
+CREATE OR REPLACE FUNCTION listwatch.base_type(of_type pg_catalog.oid, of_typmod pg_catalog.int4, OUT typ pg_catalog.oid, OUT typmod pg_catalog.int4)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  WITH RECURSIVE base(typ, typmod) AS (
+    SELECT of_type, of_typmod UNION ALL SELECT t.typbasetype, t.typtypmod FROM base JOIN pg_catalog.pg_type t ON t.oid = base.typ WHERE t.typtype = 'd'
   )
-  SELECT b.oid FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.oid WHERE t.typtype <> 'd'
+  SELECT b.typ, b.typmod FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typ WHERE t.typtype <> 'd'
+$$;
+
+-- Whether an index has the collations of its columns, and operator classes of Postgres or of their types: another index does not find the
+-- rows of a key.
+CREATE OR REPLACE FUNCTION listwatch.is_own_order(rel pg_catalog.oid, index pg_catalog.oid) RETURNS pg_catalog.bool LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pg_catalog.bool_and((o.opcdefault OR o.oid < 16384) AND k.coll = a.attcollation)
+    FROM pg_catalog.pg_index i
+   CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(i.indkey::pg_catalog.int2[]), pg_catalog.unnest(i.indclass::pg_catalog.oid[]),
+           pg_catalog.unnest(i.indcollation::pg_catalog.oid[])) k(attnum, opclass, coll)
+    JOIN pg_catalog.pg_opclass o ON o.oid = k.opclass
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attnum = k.attnum
+   WHERE i.indexrelid = index
 $$;
 
 -- Why a table's log may miss changes, because of what happened to the table after the installation. Empty if it does not.
@@ -61,26 +74,28 @@ CREATE OR REPLACE FUNCTION listwatch.problems(rel pg_catalog.oid) RETURNS pg_cat
     SELECT 'tables inherit from it, whose rows its triggers do not see'
       FROM pg_catalog.pg_class c WHERE c.oid = rel AND c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = rel)
     UNION ALL
-    SELECT pg_catalog.format('the columns of its key (%s) are no longer there, or no longer NOT NULL and unique', pg_catalog.array_to_string(k.names, ', '))
+    SELECT pg_catalog.format('the columns of its key (%s) are no longer there, or no longer NOT NULL and unique by their own collation', pg_catalog.array_to_string(k.names, ', '))
       FROM listwatch.logs() l, LATERAL (SELECT ARRAY (SELECT pg_catalog.jsonb_array_elements_text(l.options->'keyColumns')) AS names) k
      WHERE l.relid = rel AND NOT EXISTS (
        SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attname = ANY (k.names) AND listwatch.is_not_null(rel, a.attnum)
-        WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+        WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL AND listwatch.is_own_order(rel, i.indexrelid)
           AND a.attnum = ANY ((i.indkey::pg_catalog.int2[])[0:i.indnkeyatts - 1])
         GROUP BY i.indexrelid, i.indnkeyatts HAVING pg_catalog.count(*) = i.indnkeyatts AND i.indnkeyatts = pg_catalog.cardinality(k.names))
     UNION ALL
     -- The triggers log no key of such a column, but that something changed.
     SELECT pg_catalog.format('its key column %I is now of type %s, and its log was made for %s', a.attname,
-             pg_catalog.format_type(a.atttypid, NULL) || listwatch.collate_clause(a.attcollation),
-             pg_catalog.format_type(g.atttypid, NULL) || listwatch.collate_clause(g.attcollation))
+             pg_catalog.format_type(a.atttypid, a.atttypmod) || listwatch.collate_clause(a.attcollation),
+             coalesce(pg_catalog.format_type(g.atttypid, NULL) || listwatch.collate_clause(g.attcollation), 'a type that was dropped'))
       FROM listwatch.logs() l
      CROSS JOIN pg_catalog.jsonb_array_elements_text(l.options->'keyColumns') WITH ORDINALITY k(name, place)
       JOIN pg_catalog.pg_attribute a ON a.attrelid = rel AND a.attname = k.name
-      JOIN pg_catalog.pg_attribute g ON g.attrelid = l.log AND g.attname = pg_catalog.concat('k', k.place)
-     WHERE l.relid = rel AND (a.attcollation <> g.attcollation OR NOT CASE g.atttypid
-             WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN listwatch.base_type(a.atttypid) = ANY ('${INTEGER_TYPES}'::pg_catalog.regtype[])
-             WHEN 'pg_catalog.text'::pg_catalog.regtype THEN listwatch.base_type(a.atttypid) = ANY ('${TEXT_TYPES}'::pg_catalog.regtype[])
-             ELSE listwatch.base_type(a.atttypid) = g.atttypid END))
+     CROSS JOIN LATERAL listwatch.base_type(a.atttypid, a.atttypmod) b
+      LEFT JOIN pg_catalog.pg_attribute g ON g.attrelid = l.log AND g.attname = pg_catalog.concat('k', k.place)
+     WHERE l.relid = rel AND (g.atttypid IS NULL OR a.attcollation <> g.attcollation OR (b.typ = 'pg_catalog.bpchar'::pg_catalog.regtype AND b.typmod = -1)
+        OR NOT CASE g.atttypid
+             WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN b.typ = ANY ('${INTEGER_TYPES}'::pg_catalog.regtype[])
+             WHEN 'pg_catalog.text'::pg_catalog.regtype THEN b.typ = ANY ('${TEXT_TYPES}'::pg_catalog.regtype[])
+             ELSE b.typ = g.atttypid END))
 $$;
 
 -- A hash of everything that changes rows, or their meaning, without firing a trigger: columns and their types, rewrites,
@@ -121,7 +136,7 @@ BEGIN
     UNION ALL
     SELECT pg_catalog.concat_ws(':', 's', s.srsubid) FROM pg_catalog.pg_subscription_rel s WHERE s.srrelid = rel
     UNION ALL
-    SELECT DISTINCT pg_catalog.concat_ws(':', 'u', i.indnkeyatts, i.indkey) FROM pg_catalog.pg_index i
+    SELECT DISTINCT pg_catalog.concat_ws(':', 'u', i.indnkeyatts, i.indkey, i.indcollation, i.indclass) FROM pg_catalog.pg_index i
      WHERE i.indrelid = rel AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
     UNION ALL
     SELECT DISTINCT pg_catalog.concat_ws(':', 'n', k.attnum, listwatch.is_not_null(rel, k.attnum))

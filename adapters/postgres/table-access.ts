@@ -29,11 +29,11 @@ export class TableAccess<T> {
    * changed since the last check.
    */
   async findTable(session: Session): Promise<Table> {
-    const found = await this.#find(session)
+    const found = await session.isolated(() => this.#find(session))
     const { where } = this.options
     if (where === undefined) return found
     const { functions } = this.#checked ?? {}
-    if (functions !== undefined && (await this.#isChecked(session, { ...found, functions })))
+    if (functions !== undefined && (await session.isolated(() => this.#isChecked(session, { ...found, functions }))))
       return { ...found, functions }
     const checked = await checkWhere(session, found, where)
     this.#checked = checked
@@ -59,6 +59,6 @@ export class TableAccess<T> {
 
   codec(session: Session, { columns }: Table): RowCodec<T> {
     const { maxObjectBytes = 16 * 1024 * 1024 } = this.options
-    return new RowCodec<T>(columns, (typeId) => session.parserOf(typeId), maxObjectBytes)
+    return new RowCodec<T>(columns, (typeId) => session.parserOf(typeId), maxObjectBytes, session.isAscii)
   }
 }

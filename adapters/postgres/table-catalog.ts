@@ -2,6 +2,8 @@ import { SourceError } from '../../src/contract/errors.js'
 import { shellQuoted } from '../../src/util/shell-quoted.js'
 import { elementsOf, propertiesOf } from '../shared/properties.js'
 import { calledFunctionsSql, definitionsSql } from './called-functions.js'
+import type { TextRecord } from './client-factory.js'
+import { outdatedCollationsSql } from './outdated-collations.js'
 import { codeOf } from './postgres-errors.js'
 import { quoteIdentifier } from './quoting.js'
 import type { Column } from './row-codec.js'
@@ -13,6 +15,10 @@ export interface Table {
   readonly relid: string
   /** Qualified and quoted, for SQL. */
   readonly name: string
+  /** Whether a look-up by an index may miss rows, because the library of a collation was upgraded. */
+  readonly hasOutdatedIndexes: boolean
+  /** The name, with the alias `t`, and with a clause that reads no index if one may miss rows. */
+  readonly rows: string
   /** The name of the log, for SQL. */
   readonly log: string
   readonly generation: string
@@ -39,7 +45,7 @@ export interface TableOptions {
 /** Looks the table up. Throws a SourceError for a table that cannot be mirrored completely. */
 export async function findTable(session: Session, options: TableOptions): Promise<Table> {
   const { table } = options
-  const [found] = await session.query(FIND_SQL, [table]).catch((error: unknown) => {
+  const [found] = await session.query(findSql(session.serverVersion), [table]).catch((error: unknown) => {
     if (codeOf(Object(error).cause) === '42602') throw notFound(`"${table}" is not a valid name of a table`)
     throw error
   })
@@ -52,17 +58,21 @@ export async function findTable(session: Session, options: TableOptions): Promis
     })
   }
   const isSecured = found['is_secured'] === 't'
+  const hasOutdatedIndexes = found['is_outdated'] === 't'
   if (isSecured && options.rls !== 'row-local') {
     const message = `row security of ${name} applies to this role: a row whose visibility depends on other rows would be missed; set rls: 'row-local' if no policy reads other rows`
     throw new SourceError(message, { code: 'UNAUTHORIZED' })
   }
-  const { log, generation, keyNames } = await findLog(session, relid, name).catch(async (error: unknown) => {
-    throw await explainMissingLog(session, relid, name, error)
+  const { log, generation, keyNames } = await findLog(session, relid, name).catch((error: unknown) => {
+    throw explainMissingLog(found, name, error)
   })
   const { columns, keyTypes } = await findColumns(session, relid, name, keyNames, options.columns)
   return {
     relid,
     name,
+    hasOutdatedIndexes,
+    // A sample of all rows.
+    rows: hasOutdatedIndexes ? `${name} t TABLESAMPLE pg_catalog.system (100)` : `${name} t`,
     log,
     generation,
     columns,
@@ -89,8 +99,13 @@ export function accessSql(relid: string): string {
   ELSE '' END`
 }
 
-const FIND_SQL = `SELECT c.oid::pg_catalog.text AS relid, n.nspname AS schema, c.relname AS name, c.relkind OPERATOR(pg_catalog.=) ANY (ARRAY['r', 'p']::pg_catalog."char"[]) AS is_table,
-    pg_catalog.row_security_active(c.oid) AS is_secured
+/** `has_key` is whether there is any unique index. The installation checks whether an index can be the key. */
+const findSql = (
+  serverVersion: number,
+): string => `SELECT c.oid::pg_catalog.text AS relid, n.nspname AS schema, c.relname AS name, c.relkind OPERATOR(pg_catalog.=) ANY (ARRAY['r', 'p']::pg_catalog."char"[]) AS is_table,
+    pg_catalog.row_security_active(c.oid) AS is_secured, pg_catalog.cardinality(${outdatedCollationsSql('c.oid', serverVersion)}) OPERATOR(pg_catalog.>) 0::pg_catalog.int4 AS is_outdated,
+    EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid OPERATOR(pg_catalog.=) c.oid AND i.indisunique) AS has_key,
+    c.relkind OPERATOR(pg_catalog.=) 'r'::pg_catalog."char" AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent OPERATOR(pg_catalog.=) c.oid) AS has_heirs
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
  WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1::pg_catalog.text)`
 
@@ -131,22 +146,16 @@ async function findLog(
 }
 
 /** Returns an error that explains why `listwatch pg install` cannot create the log; else the given error. */
-async function explainMissingLog(session: Session, relid: string, name: string, error: unknown): Promise<unknown> {
+function explainMissingLog(found: TextRecord, name: string, error: unknown): unknown {
   if (!(error instanceof SourceError) || error.code !== 'NOT_FOUND') return error
-  const [row] = await session.query(UNSUPPORTED_SQL, [relid])
-  if (row?.['has_heirs'] === 't') {
+  if (found['has_heirs'] === 't') {
     const message = `${name} has tables that inherit from it, whose rows its triggers do not see; name those that inherit, or use declarative partitioning`
     return new SourceError(message, { code: 'PROTOCOL' })
   }
-  if (row?.['has_key'] === 't') return error
+  if (found['has_key'] === 't') return error
   const message = `${name} has no key that identifies its rows; add one: ALTER TABLE ${name} ADD PRIMARY KEY (…)`
   return new SourceError(message, { code: 'PROTOCOL' })
 }
-
-/** Notices only a table without any unique index. The installation checks whether an index can be the key. */
-const UNSUPPORTED_SQL = `SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid OPERATOR(pg_catalog.=) c.oid AND i.indisunique) AS has_key,
-    c.relkind OPERATOR(pg_catalog.=) 'r'::pg_catalog."char" AND EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent OPERATOR(pg_catalog.=) c.oid) AS has_heirs
-  FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) $1::pg_catalog.text::pg_catalog.oid`
 
 async function findColumns(
   session: Session,

@@ -43,7 +43,7 @@ async function* copyTable<T>(
   // The server then refuses the COPY, instead of leaving hidden rows out.
   if (rls === undefined) await session.query('SET LOCAL row_security = off')
   const condition = where === undefined ? '' : ` WHERE (${where}\n)`
-  const copy = `COPY (SELECT ${table.columnList} FROM ${table.name} t${condition}) TO STDOUT`
+  const copy = `COPY (SELECT ${table.columnList} FROM ${table.rows}${condition}) TO STDOUT`
   const rows = new CopyOut<ListEvent<T>>(
     copy,
     context.pageSize,
@@ -112,7 +112,7 @@ async function isCopying(access: TableAccess<unknown>, copying: Session, context
   try {
     const sql = `SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1::pg_catalog.int4 AND a.state OPERATOR(pg_catalog.=) 'active'::pg_catalog.text
       AND coalesce(a.wait_event, '') OPERATOR(pg_catalog.<>) 'ClientWrite'::pg_catalog.text`
-    const isActive = (await session.query(sql, [copying.processId])).length > 0
+    const isActive = (await session.isolated(() => session.query(sql, [copying.processId]))).length > 0
     if (isActive) context.alive?.()
     return isActive
   } finally {

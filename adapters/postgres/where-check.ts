@@ -23,13 +23,14 @@ export async function checkWhere(
   { relid, name, keyColumns }: Table,
   where: string,
 ): Promise<CheckedCondition> {
-  const columns = await session.query(READABLE_SQL, [relid])
-  const readable = columns.map((row) => quoteIdentifier(String(row['name']))).join(', ')
   let predicate: string
   let checked: CheckedCondition
   try {
+    await session.begin('ISOLATION LEVEL READ COMMITTED READ WRITE')
+    const columns = await session.query(READABLE_SQL, [relid])
+    const readable = columns.map((row) => quoteIdentifier(String(row['name']))).join(', ')
     await session.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; CREATE TEMPORARY TABLE pg_temp.listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON pg_temp.listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
+      `CREATE TEMPORARY TABLE pg_temp.listwatch_where ON COMMIT DROP AS SELECT ${readable} FROM ${name} WITH NO DATA; CREATE INDEX ON pg_temp.listwatch_where (${keyColumns[0]}) WHERE (${where}\n) AND coalesce(${where}\n, true)`,
     )
     const [index] = await session.query(PREDICATE_SQL)
     predicate = String(index?.['predicate'])
@@ -77,8 +78,31 @@ const PREDICATE_SQL = `SELECT pg_catalog.pg_get_expr(i.indpred, i.indrelid) AS p
 
 /** The number of words in the literals of a condition that mean a time, if the literal is a date or a time. */
 function timeWordsIn(condition: string): number {
-  const literals = condition.match(/'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$/gs) ?? []
-  return literals.flatMap((literal) => literal.match(/\b(?:now|today|tomorrow|yesterday)\b/gi) ?? []).length
+  const literals = condition.replace(CONTINUED, '').match(LITERAL) ?? []
+  return literals.flatMap((literal) => unescaped(literal).match(/\b(?:now|today|tomorrow|yesterday)\b/gi) ?? []).length
+}
+
+/** The end of a part of a literal, and the beginning of the next part on a later line. */
+const CONTINUED = /'[^\S\n]*(?:--.*)?\n(?:\s|--.*\n)*'/g
+const LITERAL = /\bE'(?:[^'\\]|''|\\.)*'|\bU&'(?:[^']|'')*'(?:\s*UESCAPE\s*'.')?|'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$/gis
+const ESCAPE = /\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})|([bfnrt])|(.))/gs
+const UNICODE_ESCAPE = /\\(?:([\da-fA-F]{4})|\+([\da-fA-F]{6}))/g
+
+/** Replaces the escapes of a literal: E'n\x6fw', U&'n\006fw'. */
+function unescaped(literal: string): string {
+  if (/^U&/i.test(literal)) {
+    const [, mark = '\\'] = /UESCAPE\s*'(.)'$/i.exec(literal) ?? []
+    return literal.replaceAll(mark, '\\').replace(UNICODE_ESCAPE, (_, short = '', long = '') => character(short + long))
+  }
+  if (!/^E/i.test(literal)) return literal
+  return literal.replace(ESCAPE, (_, byte = '', short = '', long = '', octal = '', control = '', other = '') => {
+    if (octal !== '') return character(octal, 8)
+    return control === '' ? other || character(byte + short + long) : ' '
+  })
+}
+
+function character(code: string, radix = 16): string {
+  return String.fromCodePoint(Number.parseInt(code, radix) % 0x110000)
 }
 
 /** Not immutable, a subquery, an aggregate, a window function: what a condition of an index cannot have. */

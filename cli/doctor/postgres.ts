@@ -1,5 +1,10 @@
 import type pg from 'pg'
-import { SCHEMA_VERSION, UNTRUSTED_SQL } from '../../adapters/postgres/internal.js'
+import {
+  outdatedCollationsSql,
+  outdatedIndexes,
+  SCHEMA_VERSION,
+  UNTRUSTED_SQL,
+} from '../../adapters/postgres/internal.js'
 import { formatDuration } from '../args/duration.js'
 import { withCommands } from '../output/error-hints.js'
 import type { PostgresFlags } from '../sources/open-postgres.js'
@@ -193,6 +198,17 @@ export const postgresChecks: readonly Check<PostgresContext>[] = [
       const { problems } = await first('SELECT listwatch.problems($1::pg_catalog.oid) AS problems', [relid])
       if (!Array.isArray(problems) || problems.length === 0) return undefined
       return { problem: `changes are missed: ${problems.join('; ')}`, remedy: command(INSTALL) }
+    },
+  },
+  {
+    name: 'collation-version',
+    severity: 'warning',
+    async find({ relid, flags, first }) {
+      if (relid === undefined) return undefined
+      const { version } = await first(`SELECT pg_catalog.current_setting('server_version_num')::int AS version`)
+      const sql = `SELECT ${outdatedCollationsSql('$1::pg_catalog.oid', Number(version))} AS refreshes`
+      const { refreshes } = await first(sql, [relid])
+      return Array.isArray(refreshes) && refreshes.length > 0 ? outdatedIndexes(flags.table, refreshes) : undefined
     },
   },
   {

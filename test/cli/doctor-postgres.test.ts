@@ -70,6 +70,11 @@ describeServer('postgres 18', 'doctor postgres://', (postgres) => {
     ],
     ['triggers', 'ALTER TABLE orders DISABLE TRIGGER ALL; ALTER TABLE orders ENABLE TRIGGER ALL'],
     [
+      'collation-version',
+      `CREATE COLLATION c (provider = icu, locale = 'sv'); CREATE INDEX ON orders ((n::text COLLATE c));
+        UPDATE pg_collation SET collversion = '1' WHERE collname = 'c'`,
+    ],
+    [
       'log-size',
       `DO $$ DECLARE log text := (SELECT l.log FROM listwatch.logs() l); BEGIN
          EXECUTE format('INSERT INTO %s (xid, op, k1) SELECT pg_current_xact_id(), ''d'', g FROM generate_series(1, 1300000) g', log); END $$`,

@@ -95,14 +95,16 @@ describePostgres('a mark', (postgres) => {
     await db.install('t')
     const source = db.source({ table: 't' })
     const client = await db.connect()
+    const extended = { query: (text: string) => client.query({ text, name: text.slice(-60) }) }
     for (let n = 0; n < 20; n++) {
       await client.query('UPDATE t SET n = n + 1')
-      const error = await errorOf(source.mark(client))
+      const error = await errorOf(source.mark(n % 2 === 0 ? client : extended))
       expect(error).toBeInstanceOf(TypeError)
       expect(error.message).toMatch(/no transaction is open: call it after BEGIN$/)
     }
     for (const begin of ['BEGIN', 'BEGIN; UPDATE t SET n = 0', 'BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE']) {
       await client.query(begin)
+      expect(await source.mark(extended)).toMatch(/^pgm1\./)
       expect(await source.mark(client)).toMatch(/^pgm1\./)
       await client.query('COMMIT')
     }

@@ -277,7 +277,7 @@ describePostgres('a hostile role', (postgres) => {
       const { db, owner, client } = await ownedSchema()
       for (const body of [
         `system_id() RETURNS text LANGUAGE plpgsql AS $$ BEGIN ${alarmUnless(owner)} RETURN 'x'; END $$`,
-        `schema_version() RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN ${alarmUnless(owner)} RETURN 2; END $$`,
+        `schema_version() RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN ${alarmUnless(owner)} RETURN 3; END $$`,
       ])
         await client.query(`CREATE OR REPLACE FUNCTION listwatch.${body}`)
       await db.sql('ALTER SCHEMA listwatch OWNER TO postgres')

@@ -330,7 +330,7 @@ describePostgres('installing', (postgres) => {
       await open.query('BEGIN; SELECT pg_sleep(0.05)')
       const { tables, oldestTransactionMs, schemaVersion } = await statusOf(db)
       expect({ tables, schemaVersion }).toMatchObject({
-        schemaVersion: 2,
+        schemaVersion: 3,
         tables: [{ table: 't', logRows: 2, keyColumns: ['id'], readers: [`${db.name}_reader`], problems: [] }],
       })
       expect(oldestTransactionMs).toBeGreaterThanOrEqual(50)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ChangeLogOptions } from '../../adapters/postgres/index.js'
+import { type ChangeLogOptions, changeLogStatus } from '../../adapters/postgres/index.js'
 import { joinKey } from '../../adapters/shared/join-key.js'
 import { describePostgres } from '../servers/index.js'
 import { waitUntil } from '../servers/wait-until.js'
@@ -188,6 +188,22 @@ describePostgres('a key', (postgres) => {
         'CREATE DOMAIN money2 AS numeric(9,2); CREATE TABLE t (id money2 PRIMARY KEY)',
         /^column id of public.t has type numeric/,
       ],
+      [
+        'a char key without a length',
+        'CREATE TABLE t (id bpchar PRIMARY KEY)',
+        /^column id of public.t has type bpchar:/,
+      ],
+      [
+        'a domain over char without a length',
+        'CREATE DOMAIN padded AS bpchar; CREATE TABLE t (id padded PRIMARY KEY)',
+        /^column id of public.t has type bpchar:/,
+      ],
+      [
+        'an index of another collation',
+        'CREATE TABLE t (id text COLLATE "C" NOT NULL); CREATE UNIQUE INDEX ON t (id COLLATE "POSIX")',
+        /no unique index on exactly/,
+        ['id'],
+      ],
       ['a range key', 'CREATE TABLE t (id int4range PRIMARY KEY)', /^column id of public.t has type int4range/],
       ['an array key', 'CREATE TABLE t (id int[] PRIMARY KEY)', /^column id of public.t has type integer\[\]/],
       [
@@ -197,7 +213,7 @@ describePostgres('a key', (postgres) => {
       ],
     ]
 
-    test('that two rows may share is refused, with the reason', async () => {
+    test('[P31] that two rows may share is refused, with the reason', async () => {
       const db = await at.database()
       for (const [name, setup, reason, key] of refused) {
         await db.sql(setup)
@@ -252,6 +268,77 @@ describePostgres('a key', (postgres) => {
       })
     })
   })
+
+  /** What a key becomes, and the value of a write after it. */
+  const moves: readonly (readonly [from: string, to: string, value: string, level?: 'row'])[] = [
+    ['date', 'timestamp', `'2026-01-01 12:00'`],
+    ['timestamp', 'timestamptz', `'2026-01-01 12:00+05'`],
+    ['cidr', 'inet', `'10.0.0.1/8'`],
+    ['text', 'citext', `'A'`],
+    ['text', `uuid USING NULL::uuid`, 'gen_random_uuid()'],
+    ['text COLLATE "C"', 'text', `'a'`],
+    ['text COLLATE "C"', 'text COLLATE exact', `'a'`],
+    ['text COLLATE "C"', 'text COLLATE exact', `'a'`, 'row'],
+    ['text COLLATE exact', 'text COLLATE loose', `'a'`],
+    ['char(5)', 'bpchar', `'a '`],
+    ['colour', 'text; DROP TYPE colour CASCADE', ''],
+  ]
+
+  test('[P22] that gets another type or collation is a problem, and its mirror is refused', async () => {
+    const db = await at.database()
+    await db.sql(`CREATE EXTENSION citext; CREATE TYPE colour AS ENUM ('red');
+      CREATE COLLATION exact (provider = icu, locale = 'und'); CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false)`)
+    for (const [from, to, value, level = 'statement'] of moves) {
+      await db.sql(`CREATE TABLE t (id ${from} PRIMARY KEY, n int)`)
+      await db.install('t', { level })
+      const { informer } = await mirror(db, { table: 't' })
+      await db.sql(`ALTER TABLE t ALTER id TYPE ${to}`)
+      if (value !== '') await db.sql(`INSERT INTO t VALUES (${value}, 1)`)
+      const name = `${from} to ${to}`
+      await waitUntil(`the failure of ${name}`, () => Object(informer.status.lastError).code === 'NOT_FOUND')
+      expect(informer.status.lastError?.message, name).toMatch(
+        /its key column id is now of type .*; run: npx listwatch pg install/,
+      )
+      await informer.stop()
+      const logged = value === '' || to === 'bpchar' ? [] : await db.sql(`SELECT op FROM ${await db.log('t')}`)
+      expect(
+        logged.filter(({ op }) => op !== 'T'),
+        name,
+      ).toEqual([])
+      await db.sql('DROP TABLE t')
+    }
+  })
+
+  test.each(['a table', 'partitions'])(
+    '[P29] rows that an index of %s does not find, because a library was upgraded, are not deleted',
+    async (kind) => {
+      const db = await at.database()
+      const parts = kind === 'a table' ? '' : ' PARTITION BY HASH (id)'
+      await db.sql(`CREATE COLLATION moved (provider = icu, locale = 'sv');
+        CREATE TABLE t (id text COLLATE moved PRIMARY KEY, s text COLLATE moved, n int)${parts};
+        ${parts && 'CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 1, REMAINDER 0);'}
+        CREATE INDEX ON t (s); INSERT INTO t VALUES ('a', 'ä', 0), ('ä', 'ä', 0), ('z', 'ä', 0), ('b', 'z', 0)`)
+      await db.install('t')
+      const locale = Number.parseInt(postgres.version, 10) < 17 ? 'colliculocale' : 'colllocale'
+      await db.sql(`UPDATE pg_collation SET ${locale} = 'de', collversion = '1' WHERE collname = 'moved'`)
+      const connection = { options: '-c enable_seqscan=off' }
+      const client = await db.connect(connection)
+      expect((await client.query(`SELECT FROM t WHERE id = 'ä'`)).rowCount).toBe(0)
+
+      const rows = await mirror(db, { table: 't' })
+      const selected = await mirror(db, { table: 't', connection, where: `s = 'ä'` })
+      await db.sql('UPDATE t SET n = 1')
+      await db.sql(`DELETE FROM t WHERE id || '' = 'z'`)
+      await expectMirrorEqualsTable(rows)
+      await selected.informer.fresh({ timeoutMs: 15_000 })
+      expect([rows.informer.size, [...selected.informer.entries()]]).toEqual([
+        3,
+        ['a', 'ä'].map((id) => [id, { id, s: 'ä', n: 1 }]),
+      ])
+      const [problem] = (await changeLogStatus(client)).tables[0]?.problems ?? []
+      expect(problem).toMatch(/run: REINDEX TABLE t; ALTER COLLATION public.moved REFRESH VERSION$/)
+    },
+  )
 
   test('a key column that may be NULL after the installation makes a mirror fail', async () => {
     const db = await at.database()

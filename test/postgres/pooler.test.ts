@@ -83,6 +83,25 @@ describeServer('pgbouncer', 'behind a pooler', () => {
     })
   })
 
+  test.each(['ROLE', 'SESSION AUTHORIZATION'])(
+    '[P30] SET %s of another application does not change what a mirror reads',
+    async (what) => {
+      const db = await installed()
+      const role = `${db.name}_other`
+      await db.sql(`CREATE ROLE ${role}; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (id = 1)`)
+      await db.install('t', { grant: [role] })
+      const rows = await pooled(db, { table: 'public.t', rls: 'row-local' })
+      const application = await other(db)
+      await application.query(`SET ${what} ${role}; SET row_security = off`)
+      await db.sql('UPDATE t SET at = now()')
+      await expectMirrorEqualsTable(rows)
+      expect((await application.query('SELECT current_user AS role')).rows).toEqual([{ role }])
+      await rows.informer.relist({ timeoutMs: 60_000 })
+      expect([rows.informer.size, rows.errors]).toEqual([20, []])
+      await application.query(`RESET ${what}; RESET ALL`)
+    },
+  )
+
   test('a mirror polls and does not listen', async () => {
     const db = await installed()
     const rows = await pooled(db)

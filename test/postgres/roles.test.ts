@@ -133,7 +133,7 @@ describePostgres('a role that mirrors', (postgres) => {
 describePostgres('a database that is not in UTF-8', (postgres) => {
   const at = useServer(postgres)
 
-  test.each(['LATIN1', 'LATIN2', 'KOI8R'])('%s is installed in, and mirrored', async (encoding) => {
+  async function databaseIn(encoding: string): Promise<Database> {
     const admin = await at.database()
     const name = `${admin.name}_${encoding.toLowerCase()}`
     await admin.sql(`CREATE DATABASE ${name} ENCODING '${encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
@@ -141,6 +141,11 @@ describePostgres('a database that is not in UTF-8', (postgres) => {
     onTestFinished(async () => {
       await admin.sql(`DROP DATABASE ${name} WITH (FORCE)`)
     })
+    return db
+  }
+
+  test.each(['LATIN1', 'LATIN2', 'KOI8R'])('%s is installed in, and mirrored', async (encoding) => {
+    const db = await databaseIn(encoding)
     const text = encoding === 'KOI8R' ? 'привет' : 'äöü'
     await db.sql(`CREATE TABLE t (id text PRIMARY KEY, s text); INSERT INTO t VALUES ('${text}', '${text}')`)
     await db.install('t')
@@ -148,5 +153,22 @@ describePostgres('a database that is not in UTF-8', (postgres) => {
     await db.sql(`UPDATE t SET s = s || s`)
     await expectMirrorEqualsTable(rows)
     expect(rows.informer.get(text)).toEqual({ id: text, s: text + text })
+  })
+
+  test('[P32] but in SQL_ASCII has invalid rows, if they are not UTF-8, and the others are mirrored', async () => {
+    const db = await databaseIn('SQL_ASCII')
+    await db.sql(
+      `CREATE TABLE t (id text PRIMARY KEY, s text); INSERT INTO t VALUES ('ü', '😀'), ('bad', E'\\xe4'), (E'\\xe4', '')`,
+    )
+    await db.install('t')
+    const { informer } = await mirror(db, { table: 't' })
+    expect([[...informer.entries()], informer.invalid.size]).toEqual([[['ü', { id: 'ü', s: '😀' }]], 2])
+    expect(informer.invalid.get('bad')?.message).toContain('not UTF-8')
+    await db.sql(
+      `UPDATE t SET s = 'good' WHERE id = 'bad'; UPDATE t SET s = E'\\xff' WHERE id = 'ü'; DELETE FROM t WHERE id = E'\\xe4'`,
+    )
+    await informer.fresh({ timeoutMs: 15_000 })
+    expect([...informer.invalid.keys()]).toEqual(['ü'])
+    expect([informer.get('ü')?.['s'], informer.get('bad')?.['s']]).toEqual(['😀', 'good'])
   })
 })

@@ -319,6 +319,11 @@ describePostgres('rows', (postgres) => {
         `due < timestamptz 'tomorrow 12:00' OR note = 'now'`,
         `due <> ALL ('{yesterday,infinity}')`,
         'due > $$now$$',
+        `due > E'n\\x6fw'`,
+        `due > e'n\\u006Fw'`,
+        `due > E'\\156\\ow'`,
+        `due > U&'n!006Fw' UESCAPE '!'`,
+        `due > 'n' -- and\n 'ow'`,
       ])
         expect(await errorOf(listed(db.source({ table: 't', where })))).toMatchObject({
           code: 'PROTOCOL',
@@ -329,6 +334,7 @@ describePostgres('rows', (postgres) => {
         `note LIKE '%later' AND note <> 'it''s now'`,
         `due > 'epoch'`,
         `note > $$now$$`,
+        `note <> E'n\\x6fw' AND note <> E'\now' AND note <> E'n\\\\x6fw' AND note <> E'\\''`,
       ])
         await expectMirrorEqualsTable(await mirror(db, { table: 't', where }))
     })

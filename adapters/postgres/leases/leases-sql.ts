@@ -16,13 +16,13 @@ const NOW_US = `(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg
  */
 export const LEASE_TABLES_SQL: string = `-- One row for each group. Its lock orders all renewals of the group.
 CREATE TABLE IF NOT EXISTS listwatch.lease_groups (
-  name  pg_catalog.text PRIMARY KEY,
+  name  pg_catalog.text COLLATE pg_catalog."C" PRIMARY KEY,
   fence pg_catalog.int8 NOT NULL
 ) WITH (fillfactor = 10);
 
 CREATE TABLE IF NOT EXISTS listwatch.leases (
-  group_name pg_catalog.text        NOT NULL,
-  member     pg_catalog.text        NOT NULL,
+  group_name pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
+  member     pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
   renewal    pg_catalog.int8        NOT NULL,
   body       pg_catalog.text        NOT NULL,
   written_at pg_catalog.timestamptz NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS listwatch.leases (
 
 -- The groups that a role may use.
 CREATE TABLE IF NOT EXISTS listwatch.lease_rights (
-  group_name pg_catalog.text    NOT NULL,
+  group_name pg_catalog.text    COLLATE pg_catalog."C" NOT NULL,
   role       pg_catalog.regrole NOT NULL,
   PRIMARY KEY (group_name, role)
 );
