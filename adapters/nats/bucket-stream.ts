@@ -139,6 +139,13 @@ export async function assertSameStream(session: Session, bucket: string, { creat
   if (now !== created) throw createdAgain()
 }
 
+/** The number of subjects that have a message and match the filter, as the leader has them. */
+export async function readSubjectCount(session: Session, bucket: string, filter: string): Promise<number> {
+  // No response contains the subjects after this number.
+  const body = { subjects_filter: filter, offset: 1e9 }
+  return (await session.request<{ total?: number }>(`STREAM.INFO.${streamOf(bucket)}`, body))?.total ?? 0
+}
+
 /** The sequence of the last message of a subject, which may have wildcards; 0 if there is none. */
 export async function readLastSeq(session: Session, bucket: string, subject: string): Promise<number> {
   return (await readMessage(session, bucket, { last_by_subj: subject }))?.seq ?? 0

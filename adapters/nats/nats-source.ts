@@ -19,6 +19,7 @@ import {
   type Continuity,
   readLastSeq,
   readState,
+  readSubjectCount,
   streamOf,
 } from './bucket-stream.js'
 import { Consumer, type ConsumerOptions } from './consumer.js'
@@ -320,6 +321,10 @@ class BucketSource<T> implements NatsKvSource<T> {
       onFound,
       isWhole: this.#isWhole,
       everyMs: this.#options.verifyMs ?? VERIFY_MS,
+      count: async () => {
+        const counts = options.filters.map((filter) => readSubjectCount(options.session, this.#options.bucket, filter))
+        return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+      },
       consumer: () => Consumer.create({ ...options, isHeadersOnly: true, pullSize: PULL_SIZE }),
     })
   }
