@@ -61,11 +61,11 @@ const LAGGING_MS = 50
 export interface BucketForm {
   /** The key of what follows the prefix of a subject. */
   decodeKey(name: string): string
-  /** Whether every list and batch must be a state that the bucket had, however long that takes. */
-  readonly isExact: boolean
+  /** Whether the first state of a watch must lack all keys that were removed without a marker. */
+  readonly searchesFirst: boolean
 }
 
-const PLAIN: BucketForm = { decodeKey: (name) => name, isExact: false }
+const PLAIN: BucketForm = { decodeKey: (name) => name, searchesFirst: false }
 
 /** The same as `natsKvSource` with checked options, for a bucket of another form. */
 export function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): NatsKvSource<T> {
@@ -198,11 +198,11 @@ class BucketSource<T> implements NatsKvSource<T> {
       let { seq, newest, time } = from
       let version = after
       let aliveAt = session.clock.now()
-      const { isExact } = options
-      const cut = new StateCut(session.clock, options.lastSeq, isExact)
-      const held = new HeldMessages(isExact)
+      const { searchesFirst } = this.#form
+      const cut = new StateCut(session.clock, options.lastSeq, options.isExact)
+      const held = new HeldMessages()
       // Markers may have expired while the mirror was away. Its first state lacks their keys, too.
-      if (isExact) await search?.begin(seq)
+      if (searchesFirst) await search?.begin(seq)
       following.probe() // Its heartbeat is the first batch.
       for (;;) {
         const delivered = await consumer.next()
@@ -218,7 +218,7 @@ class BucketSource<T> implements NatsKvSource<T> {
         const isWhole = await cut.isWhole(delivered)
         if (isWhole) seq = Math.max(seq, delivered.position)
         const missing = (isWhole && search?.missing(seq)) || []
-        if (!isWhole || (isExact && search?.hasCompared === false)) {
+        if (!isWhole || (searchesFirst && search?.hasCompared === false)) {
           if (isWhole) await search?.begin(seq)
           if (session.clock.now() - aliveAt < this.#beatMs) continue
           aliveAt = session.clock.now()
@@ -281,7 +281,7 @@ class BucketSource<T> implements NatsKvSource<T> {
       if (this.#isWhole) return (await readState(session, bucket)).lastSeq
       return Math.max(...(await Promise.all(filters.map((filter) => readLastSeq(session, bucket, filter)))))
     }
-    const { isExact } = this.#form
+    const isExact = this.#isWhole
     return { session, stream: streamOf(bucket), filters, heartbeatMs: this.#beatMs, lastSeq, isExact }
   }
 
