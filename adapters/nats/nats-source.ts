@@ -14,6 +14,7 @@ import { ValueCodec } from '../shared/value-codec.js'
 import {
   assertContinues,
   assertCurrent,
+  assertOwnSubjects,
   assertSameStream,
   type BucketState,
   type Continuity,
@@ -270,8 +271,11 @@ class BucketSource<T> implements NatsKvSource<T> {
     return sessionOf(this.#options, context)
   }
 
-  #state(session: Session): Promise<BucketState> {
-    return readState(session, this.#options.bucket)
+  async #state(session: Session): Promise<BucketState> {
+    const { bucket } = this.#options
+    const state = await readState(session, bucket)
+    await assertOwnSubjects(session, bucket, state)
+    return state
   }
 
   #consumerOptions(session: Session, { subjectPrefix }: BucketState): Omit<ConsumerOptions, 'pullSize'> {
