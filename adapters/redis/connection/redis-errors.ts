@@ -81,7 +81,10 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [NOT_ALLOWED, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
   [/^DENIED /, 'set a password on the server, and the same one in the client'],
   [/^READONLY |^MASTERDOWN /, "this is a replica: set the client's address to the master, or to the Sentinels"],
-  [/^(MOVED|ASK) /, 'another node of the cluster has the key: use a Cluster instead of a Redis'],
+  [
+    /^(MOVED|ASK) /,
+    'another node of the cluster has the key: its slot was moved, or the client is a Redis instead of a Cluster',
+  ],
   [/^ERR (invalid )?DB index/, "check the client's option db"],
   [/^OOM /, 'raise maxmemory, or delete keys'],
   [/sentinels? (is|are) unreachable/i, "check the client's sentinels and name"],
