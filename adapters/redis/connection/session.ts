@@ -89,8 +89,9 @@ export class Session {
     this.#scope.onEnd(() => this.#disconnect())
     const { host, port, path } = connection.options
     const { sentinels, name } = propertiesOf(connection.options)
-    const found =
-      sentinels === undefined ? `${host ?? 'localhost'}:${port ?? 6379}` : `the master "${name}" of the Sentinels`
+    const found = !Array.isArray(sentinels)
+      ? `${host ?? 'localhost'}:${port ?? 6379}`
+      : `the master "${name}" of the Sentinels`
     this.address = path ?? found
     onSentinel(connection, (sentinel) => {
       this.#sentinel = sentinel
