@@ -35,9 +35,14 @@ export function isNotAllowed(thrown: unknown): boolean {
   return NOT_ALLOWED.test(messageOf(thrown))
 }
 
+/** The server is a replica: another one was promoted, or will be. */
+export function isDemoted(thrown: unknown): boolean {
+  return /^(READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
+}
+
 /** Another server has the keys now: another master of the cluster, or a promoted replica. */
 export function isRedirected(thrown: unknown): boolean {
-  return /^(MOVED|READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
+  return /^MOVED /.test(messageOf(thrown)) || isDemoted(thrown)
 }
 
 /** The slot of the keys is being migrated to another server, which has some of its keys already. */
