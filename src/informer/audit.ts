@@ -182,7 +182,10 @@ export class Audit<S, T> {
 
   async #compare(attempt: Attempt): Promise<Result> {
     const { clock, part, reflector } = this.#host
-    const until = clock.now() + Math.max(2 * LATE_MS, Math.min(this.#periodMs, AUDIT_PERIOD_MS))
+    const mostMs = Math.min(this.#periodMs, AUDIT_PERIOD_MS)
+    const until = clock.now() + mostMs
+    // A shorter period leaves less time.
+    const lateMs = Math.min(LATE_MS, mostMs / 10)
     /** Since when the store has differed at an unchanged version. */
     let late: { readonly since: number; readonly version: Version | undefined } | undefined
     for (let round = 1; ; round++) {
@@ -206,12 +209,15 @@ export class Audit<S, T> {
         }
         if (!isStill || drift.length === 0) late = undefined
         else if (late === undefined || late.version !== part.version) late = { since: at, version: part.version }
-        else if (clock.now() >= late.since + LATE_MS) return result
+        else if (clock.now() >= late.since + lateMs) return result
       } finally {
         written.stop()
       }
       await attempt.pauseWatchdog(
-        clock.sleep(Math.max(PROOF_REST_MS * round, PROOF_REST_FACTOR * this.#readMs), attempt.signal),
+        clock.sleep(
+          Math.max(Math.min(PROOF_REST_MS * round, lateMs), PROOF_REST_MS, PROOF_REST_FACTOR * this.#readMs),
+          attempt.signal,
+        ),
       )
     }
   }
