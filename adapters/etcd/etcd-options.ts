@@ -67,10 +67,16 @@ export interface EtcdSourceOptions<T> {
   readonly codec?: 'json' | 'string' | 'bytes' | EtcdCodec<T>
   /** `string` (default): keys are UTF-8. `bytes`: a key is a string with one character for each byte. */
   readonly keys?: EtcdKeys
-  /** TLS certificates, for `endpoints`. Default: no TLS, or the system's certificates for `https:` endpoints. */
-  readonly credentials?: EtcdCredentials
-  /** User name and password, for `endpoints`. Default: no authentication. */
-  readonly auth?: EtcdAuth
+  /**
+   * TLS certificates, for `endpoints`, or a function that returns them, which is called before each connection. Default:
+   * no TLS, or the system's certificates for `https:` endpoints.
+   */
+  readonly credentials?: EtcdCredentials | (() => EtcdCredentials | Promise<EtcdCredentials>)
+  /**
+   * User name and password, for `endpoints`, or a function that returns them, which is called before each connection.
+   * Default: no authentication.
+   */
+  readonly auth?: EtcdAuth | (() => EtcdAuth | Promise<EtcdAuth>)
   /**
    * The maximum number of keys of one request. Default 10 000, because etcd counts all keys of the range for each page.
    */
@@ -139,8 +145,11 @@ export const connectionChecks: Readonly<Record<keyof EtcdConnectionOptions, Opti
   client: (value) => (isEtcdClient(value) ? undefined : 'must be an Etcd3 of the package etcd3 1.x'),
   endpoints: isEndpoints,
   credentials: (value) =>
-    propertiesOf(value)['rootCertificate'] === undefined ? 'must have a rootCertificate' : undefined,
+    typeof value !== 'function' && propertiesOf(value)['rootCertificate'] === undefined
+      ? 'must have a rootCertificate'
+      : undefined,
   auth: (value) => {
+    if (typeof value === 'function') return undefined
     const { username, password } = propertiesOf(value)
     return username === undefined || password === undefined ? 'must be an object with username and password' : undefined
   },
@@ -187,17 +196,28 @@ export function checkEtcdOptions<T>(options: EtcdSourceOptions<T>): void {
  */
 export function checkConnection(call: string, options: EtcdConnectionOptions): void {
   const { client, auth, credentials } = options ?? {}
-  checkOptions(`${call}: auth`, auth, { username: isName, password: isString })
-  checkOptions(`${call}: credentials`, credentials, {
-    rootCertificate: isCertificate,
-    privateKey: isPem,
-    certChain: isPem,
+  checkLogin(call, {
+    auth: typeof auth === 'function' ? undefined : auth,
+    credentials: typeof credentials === 'function' ? undefined : credentials,
   })
   assertOneOf(call, propertiesOf(options), 'client', 'endpoints', 'give either "client" (an Etcd3) or "endpoints"')
   if (client !== undefined && (auth !== undefined || credentials !== undefined)) {
     const option = auth === undefined ? 'credentials' : 'auth'
     throw wrong(call, '"auth" and "credentials" belong to "endpoints"; a client has its own', option)
   }
+}
+
+/** Checks a user and certificates, also those that a function has returned. */
+export function checkLogin(
+  call: string,
+  { auth, credentials }: { readonly auth: EtcdAuth | undefined; readonly credentials: EtcdCredentials | undefined },
+): void {
+  checkOptions(`${call}: auth`, auth, { username: isName, password: isString })
+  checkOptions(`${call}: credentials`, credentials, {
+    rootCertificate: isCertificate,
+    privateKey: isPem,
+    certChain: isPem,
+  })
   if ((credentials?.privateKey === undefined) !== (credentials?.certChain === undefined))
     throw wrong(call, 'credentials: "privateKey" and "certChain" belong together', 'credentials')
 }

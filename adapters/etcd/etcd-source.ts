@@ -10,7 +10,7 @@ import type {
 import type { Version } from '../../src/contract/version.js'
 import { expired } from '../shared/source-errors.js'
 import { EntryCodec } from './entry-codec.js'
-import { checkEtcdOptions, type EtcdSourceOptions, PROGRESS_MS, STALL_MS } from './etcd-options.js'
+import { checkEtcdOptions, checkLogin, type EtcdSourceOptions, PROGRESS_MS, STALL_MS } from './etcd-options.js'
 import { formatHead, formatVersion, includesMark, parseVersion } from './history/etcd-version.js'
 import { HistoryFingerprint } from './history/fingerprint.js'
 import { assertSameHistory } from './history/history-check.js'
@@ -102,7 +102,7 @@ class RangeSource<T> implements EtcdSource<T> {
     const { client, endpoints = [], prefix = '', range, auth, credentials } = options
     this.#transport =
       client === undefined
-        ? grpcTransport({ endpoints: [endpoints].flat(), auth, credentials })
+        ? grpcTransport({ endpoints: [endpoints].flat(), auth, credentials, check: checkLogin })
         : etcd3Transport(client)
     this.#range = range === undefined ? prefixRange(prefix) : keyRange(range.from, range.to)
     this.#codec = new EntryCodec(options.codec ?? 'json', options.keys ?? 'string')

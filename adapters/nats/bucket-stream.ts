@@ -1,4 +1,4 @@
-import { messageOf, type SourceError } from '../../src/contract/errors.js'
+import { messageOf, SourceError } from '../../src/contract/errors.js'
 import { forked, unavailable } from '../shared/source-errors.js'
 import { type NatsVersion, nanosecondsOf } from './nats-version.js'
 import type { Session } from './session.js'
@@ -6,6 +6,8 @@ import type { Session } from './session.js'
 interface StreamConfig {
   readonly num_replicas?: number
   readonly mirror?: { readonly name: string }
+  readonly sources?: readonly unknown[] | null
+  readonly subjects?: readonly string[] | null
   /** In nanoseconds; 0 if messages do not expire. */
   readonly max_age?: number
   /** What the stream may have, and one message; -1 for no limit. */
@@ -25,6 +27,7 @@ interface StreamInfo {
     readonly last_ts?: string
     readonly num_deleted?: number
     readonly num_subjects?: number
+    readonly subjects?: Readonly<Record<string, number>>
   }
   readonly cluster?: {
     readonly leader?: string
@@ -40,6 +43,8 @@ export interface BucketState {
   readonly lastTime: string
   /** The subject of a key is this and the key. */
   readonly subjectPrefix: string
+  /** Whether the stream can have messages with subjects of another prefix: a mirror, and one that has sources. */
+  readonly mayHaveOthers: boolean
   /** Whether it has no message: nothing was written, or everything was purged, which leaves the sequence. */
   readonly isEmpty: boolean
   /** The number of subjects that have a message. */
@@ -109,6 +114,7 @@ export async function readState(session: Session, bucket: string): Promise<Bucke
     isEmpty: state.messages === 0,
     subjects: state.num_subjects ?? 0,
     subjectPrefix: `$KV.${origin}.`,
+    mayHaveOthers: config.subjects?.length !== 1 || (config.sources ?? []).length > 0,
     leader: cluster?.leader ?? '',
     extent: [state.messages, state.first_seq, state.last_seq, state.num_deleted ?? 0].join('.'),
     isCurrent: 2 * (following + 1) > Math.max(replicas.length + 1, config.num_replicas ?? 1),
@@ -137,6 +143,25 @@ function isLimit(value: number | undefined): value is number {
 export async function assertSameStream(session: Session, bucket: string, { created }: BucketState): Promise<void> {
   const { created: now } = await readState(session, bucket)
   if (now !== created) throw createdAgain()
+}
+
+/** The number of subjects that have a message and match the filter, as the leader has them. */
+export async function readSubjectCount(session: Session, bucket: string, filter: string): Promise<number> {
+  // No response contains the subjects after this number.
+  const body = { subjects_filter: filter, offset: 1e9 }
+  return (await session.request<{ total?: number }>(`STREAM.INFO.${streamOf(bucket)}`, body))?.total ?? 0
+}
+
+/** Throws `PROTOCOL` if the stream has a message that is not of a key of the bucket. No read would find it. */
+export async function assertOwnSubjects(session: Session, bucket: string, state: BucketState): Promise<void> {
+  const { mayHaveOthers, subjects, subjectPrefix } = state
+  if (!mayHaveOthers || subjects === (await readSubjectCount(session, bucket, `${subjectPrefix}>`))) return
+  const info = await session.request<StreamInfo>(`STREAM.INFO.${streamOf(bucket)}`, { subjects_filter: '>' })
+  const other = Object.keys(info?.state.subjects ?? {}).find((subject) => !subject.startsWith(subjectPrefix))
+  if (other === undefined) return // A key was written meanwhile.
+  const message = `the bucket has the message ${other}, and its keys begin with ${subjectPrefix}`
+  const remedy = 'give its sources subject_transforms to its own subjects, or mirror the original bucket without any'
+  throw new SourceError(`${message}: ${remedy}`, { code: 'PROTOCOL' })
 }
 
 /** The sequence of the last message of a subject, which may have wildcards; 0 if there is none. */

@@ -52,6 +52,8 @@ const PROBE_MS = 20
 const PROBE_LIFE_MS = 500
 /** The size of pulls that must be faster than a writer. */
 const LAST_PULL_SIZE = 500
+/** The distance of their heartbeats, in milliseconds: a heartbeat has the position. */
+const LAST_PULL_MS = 100
 /** How often a replica that lags behind is asked. */
 const MOST_PROBES = 100
 
@@ -76,11 +78,14 @@ export class Consumer {
   #isInBatch = false
   #isProbing = false
   #pullSize: number
+  /** The distance of the heartbeats of a pull that waits for messages, in milliseconds; 0 if it does not wait. */
+  #waitMs: number
   #wake: () => void = () => {}
 
   private constructor(options: ConsumerOptions, name: string, count: number) {
-    const { session, from = 1 } = options
+    const { session, from = 1, heartbeatMs, isOnce = options.from === undefined } = options
     this.#options = options
+    this.#waitMs = isOnce ? 0 : heartbeatMs
     this.#name = name
     this.count = count
     this.#position = from - 1
@@ -137,13 +142,14 @@ export class Consumer {
   }
 
   /**
-   * Reads until the last sequence of the stream, and further until a state that the stream had. The last part has no
-   * pause in which more can be written. The replica that is read may lag behind.
+   * Reads until the last sequence of the stream, and further until a state that the stream had. The pulls of the last
+   * part wait for messages: between two pulls that do not, messages are replaced. The replica that is read may lag
+   * behind.
    */
   async *through(): AsyncGenerator<Delivered> {
     const { session, lastSeq, isExact } = this.#options
     const upTo = await lastSeq()
-    const last = new HeldMessages(isExact)
+    const last = new HeldMessages()
     let cut: StateCut | undefined
     for (let left = MOST_PROBES; ; ) {
       const delivered = await this.next()
@@ -151,6 +157,7 @@ export class Consumer {
       else {
         last.add(delivered.messages)
         this.#pullSize = Math.max(this.#pullSize, LAST_PULL_SIZE)
+        this.#waitMs = LAST_PULL_MS
         const isFirst = cut === undefined
         cut ??= new StateCut(session.clock, lastSeq, isExact)
         if (await cut.isWhole({ ...delivered, hasGap: delivered.hasGap || isFirst })) {
@@ -160,8 +167,8 @@ export class Consumer {
         yield { ...delivered, messages: [] } // The reader is alive.
       }
       if (delivered.messages.length > 0) left = MOST_PROBES
+      else if (left-- === 0) throw unavailable('a replica of the stream lags behind')
       if (!delivered.isEnd || delivered.messages.length > 0) continue
-      if (left-- === 0) throw unavailable('a replica of the stream lags behind')
       this.probe()
       await session.pause(PROBE_MS)
     }
@@ -183,12 +190,13 @@ export class Consumer {
   }
 
   #pull(): void {
-    const { session, stream, from, heartbeatMs, isOnce = from === undefined } = this.#options
+    const { session, stream } = this.#options
+    const waitMs = this.#waitMs
     this.#due = this.#isAlone ? 1 : this.#pullSize
     const body = {
       batch: this.#due,
       ...(this.#isAlone ? {} : { max_bytes: MAX_BYTES }),
-      ...(isOnce ? { no_wait: true } : { expires: 4 * heartbeatMs * MS, idle_heartbeat: heartbeatMs * MS }),
+      ...(waitMs === 0 ? { no_wait: true } : { expires: 4 * waitMs * MS, idle_heartbeat: waitMs * MS }),
     }
     this.#isAlone = false
     session.publish(`CONSUMER.MSG.NEXT.${stream}.${this.#name}`, body, this.#replies.subject)

@@ -5,21 +5,16 @@ const FEW = 1_000
 
 /**
  * Delivered messages that wait until they add up to a state that the stream had. A reader that is slower than the
- * writers may wait for a long time. So with `isCompact` at most twice the number of subjects is held: the newest
- * message of each subject, in the order of their sequences, is such a state as well.
+ * writers may wait for a long time. So at most twice the number of subjects is held: the newest message of each
+ * subject, in the order of their sequences, is such a state as well.
  */
 export class HeldMessages {
-  readonly #isCompact: boolean
   #messages: StoredMessage[] = []
   #limit = FEW
 
-  constructor(isCompact: boolean) {
-    this.#isCompact = isCompact
-  }
-
   add(messages: readonly StoredMessage[]): void {
     for (const message of messages) this.#messages.push(message)
-    if (!this.#isCompact || this.#messages.length <= this.#limit) return
+    if (this.#messages.length <= this.#limit) return
     this.#messages = newestOfEach(this.#messages)
     this.#limit = Math.max(FEW, 2 * this.#messages.length)
   }

@@ -14,11 +14,13 @@ import { ValueCodec } from '../shared/value-codec.js'
 import {
   assertContinues,
   assertCurrent,
+  assertOwnSubjects,
   assertSameStream,
   type BucketState,
   type Continuity,
   readLastSeq,
   readState,
+  readSubjectCount,
   streamOf,
 } from './bucket-stream.js'
 import { Consumer, type ConsumerOptions } from './consumer.js'
@@ -60,11 +62,11 @@ const LAGGING_MS = 50
 export interface BucketForm {
   /** The key of what follows the prefix of a subject. */
   decodeKey(name: string): string
-  /** Whether every list and batch must be a state that the bucket had, however long that takes. */
-  readonly isExact: boolean
+  /** Whether the first state of a watch must lack all keys that were removed without a marker. */
+  readonly searchesFirst: boolean
 }
 
-const PLAIN: BucketForm = { decodeKey: (name) => name, isExact: false }
+const PLAIN: BucketForm = { decodeKey: (name) => name, searchesFirst: false }
 
 /** The same as `natsKvSource` with checked options, for a bucket of another form. */
 export function bucketSource<T>(options: NatsKvOptions<T>, form: BucketForm): NatsKvSource<T> {
@@ -197,11 +199,11 @@ class BucketSource<T> implements NatsKvSource<T> {
       let { seq, newest, time } = from
       let version = after
       let aliveAt = session.clock.now()
-      const { isExact } = options
-      const cut = new StateCut(session.clock, options.lastSeq, isExact)
-      const held = new HeldMessages(isExact)
+      const { searchesFirst } = this.#form
+      const cut = new StateCut(session.clock, options.lastSeq, options.isExact)
+      const held = new HeldMessages()
       // Markers may have expired while the mirror was away. Its first state lacks their keys, too.
-      if (isExact) await search?.begin(seq)
+      if (searchesFirst) await search?.begin(seq)
       following.probe() // Its heartbeat is the first batch.
       for (;;) {
         const delivered = await consumer.next()
@@ -217,7 +219,7 @@ class BucketSource<T> implements NatsKvSource<T> {
         const isWhole = await cut.isWhole(delivered)
         if (isWhole) seq = Math.max(seq, delivered.position)
         const missing = (isWhole && search?.missing(seq)) || []
-        if (!isWhole || (isExact && search?.hasCompared === false)) {
+        if (!isWhole || (searchesFirst && search?.hasCompared === false)) {
           if (isWhole) await search?.begin(seq)
           if (session.clock.now() - aliveAt < this.#beatMs) continue
           aliveAt = session.clock.now()
@@ -269,8 +271,11 @@ class BucketSource<T> implements NatsKvSource<T> {
     return sessionOf(this.#options, context)
   }
 
-  #state(session: Session): Promise<BucketState> {
-    return readState(session, this.#options.bucket)
+  async #state(session: Session): Promise<BucketState> {
+    const { bucket } = this.#options
+    const state = await readState(session, bucket)
+    await assertOwnSubjects(session, bucket, state)
+    return state
   }
 
   #consumerOptions(session: Session, { subjectPrefix }: BucketState): Omit<ConsumerOptions, 'pullSize'> {
@@ -280,7 +285,7 @@ class BucketSource<T> implements NatsKvSource<T> {
       if (this.#isWhole) return (await readState(session, bucket)).lastSeq
       return Math.max(...(await Promise.all(filters.map((filter) => readLastSeq(session, bucket, filter)))))
     }
-    const { isExact } = this.#form
+    const isExact = this.#isWhole
     return { session, stream: streamOf(bucket), filters, heartbeatMs: this.#beatMs, lastSeq, isExact }
   }
 
@@ -320,6 +325,10 @@ class BucketSource<T> implements NatsKvSource<T> {
       onFound,
       isWhole: this.#isWhole,
       everyMs: this.#options.verifyMs ?? VERIFY_MS,
+      count: async () => {
+        const counts = options.filters.map((filter) => readSubjectCount(options.session, this.#options.bucket, filter))
+        return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+      },
       consumer: () => Consumer.create({ ...options, isHeadersOnly: true, pullSize: PULL_SIZE }),
     })
   }

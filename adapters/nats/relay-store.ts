@@ -115,7 +115,7 @@ class NatsRelayStore implements RelayStore {
     this.maxBytes = Math.min(MAX_BYTES, typeof payload === 'number' ? payload : DEFAULT_PAYLOAD) - HEADER_BYTES
     this.collection = bucketSource<string>(
       { ...own, bucket: this.#bucket, codec: 'string', verifyMs: VERIFY_MS },
-      { decodeKey: decodeRelayKey, isExact: true },
+      { decodeKey: decodeRelayKey, searchesFirst: true },
     )
   }
 

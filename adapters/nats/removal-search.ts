@@ -10,7 +10,7 @@ interface Present {
   readonly upTo: number
   /** Undefined if the stream changed while they were read. */
   readonly extent: string | undefined
-  /** Whether the leader has the same number of subjects at this extent. */
+  /** Whether the leader has the same number of subjects. */
   readonly isConfirmed: boolean
 }
 
@@ -28,6 +28,8 @@ export interface RemovalSearchOptions {
   readonly everyMs: number
   /** Called when the subjects were read. */
   onFound(): void
+  /** The number of subjects that the leader has of the mirrored keys. */
+  count(): Promise<number>
   /** Creates a consumer of the newest message of each subject, without values. */
   consumer(): Promise<Consumer>
 }
@@ -120,7 +122,7 @@ export class RemovalSearch {
       for await (const { messages } of consumer.through()) for (const { subject } of messages) subjects.add(subject)
       const after = await this.#state()
       const extent = before.extent === after.extent ? after.extent : undefined
-      const isConfirmed = !this.#options.isWhole || subjects.size === after.subjects
+      const isConfirmed = subjects.size === (await this.#options.count())
       return { subjects, upTo: after.lastSeq, extent, isConfirmed }
     } finally {
       consumer.close()

@@ -29,6 +29,8 @@ const CLOSED =
 const STREAM_NOT_FOUND = 10_059
 const NO_MESSAGE_FOUND = 10_037
 const BAD_REQUEST = 400
+/** The number of timeouts that a wait lasts at most, while stored messages arrive. */
+const MOST_TIMEOUTS = 6
 export const NO_RESPONDERS = 503
 
 /** The headers of a message, as they are sent and stored. */
@@ -54,7 +56,8 @@ export class Session {
   readonly #unanswered = new Set<() => void>()
   /** The subjects of messages whose response is due. */
   readonly #pending = new Set<string>()
-  #receivedAt = 0
+  /** When the last stored message arrived. */
+  #storedAt = 0
   #names = 0
 
   constructor(options: SessionOptions) {
@@ -163,7 +166,7 @@ export class Session {
 
   /**
    * The result of `work`; rejects when the session ends, and if nothing arrives for `timeoutMs` and `moreMs`. On a slow
-   * line a response may wait behind other messages.
+   * line a response may wait behind stored messages, up to six times as long. A heartbeat of a watch delays nothing.
    */
   wait<V>(work: Promise<V>, message: string, moreMs = 0): Promise<V> {
     const ms = this.#options.timeoutMs + moreMs
@@ -171,8 +174,8 @@ export class Session {
     return this.#scope.race(work, {
       ms,
       extendMs: () => {
-        const leftMs = this.#receivedAt + ms - this.clock.now()
-        return this.#receivedAt > startedAt && leftMs > 0 ? leftMs : undefined
+        const leftMs = Math.min(this.#storedAt + ms, startedAt + MOST_TIMEOUTS * ms) - this.clock.now()
+        return this.#storedAt > startedAt && leftMs > 0 ? leftMs : undefined
       },
       late: () => {
         throw unavailable(message + this.#server)
@@ -223,12 +226,12 @@ export class Session {
 
   #received(message: NatsMessage): void {
     const { subject } = message
-    this.#receivedAt = this.clock.now()
     if (subject.startsWith(`${this.#inbox}.`)) {
       this.#receivers.get(subject.slice(this.#inbox.length + 1))?.(message)
       return
     }
     // JetStream delivers a stored message under its own subject.
+    this.#storedAt = this.clock.now()
     const stored = storedMessage(message)
     if (stored !== undefined) this.#consumers.get(stored.consumer)?.(stored)
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/contract/clock.js'
 
-/** A mirror waits at most this long for a state that the stream had, while keys are overwritten all the time. */
+/** A mirror with a filter waits at most this long: messages that do not match leave gaps all the time. */
 const MOST_MS = 1_000
 
 interface Cut {
@@ -13,7 +13,7 @@ interface Cut {
  * Decides whether the delivered messages add up to a state that the stream had. A message that was replaced before its
  * delivery leaves a gap. Its replacement is at or before the last sequence that is read after the gap was seen: when
  * all up to there is delivered, and without another gap, nothing is missing. Within an atomic batch there is no such
- * state.
+ * state; the stream has stored the whole batch, if it has a part of it.
  */
 export class StateCut {
   readonly #clock: Clock
@@ -30,9 +30,9 @@ export class StateCut {
   }
 
   async isWhole({ position, hasGap, isInBatch }: Cut): Promise<boolean> {
-    if (hasGap) this.#upTo = await this.#lastSeq()
+    if (hasGap || (isInBatch && position >= this.#upTo)) this.#upTo = await this.#lastSeq()
     this.#since ??= this.#clock.now()
-    const isWhole = (position >= this.#upTo && !isInBatch) || this.#clock.now() - this.#since > this.#mostMs
+    const isWhole = position >= this.#upTo || this.#clock.now() - this.#since > this.#mostMs
     if (isWhole) this.#since = undefined
     return isWhole
   }

@@ -74,10 +74,12 @@ function parseMark(mark: Version): Mark {
 }
 
 /**
- * Returns whether `at` includes `mark`. Throws `EPOCH_CHANGED` for another incarnation, `PROTOCOL` for an invalid mark.
+ * Returns whether `at`, a version or a head, includes `mark`. Throws `EPOCH_CHANGED` for another incarnation, `PROTOCOL`
+ * for an invalid mark.
  */
 export function includesMark(at: Version, mark: Version): boolean {
-  const ours = parseVersion(at)
+  const ours = parseMark(at)
+  if ('transaction' in ours) throw notAVersion(at, OF)
   const theirs = parseMark(mark)
   const order = epochOrder(ours, theirs, mark)
   if (order === 'later' && theirs.mayBeAhead) return false

@@ -149,7 +149,7 @@ function adviceOf(message: string): string {
     )
     .replace("check the client's option tls", 'rediss:// speaks TLS, redis:// does not')
     .replace("check the client's option db", 'the number at the end of the URL is the database')
-    .replace('use a Cluster instead of a Redis', 'add --cluster')
+    .replace('its slot was moved, or the client is a Redis instead of a Cluster', 'add --cluster')
     .replace('use the address of the master, or of the Sentinels', 'use the address of the master')
     .replace(
       "add the option snapshot, or whenTrimmed: 'fold' if the newest entry of each key always remains",

@@ -32,8 +32,8 @@ const REQUEST_MS = 10_000
 /** The delay before a failed proof is retried, in milliseconds; at least ten times the time of the last read. */
 const PROOF_REST_MS = 1_000
 const PROOF_REST_FACTOR = 10
-/** A difference that persists in this number of comparisons without writes is not a change that is still to arrive. */
-const PROOF_ROUNDS = 3
+/** A difference that persists for this time without writes is not a change that is still to arrive, in milliseconds. */
+const LATE_MS = 30_000
 /** How many objects are compared between two reads of the clock. */
 const SLICE_OBJECTS = 16
 /** How many keys and versions are compared between two reads of the clock. */
@@ -186,7 +186,12 @@ export class Audit<S, T> {
 
   async #compare(attempt: Attempt): Promise<Result> {
     const { clock, part, reflector } = this.#host
-    const until = clock.now() + Math.min(this.#periodMs, AUDIT_PERIOD_MS)
+    const mostMs = Math.min(this.#periodMs, AUDIT_PERIOD_MS)
+    const until = clock.now() + mostMs
+    // A shorter period leaves less time.
+    const lateMs = Math.min(LATE_MS, mostMs / 10)
+    /** Since when the store has differed at an unchanged version. */
+    let late: { readonly since: number; readonly version: Version | undefined } | undefined
     for (let round = 1; ; round++) {
       const written = part.recordWrites()
       const at = clock.now()
@@ -206,12 +211,17 @@ export class Audit<S, T> {
         if (isStill && drift.length === 0 && snapshot.listed !== undefined) {
           if (reflector.proven(snapshot.version)) return result
         }
-        if (isStill && drift.length > 0 && round >= PROOF_ROUNDS) return result
+        if (!isStill || drift.length === 0) late = undefined
+        else if (late === undefined || late.version !== part.version) late = { since: at, version: part.version }
+        else if (clock.now() >= late.since + lateMs) return result
       } finally {
         written.stop()
       }
       await attempt.pauseWatchdog(
-        clock.sleep(Math.max(PROOF_REST_MS, PROOF_REST_FACTOR * this.#readMs), attempt.signal),
+        clock.sleep(
+          Math.max(Math.min(PROOF_REST_MS * round, lateMs), PROOF_REST_MS, PROOF_REST_FACTOR * this.#readMs),
+          attempt.signal,
+        ),
       )
     }
   }

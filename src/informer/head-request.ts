@@ -7,22 +7,32 @@ import { backoff, drawDelay, grown } from '../reflector/backoff.js'
 /** The first retry is sent after 0.5 to 1 times this delay, in milliseconds. Each later delay is twice as long. */
 const INITIAL_DELAY_MS = 200
 const MAX_DELAY_MS = 5_000
+const OLDER = 'the source is older than the mirror: it was restored, or is behind'
 /** A retry is of no use before the program or the source is changed. */
 const PERMANENT: ReadonlySet<SourceErrorCode> = new Set(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'STOPPED'])
 
+/** The context of a request for the head; `shown` is the version of the mirror, if its history is current. */
+type HeadContext = Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'> & {
+  readonly shown: () => Version | undefined
+}
+
 /**
  * Returns the current version of the source. Transient errors are passed to `onFailure`, and the request is retried.
+ * So is a head that is older than the mirror was before the request: the source shows another history, or is behind.
  * Returns undefined if the signal aborts, or if the source has no head.
  */
 export async function requestHead<T>(
   source: ListerWatcher<T>,
-  context: Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'>,
+  { shown, ...context }: HeadContext,
   onFailure: (error: SourceError) => void,
 ): Promise<Version | undefined> {
   const { signal, clock, random } = context
   for (let delay = backoff(INITIAL_DELAY_MS, MAX_DELAY_MS); !signal.aborted; delay = grown(delay)) {
     try {
-      return await headOnce(source, context)
+      const before = shown()
+      const head = await headOnce(source, context)
+      if (head === undefined || before === undefined || !isOlder(source, head, before)) return head
+      throw new SourceError(OLDER, { code: 'UNAVAILABLE' })
     } catch (thrown) {
       if (signal.aborted) break
       if (thrown instanceof OptionError) throw thrown
@@ -34,6 +44,15 @@ export async function requestHead<T>(
     }
   }
   return undefined
+}
+
+/** Whether the head is certainly older. A source may be unable to compare its heads. */
+function isOlder<T>(source: ListerWatcher<T>, head: Version, before: Version): boolean {
+  try {
+    return source.hasReached?.(before, head) === true && !source.hasReached(head, before)
+  } catch {
+    return false
+  }
 }
 
 /** One request for the source's head; `UNAVAILABLE` if no response arrives in time. */

@@ -128,7 +128,8 @@ export class InformerWaits<S, T> {
     const { clock, random, events } = this.#host
     const warn = (message: string): void => events.warning(`${source.name}: ${message}`)
     try {
-      const version = await requestHead(source, { signal, clock, random, warn }, onFailure)
+      const context = { signal, clock, random, warn, shown: () => runner.reached }
+      const version = await requestHead(source, context, onFailure)
       if (version !== undefined && !signal.aborted) await this.forRunner(runner, version, { signal })
     } catch (error) {
       throw error instanceof OptionError ? error : toSourceError(error, { phase: 'watch', source: source.name })

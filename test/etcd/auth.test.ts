@@ -46,6 +46,26 @@ describeEtcd('etcd with authentication', (server) => {
     expect(stage.errors.map(({ code }) => code).filter((code) => code !== 'UNAVAILABLE')).toEqual([])
   })
 
+  test('[E11] a password that is replaced while a mirror runs is used for the next connection', async () => {
+    const user = root.user('reader')
+    let password = auth.password
+    const source = { auth: async () => ({ ...auth, password }) }
+    await using stage = await Stage.open({ etcd, source, writer: root })
+    await stage.put(['k', 1])
+    await stage.live()
+    try {
+      await user.setPassword('other')
+      stage.proxy.reset()
+      await stage.until('the refusal', () => stage.errors.some(({ code }) => code === 'UNAUTHORIZED'))
+      password = 'other'
+      await stage.put(['k', 2])
+      await stage.healed(60_000)
+      expect(stage.relists).toBe(0)
+    } finally {
+      await user.setPassword(auth.password)
+    }
+  })
+
   const refused: readonly (readonly [what: string, options: object, code: string, says: RegExp])[] = [
     [
       'a wrong password',
@@ -102,12 +122,16 @@ describeEtcd('an address of another server', (server) => {
     })
   })
 
-  test('TLS works with the right certificate, and another one is rejected with a hint', async () => {
+  test('[E11] TLS works with the right certificate, also if that is replaced, and another one is rejected with a hint', async () => {
     await using etcd = await EtcdServer.start({ server, hasTls: true })
     await using other = await EtcdServer.start({ server, hasTls: true })
     const options = { endpoints: etcd.url, prefix: 'a' }
     const credentials = { rootCertificate: await etcd.certificate() }
-    await expect(listed(etcdSource({ ...options, credentials }))).resolves.toMatch(/^etcd1\./)
+    let current = { rootCertificate: await other.certificate() }
+    const rotated = etcdSource({ ...options, credentials: () => current })
+    await expect(listed(rotated)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    current = credentials
+    await expect(listed(rotated)).resolves.toMatch(/^etcd1\./)
     const wrong = { rootCertificate: await other.certificate() }
     await expect(listed(etcdSource({ ...options, credentials: wrong }))).rejects.toMatchObject({
       code: 'UNAVAILABLE',

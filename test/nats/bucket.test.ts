@@ -234,6 +234,37 @@ describeServer('nats 2.15', 'a mirror of a NATS bucket', (server) => {
     await expect(source.head({ ...context() })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test.each([
+    ['that others are copied into', { sources: [{ name: 'KV_origin' }] }],
+    ['that is a mirror of a mirror', { mirror: { name: 'KV_copy' } }],
+    [
+      'that is a mirror with other subjects',
+      { mirror: { name: 'KV_origin', subject_transforms: [{ src: '$KV.origin.>', dest: '$KV.other.>' }] } },
+    ],
+  ])('[J18] a bucket %s is PROTOCOL, because its messages have subjects of another bucket', async (title, config) => {
+    const admin = await shared.nats.connect()
+    const create = async (name: string, more: object): Promise<void> => {
+      const response = await admin.request(`$JS.API.STREAM.CREATE.${name}`, JSON.stringify({ name, ...more }))
+      expect(response.json<object>()).not.toHaveProperty('error.description')
+    }
+    await (await new Kvm(admin).create('origin')).put('a', '1')
+    await create('KV_copy', { mirror: { name: 'KV_origin' } }).catch(() => {}) // An earlier case has created it.
+    const bucket = title.replaceAll(' ', '-')
+    await create(`KV_${bucket}`, config)
+    const source = natsKvSource<number>({ connection: admin, bucket })
+    let error: unknown
+    const isRefused = async (): Promise<boolean> => {
+      error = await listed(source).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
+      return error !== undefined
+    }
+    await waitUntil('the copied message', isRefused)
+    expect(error).toMatchObject({ code: 'PROTOCOL', message: expect.stringMatching(/\.a, and/) })
+    expect((await listed(natsKvSource<number>({ connection: admin, bucket: 'copy' }))).objects.size).toBe(1)
+  })
+
   test('a closed connection is a mistake in the program', async () => {
     const connection = await shared.nats.connect()
     await connection.close()

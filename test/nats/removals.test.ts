@@ -53,7 +53,8 @@ async function stage(
   const connection = passingThrough(await nats.connect(), (subject, payload, send) =>
     onPublish(subject, payload, send, erase),
   )
-  const source = natsKvSource<number>({ connection, bucket, heartbeatMs: 1_000, verifyMs: 100, ...part })
+  const times = { heartbeatMs: 1_000, timeoutMs: 1_000, verifyMs: 100 }
+  const source = natsKvSource<number>({ connection, bucket, ...times, ...part })
   const mirror = createInformer({ source, audit: false })
   await mirror.start().synced()
   await waitUntil('the watch', () => mirror.status.state === 'live')
@@ -92,18 +93,37 @@ describeServer('nats 2.15', 'a search for keys that were removed without a marke
     expect([[...mirror.keys()], mirror.status.relists]).toEqual([[...victims, 'stays'], 0])
   })
 
-  test('[J11] is repeated if it has read a replica that still has a removed key', async () => {
+  test('[J11] is repeated if its request is lost with a server, while the watch continues', async () => {
+    let search = ''
+    const { mirror, erase } = await stage(shared.nats, 'lost-pull', ['a', 'stays'], (subject, payload, send) => {
+      const name = subject.split('.').at(-1) ?? ''
+      if (payload.includes('"headers_only":true')) search ||= name
+      if (name !== search || !subject.includes('MSG.NEXT')) send(subject, payload)
+    })
+    await erase('a')
+    await waitUntil('a search', () => search !== '')
+    await waitUntil('the removal', () => mirror.size === 1, 30_000)
+    expect([...mirror.keys(), mirror.status.relists, mirror.status.reconnects]).toEqual(['stays', 0, 0])
+  })
+
+  test.each([
+    ['of a whole bucket', 'lagging', {}],
+    ['of a part of a bucket', 'lagging-part', { filter: '*' }],
+  ])('[J11] %s is repeated if it has read a replica that still has a removed key', async (_title, bucket, part) => {
     /** The searches that read the copy. */
     const redirected = new Set<string>()
-    const { mirror, erase } = await stage(shared.nats, 'lagging', ['a', 'stays'], (subject, payload, send) => {
+    const stream = `KV_${bucket}`
+    const onPublish = (subject: string, payload: string, send: Send): void => {
       const name = subject.split('.').at(-1) ?? ''
       if (payload.includes('"headers_only":true') && redirected.size < 3) redirected.add(name)
-      if (redirected.has(name)) send(subject.replace('KV_lagging', 'COPY'), payload.replace('KV_lagging', 'COPY'))
+      if (redirected.has(name)) send(subject.replace(stream, 'COPY'), payload.replace(stream, 'COPY'))
       else send(subject, payload)
-    })
+    }
+    const { mirror, erase } = await stage(shared.nats, bucket, ['a', 'stays'], onPublish, part)
     // A mirror of a stream keeps messages that its origin erases, as a replica that lags behind does.
     const admin = await shared.nats.connect()
-    await admin.request('$JS.API.STREAM.CREATE.COPY', JSON.stringify({ name: 'COPY', mirror: { name: 'KV_lagging' } }))
+    const copy = { name: 'COPY', mirror: { name: stream } }
+    await admin.request('$JS.API.STREAM.CREATE.COPY', JSON.stringify(copy))
     const copied = async (): Promise<boolean> => {
       const info = await admin.request('$JS.API.STREAM.INFO.COPY')
       return info.json<{ state: { messages: number } }>().state.messages === 2
@@ -111,6 +131,7 @@ describeServer('nats 2.15', 'a search for keys that were removed without a marke
     await waitUntil('the copy', copied)
     await erase('a')
     await waitUntil('the removal', () => mirror.size === 1)
+    await admin.request('$JS.API.STREAM.DELETE.COPY')
     expect([...mirror.keys(), mirror.status.relists]).toEqual(['stays', 0])
     expect(redirected.size).toBe(3)
   })

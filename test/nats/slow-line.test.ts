@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { describeServer } from '../servers/index.js'
+import { positionOf } from './contract-checker.js'
 import { Stage } from './stage.js'
 import { useNats } from './support.js'
 
@@ -57,6 +59,41 @@ describeServer('nats 2.15', 'over a connection with a delay of 30 ms', (server) 
       const later = stage.errors.slice(errors).map(({ message }) => message)
       expect(later.filter((message) => !/connection was lost/.test(message))).toEqual([])
       expect([stage.informer.size, stage.relists]).toEqual([0, 0])
+    })
+  })
+
+  test('[J17] a version never passes a write that is not shown, though keys are overwritten all the time', async () => {
+    await Stage.with({ nats: shared.nats, speed: 1 }, async (stage) => {
+      await stage.fill(300)
+      stage.proxy.delay(4 * DELAY_MS)
+      const written: { readonly key: string; readonly n: number; readonly seq: number }[] = []
+      let isDone = false
+      const write = async (key: string): Promise<void> => {
+        for (let n = 1; !isDone; n++, await sleep(20)) written.push({ key, n, seq: await stage.put(key, n) })
+      }
+      const hot = ['hot0', 'hot1', 'hot2']
+      const writing = Promise.all(hot.map(write))
+      const lies: unknown[] = []
+      const isCaughtUp = (): boolean => {
+        const { seq } = positionOf(stage.informer.version ?? '')
+        for (const key of hot) {
+          const last = written.findLast((one) => one.key === key && one.seq <= seq)?.n ?? 0
+          const n = stage.informer.get(key)?.n ?? 0
+          if (n < last) lies.push({ key, n, last, seq })
+        }
+        return stage.informer.get('m3999') !== undefined
+      }
+      await stage.live()
+      stage.cut()
+      for (let at = 0; at < 4_000; at += 100)
+        await Promise.all(Array.from({ length: 100 }, (_, each) => stage.put(`m${at + each}`, 1)))
+      stage.proxy.pass()
+      stage.proxy.delay(4 * DELAY_MS)
+      await stage.until('the catch-up', isCaughtUp, 60_000)
+      isDone = true
+      await writing
+      await stage.healed()
+      expect([lies, stage.relists]).toEqual([[], 0])
     })
   })
 })

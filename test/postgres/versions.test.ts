@@ -159,14 +159,17 @@ describePostgres('a version', (postgres) => {
 describePostgres('a list', (postgres) => {
   const at = useServer(postgres)
 
-  test('of a server that was replaced by an older copy of itself while the list was due is EPOCH_CHANGED', async () => {
+  test('[C38] of a server that was replaced by an older copy of itself while the list was due is EPOCH_CHANGED', async () => {
     const db = await at.database()
     await db.sql(TABLE)
     await db.install('t')
     const source = db.source({ table: 't' })
-    const floor = (await listed(source)).version.replace(/\d+:\d+:[\d,]*$/, '999999999:999999999:')
+    const { version } = await listed(source)
+    const floor = version.replace(/\d+:\d+:[\d,]*$/, '999999999:999999999:')
+    const context = { ...contextOf(new AbortController().signal), pageSize: 1_000, floor }
+    const head = await source.head(context)
+    expect([version, floor].map((mark) => source.hasReached(head, mark))).toEqual([true, false])
     const read = async (): Promise<void> => {
-      const context = { ...contextOf(new AbortController().signal), pageSize: 1_000, floor }
       for await (const _ of source.list(context)) {
         // Read to the end.
       }

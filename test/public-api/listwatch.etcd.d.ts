@@ -34,10 +34,10 @@ export interface EtcdSource<T> extends ListerWatcher<T> {
   versions(context: ListContext): AsyncIterable<VersionPage>
 }
 export interface EtcdSourceOptions<T> {
-  readonly auth?: EtcdAuth
+  readonly auth?: EtcdAuth | (() => EtcdAuth | Promise<EtcdAuth>)
   readonly client?: EtcdClient
   readonly codec?: 'json' | 'string' | 'bytes' | EtcdCodec<T>
-  readonly credentials?: EtcdCredentials
+  readonly credentials?: EtcdCredentials | (() => EtcdCredentials | Promise<EtcdCredentials>)
   readonly endpoints?: string | readonly string[]
   readonly keys?: EtcdKeys
   readonly maxCatchup?: number

@@ -44,6 +44,19 @@ interface Replicated extends AsyncDisposable {
 }
 
 describeRedis('a failover', (server) => {
+  test('that leaves no master: a writer opens fewer and fewer connections to the replica', async () => {
+    await using master = await RedisServer.start({ server })
+    await using proxy = await startFaultProxy({ targetPort: master.port })
+    await using writer = redisWriter({ client: userClient('ioredis 6', proxy.port), name: NAME, timeoutMs: 2_000 })
+    await writer.apply([{ put: 'a', object: 1 }])
+    await master.client().replicaof('127.0.0.1', 1)
+    for (let writes = 0; writes < 2; writes++)
+      await expect(writer.apply([{ put: 'a', object: 2 }])).rejects.toThrow(`127.0.0.1:${proxy.port} is a replica`)
+    expect(proxy.counts.accepted).toBeLessThan(12) // One every 100 ms would be 20 or more.
+    await master.client().replicaof('NO', 'ONE')
+    await writer.apply([{ put: 'a', object: 3 }])
+  })
+
   test('that makes the server of a writer a replica: the writer leaves it, and writes to the new master', async () => {
     await using master = await RedisServer.start({ server })
     await using replica = await RedisServer.start({ server })

@@ -89,3 +89,28 @@ describe.each(driverNames)('a sentinel that does not respond (%s)', (driver) => 
     })
   })
 })
+
+test.each(driverNames)('a master that does not respond is named as that of its Sentinels (%s)', async (driver) => {
+  const sockets = new Set<Socket>()
+  // It answers as a Sentinel that says that it is the master itself, and never as a master.
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}))
+    socket.on('data', (data) => {
+      const [host, port] = ['127.0.0.1', String((server.address() as AddressInfo).port)]
+      const master = `*2\r\n$${host.length}\r\n${host}\r\n$${port.length}\r\n${port}\r\n`
+      for (const [word = ''] of String(data).matchAll(/SETINFO|get-master-addr-by-name|sentinels/g))
+        socket.write({ SETINFO: '+OK\r\n', sentinels: '*0\r\n' }[word] ?? master)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const sentinels = [{ host: '127.0.0.1', port: (server.address() as AddressInfo).port }]
+    const client = userClient(driver, 1, { sentinels, name: NAME })
+    const writer = redisWriter({ client, name: NAME, timeoutMs: 500 })
+    await expect(writer.apply([])).rejects.toThrow(`no response from the master "${NAME}" of the Sentinels`)
+    writer.close()
+  } finally {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+})

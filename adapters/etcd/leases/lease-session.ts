@@ -13,7 +13,7 @@ import {
   type StoredRecord,
 } from '../../shared/lease-records.js'
 import { unavailable } from '../../shared/source-errors.js'
-import type { EtcdConnectionOptions } from '../etcd-options.js'
+import { checkLogin, type EtcdConnectionOptions } from '../etcd-options.js'
 import type { Comparison, EtcdEvent, KeyValue, TxnOperation } from '../transport/etcd-messages.js'
 import { etcd3Transport } from '../transport/etcd3-transport.js'
 import { grpcTransport } from '../transport/grpc-transport.js'
@@ -53,7 +53,7 @@ export class EtcdLeaseSession implements LeaseSession {
     const call = 'etcdLeases'
     this.#transport =
       client === undefined
-        ? grpcTransport({ endpoints: [endpoints].flat(), auth, credentials, call })
+        ? grpcTransport({ endpoints: [endpoints].flat(), auth, credentials, call, check: checkLogin })
         : etcd3Transport(client, call)
     this.#prefix = `${prefix}${encodeURIComponent(group)}/`
     this.#range = prefixRange(this.#prefix)

@@ -66,10 +66,17 @@ export interface EtcdAuth {
 
 export interface GrpcOptions {
   readonly endpoints: readonly string[]
-  readonly credentials?: EtcdCredentials | undefined
-  readonly auth?: EtcdAuth | undefined
+  readonly credentials?: EtcdCredentials | (() => EtcdCredentials | Promise<EtcdCredentials>) | undefined
+  readonly auth?: EtcdAuth | (() => EtcdAuth | Promise<EtcdAuth>) | undefined
+  /** Checks what the functions return. */
+  readonly check: (call: string, login: Login) => void
   /** The function that the user called, for errors. */
   readonly call?: string
+}
+
+interface Login {
+  readonly auth: EtcdAuth | undefined
+  readonly credentials: EtcdCredentials | undefined
 }
 
 /** A socket that counts the bytes it has read. */
@@ -103,10 +110,10 @@ const CHANNEL = {
 }
 
 /** Connections over @grpc/grpc-js. After a lost connection the next one goes to the next endpoint. */
-export function grpcTransport({ endpoints, credentials, auth, call = 'etcdSource' }: GrpcOptions): Transport {
+export function grpcTransport({ endpoints, call = 'etcdSource', check, ...login }: GrpcOptions): Transport {
   const targets = endpoints.map(targetOf)
-  const isSecure = credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
-  const token = new Token(auth)
+  const isSecure = login.credentials !== undefined || endpoints.some((endpoint) => endpoint.startsWith('https:'))
+  const token = new Token()
   let next = 0
   return {
     endpoints: targets.length,
@@ -114,6 +121,10 @@ export function grpcTransport({ endpoints, credentials, auth, call = 'etcdSource
     hasFragments: false,
     connect: async () => {
       const grpc = await loadGrpc(call)
+      const credentials = await (typeof login.credentials === 'function' ? login.credentials() : login.credentials)
+      const auth = await (typeof login.auth === 'function' ? login.auth() : login.auth)
+      check(call, { auth, credentials })
+      token.use(auth)
       const target = targets[next % targets.length] ?? ''
       const lose = (): void => {
         next++
@@ -146,10 +157,13 @@ function channelCredentials(grpc: Grpc, isSecure: boolean, own: EtcdCredentials 
 
 /** The token of the user, shared by all connections of a source. `value` is undefined before the first request. */
 class Token {
-  readonly auth: EtcdAuth | undefined
+  auth: EtcdAuth | undefined
   value: string | undefined
 
-  constructor(auth: EtcdAuth | undefined) {
+  /** Another user or password needs another token. */
+  use(auth: EtcdAuth | undefined): void {
+    const isSame = auth?.username === this.auth?.username && auth?.password === this.auth?.password
+    if (!isSame) this.value = undefined
     this.auth = auth
   }
 }

@@ -3,15 +3,23 @@ import { messageOf, OptionError } from '../../../src/contract/errors.js'
 import { unavailable } from '../../shared/source-errors.js'
 import type { RedisReply } from '../connection/client.js'
 import type { ClusterRoute } from '../connection/cluster-route.js'
-import { isErrorReply, isRedirected, isSlotMigrating, isUnsent, redisError } from '../connection/redis-errors.js'
+import {
+  isDemoted,
+  isErrorReply,
+  isRedirected,
+  isSlotMigrating,
+  isUnsent,
+  redisError,
+} from '../connection/redis-errors.js'
 import { checkServer, type Warnings } from '../connection/server-checks.js'
 import type { RedisCommand, Session } from '../connection/session.js'
 import { RedisWriteError } from './write-error.js'
 
 /** The maximum number of redirects of one command to another server. */
 const MAX_REDIRECTS = 10
-/** The delay before the next attempt, in milliseconds. */
+/** The delay before the next attempt, in milliseconds. It doubles while servers respond that they are replicas. */
 const REDIRECT_DELAY_MS = 100
+const MOST_DOUBLINGS = 3
 
 export interface WriterConnectionSettings {
   readonly route: ClusterRoute
@@ -28,6 +36,8 @@ export class WriterConnection {
   readonly #settings: WriterConnectionSettings
   readonly #closed = new AbortController()
   #opening: Promise<Session> | undefined
+  /** The number of responses of replicas since the last one of a master. */
+  #demotions = 0
   /** The session for the next command. */
   #open: Session | undefined
   /** The number of pending commands of each session. A session other than `#open` is closed after its last response. */
@@ -46,11 +56,16 @@ export class WriterConnection {
     const since = clock.now()
     for (let redirects = 0; ; ) {
       const answer = await this.#sendOnce(command)
-      if (!(answer instanceof Error)) return answer
+      if (!(answer instanceof Error)) {
+        this.#demotions = 0
+        return answer
+      }
+      let delayMs = REDIRECT_DELAY_MS
+      if (isDemoted(answer)) delayMs *= 2 ** Math.min(this.#demotions++, MOST_DOUBLINGS)
       if (isRedirected(answer)) redirects++
       else if (!isSlotMigrating(answer)) return answer
       if (redirects > MAX_REDIRECTS || clock.now() - since >= timeoutMs || this.#closed.signal.aborted) return answer
-      await clock.sleep(REDIRECT_DELAY_MS, this.#closed.signal).catch(() => {})
+      await clock.sleep(delayMs, this.#closed.signal).catch(() => {})
     }
   }
 

@@ -35,9 +35,14 @@ export function isNotAllowed(thrown: unknown): boolean {
   return NOT_ALLOWED.test(messageOf(thrown))
 }
 
+/** The server is a replica: another one was promoted, or will be. */
+export function isDemoted(thrown: unknown): boolean {
+  return /^(READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
+}
+
 /** Another server has the keys now: another master of the cluster, or a promoted replica. */
 export function isRedirected(thrown: unknown): boolean {
-  return /^(MOVED|READONLY|MASTERDOWN) |is a replica/.test(messageOf(thrown))
+  return /^MOVED /.test(messageOf(thrown)) || isDemoted(thrown)
 }
 
 /** The slot of the keys is being migrated to another server, which has some of its keys already. */
@@ -81,7 +86,10 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [NOT_ALLOWED, 'see the guide for the ACL that is needed: ACL SETUSER <user> …'],
   [/^DENIED /, 'set a password on the server, and the same one in the client'],
   [/^READONLY |^MASTERDOWN /, "this is a replica: set the client's address to the master, or to the Sentinels"],
-  [/^(MOVED|ASK) /, 'another node of the cluster has the key: use a Cluster instead of a Redis'],
+  [
+    /^(MOVED|ASK) /,
+    'another node of the cluster has the key: its slot was moved, or the client is a Redis instead of a Cluster',
+  ],
   [/^ERR (invalid )?DB index/, "check the client's option db"],
   [/^OOM /, 'raise maxmemory, or delete keys'],
   [/sentinels? (is|are) unreachable/i, "check the client's sentinels and name"],

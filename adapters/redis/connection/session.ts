@@ -1,6 +1,7 @@
 import type { Clock } from '../../../src/contract/clock.js'
 import { ABORTED, messageOf, SourceError } from '../../../src/contract/errors.js'
 import { DeadlineScope } from '../../shared/deadline-scope.js'
+import { propertiesOf } from '../../shared/properties.js'
 import { unavailable } from '../../shared/source-errors.js'
 import { type RedisArgument, type RedisConnection, type RedisReply, repliesIn, type SingleClient } from './client.js'
 import { isErrorReply, isNotAllowed, redisError } from './redis-errors.js'
@@ -70,7 +71,7 @@ return replies
  * server ends the session.
  */
 export class Session {
-  /** `host:port`, for messages. */
+  /** `host:port`, or the name of a master that Sentinels know, for messages. */
   readonly address: string
   readonly #connection: RedisConnection
   readonly #options: SessionOptions
@@ -87,7 +88,11 @@ export class Session {
     this.#scope = new DeadlineScope(options)
     this.#scope.onEnd(() => this.#disconnect())
     const { host, port, path } = connection.options
-    this.address = path ?? `${host ?? 'localhost'}:${port ?? 6379}`
+    const { sentinels, name } = propertiesOf(connection.options)
+    const found = !Array.isArray(sentinels)
+      ? `${host ?? 'localhost'}:${port ?? 6379}`
+      : `the master "${name}" of the Sentinels`
+    this.address = path ?? found
     onSentinel(connection, (sentinel) => {
       this.#sentinel = sentinel
     })

@@ -348,6 +348,22 @@ describe('fresh', () => {
     expect([await outcomeOf(silent, clock), tries]).toEqual(['resolved', 7])
   })
 
+  test('[C38] fresh does not resolve by a head that is older than the mirror, but by the list of the restored history', async () => {
+    const source = scripted<number>({
+      hasReached: numbered,
+      head: async () => '5',
+      onList: (list, nth) => (nth === 1 ? list.answer([put('lost', 1)], '9') : list.answer([put('new', 2)], '5')),
+    })
+    const { clock, informer } = await running(informerOf(source))
+    source.watches[0]?.fail(new Error('down'))
+    const fresh = informer.fresh()
+    await clock.advance(1_000)
+    expect(await outcomeOf(fresh, clock)).toBe('pending')
+    source.watches[1]?.fail(new SourceError('restored', { code: 'EPOCH_CHANGED' }))
+    await clock.advance(5_000)
+    expect([await outcomeOf(fresh, clock), informer.keys().toArray()]).toEqual(['resolved', ['new']])
+  })
+
   test.each<[string, Error, object]>([
     [
       '[C22] TIMEOUT and the error of head, if head fails until the timeout',

@@ -55,10 +55,16 @@ test('a response that arrives behind other messages is waited for while these ar
   expect(await response).toEqual({ n: 1 })
 })
 
-test('a response is not waited for longer than timeoutMs after the last message', async () => {
+test.each([
+  ['timeoutMs after the last value, although the watch has heartbeats', 1],
+  ['six times timeoutMs, although values arrive', 6],
+])('a response is not waited for longer than %s', async (_title, values) => {
   const { clock, client, response, value } = requested()
-  await clock.advance(TIMEOUT_MS - 1_000)
-  client.deliver(value)
-  await clock.advance(TIMEOUT_MS)
+  for (let at = 0; at < values; at++) {
+    client.deliver(value)
+    await clock.advance(TIMEOUT_MS - 1)
+  }
+  client.deliver({ subject: client.replies[0]?.replace(/\d+$/, '99') ?? '', data: new Uint8Array() })
+  await clock.advance(values)
   await expect(response).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'STREAM.INFO timed out' })
 })
