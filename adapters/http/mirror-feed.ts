@@ -9,11 +9,10 @@ import { TimeSlice } from '../../src/util/time-slice.js'
 import { onAbort } from '../shared/on-abort.js'
 import { SEVERAL_SOURCES } from '../shared/upstream-versions.js'
 import { eventText, invalidText } from './event-json.js'
-import { errorFrame, Follower } from './follower.js'
+import { errorFrame, Follower, frameOf } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
 import type { InvalidKeys } from './invalid-keys.js'
-import type { ListDescription } from './list-description.js'
 import { randomId } from './random-id.js'
 import { keysIn, type Where } from './scope-keys.js'
 import { shared } from './shared-bytes.js'
@@ -22,6 +21,8 @@ import { shared } from './shared-bytes.js'
 const CHUNK_CHARACTERS = 512 * 1024
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000
+/** A list whose reader takes no part of it for this time ends, in milliseconds. */
+const LIST_STUCK_MS = 600_000
 /** A feed that no follower has used for this time ends, in milliseconds. */
 const FEED_IDLE_MS = 300_000
 /** A batch with more changes is sent in parts, so that its encoding does not block the event loop. */
@@ -34,15 +35,11 @@ const CATCH_UP_MS = 2
 
 const encoder = new TextEncoder()
 
-/** How many lists were encoded. */
-let lists = 0
-
 /** An encoded list. With the frames after `after` it is the collection at each later sequence. */
 interface EncodedList {
-  /** Another one for each list. */
-  readonly number: number
   readonly after: number
   readonly size: number
+  /** Frames. */
   readonly chunks: readonly Uint8Array[]
 }
 
@@ -50,7 +47,7 @@ export interface FeedOptions {
   readonly historyBytes: number
   readonly heartbeatMs: number
   readonly watchMs: number
-  /** Whether the chunks of lists are in shared memory, so that threads receive them without a copy. */
+  /** Whether the parts of lists are in shared memory, so that threads receive them without a copy. */
   readonly hasSharedChunks: boolean
   /** The invalid objects that followers receive; undefined if they receive none. */
   readonly invalid: InvalidKeys | undefined
@@ -58,10 +55,13 @@ export interface FeedOptions {
   readonly onCleared?: ((feed: object) => void) | undefined
 }
 
-/** A watch that has not ended. */
-interface Watch {
-  /** When it began. */
-  readonly since: number
+/** A watch or a list that has not ended. */
+interface Body {
+  readonly isList: boolean
+  /** When it began; of a list, when its reader was last seen to take a part. */
+  since: number
+  /** The sequence at that time. */
+  sequence: number
   /** In Node, the signal of a request that was collected does not abort. */
   readonly request: Request
 }
@@ -89,7 +89,7 @@ export class MirrorFeed<T> {
   readonly #options: FeedOptions
   readonly #stream: ChangeStream<T>
   #log: FrameLog
-  readonly #followers = new Map<Follower, Watch>()
+  readonly #followers = new Map<Follower, Body>()
   readonly #closing = new AbortController()
   /** The sequence of the last frame that ends a batch. */
   #last = 0
@@ -146,23 +146,16 @@ export class MirrorFeed<T> {
     return this.#log.canResume(sequence)
   }
 
-  /** Returns the body of a watch, which ends when the signal of its request aborts. */
-  watch(after: number, until: number, request: Request): Follower {
-    const follower: Follower = new Follower(this.#log, after, until, () => {
-      unlink()
-      this.#followers.delete(follower)
-      this.#usedAt = this.#clock.now()
-    })
-    this.#followers.set(follower, { since: this.#clock.now(), request })
-    const { signal } = request
-    const unlink = onAbort(signal, () => follower.end())
-    if (this.#ended !== undefined) follower.end(errorFrame(this.#ended.code, this.#ended.message))
-    else if (signal.aborted) follower.end()
-    return follower
+  /** Returns the body of a watch, which ends when the signal of its request aborts. `data` is that of its first frame. */
+  watch(after: number, request: Request, data: object): Follower {
+    return this.#body(frameOf('begin', data), this.#log, after, request)
   }
 
-  /** Returns the list of now: chunks, which all followers share, and the changes after them. */
-  async describe(): Promise<ListDescription> {
+  /**
+   * Returns the body of the list of now: its version, the encoded list, which all followers share, and the changes
+   * after it. Its frames stay until it has ended, so a slow reader reads it to the end.
+   */
+  async list(request: Request, data: object): Promise<Follower> {
     this.#usedAt = this.#clock.now()
     const encoded = this.#encoded()
     let list = await encoded
@@ -170,19 +163,31 @@ export class MirrorFeed<T> {
       if (this.#list === encoded) this.#list = undefined // Another request may have begun the next list already.
       list = await this.#encoded()
     }
-    return {
-      version: this.version,
-      chunks: list.chunks.map((_chunk, at) => `${this.id}.${list.number}.${at}`),
-      size: list.size,
-      changes: { after: formatVersion({ feed: this.id, sequence: list.after, upstream: '' }), until: this.#last },
+    const frames = new FrameLog(Number.POSITIVE_INFINITY)
+    for (const chunk of list.chunks) frames.push(chunk)
+    for (let sequence = list.after + 1; sequence <= this.#last; sequence++) {
+      const frame = this.#log.at(sequence)
+      if (frame !== undefined) frames.push(frame)
     }
+    frames.push(frameOf('end'))
+    const { version, size } = { version: this.version, size: list.size }
+    return this.#body(frameOf('begin', { ...data, version, size }), frames, 0, request)
   }
 
-  /** Returns a chunk of the encoded list; undefined if that list was dropped. */
-  async chunk(number: number, at: number): Promise<Uint8Array | undefined> {
-    this.#usedAt = this.#clock.now()
-    const list = await this.#list
-    return list?.number === number ? list.chunks[at] : undefined
+  #body(begin: Uint8Array, log: FrameLog, after: number, request: Request): Follower {
+    const isList = log !== this.#log
+    const until = isList ? log.last : Number.POSITIVE_INFINITY
+    const follower: Follower = new Follower(begin, log, after, until, () => {
+      unlink()
+      this.#followers.delete(follower)
+      this.#usedAt = this.#clock.now()
+    })
+    this.#followers.set(follower, { isList, since: this.#clock.now(), sequence: after, request })
+    const { signal } = request
+    const unlink = onAbort(signal, () => follower.end())
+    if (this.#ended !== undefined) follower.end(errorFrame(this.#ended.code, this.#ended.message))
+    else if (signal.aborted) follower.end()
+    return follower
   }
 
   /** Resolves when the frames include every commit that the store shows now. */
@@ -246,7 +251,12 @@ export class MirrorFeed<T> {
       if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding)
         this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
       if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
-      for (const [follower, { since }] of [...this.#followers]) if (now - since >= watchMs) follower.end()
+      for (const [follower, body] of [...this.#followers]) {
+        if (body.isList && body.sequence !== follower.sequence) {
+          body.since = now
+          body.sequence = follower.sequence
+        } else if (now - body.since >= (body.isList ? LIST_STUCK_MS : watchMs)) follower.end()
+      }
       if (this.#idleMs >= FEED_IDLE_MS)
         this.close(new SourceError('no follower used the scope', { code: 'UNAVAILABLE' }))
     }
@@ -255,7 +265,6 @@ export class MirrorFeed<T> {
   async #pushBatch(batch: ChangeBatch<T>): Promise<void> {
     const { changes } = batch
     this.#isEncoding = true
-    // After lost access the chunks of the list must not be sent any more.
     if (changes.some(({ origin }) => origin === 'access-lost')) this.#cleared()
     const slice = new TimeSlice(this.#clock)
     let texts: string[] = []
@@ -276,8 +285,11 @@ export class MirrorFeed<T> {
     this.#isEncoding = false
   }
 
+  /** After lost access, no list that was encoded before is sent any more. */
   #cleared(): void {
     this.#list = undefined
+    const frame = errorFrame('UNAVAILABLE', 'the mirror has lost access')
+    for (const [follower, { isList }] of [...this.#followers]) if (isList) follower.end(frame)
     this.#options.onCleared?.(this)
   }
 
@@ -357,7 +369,7 @@ export class MirrorFeed<T> {
     let characters = 0
     let size = 0
     const endChunk = (): void => {
-      const bytes = encoder.encode(`[${texts.join(',')}]`)
+      const bytes = encoder.encode(`event: part\ndata: {"events":[${texts.join(',')}]}\n\n`)
       chunks.push(this.#options.hasSharedChunks ? shared(bytes) : bytes)
       texts = []
       characters = 0
@@ -381,7 +393,7 @@ export class MirrorFeed<T> {
     if (texts.length > 0) endChunk()
     // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
     await this.caughtUp()
-    return { number: ++lists, after, size, chunks }
+    return { after, size, chunks }
   }
 
   #upstreamOf({ version = '' }: ChangeBatch<T>): string {

@@ -1,6 +1,7 @@
 import { messageOf, OptionError } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
-import { type DirectBody, directBodyOf } from './direct-body.js'
+import { directBodyOf } from './direct-body.js'
+import type { Follower } from './follower.js'
 
 /**
  * The part of `http.IncomingMessage` that is used.
@@ -127,12 +128,7 @@ async function answer(
   }
 }
 
-function sendDirectly(body: DirectBody, outgoing: NodeResponse): void {
-  if (body instanceof Uint8Array) {
-    outgoing.write(body)
-    outgoing.end()
-    return
-  }
+function sendDirectly(body: Follower, outgoing: NodeResponse): void {
   const resume = (): void => body.resume()
   // If the connection closes, the signal of the request ends the follower.
   body.attach({

@@ -15,9 +15,9 @@ import {
   isPositive,
 } from '../../src/util/validate-options.js'
 import { directResponse } from './direct-body.js'
+import type { Follower } from './follower.js'
 import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { InvalidKeys } from './invalid-keys.js'
-import type { ListDescription } from './list-description.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
 
 /**
@@ -91,8 +91,8 @@ export interface ServeMirrorOptions<I = {}> {
  */
 export interface MirrorHandler extends AsyncDisposable {
   /**
-   * Answers `GET …/list`, `GET …/list/<chunk>`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It
-   * rejects only for a value that is not a Request, such as a request of node:http: see `nodeListener`.
+   * Answers `GET …/list`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It rejects only for a
+   * value that is not a Request, such as a request of node:http: see `nodeListener`.
    */
   (request: Request): Promise<Response>
   /** Ends all watches. Later requests are answered with 503. The informer continues. */
@@ -250,9 +250,8 @@ class MirrorServer<T> {
 
   async #answer(request: Request): Promise<Response> {
     const url = new URL(request.url)
-    const [, path, chunk] = /\/(list|watch|version)(?:\/([^/]+))?\/?$/.exec(url.pathname) ?? []
-    if (path === undefined || (chunk !== undefined && path !== 'list'))
-      return failure(404, 'NOT_FOUND', 'allowed are /list, /watch and /version')
+    const [, path] = /\/(list|watch|version)\/?$/.exec(url.pathname) ?? []
+    if (path === undefined) return failure(404, 'NOT_FOUND', 'allowed are /list, /watch and /version')
     if (request.method !== 'GET') {
       const refusal = failure(405, 'PROTOCOL', 'only GET is allowed')
       refusal.headers.set('allow', 'GET')
@@ -267,8 +266,7 @@ class MirrorServer<T> {
     const feed = await this.feedOf(scope, request.signal)
     if (path === 'watch') return this.#watch(feed, url, request)
     if (path === 'version') return this.#version(feed, url, request.signal)
-    if (chunk !== undefined) return this.#chunk(feed, chunk)
-    return json({ ...(await feed.describe()), ...(hasEnded && { hasEnded }) } satisfies ListDescription)
+    return events(await feed.list(request, { ...repeated(url), ...(hasEnded && { hasEnded }) }), 'no-store')
   }
 
   async feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
@@ -324,21 +322,15 @@ class MirrorServer<T> {
     if (after === undefined)
       return failure(400, 'PROTOCOL', 'the parameter "after" must be a version of a list or a batch')
     if (this.#endedFeeds.has(after.feed)) return failure(410, 'EPOCH_CHANGED', 'the source has another history')
-    if (after.feed !== feed.id) return failure(410, UNKNOWN_FEED, 'the version is of another server or scope')
+    if (after.feed !== feed.id) return ofOtherFeed(feed)
     if (!feed.canResume(after.sequence))
       return failure(410, 'VERSION_EXPIRED', 'the history after this version is not available')
-    const until = url.searchParams.get('until')
-    if (until !== null && !/^\d{1,15}$/.test(until))
-      return failure(400, 'PROTOCOL', 'the parameter "until" must be a whole number')
-    const body = feed.watch(after.sequence, until === null ? Number.POSITIVE_INFINITY : Number(until), request)
-    return directResponse(body, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-    })
+    // A proxy that compresses the changes holds them back.
+    return events(feed.watch(after.sequence, request, repeated(url)), 'no-store, no-transform')
   }
 
   async #version(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Promise<Response> {
+    if ((url.searchParams.get('feed') ?? feed.id) !== feed.id) return ofOtherFeed(feed)
     if (url.searchParams.has('fresh')) {
       try {
         await this.#informer.fresh({ timeoutMs: SYNC_MS, signal })
@@ -348,18 +340,7 @@ class MirrorServer<T> {
       }
     }
     await feed.caughtUp()
-    return json({ version: feed.version })
-  }
-
-  async #chunk(feed: MirrorFeed<T>, name: string): Promise<Response> {
-    const [, id, list, at] = /^([\w-]{22})\.(\d{1,15})\.(\d{1,9})$/.exec(name) ?? []
-    const bytes = id === feed.id ? await feed.chunk(Number(list), Number(at)) : undefined
-    if (bytes === undefined)
-      return failure(410, 'UNAVAILABLE', 'this part of a list was dropped; request the list again')
-    return directResponse(bytes, {
-      'content-type': 'application/json',
-      'cache-control': 'private, max-age=31536000, immutable',
-    })
+    return Response.json({ ...repeated(url), version: feed.version }, { headers: { 'cache-control': 'no-store' } })
   }
 }
 
@@ -381,13 +362,33 @@ function sourcesIn(status: Status): Readonly<Record<string, Status>> {
   return status.sources ?? { '': status }
 }
 
-function json(value: object): Response {
-  return Response.json(value, { headers: { 'cache-control': 'no-store' } })
+function events(body: Follower, caching: string): Response {
+  return directResponse(body, {
+    'content-type': 'text/event-stream',
+    'cache-control': caching,
+    'x-accel-buffering': 'no',
+  })
 }
 
-function failure(status: number, code: SourceErrorCode | typeof UNKNOWN_FEED, message: string): Response {
+/** The id of the request, which the response repeats: a follower knows that no cache has answered. */
+function repeated({ searchParams }: URL): { readonly request?: string } {
+  const request = searchParams.get('request')
+  return request === null ? {} : { request }
+}
+
+/** With the id of the feed, a follower knows how many servers have answered. */
+function ofOtherFeed({ id }: { readonly id: string }): Response {
+  return failure(410, UNKNOWN_FEED, 'the version is of another server or scope', { feed: id })
+}
+
+function failure(
+  status: number,
+  code: SourceErrorCode | typeof UNKNOWN_FEED,
+  message: string,
+  details: object = {},
+): Response {
   const headers = { 'cache-control': 'no-store', ...(status === 503 && { 'retry-after': '1' }) }
-  return Response.json({ error: message, code }, { status, headers })
+  return Response.json({ error: message, code, ...details }, { status, headers })
 }
 
 /** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */

@@ -16,7 +16,7 @@ const PERMANENT: ReadonlySet<SourceErrorCode> = new Set(['UNAUTHORIZED', 'NOT_FO
  */
 export async function requestHead<T>(
   source: ListerWatcher<T>,
-  context: Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'>,
+  context: SourceContext,
   onFailure: (error: SourceError) => void,
 ): Promise<Version | undefined> {
   const { signal, clock, random } = context
@@ -37,10 +37,7 @@ export async function requestHead<T>(
 }
 
 /** One request for the source's head; `UNAVAILABLE` if no response arrives in time. */
-async function headOnce<T>(
-  source: ListerWatcher<T>,
-  context: Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'>,
-): Promise<Version | undefined> {
+async function headOnce<T>(source: ListerWatcher<T>, context: SourceContext): Promise<Version | undefined> {
   const attempt = new Attempt(context.clock)
   const end = (): void => attempt.abort(context.signal.reason)
   context.signal.addEventListener('abort', end, { once: true })

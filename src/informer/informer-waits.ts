@@ -124,11 +124,11 @@ export class InformerWaits<S, T> {
     signal: AbortSignal,
     onFailure: (error: SourceError) => void,
   ): Promise<void> {
-    const { source } = runner
+    const { source, reflector } = runner
     const { clock, random, events } = this.#host
     const warn = (message: string): void => events.warning(`${source.name}: ${message}`)
     try {
-      const version = await requestHead(source, { signal, clock, random, warn }, onFailure)
+      const version = await requestHead(source, { signal, clock, random, warn, mirror: reflector.mirror }, onFailure)
       if (version !== undefined && !signal.aborted) await this.forRunner(runner, version, { signal })
     } catch (error) {
       throw error instanceof OptionError ? error : toSourceError(error, { phase: 'watch', source: source.name })
