@@ -88,7 +88,7 @@ describe('a follower', () => {
     await using accounts = servedAccounts(twoTenants)
     const follower = await accounts.joined()
     await expect(follower.waitFor(accounts.source.put('1', twoTenants[0][1]))).rejects.toMatchObject({
-      code: 'PROTOCOL',
+      code: 'INVALID_MARK',
       message: expect.stringContaining('the option "upstream"'),
     })
   })
