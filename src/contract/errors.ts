@@ -109,7 +109,7 @@ export class SourceError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, options: SourceErrorOptions) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(printable(message), options.cause === undefined ? undefined : { cause: options.cause })
     this.code = options.code
     this.phase = options.phase
     this.source = options.source
@@ -213,6 +213,14 @@ export function isEpochChange(error: unknown): boolean {
 
 /** The reason with which the library aborts its own operations. It is shared, because creating an error is slow. */
 export const ABORTED: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
+
+/** Escapes control characters: the texts of servers and keys would forge lines of a log, or control a terminal. */
+function printable(message: string): string {
+  return message.replace(/[\p{Cc}\u2028\u2029]/gu, (character) => {
+    const code = character.charCodeAt(0).toString(16)
+    return character === '\n' ? '\\n' : `\\u${code.padStart(4, '0')}`
+  })
+}
 
 /** The message of anything that can be thrown. */
 export function messageOf(thrown: unknown): string {
