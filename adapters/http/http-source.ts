@@ -36,6 +36,7 @@ import {
   resumePoint,
   UNKNOWN_FEED,
 } from './http-version.js'
+import { onPageReturn } from './page-return.js'
 import { randomId } from './random-id.js'
 import type { ReceivedResponse, SendRequest } from './received-response.js'
 
@@ -118,7 +119,7 @@ class Http<T> implements HttpSource<T> {
   }
 
   watch(context: WatchContext): AsyncIterable<WatchBatch<T>> {
-    return withOwnSignal(context.signal, (own) => this.#watch(context, own.signal))
+    return withOwnSignal(context.signal, (own) => this.#watch(context, own))
   }
 
   async head({ signal, mirror = this }: SourceContext): Promise<Version> {
@@ -165,19 +166,30 @@ class Http<T> implements HttpSource<T> {
     throw new SourceError('the list ended early', { code: 'UNAVAILABLE' })
   }
 
-  async *#watch(context: WatchContext, signal: AbortSignal): AsyncGenerator<WatchBatch<T>> {
+  async *#watch(context: WatchContext, own: OwnSignal): AsyncGenerator<WatchBatch<T>> {
     const position = parseVersion(context.after)
     if (position === undefined) throw new SourceError('the version is not one of an HTTP source', { code: 'PROTOCOL' })
     this.#endedEpochs.watching(context)
     this.#follows(context, position)
     let at = context.after
+    let contactAt = wallNowOf(context.clock)
+    let isResumed = false
+    const removeListener = onPageReturn((isOnline) => {
+      if (!isOnline && wallNowOf(context.clock) - contactAt <= this.heartbeatMs) return
+      isResumed = true
+      own.end()
+    })
     try {
-      for await (const batch of this.#followed(context, position, signal)) {
+      for await (const batch of this.#followed(context, position, own.signal)) {
+        contactAt = wallNowOf(context.clock)
         at = batch.version
         yield batch
       }
     } catch (error) {
+      if (isResumed) return
       throw this.#endedEpochs.ended(error, context, position.feed, at)
+    } finally {
+      removeListener()
     }
   }
 

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import { httpSource } from '../../../../adapters/http/index.js'
 import { createInformer, type SourceError } from '../../../../src/index.js'
@@ -106,6 +106,23 @@ describe('over a slow connection', () => {
     expect(errors).toMatchObject([
       { code: 'UNAVAILABLE', message: expect.stringContaining('a proxy buffers or compr') },
     ])
+  })
+
+  test.each([
+    ['pageshow', HEARTBEAT_MS, 1],
+    ['pageshow', HEARTBEAT_MS + 1, 2],
+    ['online', 0, 2],
+  ])('[V26] at %s a watch that was silent for %d ms is one of %d watches', async (event, silentMs, count) => {
+    const page = new EventTarget()
+    vi.stubGlobal('addEventListener', page.addEventListener.bind(page))
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const { clock, errors, bodies } = slowServer()
+    await clock.advance(0)
+    await clock.advance(silentMs)
+    page.dispatchEvent(new Event(event))
+    await clock.advance(1_000)
+    await expect.poll(() => bodies.length).toBe(count)
+    expect(errors).toEqual([])
   })
 
   test('[V20] comments do not keep a watch without frames', async () => {
