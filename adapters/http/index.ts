@@ -9,4 +9,10 @@ export type { HttpSource, HttpSourceOptions, RequestHeaders } from './http-optio
 export { httpSource } from './http-source.js'
 export { httpStatus } from './http-status.js'
 export { type NodeRequest, type NodeResponse, nodeListener } from './node-listener.js'
-export { type MirrorHandler, type MirrorScope, type ServeMirrorOptions, serveMirror } from './serve-mirror.js'
+export {
+  type MirrorHandler,
+  type MirrorScope,
+  type RequestScope,
+  type ServeMirrorOptions,
+  serveMirror,
+} from './serve-mirror.js'

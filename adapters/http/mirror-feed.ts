@@ -116,6 +116,7 @@ export class MirrorFeed<T> {
     this.ready.catch(() => {})
     void this.#follow()
     this.#beat().catch(() => {}) // It ends with the feed.
+    this.#endWatches().catch(() => {})
   }
 
   /** Aborts at the end of the feed. */
@@ -137,7 +138,8 @@ export class MirrorFeed<T> {
     return this.#ended
   }
 
-  get #idleMs(): number {
+  /** For how long no follower has used the feed, in milliseconds. */
+  get idleMs(): number {
     return this.#followers.size > 0 ? 0 : this.#clock.now() - this.#usedAt
   }
 
@@ -146,16 +148,19 @@ export class MirrorFeed<T> {
     return this.#log.canResume(sequence)
   }
 
-  /** Returns the body of a watch, which ends when the signal of its request aborts. `data` is that of its first frame. */
-  watch(after: number, request: Request, data: object): Follower {
-    return this.#body(frameOf('begin', data), this.#log, after, request)
+  /**
+   * Returns the body of a watch, which ends when the signal of its request or the right of its caller aborts. `data` is
+   * that of its first frame.
+   */
+  watch(after: number, request: Request, data: object, right?: AbortSignal): Follower {
+    return this.#body(frameOf('begin', data), this.#log, after, request, right)
   }
 
   /**
    * Returns the body of the list of now: its version, the encoded list, which all followers share, and the changes
    * after it. Its frames stay until it has ended, so a slow reader reads it to the end.
    */
-  async list(request: Request, data: object): Promise<Follower> {
+  async list(request: Request, data: object, right?: AbortSignal): Promise<Follower> {
     this.#usedAt = this.#clock.now()
     const encoded = this.#encoded()
     let list = await encoded
@@ -171,22 +176,24 @@ export class MirrorFeed<T> {
     }
     frames.push(frameOf('end'))
     const { version, size } = { version: this.version, size: list.size }
-    return this.#body(frameOf('begin', { ...data, version, size }), frames, 0, request)
+    return this.#body(frameOf('begin', { ...data, version, size }), frames, 0, request, right)
   }
 
-  #body(begin: Uint8Array, log: FrameLog, after: number, request: Request): Follower {
+  #body(begin: Uint8Array, log: FrameLog, after: number, request: Request, right: AbortSignal | undefined): Follower {
     const isList = log !== this.#log
     const until = isList ? log.last : Number.POSITIVE_INFINITY
     const follower: Follower = new Follower(begin, log, after, until, () => {
       unlink()
+      unlinkRight?.()
       this.#followers.delete(follower)
       this.#usedAt = this.#clock.now()
     })
     this.#followers.set(follower, { isList, since: this.#clock.now(), sequence: after, request })
     const { signal } = request
     const unlink = onAbort(signal, () => follower.end())
+    const unlinkRight = right && onAbort(right, () => follower.end())
     if (this.#ended !== undefined) follower.end(errorFrame(this.#ended.code, this.#ended.message))
-    else if (signal.aborted) follower.end()
+    else if (signal.aborted || right?.aborted === true) follower.end()
     return follower
   }
 
@@ -244,7 +251,7 @@ export class MirrorFeed<T> {
 
   /** A feed without changes has a bookmark in each period, so that its followers know that it works. */
   async #beat(): Promise<void> {
-    const { heartbeatMs, watchMs } = this.#options
+    const { heartbeatMs } = this.#options
     for (;;) {
       await this.#clock.sleep(heartbeatMs / 2, this.#closing.signal)
       const now = this.#clock.now()
@@ -252,13 +259,32 @@ export class MirrorFeed<T> {
         this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
       if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
       for (const [follower, body] of [...this.#followers]) {
-        if (body.isList && body.sequence !== follower.sequence) {
+        if (!body.isList) continue
+        if (body.sequence !== follower.sequence) {
           body.since = now
           body.sequence = follower.sequence
-        } else if (now - body.since >= (body.isList ? LIST_STUCK_MS : watchMs)) follower.end()
+        } else if (now - body.since >= LIST_STUCK_MS) follower.end()
       }
-      if (this.#idleMs >= FEED_IDLE_MS)
+      if (this.idleMs >= FEED_IDLE_MS)
         this.close(new SourceError('no follower used the scope', { code: 'UNAVAILABLE' }))
+    }
+  }
+
+  /** Ends each watch after `watchMs`. The oldest is the first one in the map. */
+  async #endWatches(): Promise<void> {
+    const { watchMs } = this.#options
+    for (let delayMs = watchMs; ; ) {
+      await this.#clock.sleep(delayMs, this.#closing.signal)
+      delayMs = watchMs
+      for (const [follower, { isList, since }] of [...this.#followers]) {
+        if (isList) continue
+        const remainingMs = since + watchMs - this.#clock.now()
+        if (remainingMs > 0) {
+          delayMs = remainingMs
+          break
+        }
+        follower.end()
+      }
     }
   }
 

@@ -13,6 +13,7 @@ import {
   isObject,
   isPlainObject,
   isPositive,
+  isSignal,
 } from '../../src/util/validate-options.js'
 import { directResponse } from './direct-body.js'
 import type { Follower } from './follower.js'
@@ -41,6 +42,29 @@ export interface MirrorScope<I = {}> {
 }
 
 /**
+ * The objects that the caller of a request may read, and for how long.
+ *
+ * @example
+ * ```ts
+ * import { type RequestScope, serveMirror } from 'listwatch/http'
+ *
+ * declare function sessionOf(request: Request): Promise<{ readonly tenant: string; readonly ended: AbortSignal }>
+ * const scope = async (request: Request): Promise<RequestScope<typeof orders.by>> => {
+ *   const { tenant, ended } = await sessionOf(request)
+ *   return { where: { tenant }, signal: ended }
+ * }
+ * const mirror = serveMirror(orders, { scope })
+ * ```
+ */
+export interface RequestScope<I = {}> extends MirrorScope<I> {
+  /**
+   * Ends the response when it aborts. The follower then sends another request, for which `scope` is called. Default: a
+   * watch ends after `watchMs`.
+   */
+  readonly signal?: AbortSignal
+}
+
+/**
  * The options of `serveMirror`.
  *
  * @example
@@ -60,7 +84,7 @@ export interface ServeMirrorOptions<I = {}> {
    * Called for each request. Returns the objects that the caller may read, or the response that refuses the request.
    * Default: every caller reads all objects.
    */
-  readonly scope?: (request: Request) => MirrorScope<I> | Response | Promise<MirrorScope<I> | Response>
+  readonly scope?: (request: Request) => RequestScope<I> | Response | Promise<RequestScope<I> | Response>
   /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
   readonly heartbeatMs?: number
   /**
@@ -70,7 +94,10 @@ export interface ServeMirrorOptions<I = {}> {
   readonly watchMs?: number
   /** The size of the history of each scope, in bytes. A follower that is further behind lists again. Default 16 MiB. */
   readonly historyBytes?: number
-  /** The maximum number of scopes at a time. A request for one more is refused with 503. Default 1 000. */
+  /**
+   * The maximum number of scopes at a time. A request for one more takes the place of one without a watch; if there is
+   * none, it is refused with 503. Default 1 000.
+   */
   readonly maxScopes?: number
   /** The clock of all delays and timeouts. Default: `systemClock`. */
   readonly clock?: Clock
@@ -261,12 +288,15 @@ class MirrorServer<T> {
     const scope = await this.#scopeOf(request)
     if (scope instanceof Response) return scope
     assertScope(scope)
+    const { signal: right } = scope
+    if (right?.aborted === true) return failure(403, 'UNAUTHORIZED', 'the right of the caller has ended')
     // Read before the feed: a feed that is found later is of a later epoch.
     const hasEnded = this.#endedFeeds.has(url.searchParams.get('ended') ?? '')
     const feed = await this.feedOf(scope, request.signal)
-    if (path === 'watch') return this.#watch(feed, url, request)
+    if (path === 'watch') return this.#watch(feed, url, request, right)
     if (path === 'version') return this.#version(feed, url, request.signal)
-    return events(await feed.list(request, { ...repeated(url), ...(hasEnded && { hasEnded }) }), 'no-store')
+    const data = { ...repeated(url), ...(hasEnded && { hasEnded }) }
+    return events(await feed.list(request, data, right), 'no-store')
   }
 
   async feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
@@ -284,6 +314,7 @@ class MirrorServer<T> {
     let feed = this.#feeds.get(name)
     if (feed === undefined || feed.ended !== undefined) {
       this.#dropEnded()
+      if (this.#feeds.size >= this.#maxScopes) this.#dropUnused()
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
       // An invalid object has no values of indexes that tell its scope.
@@ -297,6 +328,17 @@ class MirrorServer<T> {
 
   #dropEnded(): void {
     for (const [name, { ended }] of this.#feeds) if (ended !== undefined) this.#feeds.delete(name)
+  }
+
+  /** Drops the scope that has had no watch for the longest time: a caller may have sent many unknown values. */
+  #dropUnused(): void {
+    const [longest] = [...this.#feeds]
+      .filter(([, { idleMs }]) => idleMs > 0)
+      .sort(([, a], [, b]) => b.idleMs - a.idleMs)
+    if (longest === undefined) return
+    const [name, feed] = longest
+    feed.close(new SourceError('another scope needed the place of an unused one', { code: 'UNAVAILABLE' }))
+    this.#feeds.delete(name)
   }
 
   #assertOpen(): void {
@@ -315,7 +357,7 @@ class MirrorServer<T> {
     }
   }
 
-  #watch(feed: MirrorFeed<T>, url: URL, request: Request): Response {
+  #watch(feed: MirrorFeed<T>, url: URL, request: Request, right: AbortSignal | undefined): Response {
     const requested = url.searchParams.get('after') ?? ''
     const after = parseVersion(requested)
     if (isOtherProtocol(requested)) return failure(410, UNKNOWN_FEED, 'the version is of another version of listwatch')
@@ -326,7 +368,7 @@ class MirrorServer<T> {
     if (!feed.canResume(after.sequence))
       return failure(410, 'VERSION_EXPIRED', 'the history after this version is not available')
     // A proxy that compresses the changes holds them back.
-    return events(feed.watch(after.sequence, request, repeated(url)), 'no-store, no-transform')
+    return events(feed.watch(after.sequence, request, repeated(url), right), 'no-store, no-transform')
   }
 
   async #version(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Promise<Response> {
@@ -354,7 +396,7 @@ function assertRequest(request: Request): void {
 function assertScope(scope: unknown): void {
   if (isPlainObject(scope) !== undefined)
     throw new TypeError('serveMirror: "scope" must return a plain object or a Response of this runtime')
-  checkOptions('serveMirror: the result of "scope"', scope, { where: isPlainObject })
+  checkOptions('serveMirror: the result of "scope"', scope, { where: isPlainObject, signal: isSignal })
 }
 
 /** The status of each source. A single source has no name. */

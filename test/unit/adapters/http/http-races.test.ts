@@ -135,6 +135,21 @@ test('a request that waits for its feed when the epoch ends is answered with 503
   warned.mockRestore()
 })
 
+test('[V8] a watch ends after `watchMs`, also if that is shorter than the heartbeat', async () => {
+  const clock = new VirtualClock()
+  await using accounts = servedAccounts(one, { clock, heartbeatMs: 10_000, watchMs: 5_000 })
+  await accounts.informer.synced()
+  const version = accounts.mirror(get('/version'))
+  await clock.advance(100)
+  const watch = await accounts.mirror(get(`/watch?after=${encodeURIComponent((await bodyOf(version)).version)}`))
+  let isEnded = false
+  watch.text().then(() => (isEnded = true))
+  await clock.advance(4_999)
+  expect(isEnded).toBe(false)
+  await clock.advance(1)
+  await vi.waitFor(() => expect(isEnded).toBe(true))
+})
+
 test('a scope without requests for 5 minutes ends, also if no other scope is requested', async () => {
   const clock = new VirtualClock()
   await using accounts = servedAccounts(one, { clock, heartbeatMs: 10_000 })

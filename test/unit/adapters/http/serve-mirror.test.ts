@@ -85,7 +85,31 @@ describe('the scope of a request', () => {
     expect(sizes).toEqual([1, 1, 2, 0, 0])
   })
 
-  test('over the limit is refused with 503, until another one is not used any more', async () => {
+  test('[V8] with a signal ends its watch when that aborts, and the follower asks again', async () => {
+    const right = new AbortController()
+    const { signal } = right
+    await using all = servedAccounts(accounts, { scope: () => ({ where: { tenant: 'acme' }, signal }) })
+    const follower = await all.joined()
+    await vi.waitFor(() => expect(follower.status.state).toBe('live'))
+    right.abort()
+    await vi.waitFor(() => expect(follower.status.lastError?.code).toBe('UNAUTHORIZED'))
+  })
+
+  test('[V25] over the limit takes the place of the one that has had no watch for the longest time', async () => {
+    await using all = servedAccounts(accounts, { scope, maxScopes: 2 })
+    const listed = async (tenant: string) => await all.mirror(get('/list', { headers: { 'x-tenant': tenant } }))
+    const follower = await all.joined({ headers: { 'x-tenant': 'acme' } })
+    await vi.waitFor(() => expect(follower.status.state).toBe('live'))
+    for (const tenant of ['x', 'y', 'z', 'birch']) {
+      expect((await listOf(listed(tenant))).size).toBe(tenant === 'birch' ? 20 : 0)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    all.source.put('new', { tenant: 'acme', balance: 1 })
+    await vi.waitFor(() => expect(follower.has('new')).toBe(true))
+    expect(follower.status.reconnects).toBe(0)
+  })
+
+  test('[V25] over the limit is refused with 503, until another one is not used any more', async () => {
     await using all = servedAccounts(accounts, { scope, maxScopes: 1 })
     expect((await all.mirror(get('/list', { headers: { 'x-tenant': 'acme' } }))).status).toBe(200)
     const refused = await all.mirror(get('/list', { headers: { 'x-tenant': 'birch' } }))
