@@ -10,10 +10,13 @@ import { SourceError } from '../../src/contract/errors.js'
  * ```ts
  * import { httpStatus } from 'listwatch/http'
  *
- * try {
- *   await orders.waitFor(mark, { timeoutMs: 1_000 })
- * } catch (error) {
- *   response.status(httpStatus(error)).send(String(error))
+ * async function orderAt(id: string, mark: string): Promise<Response> {
+ *   try {
+ *     await orders.waitFor(mark, { timeoutMs: 1_000 })
+ *     return Response.json(orders.get(id) ?? null)
+ *   } catch (error) {
+ *     return new Response(String(error), { status: httpStatus(error) })
+ *   }
  * }
  * ```
  */

@@ -1,6 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { SourceError, toSourceError } from '../../src/contract/errors.js'
-import type { ListEvent } from '../../src/contract/source.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
 import type { Change } from '../../src/queue/change.js'
@@ -8,6 +7,7 @@ import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscrip
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { onAbort } from '../shared/on-abort.js'
 import { SEVERAL_SOURCES } from '../shared/upstream-versions.js'
+import { CHUNK_CHARACTERS, type EncodedParts, encodedParts } from './encoded-parts.js'
 import { eventText, invalidText } from './event-json.js'
 import { errorFrame, Follower, frameOf } from './follower.js'
 import { FrameLog } from './frame-log.js'
@@ -15,10 +15,7 @@ import { formatVersion } from './http-version.js'
 import type { InvalidKeys } from './invalid-keys.js'
 import { randomId } from './random-id.js'
 import { keysIn, type Where } from './scope-keys.js'
-import { shared } from './shared-bytes.js'
 
-/** The size of a chunk of a list and of a part of a batch, in characters. An object may be larger. */
-const CHUNK_CHARACTERS = 512 * 1024
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000
 /** A list whose reader takes no part of it for this time ends, in milliseconds. */
@@ -36,11 +33,8 @@ const CATCH_UP_MS = 2
 const encoder = new TextEncoder()
 
 /** An encoded list. With the frames after `after` it is the collection at each later sequence. */
-interface EncodedList {
+interface EncodedList extends EncodedParts {
   readonly after: number
-  readonly size: number
-  /** Frames. */
-  readonly chunks: readonly Uint8Array[]
 }
 
 export interface FeedOptions {
@@ -169,7 +163,7 @@ export class MirrorFeed<T> {
       list = await this.#encoded()
     }
     const frames = new FrameLog(Number.POSITIVE_INFINITY)
-    for (const chunk of list.chunks) frames.push(chunk)
+    for (const part of list.parts) frames.push(part)
     for (let sequence = list.after + 1; sequence <= this.#last; sequence++) {
       const frame = this.#log.at(sequence)
       if (frame !== undefined) frames.push(frame)
@@ -389,37 +383,11 @@ export class MirrorFeed<T> {
     using snapshot = this.#informer.snapshot()
     const after = this.#last
     const invalid = new Set(this.#options.invalid)
-    const chunks: Uint8Array[] = []
-    const slice = new TimeSlice(this.#clock)
-    let texts: string[] = []
-    let characters = 0
-    let size = 0
-    const endChunk = (): void => {
-      const bytes = encoder.encode(`event: part\ndata: {"events":[${texts.join(',')}]}\n\n`)
-      chunks.push(this.#options.hasSharedChunks ? shared(bytes) : bytes)
-      texts = []
-      characters = 0
-    }
-    const add = (text: string): void => {
-      texts.push(text)
-      characters += text.length
-      if (characters >= CHUNK_CHARACTERS) endChunk()
-    }
-    for (const key of keysIn(snapshot, this.#where)) {
-      const entry = snapshot.entry(key)
-      if (entry === undefined) continue
-      add(eventText({ type: 'put', ...entry } satisfies ListEvent<T>, invalid.delete(key)))
-      size++
-      if (slice.isOverAfterCall()) await slice.turn()
-    }
-    for (const key of invalid) {
-      add(invalidText(key))
-      if (slice.isOverAfterCall()) await slice.turn()
-    }
-    if (texts.length > 0) endChunk()
+    const keys = keysIn(snapshot, this.#where)
+    const parts = await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
     // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
     await this.caughtUp()
-    return { after, size, chunks }
+    return { after, ...parts }
   }
 
   #upstreamOf({ version = '' }: ChangeBatch<T>): string {

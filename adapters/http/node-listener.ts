@@ -143,7 +143,7 @@ function sendDirectly(body: Follower, outgoing: NodeResponse): void {
 
 /** Returns undefined if the request has a method, a header or a path that `Request` does not allow. */
 function requestOf({ headers, method = 'GET', url = '/' }: NodeRequest, signal: AbortSignal): Request | undefined {
-  // Those of HTTP/2 that begin with a colon are no headers.
+  // HTTP/2 has fields that begin with a colon, which `Headers` refuses.
   const named = Object.entries(headers)
     .filter(([name]) => !name.startsWith(':'))
     .map(([name, value]): [string, string] => [name, [value ?? []].flat().join(', ')])

@@ -1,17 +1,23 @@
+/** The parts of the global object of a browser that are used. */
+interface BrowserGlobal {
+  readonly document?: EventTarget & { readonly visibilityState: string }
+  readonly addEventListener?: EventTarget['addEventListener']
+}
+
 /**
  * Calls `listener` when a browser shows its page again, or has a network again. A connection may have been lost
- * meanwhile without a sign. Returns a function that removes the listener. Elsewhere than in a browser nothing happens.
+ * meanwhile without a sign. Returns a function that removes the listener. In Node nothing happens.
  */
 export function onPageReturn(listener: (isOnline: boolean) => void): () => void {
-  const { document, addEventListener } = globalThis as Partial<Pick<typeof globalThis, 'document' | 'addEventListener'>>
-  if (typeof addEventListener !== 'function') return () => {}
+  const browser: BrowserGlobal = globalThis as BrowserGlobal
+  const { document } = browser
   const removing = new AbortController()
   const { signal } = removing
   const returned = (): void => {
     if (document?.visibilityState !== 'hidden') listener(false)
   }
-  globalThis.addEventListener('online', () => listener(true), { signal })
-  globalThis.addEventListener('pageshow', returned, { signal })
+  browser.addEventListener?.('online', () => listener(true), { signal })
+  browser.addEventListener?.('pageshow', returned, { signal })
   document?.addEventListener('visibilitychange', returned, { signal })
   return () => removing.abort()
 }

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../src/contract/clock.js'
-import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
@@ -15,11 +15,11 @@ import {
   isPositive,
   isSignal,
 } from '../../src/util/validate-options.js'
-import { directResponse } from './direct-body.js'
-import type { Follower } from './follower.js'
 import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { InvalidKeys } from './invalid-keys.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
+import { events, failure, ofOtherFeed, repeated } from './responses.js'
+import { scopeName } from './scope-keys.js'
 
 /**
  * The objects that one caller may read.
@@ -303,14 +303,7 @@ class MirrorServer<T> {
     await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
     this.#assertOpen() // It may have been closed since the request arrived.
     this.#assertListedSinceEpoch()
-    const selected = Object.entries(where)
-    for (const [index, value] of selected) {
-      // Without this, a caller whose value is not known would read all objects.
-      if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
-    }
-    const name = JSON.stringify(
-      selected.sort(([a], [b]) => (a < b ? -1 : 1)).map(([index, value]) => [index, textOf(value)]),
-    )
+    const name = scopeName(where)
     let feed = this.#feeds.get(name)
     if (feed === undefined || feed.ended !== undefined) {
       this.#dropEnded()
@@ -318,7 +311,7 @@ class MirrorServer<T> {
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
       // An invalid object has no values of indexes that tell its scope.
-      const invalid = !this.#isShare && selected.length === 0 ? new InvalidKeys() : undefined
+      const invalid = !this.#isShare && Object.keys(where).length === 0 ? new InvalidKeys() : undefined
       feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }
@@ -402,40 +395,4 @@ function assertScope(scope: unknown): void {
 /** The status of each source. A single source has no name. */
 function sourcesIn(status: Status): Readonly<Record<string, Status>> {
   return status.sources ?? { '': status }
-}
-
-function events(body: Follower, caching: string): Response {
-  return directResponse(body, {
-    'content-type': 'text/event-stream',
-    'cache-control': caching,
-    'x-accel-buffering': 'no',
-  })
-}
-
-/** The id of the request, which the response repeats: a follower knows that no cache has answered. */
-function repeated({ searchParams }: URL): { readonly request?: string } {
-  const request = searchParams.get('request')
-  return request === null ? {} : { request }
-}
-
-/** With the id of the feed, a follower knows how many servers have answered. */
-function ofOtherFeed({ id }: { readonly id: string }): Response {
-  return failure(410, UNKNOWN_FEED, 'the version is of another server or scope', { feed: id })
-}
-
-function failure(
-  status: number,
-  code: SourceErrorCode | typeof UNKNOWN_FEED,
-  message: string,
-  details: object = {},
-): Response {
-  const headers = { 'cache-control': 'no-store', ...(status === 503 && { 'retry-after': '1' }) }
-  return Response.json({ error: message, code, ...details }, { status, headers })
-}
-
-/** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */
-function textOf(value: unknown): string {
-  if (Array.isArray(value)) return JSON.stringify(value.map(textOf))
-  if (value instanceof Date) return `date ${value.getTime()}`
-  return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
 }

@@ -8,7 +8,7 @@
  * | `STALE_LIST` | a list older than the store: rejected, listed again after a delay |
  * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: resumed from the last version, with backoff |
  * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state is `failed`, also for an `OptionError`; retried, more slowly |
- * | `INVALID_MARK` | not for sources: the version of a wait is none of this source |
+ * | `INVALID_MARK` | not for sources: the version of a wait is not one of this source |
  * | `STOPPED`, `HANDLER` | not for sources: the informer was stopped; a handler threw |
  * | `LEASE_LOST` | not for sources: a replica lost its lease, and joins its group again |
  * | `CONFLICT` | not for sources: another relay writes to the store of a relay |

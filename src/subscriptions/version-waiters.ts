@@ -110,7 +110,7 @@ export class VersionWaiters {
   }
 }
 
-/** A mark may come from a client. One that is not a version of the source is no fault of the source. */
+/** A mark may come from a client. One that is not a version of the source is a mistake of that client. */
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof SourceError) || error.code !== 'PROTOCOL') return error
   return new SourceError(error.message, { code: 'INVALID_MARK', cause: error })

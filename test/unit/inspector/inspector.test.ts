@@ -132,7 +132,7 @@ describe('a request to the inspector', () => {
     const { ask, bearer, host } = await world({ host: '0.0.0.0', hosts: ['Admin.example'] })
     const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
     const own = addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '127.0.0.1'
-    const statuses: number[] = []
+    const statuses: unknown[] = []
     for (const name of [host.replace('0.0.0.0', own), 'admin.example', 'other.example'])
       statuses.push((await ask('/api/informers', { ...bearer, host: name })).status)
     expect(statuses).toEqual([200, 200, 421])
