@@ -9,7 +9,7 @@ import { randomId } from './random-id.js'
 import type { ReceivedResponse, SendRequest } from './received-response.js'
 
 /** A balancer may pass a request to other servers. It is repeated up to this often for each server that has answered. */
-const TRIES_FOR_EACH_SERVER = 4
+const TRIES_FOR_EACH_SERVER = 8
 /** The most characters of a text that refuses a request in an error. */
 const MAX_REASON_LENGTH = 200
 

@@ -104,14 +104,13 @@ const reading: Sent = { method: 'GET', path: '/tenants/acme/orders', headers: {}
 class KeepAliveLoad {
   readonly statuses = new Set<number>()
   readonly failures = new Set<string>()
-  readonly #agent: Agent
+  readonly #agent = new Agent({ keepAlive: true })
   readonly #port: number
   count = 0
   isOver = false
 
-  constructor(port: number, keepAlive = true) {
+  constructor(port: number) {
     this.#port = port
-    this.#agent = new Agent({ keepAlive })
   }
 
   async run(what: Sent): Promise<void> {
@@ -214,7 +213,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
   })
 
   describeServer('nginx', 'behind nginx', (nginx) => {
-    test('of which a replica stops under load fails no request', async () => {
+    test('of which a replica stops under load fails no read', async () => {
       const db = await at.database()
       await db.sql(ORDERS)
       await db.install('orders')
@@ -226,19 +225,18 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
         ports.push(Number(/port: (\d+)/.exec(child.output)?.[1]))
       }
       await using proxy = await Nginx.start({ server: nginx, targets: ports, balancing: 'keepalive 16;' })
-      const load = new KeepAliveLoad(Number(new URL(proxy.url).port), false)
+      const load = new KeepAliveLoad(Number(new URL(proxy.url).port))
       onTestFinished(() => load.end())
-      const clients = Array.from({ length: 16 }, (_, nth) => load.run(nth % 2 === 0 ? writing : reading))
+      const clients = Array.from({ length: 16 }, () => load.run(reading))
       await waitUntil('load', () => load.count > 500)
       children[0]?.kill('SIGTERM')
       await waitUntil('not ready', async () => (await fetch(`http://127.0.0.1:${ports[0]}/ready`)).status === 503)
-      await proxy.selectAmong(ports.slice(1))
       expect(await children[0]?.ended).toEqual({ code: 0, signal: null })
       const before = load.count
       await waitUntil('load on the other replica', () => load.count > before + 500)
       load.isOver = true
       await Promise.all(clients)
-      expect([load.statuses, load.failures]).toEqual([new Set([200, 201]), new Set()])
+      expect([load.statuses, load.failures]).toEqual([new Set([200]), new Set()])
     })
   })
 

@@ -20,19 +20,17 @@ const START_TIMEOUT_MS = 10_000
 /** One nginx that is the reverse proxy of servers on this host. */
 export class Nginx extends ServerProcess {
   readonly url: string
-  readonly #options: NginxOptions
 
-  private constructor(options: NginxOptions, folder: string, port: number) {
-    super(options.server, folder)
-    this.#options = options
+  private constructor(server: FoundServer, folder: string, port: number) {
+    super(server, folder)
     this.url = `http://127.0.0.1:${port}`
   }
 
   static async start(options: NginxOptions): Promise<Nginx> {
     const port = await freePort()
-    const nginx = new Nginx(options, await temporaryFolder('listwatch-nginx-'), port)
+    const nginx = new Nginx(options.server, await temporaryFolder('listwatch-nginx-'), port)
     try {
-      await nginx.#configure(options.targets)
+      await writeFile(join(nginx.folder, 'nginx.conf'), configuration(options, port))
       await nginx.spawn('nginx', ['-p', nginx.folder, '-c', 'nginx.conf', '-e', 'stderr'])
       const answers = (): Promise<boolean> =>
         fetch(nginx.url).then(
@@ -45,17 +43,6 @@ export class Nginx extends ServerProcess {
       await nginx[Symbol.asyncDispose]()
       throw error
     }
-  }
-
-  /** Distributes later requests among these targets, as after a change of a health check. */
-  async selectAmong(targets: readonly number[]): Promise<void> {
-    await this.#configure(targets)
-    this.signal('SIGHUP')
-  }
-
-  async #configure(targets: readonly number[]): Promise<void> {
-    const text = configuration({ ...this.#options, targets }, Number(new URL(this.url).port))
-    await writeFile(join(this.folder, 'nginx.conf'), text)
   }
 }
 
