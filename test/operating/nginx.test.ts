@@ -20,7 +20,7 @@ async function balanced(server: FoundServer, count: number, options: Partial<Ngi
   for (let i = 0; i < count; i++) {
     const informer = createInformer({ source })
     await informer.start().synced()
-    const mirror = serveMirror(informer, { heartbeatMs: 200, watchMs: 1_000 })
+    const mirror = serveMirror(informer, { heartbeatMs: 200, watchMs: 3_000 })
     const http = createServer(nodeListener(mirror))
     servers.push({ http, port: Number(new URL(await listening(http)).port) })
     onTestFinished(async () => {
@@ -63,8 +63,8 @@ describeServer('nginx', 'followers behind nginx', (server) => {
       await Promise.all(followers.map((each) => each.synced({ timeoutMs: 20_000 })))
       const relists = (): number => followers.reduce((sum, { status }) => sum + status.relists, 0)
       const before = relists()
-      // Watches end after 1 s, and are resumed at the server of their feed.
-      for (let i = 0; i < 40; i++) {
+      // Watches end after 3 s, and are resumed at the server of their feed.
+      for (let i = 0; i < 70; i++) {
         source.put(`new ${i}`, { text: 'new' })
         source.delete(`${i}`)
         await new Promise((resolve) => setTimeout(resolve, 100))
