@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { networkInterfaces } from 'node:os'
 import type { Informer } from '../src/informer/informer-types.js'
 import { checkOptions, isBoolean, isName, type OptionCheck } from '../src/util/validate-options.js'
 import { ApiError, InspectorApi } from './inspector-api.js'
@@ -22,6 +23,11 @@ export interface InspectorOptions {
   readonly port?: number | undefined
   /** The address to listen at. Default `127.0.0.1`: only programs of this machine can connect. */
   readonly host?: string | undefined
+  /**
+   * More values of the header `Host` with which requests may come, such as `admin.example` or `localhost:9000`: the
+   * address of a proxy or of a forwarded port. Default: none. The addresses of this machine are allowed.
+   */
+  readonly hosts?: readonly string[] | undefined
   /** The token that requests must have. Default: a random one for each start. At least 16 characters. */
   readonly token?: string | undefined
   /** Whether the values of Kubernetes Secrets are shown. Default false. */
@@ -79,6 +85,7 @@ export async function serveInspector(
   checkOptions('serveInspector', options, {
     port: isPort,
     host: isName,
+    hosts: isHosts,
     token: isToken,
     showSecrets: isBoolean,
   })
@@ -95,10 +102,13 @@ export async function serveInspector(
   const shown = host.includes(':') ? `[${host}]` : host
   const urlOf = (name: string): URL => new URL(`http://${name}:${port}`)
   const { origin } = urlOf(shown)
-  const names = ['127.0.0.1', 'localhost', '[::1]', shown]
+  // A server at all addresses is reached at each of them. A browser sends no address of this kind for the page of another.
+  const addresses = ['0.0.0.0', '::'].includes(host) ? Object.values(networkInterfaces()).flat() : []
+  const own = addresses.map((each) => (each?.family === 'IPv6' ? `[${each.address}]` : String(each?.address)))
+  const names = ['127.0.0.1', 'localhost', '[::1]', shown, ...own]
   const guard = new RequestGuard(
     token,
-    names.map((name) => urlOf(name).host),
+    [...names.map((name) => urlOf(name).host), ...(options.hosts ?? []).map((each) => each.toLowerCase())],
     port,
   )
   server.on('request', (request, response) => void answer(request, response, guard, api))
@@ -115,6 +125,11 @@ const isPort: OptionCheck = (value) =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535
     ? undefined
     : 'must be a whole number from 0 to 65535'
+
+const isHosts: OptionCheck = (value) =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string' && URL.canParse(`http://${each}`))
+    ? undefined
+    : 'must be an array of hosts, such as "admin.example" or "localhost:9000"'
 
 const isToken: OptionCheck = (value) =>
   typeof value === 'string' && /^[\w.~-]{16,}$/.test(value)

@@ -3,9 +3,14 @@ import type { FrameLog } from './frame-log.js'
 
 const encoder = new TextEncoder()
 
-/** The end of a watch with an error, as a server-sent event. */
+/** A server-sent event. */
+export function frameOf(type: 'begin' | 'end' | 'error', data: object = {}): Uint8Array {
+  return encoder.encode(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
+}
+
+/** The end of a body with an error, as a server-sent event. */
 export function errorFrame(code: SourceErrorCode, message: string): Uint8Array {
-  return encoder.encode(`event: error\ndata: ${JSON.stringify({ code, message })}\n\n`)
+  return frameOf('error', { code, message })
 }
 
 /** Receives the frames of a follower: a stream, a connection or a port. */
@@ -17,10 +22,11 @@ export interface FrameSink {
 }
 
 /**
- * The response body of one watch. It holds a position in the log of its feed, and no copy of the frames: a follower
- * that stops reading costs the same memory as one that reads.
+ * The response body of one watch or list. It holds a position in the log of its feed or list, and no copy of the
+ * frames: a follower that stops reading costs the same memory as one that reads.
  */
 export class Follower {
+  readonly #begin: Uint8Array
   readonly #log: FrameLog
   readonly #until: number
   readonly #ended: () => void
@@ -30,8 +36,12 @@ export class Follower {
   #hasEnded = false
   #lastFrame: Uint8Array | undefined
 
-  /** Sends the frames after `after`, and ends after `until`. `ended` is called once, when the body has ended. */
-  constructor(log: FrameLog, after: number, until: number, ended: () => void) {
+  /**
+   * Sends `begin` and the frames after `after`, and ends after `until`. `ended` is called once, when the body has
+   * ended.
+   */
+  constructor(begin: Uint8Array, log: FrameLog, after: number, until: number, ended: () => void) {
+    this.#begin = begin
     this.#log = log
     this.#sequence = after
     this.#until = until
@@ -42,7 +52,15 @@ export class Follower {
   attach(sink: FrameSink): void {
     this.#sink = sink
     if (this.#hasEnded) this.#finish()
-    else this.flush()
+    else {
+      this.#send(sink, this.#begin)
+      this.flush()
+    }
+  }
+
+  /** The sequence of the last frame that was sent. */
+  get sequence(): number {
+    return this.#sequence
   }
 
   /** Continues after `write` has returned false. */
@@ -60,11 +78,15 @@ export class Follower {
       else if (frame === undefined) this.end(errorFrame('VERSION_EXPIRED', 'the follower is too far behind'))
       else {
         this.#sequence++
-        // A sink may call `resume` before `write` has returned.
-        this.#isReady = false
-        if (this.#sink.write(frame)) this.#isReady = true
+        this.#send(this.#sink, frame)
       }
     }
+  }
+
+  #send(sink: FrameSink, frame: Uint8Array): void {
+    // A sink may call `resume` before `write` has returned.
+    this.#isReady = false
+    if (sink.write(frame)) this.#isReady = true
   }
 
   /** Ends the body, with a last frame. */

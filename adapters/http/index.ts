@@ -7,5 +7,12 @@
 export type { UpstreamVersions } from '../shared/upstream-versions.js'
 export type { HttpSource, HttpSourceOptions, RequestHeaders } from './http-options.js'
 export { httpSource } from './http-source.js'
+export { httpStatus } from './http-status.js'
 export { type NodeRequest, type NodeResponse, nodeListener } from './node-listener.js'
-export { type MirrorHandler, type MirrorScope, type ServeMirrorOptions, serveMirror } from './serve-mirror.js'
+export {
+  type MirrorHandler,
+  type MirrorScope,
+  type RequestScope,
+  type ServeMirrorOptions,
+  serveMirror,
+} from './serve-mirror.js'

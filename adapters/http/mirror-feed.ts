@@ -1,6 +1,5 @@
 import type { Clock } from '../../src/contract/clock.js'
 import { SourceError, toSourceError } from '../../src/contract/errors.js'
-import type { ListEvent } from '../../src/contract/source.js'
 import type { Informer } from '../../src/informer/informer-types.js'
 import { packableMirrorOf } from '../../src/informer/packable-mirror.js'
 import type { Change } from '../../src/queue/change.js'
@@ -8,20 +7,19 @@ import type { ChangeBatch, ChangeStream } from '../../src/subscriptions/subscrip
 import { TimeSlice } from '../../src/util/time-slice.js'
 import { onAbort } from '../shared/on-abort.js'
 import { SEVERAL_SOURCES } from '../shared/upstream-versions.js'
+import { CHUNK_CHARACTERS, type EncodedParts, encodedParts } from './encoded-parts.js'
 import { eventText, invalidText } from './event-json.js'
-import { errorFrame, Follower } from './follower.js'
+import { errorFrame, Follower, frameOf } from './follower.js'
 import { FrameLog } from './frame-log.js'
 import { formatVersion } from './http-version.js'
 import type { InvalidKeys } from './invalid-keys.js'
-import type { ListDescription } from './list-description.js'
 import { randomId } from './random-id.js'
 import { keysIn, type Where } from './scope-keys.js'
-import { shared } from './shared-bytes.js'
 
-/** The size of a chunk of a list and of a part of a batch, in characters. An object may be larger. */
-const CHUNK_CHARACTERS = 512 * 1024
 /** An encoded list that no follower has requested for this time is dropped, in milliseconds. */
 const LIST_IDLE_MS = 60_000
+/** A list whose reader takes no part of it for this time ends, in milliseconds. */
+const LIST_STUCK_MS = 600_000
 /** A feed that no follower has used for this time ends, in milliseconds. */
 const FEED_IDLE_MS = 300_000
 /** A batch with more changes is sent in parts, so that its encoding does not block the event loop. */
@@ -34,23 +32,16 @@ const CATCH_UP_MS = 2
 
 const encoder = new TextEncoder()
 
-/** How many lists were encoded. */
-let lists = 0
-
 /** An encoded list. With the frames after `after` it is the collection at each later sequence. */
-interface EncodedList {
-  /** Another one for each list. */
-  readonly number: number
+interface EncodedList extends EncodedParts {
   readonly after: number
-  readonly size: number
-  readonly chunks: readonly Uint8Array[]
 }
 
 export interface FeedOptions {
   readonly historyBytes: number
   readonly heartbeatMs: number
   readonly watchMs: number
-  /** Whether the chunks of lists are in shared memory, so that threads receive them without a copy. */
+  /** Whether the parts of lists are in shared memory, so that threads receive them without a copy. */
   readonly hasSharedChunks: boolean
   /** The invalid objects that followers receive; undefined if they receive none. */
   readonly invalid: InvalidKeys | undefined
@@ -58,10 +49,13 @@ export interface FeedOptions {
   readonly onCleared?: ((feed: object) => void) | undefined
 }
 
-/** A watch that has not ended. */
-interface Watch {
-  /** When it began. */
-  readonly since: number
+/** A watch or a list that has not ended. */
+interface Body {
+  readonly isList: boolean
+  /** When it began; of a list, when its reader was last seen to take a part. */
+  since: number
+  /** The sequence at that time. */
+  sequence: number
   /** In Node, the signal of a request that was collected does not abort. */
   readonly request: Request
 }
@@ -89,7 +83,7 @@ export class MirrorFeed<T> {
   readonly #options: FeedOptions
   readonly #stream: ChangeStream<T>
   #log: FrameLog
-  readonly #followers = new Map<Follower, Watch>()
+  readonly #followers = new Map<Follower, Body>()
   readonly #closing = new AbortController()
   /** The sequence of the last frame that ends a batch. */
   #last = 0
@@ -116,6 +110,7 @@ export class MirrorFeed<T> {
     this.ready.catch(() => {})
     void this.#follow()
     this.#beat().catch(() => {}) // It ends with the feed.
+    this.#endWatches().catch(() => {})
   }
 
   /** Aborts at the end of the feed. */
@@ -137,7 +132,8 @@ export class MirrorFeed<T> {
     return this.#ended
   }
 
-  get #idleMs(): number {
+  /** For how long no follower has used the feed, in milliseconds. */
+  get idleMs(): number {
     return this.#followers.size > 0 ? 0 : this.#clock.now() - this.#usedAt
   }
 
@@ -146,23 +142,19 @@ export class MirrorFeed<T> {
     return this.#log.canResume(sequence)
   }
 
-  /** Returns the body of a watch, which ends when the signal of its request aborts. */
-  watch(after: number, until: number, request: Request): Follower {
-    const follower: Follower = new Follower(this.#log, after, until, () => {
-      unlink()
-      this.#followers.delete(follower)
-      this.#usedAt = this.#clock.now()
-    })
-    this.#followers.set(follower, { since: this.#clock.now(), request })
-    const { signal } = request
-    const unlink = onAbort(signal, () => follower.end())
-    if (this.#ended !== undefined) follower.end(errorFrame(this.#ended.code, this.#ended.message))
-    else if (signal.aborted) follower.end()
-    return follower
+  /**
+   * Returns the body of a watch, which ends when the signal of its request or the right of its caller aborts. `data` is
+   * that of its first frame.
+   */
+  watch(after: number, request: Request, data: object, right?: AbortSignal): Follower {
+    return this.#body(frameOf('begin', data), this.#log, after, request, right)
   }
 
-  /** Returns the list of now: chunks, which all followers share, and the changes after them. */
-  async describe(): Promise<ListDescription> {
+  /**
+   * Returns the body of the list of now: its version, the encoded list, which all followers share, and the changes
+   * after it. Its frames stay until it has ended, so a slow reader reads it to the end.
+   */
+  async list(request: Request, data: object, right?: AbortSignal): Promise<Follower> {
     this.#usedAt = this.#clock.now()
     const encoded = this.#encoded()
     let list = await encoded
@@ -170,19 +162,33 @@ export class MirrorFeed<T> {
       if (this.#list === encoded) this.#list = undefined // Another request may have begun the next list already.
       list = await this.#encoded()
     }
-    return {
-      version: this.version,
-      chunks: list.chunks.map((_chunk, at) => `${this.id}.${list.number}.${at}`),
-      size: list.size,
-      changes: { after: formatVersion({ feed: this.id, sequence: list.after, upstream: '' }), until: this.#last },
+    const frames = new FrameLog(Number.POSITIVE_INFINITY)
+    for (const part of list.parts) frames.push(part)
+    for (let sequence = list.after + 1; sequence <= this.#last; sequence++) {
+      const frame = this.#log.at(sequence)
+      if (frame !== undefined) frames.push(frame)
     }
+    frames.push(frameOf('end'))
+    const { version, size } = { version: this.version, size: list.size }
+    return this.#body(frameOf('begin', { ...data, version, size }), frames, 0, request, right)
   }
 
-  /** Returns a chunk of the encoded list; undefined if that list was dropped. */
-  async chunk(number: number, at: number): Promise<Uint8Array | undefined> {
-    this.#usedAt = this.#clock.now()
-    const list = await this.#list
-    return list?.number === number ? list.chunks[at] : undefined
+  #body(begin: Uint8Array, log: FrameLog, after: number, request: Request, right: AbortSignal | undefined): Follower {
+    const isList = log !== this.#log
+    const until = isList ? log.last : Number.POSITIVE_INFINITY
+    const follower: Follower = new Follower(begin, log, after, until, () => {
+      unlink()
+      unlinkRight?.()
+      this.#followers.delete(follower)
+      this.#usedAt = this.#clock.now()
+    })
+    this.#followers.set(follower, { isList, since: this.#clock.now(), sequence: after, request })
+    const { signal } = request
+    const unlink = onAbort(signal, () => follower.end())
+    const unlinkRight = right && onAbort(right, () => follower.end())
+    if (this.#ended !== undefined) follower.end(errorFrame(this.#ended.code, this.#ended.message))
+    else if (signal.aborted || right?.aborted === true) follower.end()
+    return follower
   }
 
   /** Resolves when the frames include every commit that the store shows now. */
@@ -239,23 +245,46 @@ export class MirrorFeed<T> {
 
   /** A feed without changes has a bookmark in each period, so that its followers know that it works. */
   async #beat(): Promise<void> {
-    const { heartbeatMs, watchMs } = this.#options
+    const { heartbeatMs } = this.#options
     for (;;) {
       await this.#clock.sleep(heartbeatMs / 2, this.#closing.signal)
       const now = this.#clock.now()
       if (now - this.#pushedAt >= heartbeatMs / 2 && !this.#isEncoding)
         this.#pushFrame('batch', [], this.#isStoreAt(this.#stream))
       if (now - this.#usedAt > LIST_IDLE_MS) this.#list = undefined
-      for (const [follower, { since }] of [...this.#followers]) if (now - since >= watchMs) follower.end()
-      if (this.#idleMs >= FEED_IDLE_MS)
+      for (const [follower, body] of [...this.#followers]) {
+        if (!body.isList) continue
+        if (body.sequence !== follower.sequence) {
+          body.since = now
+          body.sequence = follower.sequence
+        } else if (now - body.since >= LIST_STUCK_MS) follower.end()
+      }
+      if (this.idleMs >= FEED_IDLE_MS)
         this.close(new SourceError('no follower used the scope', { code: 'UNAVAILABLE' }))
+    }
+  }
+
+  /** Ends each watch after `watchMs`. The oldest is the first one in the map. */
+  async #endWatches(): Promise<void> {
+    const { watchMs } = this.#options
+    for (let delayMs = watchMs; ; ) {
+      await this.#clock.sleep(delayMs, this.#closing.signal)
+      delayMs = watchMs
+      for (const [follower, { isList, since }] of [...this.#followers]) {
+        if (isList) continue
+        const remainingMs = since + watchMs - this.#clock.now()
+        if (remainingMs > 0) {
+          delayMs = remainingMs
+          break
+        }
+        follower.end()
+      }
     }
   }
 
   async #pushBatch(batch: ChangeBatch<T>): Promise<void> {
     const { changes } = batch
     this.#isEncoding = true
-    // After lost access the chunks of the list must not be sent any more.
     if (changes.some(({ origin }) => origin === 'access-lost')) this.#cleared()
     const slice = new TimeSlice(this.#clock)
     let texts: string[] = []
@@ -276,8 +305,11 @@ export class MirrorFeed<T> {
     this.#isEncoding = false
   }
 
+  /** After lost access, no list that was encoded before is sent any more. */
   #cleared(): void {
     this.#list = undefined
+    const frame = errorFrame('UNAVAILABLE', 'the mirror has lost access')
+    for (const [follower, { isList }] of [...this.#followers]) if (isList) follower.end(frame)
     this.#options.onCleared?.(this)
   }
 
@@ -351,37 +383,11 @@ export class MirrorFeed<T> {
     using snapshot = this.#informer.snapshot()
     const after = this.#last
     const invalid = new Set(this.#options.invalid)
-    const chunks: Uint8Array[] = []
-    const slice = new TimeSlice(this.#clock)
-    let texts: string[] = []
-    let characters = 0
-    let size = 0
-    const endChunk = (): void => {
-      const bytes = encoder.encode(`[${texts.join(',')}]`)
-      chunks.push(this.#options.hasSharedChunks ? shared(bytes) : bytes)
-      texts = []
-      characters = 0
-    }
-    const add = (text: string): void => {
-      texts.push(text)
-      characters += text.length
-      if (characters >= CHUNK_CHARACTERS) endChunk()
-    }
-    for (const key of keysIn(snapshot, this.#where)) {
-      const entry = snapshot.entry(key)
-      if (entry === undefined) continue
-      add(eventText({ type: 'put', ...entry } satisfies ListEvent<T>, invalid.delete(key)))
-      size++
-      if (slice.isOverAfterCall()) await slice.turn()
-    }
-    for (const key of invalid) {
-      add(invalidText(key))
-      if (slice.isOverAfterCall()) await slice.turn()
-    }
-    if (texts.length > 0) endChunk()
+    const keys = keysIn(snapshot, this.#where)
+    const parts = await encodedParts(snapshot, keys, invalid, this.#clock, this.#options.hasSharedChunks)
     // The snapshot may include commits that are not in the log yet. With their frames the list has each of them whole.
     await this.caughtUp()
-    return { number: ++lists, after, size, chunks }
+    return { after, ...parts }
   }
 
   #upstreamOf({ version = '' }: ChangeBatch<T>): string {

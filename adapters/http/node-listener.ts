@@ -1,6 +1,7 @@
 import { messageOf, OptionError } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
-import { type DirectBody, directBodyOf } from './direct-body.js'
+import { directBodyOf } from './direct-body.js'
+import type { Follower } from './follower.js'
 
 /**
  * The part of `http.IncomingMessage` that is used.
@@ -45,7 +46,7 @@ export interface NodeResponse {
   /** Sends the status and the headers. */
   writeHead(status: number, headers: Record<string, string>): unknown
   /** Sends the headers before the first chunk. */
-  flushHeaders(): void
+  flushHeaders?(): void
   /** Sends a chunk. Returns false if the caller should wait for `drain`. */
   write(chunk: Uint8Array): boolean
   /** Ends the response. */
@@ -59,7 +60,7 @@ export interface NodeResponse {
 }
 
 /**
- * Returns a listener for `http.createServer` and Express, which passes requests to a handler of `Request` and
+ * Returns a listener for `createServer` of node:http and node:http2 and for Express, which passes requests to a handler of `Request` and
  * `Response`.
  *
  * @returns The listener. It answers each request with the response of the handler.
@@ -109,7 +110,7 @@ async function answer(
     outgoing.end()
     return
   }
-  outgoing.flushHeaders()
+  outgoing.flushHeaders?.()
   const direct = directBodyOf(response)
   if (direct !== undefined) return sendDirectly(direct, outgoing)
   const reader = response.body.getReader()
@@ -127,12 +128,7 @@ async function answer(
   }
 }
 
-function sendDirectly(body: DirectBody, outgoing: NodeResponse): void {
-  if (body instanceof Uint8Array) {
-    outgoing.write(body)
-    outgoing.end()
-    return
-  }
+function sendDirectly(body: Follower, outgoing: NodeResponse): void {
   const resume = (): void => body.resume()
   // If the connection closes, the signal of the request ends the follower.
   body.attach({
@@ -147,13 +143,17 @@ function sendDirectly(body: DirectBody, outgoing: NodeResponse): void {
 
 /** Returns undefined if the request has a method, a header or a path that `Request` does not allow. */
 function requestOf({ headers, method = 'GET', url = '/' }: NodeRequest, signal: AbortSignal): Request | undefined {
-  const named = Object.entries(headers).map(([name, value]): [string, string] => [
-    name,
-    [value ?? []].flat().join(', '),
-  ])
+  // HTTP/2 has fields that begin with a colon, which `Headers` refuses.
+  const named = Object.entries(headers)
+    .filter(([name]) => !name.startsWith(':'))
+    .map(([name, value]): [string, string] => [name, [value ?? []].flat().join(', ')])
   try {
     const own = new Headers(named)
-    return new Request(new URL(url, `http://${own.get('host') ?? 'localhost'}`), { method, headers: own, signal })
+    return new Request(new URL(url, `http://${own.get('host') ?? headers[':authority'] ?? 'localhost'}`), {
+      method,
+      headers: own,
+      signal,
+    })
   } catch {
     return undefined
   }

@@ -11,7 +11,26 @@ export function* keysIn<T>(view: StoreView<T, object>, where: Where): Generator<
   for (const key of keysWith(view, first)) if (others.every((keys) => keys.has(key))) yield key
 }
 
+/**
+ * The name of a scope: different for each other one.
+ *
+ * @throws TypeError if an index has no value: the caller would read all objects.
+ */
+export function scopeName(where: Where): string {
+  const selected = Object.entries(where).sort(([a], [b]) => (a < b ? -1 : 1))
+  for (const [index, value] of selected)
+    if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
+  return JSON.stringify(selected.map(([index, value]) => [index, textOf(value)]))
+}
+
 function* keysWith<T>(view: StoreView<T, object>, [name, value]: [string, unknown]): Generator<string> {
   const index = (view.by as Record<string, { entries(value: unknown): Iterable<[string, T]> }>)[name]
   for (const [key] of index?.entries(value) ?? []) yield key
+}
+
+/** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return JSON.stringify(value.map(textOf))
+  if (value instanceof Date) return `date ${value.getTime()}`
+  return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
 }

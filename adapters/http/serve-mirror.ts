@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../src/contract/clock.js'
-import { messageOf, OptionError, SourceError, type SourceErrorCode } from '../../src/contract/errors.js'
+import { messageOf, OptionError, SourceError } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { DEFAULT_HEARTBEAT_MS } from '../../src/contract/source.js'
 import type { Status } from '../../src/contract/status.js'
@@ -13,12 +13,13 @@ import {
   isObject,
   isPlainObject,
   isPositive,
+  isSignal,
 } from '../../src/util/validate-options.js'
-import { directResponse } from './direct-body.js'
 import { isOtherProtocol, parseVersion, UNKNOWN_FEED } from './http-version.js'
 import { InvalidKeys } from './invalid-keys.js'
-import type { ListDescription } from './list-description.js'
 import { type FeedOptions, MirrorFeed } from './mirror-feed.js'
+import { events, failure, ofOtherFeed, repeated } from './responses.js'
+import { scopeName } from './scope-keys.js'
 
 /**
  * The objects that one caller may read.
@@ -41,6 +42,29 @@ export interface MirrorScope<I = {}> {
 }
 
 /**
+ * The objects that the caller of a request may read, and for how long.
+ *
+ * @example
+ * ```ts
+ * import { type RequestScope, serveMirror } from 'listwatch/http'
+ *
+ * declare function sessionOf(request: Request): Promise<{ readonly tenant: string; readonly ended: AbortSignal }>
+ * const scope = async (request: Request): Promise<RequestScope<typeof orders.by>> => {
+ *   const { tenant, ended } = await sessionOf(request)
+ *   return { where: { tenant }, signal: ended }
+ * }
+ * const mirror = serveMirror(orders, { scope })
+ * ```
+ */
+export interface RequestScope<I = {}> extends MirrorScope<I> {
+  /**
+   * Ends the response when it aborts. The follower then sends another request, for which `scope` is called. Default: a
+   * watch ends after `watchMs`.
+   */
+  readonly signal?: AbortSignal
+}
+
+/**
  * The options of `serveMirror`.
  *
  * @example
@@ -60,7 +84,7 @@ export interface ServeMirrorOptions<I = {}> {
    * Called for each request. Returns the objects that the caller may read, or the response that refuses the request.
    * Default: every caller reads all objects.
    */
-  readonly scope?: (request: Request) => MirrorScope<I> | Response | Promise<MirrorScope<I> | Response>
+  readonly scope?: (request: Request) => RequestScope<I> | Response | Promise<RequestScope<I> | Response>
   /** The time between two bookmarks of a silent watch, in milliseconds. Default 10 000. */
   readonly heartbeatMs?: number
   /**
@@ -70,7 +94,10 @@ export interface ServeMirrorOptions<I = {}> {
   readonly watchMs?: number
   /** The size of the history of each scope, in bytes. A follower that is further behind lists again. Default 16 MiB. */
   readonly historyBytes?: number
-  /** The maximum number of scopes at a time. A request for one more is refused with 503. Default 1 000. */
+  /**
+   * The maximum number of scopes at a time. A request for one more takes the place of one without a watch; if there is
+   * none, it is refused with 503. Default 1 000.
+   */
   readonly maxScopes?: number
   /** The clock of all delays and timeouts. Default: `systemClock`. */
   readonly clock?: Clock
@@ -91,8 +118,8 @@ export interface ServeMirrorOptions<I = {}> {
  */
 export interface MirrorHandler extends AsyncDisposable {
   /**
-   * Answers `GET …/list`, `GET …/list/<chunk>`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It
-   * rejects only for a value that is not a Request, such as a request of node:http: see `nodeListener`.
+   * Answers `GET …/list`, `GET …/watch?after=<version>` and `GET …/version`, under any prefix. It rejects only for a
+   * value that is not a Request, such as a request of node:http: see `nodeListener`.
    */
   (request: Request): Promise<Response>
   /** Ends all watches. Later requests are answered with 503. The informer continues. */
@@ -250,9 +277,8 @@ class MirrorServer<T> {
 
   async #answer(request: Request): Promise<Response> {
     const url = new URL(request.url)
-    const [, path, chunk] = /\/(list|watch|version)(?:\/([^/]+))?\/?$/.exec(url.pathname) ?? []
-    if (path === undefined || (chunk !== undefined && path !== 'list'))
-      return failure(404, 'NOT_FOUND', 'allowed are /list, /watch and /version')
+    const [, path] = /\/(list|watch|version)\/?$/.exec(url.pathname) ?? []
+    if (path === undefined) return failure(404, 'NOT_FOUND', 'allowed are /list, /watch and /version')
     if (request.method !== 'GET') {
       const refusal = failure(405, 'PROTOCOL', 'only GET is allowed')
       refusal.headers.set('allow', 'GET')
@@ -262,34 +288,30 @@ class MirrorServer<T> {
     const scope = await this.#scopeOf(request)
     if (scope instanceof Response) return scope
     assertScope(scope)
+    const { signal: right } = scope
+    if (right?.aborted === true) return failure(403, 'UNAUTHORIZED', 'the right of the caller has ended')
     // Read before the feed: a feed that is found later is of a later epoch.
     const hasEnded = this.#endedFeeds.has(url.searchParams.get('ended') ?? '')
     const feed = await this.feedOf(scope, request.signal)
-    if (path === 'watch') return this.#watch(feed, url, request)
+    if (path === 'watch') return this.#watch(feed, url, request, right)
     if (path === 'version') return this.#version(feed, url, request.signal)
-    if (chunk !== undefined) return this.#chunk(feed, chunk)
-    return json({ ...(await feed.describe()), ...(hasEnded && { hasEnded }) } satisfies ListDescription)
+    const data = { ...repeated(url), ...(hasEnded && { hasEnded }) }
+    return events(await feed.list(request, data, right), 'no-store')
   }
 
   async feedOf({ where = {} }: MirrorScope, signal: AbortSignal): Promise<MirrorFeed<T>> {
     await this.#informer.synced({ timeoutMs: SYNC_MS, signal })
     this.#assertOpen() // It may have been closed since the request arrived.
     this.#assertListedSinceEpoch()
-    const selected = Object.entries(where)
-    for (const [index, value] of selected) {
-      // Without this, a caller whose value is not known would read all objects.
-      if (value === undefined) throw new TypeError(`"scope" returned no value for the index "${index}"`)
-    }
-    const name = JSON.stringify(
-      selected.sort(([a], [b]) => (a < b ? -1 : 1)).map(([index, value]) => [index, textOf(value)]),
-    )
+    const name = scopeName(where)
     let feed = this.#feeds.get(name)
     if (feed === undefined || feed.ended !== undefined) {
       this.#dropEnded()
+      if (this.#feeds.size >= this.#maxScopes) this.#dropUnused()
       if (this.#feeds.size >= this.#maxScopes)
         throw new SourceError(`${this.#maxScopes} scopes are in use`, { code: 'UNAVAILABLE' })
       // An invalid object has no values of indexes that tell its scope.
-      const invalid = !this.#isShare && selected.length === 0 ? new InvalidKeys() : undefined
+      const invalid = !this.#isShare && Object.keys(where).length === 0 ? new InvalidKeys() : undefined
       feed = new MirrorFeed(this.#informer, { ...where }, this.#clock, { ...this.#feedOptions, invalid })
       this.#feeds.set(name, feed)
     }
@@ -299,6 +321,17 @@ class MirrorServer<T> {
 
   #dropEnded(): void {
     for (const [name, { ended }] of this.#feeds) if (ended !== undefined) this.#feeds.delete(name)
+  }
+
+  /** Drops the scope that has had no watch for the longest time: a caller may have sent many unknown values. */
+  #dropUnused(): void {
+    const [longest] = [...this.#feeds]
+      .filter(([, { idleMs }]) => idleMs > 0)
+      .sort(([, a], [, b]) => b.idleMs - a.idleMs)
+    if (longest === undefined) return
+    const [name, feed] = longest
+    feed.close(new SourceError('another scope needed the place of an unused one', { code: 'UNAVAILABLE' }))
+    this.#feeds.delete(name)
   }
 
   #assertOpen(): void {
@@ -317,28 +350,22 @@ class MirrorServer<T> {
     }
   }
 
-  #watch(feed: MirrorFeed<T>, url: URL, request: Request): Response {
+  #watch(feed: MirrorFeed<T>, url: URL, request: Request, right: AbortSignal | undefined): Response {
     const requested = url.searchParams.get('after') ?? ''
     const after = parseVersion(requested)
     if (isOtherProtocol(requested)) return failure(410, UNKNOWN_FEED, 'the version is of another version of listwatch')
     if (after === undefined)
       return failure(400, 'PROTOCOL', 'the parameter "after" must be a version of a list or a batch')
     if (this.#endedFeeds.has(after.feed)) return failure(410, 'EPOCH_CHANGED', 'the source has another history')
-    if (after.feed !== feed.id) return failure(410, UNKNOWN_FEED, 'the version is of another server or scope')
+    if (after.feed !== feed.id) return ofOtherFeed(feed)
     if (!feed.canResume(after.sequence))
       return failure(410, 'VERSION_EXPIRED', 'the history after this version is not available')
-    const until = url.searchParams.get('until')
-    if (until !== null && !/^\d{1,15}$/.test(until))
-      return failure(400, 'PROTOCOL', 'the parameter "until" must be a whole number')
-    const body = feed.watch(after.sequence, until === null ? Number.POSITIVE_INFINITY : Number(until), request)
-    return directResponse(body, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-    })
+    // A proxy that compresses the changes holds them back.
+    return events(feed.watch(after.sequence, request, repeated(url), right), 'no-store, no-transform')
   }
 
   async #version(feed: MirrorFeed<T>, url: URL, signal: AbortSignal): Promise<Response> {
+    if ((url.searchParams.get('feed') ?? feed.id) !== feed.id) return ofOtherFeed(feed)
     if (url.searchParams.has('fresh')) {
       try {
         await this.#informer.fresh({ timeoutMs: SYNC_MS, signal })
@@ -348,18 +375,7 @@ class MirrorServer<T> {
       }
     }
     await feed.caughtUp()
-    return json({ version: feed.version })
-  }
-
-  async #chunk(feed: MirrorFeed<T>, name: string): Promise<Response> {
-    const [, id, list, at] = /^([\w-]{22})\.(\d{1,15})\.(\d{1,9})$/.exec(name) ?? []
-    const bytes = id === feed.id ? await feed.chunk(Number(list), Number(at)) : undefined
-    if (bytes === undefined)
-      return failure(410, 'UNAVAILABLE', 'this part of a list was dropped; request the list again')
-    return directResponse(bytes, {
-      'content-type': 'application/json',
-      'cache-control': 'private, max-age=31536000, immutable',
-    })
+    return Response.json({ ...repeated(url), version: feed.version }, { headers: { 'cache-control': 'no-store' } })
   }
 }
 
@@ -373,26 +389,10 @@ function assertRequest(request: Request): void {
 function assertScope(scope: unknown): void {
   if (isPlainObject(scope) !== undefined)
     throw new TypeError('serveMirror: "scope" must return a plain object or a Response of this runtime')
-  checkOptions('serveMirror: the result of "scope"', scope, { where: isPlainObject })
+  checkOptions('serveMirror: the result of "scope"', scope, { where: isPlainObject, signal: isSignal })
 }
 
 /** The status of each source. A single source has no name. */
 function sourcesIn(status: Status): Readonly<Record<string, Status>> {
   return status.sources ?? { '': status }
-}
-
-function json(value: object): Response {
-  return Response.json(value, { headers: { 'cache-control': 'no-store' } })
-}
-
-function failure(status: number, code: SourceErrorCode | typeof UNKNOWN_FEED, message: string): Response {
-  const headers = { 'cache-control': 'no-store', ...(status === 503 && { 'retry-after': '1' }) }
-  return Response.json({ error: message, code }, { status, headers })
-}
-
-/** Distinguishes values of an index that have the same JSON, such as `1n` and `"1"`. */
-function textOf(value: unknown): string {
-  if (Array.isArray(value)) return JSON.stringify(value.map(textOf))
-  if (value instanceof Date) return `date ${value.getTime()}`
-  return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
 }

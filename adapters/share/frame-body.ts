@@ -93,6 +93,7 @@ export class FrameBody implements ReceivedBody, BodyReader {
       this.#host.taken(this.#takenBytes)
       this.#takenBytes = 0
     }
-    return frame
+    // The decoder does not take bytes in shared memory: a copy has memory of its own.
+    return frame.buffer instanceof ArrayBuffer ? frame : frame.slice()
   }
 }

@@ -160,8 +160,7 @@ class PortExchange implements Exchange {
       status,
       headers: { get: (name) => headers.find(([each]) => each === name)?.[1] ?? null },
       body: this.#frames ?? null,
-      // The decoder does not take bytes in shared memory: a copy has memory of its own.
-      json: async () => JSON.parse(new TextDecoder().decode(body?.slice())),
+      json: async () => JSON.parse(new TextDecoder().decode(body)),
     })
     if (body !== undefined) this.#outcome.end()
   }

@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { messageOf } from '../../src/contract/errors.js'
 import { emitWarning } from '../../src/contract/node-or-browser.js'
 import { directBodyOf } from '../http/direct-body.js'
-import { Follower } from '../http/follower.js'
+import type { Follower } from '../http/follower.js'
 import { BASE_URL, followerMessage, type ShareMessage, WINDOW_BYTES } from './port-messages.js'
 import type { OpenedSnapshot } from './shared-snapshot.js'
 import type { OpenContext } from './shared-snapshots.js'
@@ -69,10 +69,8 @@ class PortExchange {
     const response = await handler.answer(new Request(BASE_URL + path, { signal: this.#closing.signal }))
     const direct = directBodyOf(response)
     const head = { type: 'response', id: this.#id, status: response.status, headers: [...response.headers] } as const
-    if (!(direct instanceof Follower)) {
-      // Bytes in shared memory are not copied.
-      const body = direct ?? new Uint8Array(await response.arrayBuffer())
-      this.#end({ ...head, body })
+    if (direct === undefined) {
+      this.#end({ ...head, body: new Uint8Array(await response.arrayBuffer()) })
       return
     }
     this.#send(head)

@@ -69,6 +69,7 @@ export function isLaterUpstreamEpoch({
   return isComparable(at) && isComparable(mark) && compare?.isLaterEpoch?.(at, mark) === true
 }
 
-function isComparable(upstream: string): boolean {
+/** Whether a version of the upstream source can be compared. */
+export function isComparable(upstream: string): boolean {
   return upstream !== '' && upstream !== SEVERAL_SOURCES
 }

@@ -8,6 +8,7 @@
  * | `STALE_LIST` | a list older than the store: rejected, listed again after a delay |
  * | `UNAVAILABLE`, `TIMEOUT`, `DECODE` | transient: resumed from the last version, with backoff |
  * | `UNAUTHORIZED`, `NOT_FOUND`, `PROTOCOL` | the state is `failed`, also for an `OptionError`; retried, more slowly |
+ * | `INVALID_MARK` | not for sources: the version of a wait is not one of this source |
  * | `STOPPED`, `HANDLER` | not for sources: the informer was stopped; a handler threw |
  * | `LEASE_LOST` | not for sources: a replica lost its lease, and joins its group again |
  * | `CONFLICT` | not for sources: another relay writes to the store of a relay |
@@ -39,6 +40,7 @@ export type SourceErrorCode =
   | 'HANDLER'
   | 'LEASE_LOST'
   | 'CONFLICT'
+  | 'INVALID_MARK'
 
 /**
  * The step that failed.
@@ -107,7 +109,7 @@ export class SourceError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, options: SourceErrorOptions) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(printable(message), options.cause === undefined ? undefined : { cause: options.cause })
     this.code = options.code
     this.phase = options.phase
     this.source = options.source
@@ -211,6 +213,14 @@ export function isEpochChange(error: unknown): boolean {
 
 /** The reason with which the library aborts its own operations. It is shared, because creating an error is slow. */
 export const ABORTED: SourceError = new SourceError('no longer wanted', { code: 'STOPPED' })
+
+/** Escapes control characters: the texts of servers and keys would forge lines of a log, or control a terminal. */
+function printable(message: string): string {
+  return message.replace(/[\p{Cc}\u2028\u2029]/gu, (character) => {
+    const code = character.charCodeAt(0).toString(16)
+    return character === '\n' ? '\\n' : `\\u${code.padStart(4, '0')}`
+  })
+}
 
 /** The message of anything that can be thrown. */
 export function messageOf(thrown: unknown): string {

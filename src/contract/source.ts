@@ -48,8 +48,8 @@ export interface SourceContext {
   /** The random numbers for all random delays of the source. */
   readonly random: Random
   /**
-   * Identifies the mirror: the same object in every list and watch of one mirror. A source may use it as the key of a
-   * WeakMap that holds its state for that mirror.
+   * Identifies the mirror: the same object in every list, watch and head of one mirror. A source may use it as the key
+   * of a WeakMap that holds its state for that mirror.
    */
   readonly mirror?: object
   /**
@@ -184,6 +184,8 @@ export interface ListerWatcher<T> {
    * 5 s is closed.
    */
   readonly heartbeatMs?: number
+  /** What may hold the data of a watch back. The error of a silent watch has it. */
+  readonly silenceHint?: string
   /** One consistent snapshot in pages. Later events override earlier ones; the last page names the version. */
   list(context: ListContext): AsyncIterable<ListPage<T>>
   /** Yields all changes after `context.after`, in order, until the signal aborts. */

@@ -14,13 +14,19 @@ export class EpochCheck {
   readonly #source: ListerWatcher<unknown>
   readonly #clock: Clock
   readonly #random: Random
+  readonly #mirror: () => object
   /** Waits that began after the last read of the head. */
   readonly #waiting = new Map<Settle<void>, { readonly mark: Version; readonly error: unknown }>()
   #attempt: Attempt | undefined
   #isEnded = false
 
-  constructor(source: ListerWatcher<unknown>, { clock, random }: { readonly clock: Clock; readonly random: Random }) {
+  constructor(
+    source: ListerWatcher<unknown>,
+    { clock, random }: { readonly clock: Clock; readonly random: Random },
+    mirror: () => object,
+  ) {
     this.#source = source
+    this.#mirror = mirror
     this.#clock = clock
     this.#random = random
   }
@@ -62,7 +68,7 @@ export class EpochCheck {
   }
 
   async #head({ signal }: Attempt): Promise<Version> {
-    const head = await this.#source.head?.({ signal, clock: this.#clock, random: this.#random })
+    const head = await this.#source.head?.({ signal, clock: this.#clock, random: this.#random, mirror: this.#mirror() })
     if (head === undefined) throw new SourceError('the source has no head', { code: 'PROTOCOL' })
     return head
   }

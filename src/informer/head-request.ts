@@ -12,7 +12,7 @@ const OLDER = 'the source is older than the mirror: it was restored, or is behin
 const PERMANENT: ReadonlySet<SourceErrorCode> = new Set(['UNAUTHORIZED', 'NOT_FOUND', 'PROTOCOL', 'STOPPED'])
 
 /** The context of a request for the head; `shown` is the version of the mirror, if its history is current. */
-type HeadContext = Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'> & {
+interface HeadContext extends SourceContext {
   readonly shown: () => Version | undefined
 }
 
@@ -56,10 +56,7 @@ function isOlder<T>(source: ListerWatcher<T>, head: Version, before: Version): b
 }
 
 /** One request for the source's head; `UNAVAILABLE` if no response arrives in time. */
-async function headOnce<T>(
-  source: ListerWatcher<T>,
-  context: Pick<SourceContext, 'signal' | 'clock' | 'random' | 'warn'>,
-): Promise<Version | undefined> {
+async function headOnce<T>(source: ListerWatcher<T>, context: SourceContext): Promise<Version | undefined> {
   const attempt = new Attempt(context.clock)
   const end = (): void => attempt.abort(context.signal.reason)
   context.signal.addEventListener('abort', end, { once: true })

@@ -230,7 +230,7 @@ export interface Informer<T, I = {}> extends StoreView<T, I>, Lifecycle {
    * store shows a history that has ended, the wait continues until the next list.
    *
    * @throws SourceError EPOCH_CHANGED if the version belongs to another history than the source.
-   * @throws SourceError PROTOCOL if it is not a version of this source.
+   * @throws SourceError INVALID_MARK if it is not a version of this source.
    * @throws SourceError TIMEOUT after `timeoutMs`, and STOPPED when the informer or its source is stopped.
    * @throws TypeError if the source cannot compare versions, or if a source set needs the option `source`.
    *

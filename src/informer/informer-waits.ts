@@ -124,11 +124,12 @@ export class InformerWaits<S, T> {
     signal: AbortSignal,
     onFailure: (error: SourceError) => void,
   ): Promise<void> {
-    const { source } = runner
+    const { source, reflector } = runner
     const { clock, random, events } = this.#host
     const warn = (message: string): void => events.warning(`${source.name}: ${message}`)
     try {
-      const context = { signal, clock, random, warn, shown: () => runner.reached }
+      const { mirror } = reflector
+      const context = { signal, clock, random, warn, mirror, shown: () => runner.reached }
       const version = await requestHead(source, context, onFailure)
       if (version !== undefined && !signal.aborted) await this.forRunner(runner, version, { signal })
     } catch (error) {

@@ -77,7 +77,7 @@ export class SourceRunner<S, T> implements ReflectorHooks, CachedMirror<T>, Rela
     this.source = source
     this.part = part
     this.#host = host
-    this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, host)
+    this.#epochs = source.head === undefined ? undefined : new EpochCheck(source, host, () => this.reflector.mirror)
     this.waiters = new VersionWaiters(
       (at, mark) => source.hasReached?.(at, mark) === true,
       this.#epochs && ((...wait) => this.#epochs?.judge(...wait)),

@@ -44,6 +44,8 @@ type Outcome = UntimedInput<'restorable' | 'unrestorable' | 'listed' | 'ended' |
  * ```
  */
 export class Reflector<T> {
+  /** @internal Identifies this mirror in every call of the source. */
+  readonly mirror: object = Object.freeze({})
   readonly #source: ListerWatcher<T>
   readonly #sink: SinkCalls<T>
   readonly #clock: Clock
@@ -53,8 +55,6 @@ export class Reflector<T> {
   readonly #repair: IncompleteListRepair
   readonly #restoration: Restoration<T>
   readonly #progressRequests = new ProgressRequests((thrown) => this.#hooks.onError?.(this.#located(thrown, 'watch')))
-  /** Identifies this mirror in every call of the source. */
-  readonly #mirror = Object.freeze({})
   /** Aborts the timers that do not belong to an attempt. */
   readonly #ended = new AbortController()
   #state: ReflectorState = initialState
@@ -139,7 +139,7 @@ export class Reflector<T> {
 
   /** @internal What a later process needs, besides the version, to resume. */
   get resumeState(): string | undefined {
-    return this.#source.resumeState?.(this.#mirror)
+    return this.#source.resumeState?.(this.mirror)
   }
 
   /** @internal Whether only a list is known to make the sink equal to the source. */
@@ -306,7 +306,8 @@ export class Reflector<T> {
     const after = this.#shown
     assertVersion(after, 'the version to watch from')
     const idleMs = 2 * (this.#source.heartbeatMs ?? DEFAULT_HEARTBEAT_MS) + 5_000
-    const silent = `no data for ${Math.round(idleMs / 1_000)} s`
+    const { silenceHint } = this.#source
+    const silent = `no data for ${Math.round(idleMs / 1_000)} s${silenceHint === undefined ? '' : ` (${silenceHint})`}`
     void attempt.watchdog(idleMs, () => new SourceError(silent, { code: 'UNAVAILABLE' }))
     const onProgressRequest = (listener: () => void): void =>
       this.#progressRequests.add(listener, this.#restoration.isPending || this.#hooks.hasWaiters?.() === true)
@@ -379,7 +380,7 @@ export class Reflector<T> {
 
   #context(attempt: Attempt): SourceContext {
     const warn = (message: string): void => this.#hooks.onWarning?.(message)
-    return { signal: attempt.signal, clock: this.#clock, random: this.#random, mirror: this.#mirror, warn }
+    return { signal: attempt.signal, clock: this.#clock, random: this.#random, mirror: this.mirror, warn }
   }
 
   #contact(attempt: Attempt): void {

@@ -1,4 +1,4 @@
-import { isEpochChange } from '../contract/errors.js'
+import { isEpochChange, SourceError } from '../contract/errors.js'
 import { assertMark, type Version } from '../contract/version.js'
 import { type Settle, type Wait, waitChecks } from '../util/deadline.js'
 import { isThenable } from '../util/type-guards.js'
@@ -53,7 +53,7 @@ export class VersionWaiters {
     try {
       assertMark(mark)
     } catch (error) {
-      settle.reject(error)
+      settle.reject(refusalOf(error))
       return () => {}
     }
     this.#waiting.set(settle, mark)
@@ -104,8 +104,14 @@ export class VersionWaiters {
         this.#onOtherEpoch(settle, mark, error)
         return false
       }
-      settle.reject(error)
+      settle.reject(refusalOf(error))
     }
     return true
   }
+}
+
+/** A mark may come from a client. One that is not a version of the source is a mistake of that client. */
+function refusalOf(error: unknown): unknown {
+  if (!(error instanceof SourceError) || error.code !== 'PROTOCOL') return error
+  return new SourceError(error.message, { code: 'INVALID_MARK', cause: error })
 }

@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useServer } from '../postgres/support.js'
 import { useRedis } from '../redis/support.js'
 import { describeServer } from '../servers/index.js'
+import { Nginx } from '../servers/nginx.js'
 import { waitUntil } from '../servers/wait-until.js'
 import { ensureBuilt } from '../support/build.js'
 import { Child } from '../support/child.js'
@@ -106,6 +107,7 @@ class KeepAliveLoad {
   readonly #agent = new Agent({ keepAlive: true })
   readonly #port: number
   count = 0
+  isOver = false
 
   constructor(port: number) {
     this.#port = port
@@ -113,7 +115,7 @@ class KeepAliveLoad {
 
   async run(what: Sent): Promise<void> {
     const deadline = Date.now() + 30_000
-    for (let isRefused = false; !isRefused && Date.now() < deadline; ) {
+    for (let isRefused = false; !isRefused && !this.isOver && Date.now() < deadline; ) {
       try {
         this.statuses.add(await this.#send(what))
         this.count++
@@ -194,7 +196,7 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
     const db = await at.database()
     await db.sql(ORDERS)
     await db.install('orders')
-    const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0' })
+    const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '0' })
     await child.until(() => /port: \d+/.test(child.output), 'it to listen')
     const load = new KeepAliveLoad(Number(/port: (\d+)/.exec(child.output)?.[1]))
     onTestFinished(() => load.end())
@@ -210,11 +212,39 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
     expect([...load.failures].filter((code) => !['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code))).toEqual([])
   })
 
+  describeServer('nginx', 'behind nginx', (nginx) => {
+    test('of which a replica stops under load fails no read', async () => {
+      const db = await at.database()
+      await db.sql(ORDERS)
+      await db.install('orders')
+      const env = { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '1500' }
+      const children = [example('orders-api.ts', [], env), example('orders-api.ts', [], env)]
+      const ports: number[] = []
+      for (const child of children) {
+        await child.until(() => /port: \d+/.test(child.output), 'it to listen')
+        ports.push(Number(/port: (\d+)/.exec(child.output)?.[1]))
+      }
+      await using proxy = await Nginx.start({ server: nginx, targets: ports, balancing: 'keepalive 16;' })
+      const load = new KeepAliveLoad(Number(new URL(proxy.url).port))
+      onTestFinished(() => load.end())
+      const clients = Array.from({ length: 16 }, () => load.run(reading))
+      await waitUntil('load', () => load.count > 500)
+      children[0]?.kill('SIGTERM')
+      await waitUntil('not ready', async () => (await fetch(`http://127.0.0.1:${ports[0]}/ready`)).status === 503)
+      expect(await children[0]?.ended).toEqual({ code: 0, signal: null })
+      const before = load.count
+      await waitUntil('load on the other replica', () => load.count > before + 500)
+      load.isOver = true
+      await Promise.all(clients)
+      expect([load.statuses, load.failures]).toEqual([new Set([200]), new Set()])
+    })
+  })
+
   test('shows a writer what it wrote, is ready when it is, and ends on request', async () => {
     const db = await at.database()
     await db.sql(ORDERS)
     await db.install('orders')
-    const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0' })
+    const child = example('orders-api.ts', [], { DATABASE_URL: urlOf(db), PORT: '0', SHUTDOWN_DELAY_MS: '0' })
     await child.until(() => /port: \d+/.test(child.output), 'it to listen')
     const address = `http://127.0.0.1:${/port: (\d+)/.exec(child.output)?.[1]}`
     expect((await fetch(`${address}/ready`)).status).toBe(200)
@@ -236,6 +266,8 @@ describeServer('postgres 18', 'examples/orders-api.ts', (postgres) => {
       body: '{}',
     })
     expect(refused.status).toBe(500)
+    const malformed = await fetch(`${address}/tenants/acme/orders`, { headers: { 'x-version': 'no mark' } })
+    expect(malformed.status).toBe(400)
     await at.server.halt()
     const late = await fetch(`${address}/tenants/acme/orders`)
     expect(((await late.json()) as unknown[]).length).toBe(20)

@@ -274,6 +274,7 @@ export interface ListerWatcher<T> {
   openSnapshot?(context: MirrorCacheContext): Promise<SavedMirror | undefined>
   resumeState?(mirror: object): string | undefined
   readonly selection?: string
+  readonly silenceHint?: string
   versions?(context: ListContext): AsyncIterable<VersionPage>
   watch(context: WatchContext): AsyncIterable<WatchBatch<T>>
 }
@@ -495,6 +496,7 @@ export type SourceErrorCode =
   | 'HANDLER'
   | 'LEASE_LOST'
   | 'CONFLICT'
+  | 'INVALID_MARK'
 export interface SourceErrorOptions {
   readonly cause?: unknown
   readonly code: SourceErrorCode

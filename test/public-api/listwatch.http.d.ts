@@ -28,7 +28,7 @@ export interface NodeResponse {
   destroy(): unknown
   readonly destroyed: boolean
   end(): unknown
-  flushHeaders(): void
+  flushHeaders?(): void
   readonly headersSent: boolean
   off(event: 'close' | 'drain', listener: () => void): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown
@@ -36,12 +36,15 @@ export interface NodeResponse {
   writeHead(status: number, headers: Record<string, string>): unknown
 }
 export type RequestHeaders = Headers | Readonly<Record<string, string>>
+export interface RequestScope<I = {}> extends MirrorScope<I> {
+  readonly signal?: AbortSignal
+}
 export interface ServeMirrorOptions<I = {}> {
   readonly clock?: Clock
   readonly heartbeatMs?: number
   readonly historyBytes?: number
   readonly maxScopes?: number
-  readonly scope?: (request: Request) => MirrorScope<I> | Response | Promise<MirrorScope<I> | Response>
+  readonly scope?: (request: Request) => RequestScope<I> | Response | Promise<RequestScope<I> | Response>
   readonly watchMs?: number
 }
 export interface UpstreamVersions {
@@ -49,6 +52,7 @@ export interface UpstreamVersions {
   isLaterEpoch?(at: Version, mark: Version): boolean
 }
 export declare function httpSource<T>(options: HttpSourceOptions): HttpSource<T>
+export declare function httpStatus(error: unknown): number
 export declare function nodeListener(
   handler: (request: Request) => Promise<Response>,
 ): (request: NodeRequest, response: NodeResponse) => void

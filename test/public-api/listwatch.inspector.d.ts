@@ -7,6 +7,7 @@ export interface Inspector extends AsyncDisposable {
 }
 export interface InspectorOptions {
   readonly host?: string | undefined
+  readonly hosts?: readonly string[] | undefined
   readonly port?: number | undefined
   readonly showSecrets?: boolean | undefined
   readonly token?: string | undefined

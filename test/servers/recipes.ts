@@ -19,6 +19,7 @@ export type ServerName =
   | 'valkey 9.1'
   | 'nats 2.15'
   | 'kubernetes 1.36'
+  | 'nginx'
   | 'prometheus'
   | 'chromium'
   | 'zsh'
@@ -73,12 +74,7 @@ export const recipes: readonly Recipe[] = [
     name: 'pgbouncer',
     program: 'pgbouncer',
     isForAllTests: true,
-    installed: () =>
-      ['/usr/sbin', '/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map((binDir) => ({
-        root: binDir,
-        binDir,
-        env: {},
-      })),
+    installed: () => ['/usr/sbin', '/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'].map(inFolder),
     version: (at) => versionOf(at, 'pgbouncer'),
     ...debian('usr/sbin', { packages: ['pgbouncer'], programs: ['usr/sbin/pgbouncer'] }),
   },
@@ -134,6 +130,15 @@ export const recipes: readonly Recipe[] = [
     isBuilt: true,
     fetch: (folder) => buildGo('kubernetes-1.36', ['kube-apiserver'], folder, kubernetesVersion('1', '36', '3')),
     fetched: async (folder) => ({ root: folder, binDir: folder, env: {} }),
+  },
+  {
+    name: 'nginx',
+    program: 'nginx',
+    isForAllTests: true,
+    installed: () => ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map(inFolder),
+    // It writes its version to the standard error.
+    version: (at) => versionOf(at, 'nginx', ['sh', '-c', 'exec "$0" -v 2>&1', join(at.binDir, 'nginx')]),
+    ...debian('usr/sbin', { packages: ['nginx'], programs: ['usr/sbin/nginx'] }),
   },
   {
     name: 'prometheus',
@@ -236,9 +241,13 @@ async function postgresVersion(at: Installation, major: string): Promise<string>
   throw new Error(`${at.binDir} holds version ${version}`)
 }
 
-async function versionOf(at: Installation, program: string): Promise<string> {
+async function versionOf(
+  at: Installation,
+  program: string,
+  [file, ...args]: readonly [string, ...string[]] = [join(at.binDir, program), '--version'],
+): Promise<string> {
   const env = { ...process.env, ...at.env, LC_ALL: 'C' }
-  const says = await runProgram(join(at.binDir, program), ['--version'], { env, timeoutMs: 10_000 })
+  const says = await runProgram(file, args, { env, timeoutMs: 10_000 })
   const version = /\d+\.[\d.]+\w*/.exec(says)?.[0]
   if (version === undefined) throw new Error(`${program} does not say its version: ${says.trim()}`)
   return version

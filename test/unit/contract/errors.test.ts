@@ -4,6 +4,11 @@ import { failureReport } from '../../../src/reflector/failure-report.js'
 import { initialState, step } from '../../../src/reflector/reflector-state.js'
 
 describe('SourceError', () => {
+  test('[B37] escapes control characters in its message, which would forge lines of a log', () => {
+    const { message } = new SourceError('the key "a\n2026 ok\u001b[31m\u2028" is invalid', { code: 'DECODE' })
+    expect(message).toBe('the key "a\\n2026 ok\\u001b[31m\\u2028" is invalid')
+  })
+
   test('it is an Error with a stack, and the message, code and details that were passed', () => {
     const details = {
       code: 'UNAVAILABLE',

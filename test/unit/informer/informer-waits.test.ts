@@ -269,10 +269,10 @@ describe('waitFor', () => {
   })
 
   test.each(['', 'x'.repeat(65_537), 'a\u0000', 'hello'])(
-    'waitFor rejects an invalid mark as PROTOCOL (%#)',
+    '[C40] waitFor rejects an invalid mark as INVALID_MARK (%#)',
     async (mark) => {
       const { informer } = await started()
-      await expect(informer.waitFor(mark)).rejects.toMatchObject({ code: 'PROTOCOL' })
+      await expect(informer.waitFor(mark)).rejects.toMatchObject({ code: 'INVALID_MARK' })
     },
   )
 

@@ -128,6 +128,16 @@ describe('a request to the inspector', () => {
     }
   })
 
+  test('at all addresses is answered at each of them, and at a host of the option `hosts`', async () => {
+    const { ask, bearer, host } = await world({ host: '0.0.0.0', hosts: ['Admin.example'] })
+    const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+    const own = addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '127.0.0.1'
+    const statuses: unknown[] = []
+    for (const name of [host.replace('0.0.0.0', own), 'admin.example', 'other.example'])
+      statuses.push((await ask('/api/informers', { ...bearer, host: name })).status)
+    expect(statuses).toEqual([200, 200, 421])
+  })
+
   test.each([
     ['without a Host header in HTTP 1.0', 'HTTP/1.0', 421],
     ['without a Host header in HTTP 1.1', 'HTTP/1.1', 400],
@@ -564,7 +574,7 @@ describe('the inspector', () => {
       { token: 'short' },
       'option "token" must be a string of at least 16 letters, digits, "_", ".", "~" or "-", got a string',
     ],
-    [Object({ ports: 1 }), 'unknown option "ports"; allowed are port, host, token, showSecrets'],
+    [Object({ ports: 1 }), 'unknown option "ports"; allowed are port, host, hosts, token, showSecrets'],
   ])('rejects %o', async (options, message) => {
     await expect(serveInspector([], options)).rejects.toThrow(`serveInspector: ${message}`)
   })

@@ -213,9 +213,9 @@ describe('the backlog', () => {
 })
 
 test.each(['', 'a\nb', 'é', 'x'.repeat(65_537)])(
-  'waitFor of an invalid version rejects as PROTOCOL (%#)',
+  'waitFor of an invalid version rejects as INVALID_MARK (%#)',
   async (mark) => {
-    await expect(numbers().feed().waitFor(mark)).rejects.toMatchObject({ code: 'PROTOCOL' })
+    await expect(numbers().feed().waitFor(mark)).rejects.toMatchObject({ code: 'INVALID_MARK' })
   },
 )
 

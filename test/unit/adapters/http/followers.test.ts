@@ -14,6 +14,41 @@ function withBalance<E extends { readonly object: Account }>(event: E, balance: 
 }
 
 describe('a follower', () => {
+  test('[V22] of two servers that answer in turn lists once, and is fresh', async () => {
+    await using accounts = servedAccounts(twoTenants, { watchMs: 1_200 })
+    await using second = serveMirror(accounts.informer, { heartbeatMs: 200, watchMs: 1_200 })
+    let requests = 0
+    const follower = await accounts.joined({
+      fetch: fetchFrom(() => (requests++ % 2 === 0 ? accounts.mirror : second)),
+    })
+    for (let balance = 0; balance < 10; balance++) {
+      accounts.source.put('1', { tenant: 'acme', balance })
+      await follower.fresh({ timeoutMs: 2_000 })
+      expect(follower.get('1')?.balance).toBe(balance)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    await vi.waitFor(() => expect(follower.status).toMatchObject({ reconnects: 1, state: 'live' }), { timeout: 3_000 })
+    expect(follower.status).toMatchObject({ relists: 0, lastError: undefined })
+  })
+
+  test('[V23] refuses the answer to an earlier request, and names caches', async () => {
+    await using accounts = servedAccounts(twoTenants)
+    const kept = new Map<string, readonly [text: string, response: Response]>()
+    const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+      const { pathname } = new URL(url)
+      const response = await fetchFrom(() => accounts.mirror)(url, init)
+      if (pathname.endsWith('/watch')) return response
+      const [text, first] = kept.get(pathname) ?? [await response.text(), response]
+      kept.set(pathname, [text, first])
+      return new Response(text, first)
+    }
+    const follower = await accounts.joined({ fetch })
+    await follower.fresh()
+    const refusal = { code: 'PROTOCOL', message: expect.stringContaining('answer to another request: a proxy or') }
+    await expect(follower.fresh()).rejects.toMatchObject(refusal)
+    await expect(accounts.follow({ fetch }).synced()).rejects.toMatchObject(refusal)
+  })
+
   test('[V3] has the objects of the mirror, and receives its changes', async () => {
     await using accounts = servedAccounts(twoTenants)
     const follower = await accounts.joined({ upstream: accounts.source })
@@ -53,7 +88,7 @@ describe('a follower', () => {
     await using accounts = servedAccounts(twoTenants)
     const follower = await accounts.joined()
     await expect(follower.waitFor(accounts.source.put('1', twoTenants[0][1]))).rejects.toMatchObject({
-      code: 'PROTOCOL',
+      code: 'INVALID_MARK',
       message: expect.stringContaining('the option "upstream"'),
     })
   })

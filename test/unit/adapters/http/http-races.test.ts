@@ -9,29 +9,25 @@ import {
   systemClock,
 } from '../../../../src/index.js'
 import { memorySource, VirtualClock } from '../../../../testing/index.js'
-import { type Account, bodyOf, fetchFrom, get, served, servedAccounts } from './mirror.js'
+import { type Account, bodyOf, fetchFrom, get, listOf, served, servedAccounts } from './mirror.js'
 
 const one = [['0', { tenant: 'acme', balance: 0 }]] as const
 
-test('[V1] a list whose changes end early fails, and is read again', async () => {
+test('[V1] a list that ends early fails, and is read again', async () => {
   await using accounts = servedAccounts(one)
-  await accounts.informer.synced()
-  await bodyOf(accounts.mirror(get('/list')))
-  const mark = accounts.source.put('1', { tenant: 'acme', balance: 1 })
-  await accounts.informer.waitFor(mark)
   const fetch = fetchFrom(() => accounts.mirror)
   let cuts = 1
   const follower = accounts.follow({
     upstream: accounts.source,
     fetch: async (url, init) => {
       const response = await fetch(url, init)
-      if (!url.includes('until=') || cuts-- <= 0) return response
+      if (!url.includes('/list') || cuts-- <= 0) return response
       void response.body?.cancel()
       return new Response('', response)
     },
   })
   await follower.synced()
-  expect([...follower.keys()]).toEqual(['0', '1'])
+  expect([...follower.keys()]).toEqual(['0'])
   expect(follower.status.lastError?.message).toContain('ended early')
 })
 
@@ -50,7 +46,7 @@ test('a request that waits while the mirror is closed is answered with 503, and 
 test('[V3] while a batch is sent in parts, a list does not have the upstream version of that batch', async () => {
   await using accounts = servedAccounts(one)
   await accounts.informer.synced()
-  const { version } = await bodyOf(accounts.mirror(get('/list')))
+  const { version } = await bodyOf(accounts.mirror(get('/version')))
   const { body } = await accounts.mirror(get(`/watch?after=${encodeURIComponent(version)}`))
   const reader = body?.getReader()
   const mark = accounts.source.transaction((tx) => {
@@ -59,8 +55,8 @@ test('[V3] while a batch is sent in parts, a list does not have the upstream ver
   let text = ''
   while (!text.includes('event: part')) text += new TextDecoder().decode((await reader?.read())?.value)
   const compare = httpSource({ url: 'http://mirror.test', upstream: accounts.source })
-  const list = await bodyOf(accounts.mirror(get('/list')))
-  const isApplied = list.changes.until > Number(version.split('.')[2]) + 29
+  const list = await listOf(accounts.mirror(get('/list')))
+  const isApplied = Number(list.version.split('.')[2]) > Number(version.split('.')[2]) + 29
   expect(compare.hasReached(list.version, mark)).toBe(isApplied)
   await reader?.cancel()
 })
@@ -89,7 +85,7 @@ test.each([
   if (count === 1) expect(compare.hasReached(version, mark)).toBe(true)
 })
 
-test('[V1] a part of a list that was dropped after lost access is not one of a later list', async () => {
+test('[V1] a list that was requested before access was lost ends without its objects', async () => {
   const turns: (() => void)[] = []
   let isHeld = false
   /** The event loop turns when the test says so. */
@@ -103,7 +99,7 @@ test('[V1] a part of a list that was dropped after lost access is not one of a l
   await using clearing = served({ source, onAccessLost: 'clear' }, { clock, heartbeatMs: 60_000 })
   const { informer, mirror } = clearing
   await vi.waitFor(() => expect(informer.status.state).toBe('live'))
-  const [part] = (await bodyOf(mirror(get('/list')))).chunks
+  const before = await mirror(get('/list'))
   isHeld = true
   source.fail(new SourceError('no access', { code: 'UNAUTHORIZED' }))
   source.disconnect()
@@ -111,21 +107,20 @@ test('[V1] a part of a list that was dropped after lost access is not one of a l
   await vi.waitFor(() => expect(informer.size).toBe(1_500), { timeout: 3_000 })
   const later = mirror(get('/list'))
   await vi.waitFor(() => expect(turns).toHaveLength(2))
-  const response = mirror(get(`/list/${part}`))
   isHeld = false
   for (const turn of turns) turn()
   expect((await later).status).toBe(200)
-  expect((await response).status).toBe(410)
+  expect(await before.text()).toMatch(/^event: error\n.*lost access/)
 })
 
 test('[V9] followers that list again at once share one list', async () => {
   await using accounts = servedAccounts(one, { historyBytes: 300 })
   await accounts.informer.synced()
-  await bodyOf(accounts.mirror(get('/list')))
+  await listOf(accounts.mirror(get('/list')))
   for (let i = 0; i < 20; i++) await accounts.informer.waitFor(accounts.source.put('0', { tenant: 'acme', balance: i }))
   await bodyOf(accounts.mirror(get('/version')))
   const snapshots = vi.spyOn(accounts.informer, 'snapshot')
-  await Promise.all(Array.from({ length: 10 }, () => bodyOf(accounts.mirror(get('/list')))))
+  await Promise.all(Array.from({ length: 10 }, () => listOf(accounts.mirror(get('/list')))))
   expect(snapshots).toHaveBeenCalledTimes(1)
 })
 
@@ -140,6 +135,21 @@ test('a request that waits for its feed when the epoch ends is answered with 503
   warned.mockRestore()
 })
 
+test('[V8] a watch ends after `watchMs`, also if that is shorter than the heartbeat', async () => {
+  const clock = new VirtualClock()
+  await using accounts = servedAccounts(one, { clock, heartbeatMs: 10_000, watchMs: 5_000 })
+  await accounts.informer.synced()
+  const version = accounts.mirror(get('/version'))
+  await clock.advance(100)
+  const watch = await accounts.mirror(get(`/watch?after=${encodeURIComponent((await bodyOf(version)).version)}`))
+  let isEnded = false
+  watch.text().then(() => (isEnded = true))
+  await clock.advance(4_999)
+  expect(isEnded).toBe(false)
+  await clock.advance(1)
+  await vi.waitFor(() => expect(isEnded).toBe(true))
+})
+
 test('a scope without requests for 5 minutes ends, also if no other scope is requested', async () => {
   const clock = new VirtualClock()
   await using accounts = servedAccounts(one, { clock, heartbeatMs: 10_000 })
@@ -147,7 +157,7 @@ test('a scope without requests for 5 minutes ends, also if no other scope is req
   const changes = vi.spyOn(accounts.informer, 'changes')
   const list = accounts.mirror(get('/list'))
   await clock.advance(100)
-  expect((await list).status).toBe(200)
+  await listOf(list)
   const signal = changes.mock.calls[0]?.[0]?.signal
   await clock.advance(290_000)
   expect(signal?.aborted).toBe(false)

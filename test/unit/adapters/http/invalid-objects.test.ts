@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
 import { createInformer, type Informer, sourceSet } from '../../../../src/index.js'
 import { memorySource, SeededRandom } from '../../../../testing/index.js'
-import { type Account, fetchFrom, served, servedAccounts } from './mirror.js'
+import { type Account, fetchFrom, listOf, served, servedAccounts } from './mirror.js'
 
 const accounts = [
   ['1', { tenant: 'acme', balance: 1 }],
@@ -158,8 +158,6 @@ test('[V18] a program that does not know invalid objects reads their last state'
   await using all = servedAccounts(accounts)
   await all.informer.synced()
   await all.informer.waitFor(all.source.corrupt('1', 'bad'))
-  const get = (path: string): Promise<Response> => all.mirror(new Request(`http://mirror.test${path}`))
-  const { chunks, size } = (await (await get('/list')).json()) as { chunks: string[]; size: number }
-  const events = (await (await get(`/list/${chunks[0]}`)).json()) as { type: string; key: string }[]
+  const { size, events } = await listOf(all.mirror(new Request('http://mirror.test/list')))
   expect([size, events.map(({ type, key }) => `${type} ${key}`)]).toEqual([2, ['put 1', 'put 2']])
 })

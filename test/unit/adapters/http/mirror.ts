@@ -1,3 +1,4 @@
+import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import {
   type HttpSourceOptions,
   httpSource,
@@ -28,14 +29,29 @@ export const get = (path: string, init?: RequestInit): Request =>
 
 export interface ResponseBody {
   readonly version: string
-  readonly chunks: readonly string[]
-  readonly size: number
-  readonly changes: { readonly after: string; readonly until: number }
   readonly error: string
 }
 
 export async function bodyOf(response: Promise<Response>): Promise<ResponseBody> {
   return (await (await response).json()) as ResponseBody
+}
+
+export interface ReceivedList {
+  readonly version: string
+  readonly size: number
+  readonly events: readonly { readonly type: string; readonly key: string }[]
+}
+
+/** Reads a list to its end. */
+export async function listOf(response: Response | Promise<Response>): Promise<ReceivedList> {
+  const { body } = await response
+  let list: ReceivedList = { version: '', size: 0, events: [] }
+  for await (const received of body === null ? [] : serverSentEvents(body)) {
+    if (received === undefined) continue
+    const { events = [], ...begin } = JSON.parse(received.data)
+    list = received.type === 'begin' ? { ...list, ...begin } : { ...list, events: [...list.events, ...events] }
+  }
+  return list
 }
 
 /** An informer that is started and served, and what makes followers of it. */

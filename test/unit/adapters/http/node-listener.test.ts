@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import * as http2 from 'node:http2'
 import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { nodeListener, serveMirror } from '../../../../adapters/http/index.js'
@@ -32,6 +33,21 @@ test('a request is passed with its path, query and headers', async () => {
   const handler = async (request: Request) => Response.json([request.url, request.headers.get('x-a')])
   const lines = ['GET /a/list?b=c HTTP/1.1', 'Host: a.test', 'X-A: 1', 'X-A: 2', 'Connection: close']
   expect(await answered(handler, lines)).toContain('["http://a.test/a/list?b=c","1, 2"]')
+})
+
+test('a request of HTTP/2 is passed, and its response is sent frame by frame', async () => {
+  const source = memorySource({ entries: [['a', 1]] })
+  await using informer = createInformer({ source }).start()
+  await using mirror = serveMirror(informer)
+  const server = http2.createServer(nodeListener(mirror))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const client = http2.connect(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`)
+  let text = ''
+  for await (const chunk of client.request({ ':path': '/list' }).setEncoding('utf8')) text += chunk
+  expect(text).toMatch(/^event: begin.*"key":"a".*event: end/s)
+  client.close()
+  await new Promise((resolve) => server.close(resolve))
 })
 
 test('a handler that rejects is a warning, and the status 500', async () => {

@@ -12,26 +12,32 @@ interface Script {
   readonly version?: string
   /** The frames of each watch. */
   readonly watch?: string
-  readonly changes?: object
+  /** The type of the part of the list. */
+  readonly type?: string
 }
 
 /** A follower of a server of another version, which sends what the script has. */
-function followerOf({ list, version = `h1.${FEED}.0.`, watch = '', changes }: Script) {
+function followerOf({ list, version = `h1.${FEED}.0.`, watch = '', type = 'part' }: Script) {
   const paths: string[] = []
   const follower: Informer<unknown> = createInformer({
     source: httpSource({
       url: 'http://mirror.test/m',
       fetch: async (url, { signal }) => {
-        const { pathname } = new URL(url)
+        const { pathname, searchParams } = new URL(url)
         paths.push(pathname.slice(2))
-        if (pathname === '/m/list') {
-          const description = { version, chunks: ['0'], changes: changes ?? { after: version, until: 0 } }
-          return Response.json(description)
-        }
-        if (pathname === '/m/list/0') return Response.json(list)
+        const isList = pathname === '/m/list'
+        const frames = [
+          ['begin', { version, request: searchParams.get('request') }],
+          ...(isList
+            ? [
+                [type, { events: list }],
+                ['end', {}],
+              ]
+            : []),
+        ].map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
         const body = new ReadableStream({
           start(controller) {
-            controller.enqueue(new TextEncoder().encode(watch))
+            controller.enqueue(new TextEncoder().encode(frames.join('') + (isList ? '' : watch)))
             signal?.addEventListener('abort', () => controller.error(signal.reason))
           },
         })
@@ -91,8 +97,8 @@ test.each([
     /the server has version 2 of the protocol, and this follower version 1: update/,
   ],
   [
-    'a list without its last sequence',
-    { list: [], changes: { after: `h1.${FEED}.0.` } },
+    'a list with a part of an unknown type',
+    { list: [], type: 'compressed' },
     /the response is not a list of serveMirror/,
   ],
 ])('[V16] %s is PROTOCOL, and the error names it and the remedy', async (_what, script, message) => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { httpSource } from '../../../../adapters/http/index.js'
-import { createInformer } from '../../../../src/index.js'
+import { httpSource, httpStatus } from '../../../../adapters/http/index.js'
+import { createInformer, SourceError } from '../../../../src/index.js'
 import { VirtualClock } from '../../../../testing/index.js'
 import { servedAccounts } from './mirror.js'
 
@@ -40,6 +40,15 @@ test.each([
     message: expect.stringMatching(message),
   })
   await follower.stop()
+})
+
+test.each([
+  ['INVALID_MARK', 400],
+  ['EPOCH_CHANGED', 409],
+  ['TIMEOUT', 504],
+  ['STOPPED', 503],
+] as const)('the status of a response for %s is %i, and 500 for a mistake', (code, status) => {
+  expect([httpStatus(new SourceError('x', { code })), httpStatus(new TypeError('x'))]).toEqual([status, 500])
 })
 
 const DATE = 'Fri, 02 Jan 2026 00:00:00 GMT'

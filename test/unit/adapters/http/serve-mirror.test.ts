@@ -3,7 +3,7 @@ import { serverSentEvents } from '../../../../adapters/http/event-stream.js'
 import { httpSource, serveMirror } from '../../../../adapters/http/index.js'
 import { createInformer, type IndexBuilder, OptionError } from '../../../../src/index.js'
 import { memorySource } from '../../../../testing/index.js'
-import { type Account, bodyOf, fetchFrom, get, served, servedAccounts } from './mirror.js'
+import { type Account, bodyOf, fetchFrom, get, listOf, served, servedAccounts } from './mirror.js'
 
 const accounts = Array.from({ length: 40 }, (_, i): readonly [string, Account] => [
   `${i}`,
@@ -67,15 +67,6 @@ describe('the scope of a request', () => {
     expect(follower.size).toBe(20)
   })
 
-  test('[V8] protects the chunks of a list too', async () => {
-    await using all = servedAccounts(accounts, { scope })
-    const headers = { 'x-tenant': 'acme' }
-    const { chunks } = await bodyOf(all.mirror(get('/list', { headers })))
-    expect((await all.mirror(get(`/list/${chunks[0]}`, { headers }))).status).toBe(200)
-    expect((await all.mirror(get(`/list/${chunks[0]}`))).status).toBe(403)
-    expect((await all.mirror(get(`/list/${chunks[0]}`, { headers: { 'x-tenant': 'birch' } }))).status).toBe(410)
-  })
-
   test('[V8] is another one if only the parts of a tuple differ, or the joined values are equal', async () => {
     type Pair = readonly [string, string]
     const pairs: Pair[] = [
@@ -90,11 +81,35 @@ describe('the scope of a request', () => {
     const indexes = (ix: IndexBuilder<{ readonly pair: Pair }>) => ({ pair: ix.compound((item) => item.pair) })
     await using all = served({ source: memorySource({ entries }), indexes }, { scope: () => ({ where: { pair } }) })
     const sizes: number[] = []
-    for (pair of pairs) sizes.push((await bodyOf(all.mirror(get('/list')))).size)
+    for (pair of pairs) sizes.push((await listOf(all.mirror(get('/list')))).size)
     expect(sizes).toEqual([1, 1, 2, 0, 0])
   })
 
-  test('over the limit is refused with 503, until another one is not used any more', async () => {
+  test('[V8] with a signal ends its watch when that aborts, and the follower asks again', async () => {
+    const right = new AbortController()
+    const { signal } = right
+    await using all = servedAccounts(accounts, { scope: () => ({ where: { tenant: 'acme' }, signal }) })
+    const follower = await all.joined()
+    await vi.waitFor(() => expect(follower.status.state).toBe('live'))
+    right.abort()
+    await vi.waitFor(() => expect(follower.status.lastError?.code).toBe('UNAUTHORIZED'))
+  })
+
+  test('[V25] over the limit takes the place of the one that has had no watch for the longest time', async () => {
+    await using all = servedAccounts(accounts, { scope, maxScopes: 2 })
+    const listed = async (tenant: string) => await all.mirror(get('/list', { headers: { 'x-tenant': tenant } }))
+    const follower = await all.joined({ headers: { 'x-tenant': 'acme' } })
+    await vi.waitFor(() => expect(follower.status.state).toBe('live'))
+    for (const tenant of ['x', 'y', 'z', 'birch']) {
+      expect((await listOf(listed(tenant))).size).toBe(tenant === 'birch' ? 20 : 0)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    all.source.put('new', { tenant: 'acme', balance: 1 })
+    await vi.waitFor(() => expect(follower.has('new')).toBe(true))
+    expect(follower.status.reconnects).toBe(0)
+  })
+
+  test('[V25] over the limit is refused with 503, until another one is not used any more', async () => {
     await using all = servedAccounts(accounts, { scope, maxScopes: 1 })
     expect((await all.mirror(get('/list', { headers: { 'x-tenant': 'acme' } }))).status).toBe(200)
     const refused = await all.mirror(get('/list', { headers: { 'x-tenant': 'birch' } }))
@@ -165,14 +180,14 @@ describe('a watch', () => {
 
   test('that is not complete yet does not change the version of a list', async () => {
     await using all = servedAccounts([['0', { tenant: 'acme', balance: 0 }]])
-    await bodyOf(all.mirror(get('/list')))
+    await listOf(all.mirror(get('/list')))
     const before = (await bodyOf(all.mirror(get('/version')))).version
     const mark = all.source.transaction((tx) => {
       for (let i = 1; i < 30_000; i++) tx.put(`${i}`, { tenant: 'acme', balance: i })
     })
     const seen = new Set<string>()
     while (!seen.has(mark)) {
-      const { version } = await bodyOf(all.mirror(get('/list')))
+      const { version } = await listOf(all.mirror(get('/list')))
       const [, sequence, upstream = ''] = /^h1\..{22}\.(\d+)\.(.*)$/.exec(version) ?? []
       if (upstream === mark) expect(Number(sequence)).toBeGreaterThanOrEqual(30)
       seen.add(upstream)
@@ -185,6 +200,7 @@ describe('a watch', () => {
     await using all = servedAccounts(accounts, { heartbeatMs: 60_000 })
     const body = await watchOf(all)
     const reader = body?.getReader()
+    await reader?.read() // The first frame.
     const reads = [reader?.read(), reader?.read(), reader?.read()]
     const texts: string[] = []
     for (const [i, read] of reads.entries()) {
@@ -201,7 +217,7 @@ describe('a watch', () => {
     if (how === 'the client cancels') await body?.cancel()
     else closing.abort()
     await all.informer.waitFor(all.source.put('0', { tenant: 'acme', balance: 0 }))
-    expect(await textUntil(body, 'nothing')).toBe('')
+    expect(await textUntil(body, 'nothing')).not.toContain('batch')
   })
 
   test.each([0, 1])(
@@ -306,9 +322,6 @@ describe('wrong requests and responses', () => {
     expect(await answers('/watch?after=h1.x.1.')).toEqual([400, expect.stringContaining('"after" must be a version')])
     const unknown = `h1.${'x'.repeat(22)}.0.`
     expect(await answers(`/watch?after=${unknown}`)).toEqual([410, expect.stringContaining('another server')])
-    const { version } = await bodyOf(all.mirror(get('/version')))
-    expect(await answers(`/watch?after=${version}&until=x`)).toEqual([400, expect.stringContaining('"until"')])
-    expect(await answers('/list/nothing')).toEqual([410, expect.stringContaining('request the list again')])
   })
 
   test('of another server make the follower fail with a message that names the address', async () => {
@@ -319,7 +332,9 @@ describe('wrong requests and responses', () => {
       () => new Error('synced'),
       (thrown) => thrown,
     )
-    expect(error.message).toContain('"text/html" instead of "application/json"; is serveMirror at http://login.test/x?')
+    expect(error.message).toContain(
+      '"text/html" instead of "text/event-stream"; is serveMirror at http://login.test/x?',
+    )
     expect(error.message).not.toContain('secret')
     await follower.stop()
   })

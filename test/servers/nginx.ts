@@ -1,0 +1,66 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { freePort } from '../../tools/postgres/free-port.js'
+import { temporaryFolder } from '../../tools/postgres/platform.js'
+import type { FoundServer } from './locate.js'
+import { ServerProcess } from './server-process.js'
+
+export interface NginxOptions {
+  readonly server: FoundServer
+  /** The ports on 127.0.0.1 among which it distributes the requests. */
+  readonly targets: readonly number[]
+  /** How it selects one: a directive of its `upstream`, such as `random;`. Default: one after the other. */
+  readonly balancing?: string
+  /** More directives of its `location`. */
+  readonly location?: string
+}
+
+const START_TIMEOUT_MS = 10_000
+
+/** One nginx that is the reverse proxy of servers on this host. */
+export class Nginx extends ServerProcess {
+  readonly url: string
+
+  private constructor(server: FoundServer, folder: string, port: number) {
+    super(server, folder)
+    this.url = `http://127.0.0.1:${port}`
+  }
+
+  static async start(options: NginxOptions): Promise<Nginx> {
+    const port = await freePort()
+    const nginx = new Nginx(options.server, await temporaryFolder('listwatch-nginx-'), port)
+    try {
+      await writeFile(join(nginx.folder, 'nginx.conf'), configuration(options, port))
+      await nginx.spawn('nginx', ['-p', nginx.folder, '-c', 'nginx.conf', '-e', 'stderr'])
+      const answers = (): Promise<boolean> =>
+        fetch(nginx.url).then(
+          () => true,
+          () => false,
+        )
+      await nginx.answering('nginx', answers, START_TIMEOUT_MS)
+      return nginx
+    } catch (error) {
+      await nginx[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+}
+
+/** One process, whose files are all in its folder. */
+function configuration({ targets, balancing = '', location = '' }: NginxOptions, port: number): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${kind};`)
+  const servers = targets.map((target) => `server 127.0.0.1:${target};`)
+  return `
+daemon off; master_process off; pid nginx.pid; error_log stderr error;
+events { worker_connections 1024; }
+http {
+  access_log off; ${temporary.join(' ')}
+  proxy_cache_path cache keys_zone=cached:1m;
+  upstream mirrors { ${balancing} ${servers.join(' ')} }
+  server {
+    listen 127.0.0.1:${port};
+    location / { proxy_pass http://mirrors; proxy_http_version 1.1; proxy_set_header Connection ""; ${location} }
+  }
+}
+`
+}
