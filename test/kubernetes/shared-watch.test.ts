@@ -102,8 +102,7 @@ test('a follower that is ahead of a shared watch hides no event from the others 
   }))
 
 test('a reader that waits for a version is served even if the first probe was inconclusive', () =>
-  Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-    await mirror.live()
+  Mirror.live({ fill: 1 }, async (mirror) => {
     const { collection } = mirror.fake
     const isShort = ({ query }: Exchange): boolean => query.get('timeoutSeconds') === '3'
     const shorts = (): number => mirror.fake.watches.filter(isShort).length

@@ -6,7 +6,7 @@ import { Mirror } from './mirror.js'
 
 describe('a list that is streamed', () => {
   test('shows nothing before its end, and is followed by a watch', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+    Mirror.with({ fill: 3 }, async (mirror) => {
       const requested = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
       const list = await mirror.soon(requested)
@@ -20,7 +20,7 @@ describe('a list that is streamed', () => {
     }))
 
   test('ends only with the bookmark of its end', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+    Mirror.with({ fill: 3 }, async (mirror) => {
       const requested = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
       const list = await mirror.soon(requested)
@@ -35,8 +35,7 @@ describe('a list that is streamed', () => {
     }))
 
   test('is requested without a limit, at the newest version', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(1) }, async (mirror) => {
-      await mirror.live()
+    Mirror.live({ fill: 1 }, async (mirror) => {
       const query = mirror.fake.exchanges.find((exchange) => exchange.isStreamedList)?.query
       expect(query?.get('resourceVersionMatch')).toBe('NotOlderThan')
       expect(query?.get('allowWatchBookmarks')).toBe('true')
@@ -45,17 +44,15 @@ describe('a list that is streamed', () => {
 
   for (const code of [400, 403, 422])
     test(`is read in pages if the server refuses to stream (${code})`, () =>
-      Mirror.with(
+      Mirror.live(
         {
-          prepare: (fake) => {
-            fake.collection.fill(3)
+          fill: 3,
+          prepare: (fake) =>
             fake.rule(isStreamedList, (exchange) =>
               exchange.refuse({ code, reason: 'Invalid', message: 'sendInitialEvents is forbidden for watch' }),
-            )
-          },
+            ),
         },
         async (mirror) => {
-          await mirror.live()
           await mirror.healed()
           expect(mirror.errors).toEqual([])
         },
@@ -63,13 +60,7 @@ describe('a list that is streamed', () => {
 
   test('is read in pages if the server ignores streaming, and watches from now', () =>
     Mirror.with(
-      {
-        prepare: (fake) => {
-          fake.collection.fill(3)
-          // It ignores what it does not know, so nothing comes.
-          fake.rule(isStreamedList, (exchange) => exchange.open())
-        },
-      },
+      { fill: 3, prepare: (fake) => fake.rule(isStreamedList, (exchange) => exchange.open()) },
       async (mirror) => {
         mirror.informer.start()
         await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
@@ -81,12 +72,11 @@ describe('a list that is streamed', () => {
   test('whose end never comes is read in pages', () =>
     Mirror.with(
       {
-        prepare: (fake) => {
-          fake.collection.fill(3)
+        fill: 3,
+        prepare: (fake) =>
           fake.rule(isStreamedList, (exchange) => {
             for (const object of fake.collection.at()) void exchange.event('ADDED', object)
-          })
-        },
+          }),
       },
       async (mirror) => {
         mirror.informer.start()
@@ -97,18 +87,16 @@ describe('a list that is streamed', () => {
     ))
 
   test('that ends before its end is begun again', () =>
-    Mirror.with(
+    Mirror.live(
       {
-        prepare: (fake) => {
-          fake.collection.fill(3)
+        fill: 3,
+        prepare: (fake) =>
           fake.next(isStreamedList, (exchange) => {
             const [first] = fake.collection.at()
             void exchange.event('ADDED', first).then(() => exchange.end())
-          })
-        },
+          }),
       },
       async (mirror) => {
-        await mirror.live()
         await mirror.healed()
         expect(mirror.informer.size).toBe(3)
       },
@@ -127,15 +115,9 @@ describe('a list that is streamed', () => {
     }
 
     test(`that is cut off ${how}, at each request, is read in pages`, () =>
-      Mirror.with(
-        {
-          prepare: (fake) => {
-            fake.collection.fill(600) // Events of the streamed list are delivered again.
-            fake.rule(isStreamedList, (exchange) => void halve(fake, exchange))
-          },
-        },
+      Mirror.live(
+        { fill: 600, prepare: (fake) => fake.rule(isStreamedList, (exchange) => void halve(fake, exchange)) },
         async (mirror) => {
-          await mirror.live()
           await mirror.healed()
           const requested = mirror.fake.lists.map((list) => (list.isStreamedList ? 'streamed' : 'a page'))
           expect([requested, mirror.errors]).toEqual([['streamed', 'a page', 'a page'], []])
@@ -145,8 +127,8 @@ describe('a list that is streamed', () => {
     test(`that is cut off ${how}, by a server that is gone then, is an error at once`, () =>
       Mirror.with(
         {
+          fill: 4,
           prepare: (fake) => {
-            fake.collection.fill(4)
             fake.next(isStreamedList, (exchange) => void halve(fake, exchange))
             fake.next(isPlainList, (exchange) => exchange.reset())
           },
@@ -165,7 +147,7 @@ describe('a list that is streamed', () => {
   }
 
   test('takes what happens before its end as part of it', () =>
-    Mirror.with({ prepare: ({ collection }) => collection.fill(3) }, async (mirror) => {
+    Mirror.with({ fill: 3 }, async (mirror) => {
       const requested = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
       const list = await mirror.soon(requested)
