@@ -2,6 +2,7 @@ import { loadYaml } from '@kubernetes/client-node'
 import { describe, expect, test } from 'vitest'
 import { describeKubernetes } from '../servers/index.js'
 import type { KubeDraft } from '../servers/kube-client.js'
+import { blocksOf } from '../support/documents.js'
 import { Stage } from './stage.js'
 import { useKubernetes } from './support.js'
 
@@ -14,6 +15,10 @@ interface Manifest {
     readonly verbs: readonly string[]
   }[]
 }
+
+const blocks = blocksOf(['docs/kubernetes.md']).filter(({ language }) => language === 'yaml')
+const RBAC = '/apis/rbac.authorization.k8s.io/v1'
+const USER = 'carol'
 
 describeKubernetes('the right to read', (server) => {
   const own = useKubernetes(server)

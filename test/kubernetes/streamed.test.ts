@@ -5,33 +5,25 @@ import type { Exchange } from './fake-exchange.js'
 import { Mirror } from './mirror.js'
 
 describe('a list that is streamed', () => {
-  test('shows nothing before its end, and is followed by a watch', () =>
+  /** The streamed list of three objects is requested, and not answered yet. */
+  const requested = (act: (mirror: Mirror, list: Exchange) => Promise<void>): Promise<void> =>
     Mirror.with({ fill: 3 }, async (mirror) => {
-      const requested = mirror.fake.taken(isStreamedList)
+      const list = mirror.fake.taken(isStreamedList)
       mirror.informer.start()
-      const list = await mirror.soon(requested)
-      const { collection } = mirror.fake
-      for (const object of collection.at()) await list.event('ADDED', object)
-      const isEarly = mirror.informer.status.isSynced || mirror.delivered.count > 0
-      await list.bookmark(collection.version, true)
-      await mirror.until('the list to be there', () => mirror.informer.status.isSynced)
-      expect(isEarly).toBe(false)
-      expect(mirror.informer.size).toBe(3)
-    }))
+      await act(mirror, await mirror.soon(list))
+    })
 
-  test('ends only with the bookmark of its end', () =>
-    Mirror.with({ fill: 3 }, async (mirror) => {
-      const requested = mirror.fake.taken(isStreamedList)
-      mirror.informer.start()
-      const list = await mirror.soon(requested)
+  test('shows nothing before its end, which is the bookmark of its end', () =>
+    requested(async (mirror, list) => {
       const { collection } = mirror.fake
       const [first, ...others] = collection.at()
       await list.event('ADDED', first)
       await list.bookmark(collection.version)
       for (const object of others) await list.event('ADDED', object)
+      const isEarly = mirror.informer.status.isSynced || mirror.delivered.count > 0
       await list.bookmark(collection.version, true)
       await mirror.until('the list to be there', () => mirror.informer.status.isSynced)
-      expect(mirror.informer.size).toBe(3)
+      expect([isEarly, mirror.informer.size]).toEqual([false, 3])
     }))
 
   test('is requested without a limit, at the newest version', () =>
@@ -58,33 +50,27 @@ describe('a list that is streamed', () => {
         },
       ))
 
-  test('is read in pages if the server ignores streaming, and watches from now', () =>
+  const WITHOUT_END: readonly (readonly [title: string, answer: (fake: FakeKubernetes, exchange: Exchange) => void])[] =
+    [
+      ['is read in pages if the server ignores streaming, and watches from now', (_, exchange) => exchange.open()],
+      [
+        'whose end never comes is read in pages',
+        (fake, exchange) => {
+          for (const object of fake.collection.at()) void exchange.event('ADDED', object)
+        },
+      ],
+    ]
+  test.each(WITHOUT_END)('%s', (_, answer) =>
     Mirror.with(
-      { fill: 3, prepare: (fake) => fake.rule(isStreamedList, (exchange) => exchange.open()) },
+      { fill: 3, prepare: (fake) => fake.rule(isStreamedList, (exchange) => answer(fake, exchange)) },
       async (mirror) => {
         mirror.informer.start()
         await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
         await mirror.healed()
         expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
       },
-    ))
-
-  test('whose end never comes is read in pages', () =>
-    Mirror.with(
-      {
-        fill: 3,
-        prepare: (fake) =>
-          fake.rule(isStreamedList, (exchange) => {
-            for (const object of fake.collection.at()) void exchange.event('ADDED', object)
-          }),
-      },
-      async (mirror) => {
-        mirror.informer.start()
-        await mirror.untilPassing('the list to be there', () => mirror.informer.status.isSynced)
-        await mirror.healed()
-        expect(mirror.fake.exchanges.some(isPlainList)).toBe(true)
-      },
-    ))
+    ),
+  )
 
   test('that ends before its end is begun again', () =>
     Mirror.live(
@@ -147,10 +133,7 @@ describe('a list that is streamed', () => {
   }
 
   test('takes what happens before its end as part of it', () =>
-    Mirror.with({ fill: 3 }, async (mirror) => {
-      const requested = mirror.fake.taken(isStreamedList)
-      mirror.informer.start()
-      const list = await mirror.soon(requested)
+    requested(async (mirror, list) => {
       const { collection } = mirror.fake
       const before = collection.at()
       for (const object of before) await list.event('ADDED', object)
