@@ -49,7 +49,7 @@ export const forms: readonly Form[] = [
   },
 ]
 
-/** Whether a mirror shows so many values, all of which are this one. */
+/** Whether a mirror shows `count` values, all of which are this one. */
 export function showsAll({ delivered: { objects } }: Mirror, count: number, n: number): boolean {
   return objects.size === count && [...objects.values()].every((object) => object.n === n)
 }
